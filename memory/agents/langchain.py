@@ -20,7 +20,9 @@ from pydantic import BaseModel
 
 from ..engine.policy import MAX_SIZE, Clause, ContextSize, Policy, Trigger
 from ..engine.tokens import TokenCounter, count_tokens
+from .failures import OnFailure
 from .middleware import LANGCHAIN_KEEP, When, WindowpaneMiddleware
+from .stores import MemoryStore
 from .summarizers import Summarizer
 
 # Claude's tokens are shorter than the usual four characters; LangChain's own measure.
@@ -48,10 +50,14 @@ class SummarizationMiddleware(WindowpaneMiddleware):
         trim_tokens_to_summarize: int | None = 4000,
         summarizer: str | Summarizer | None = None,
         schema: type[BaseModel] | None = None,
+        store: MemoryStore | None = None,
         when: When = "before",
+        background: bool = True,
+        compaction_timeout: float = 60.0,
+        backoff: float = 30.0,
+        on_failure: OnFailure | None = None,
         max_tokens_before_summary: Any = NOT_GIVEN,
         messages_to_keep: Any = NOT_GIVEN,
-        **options: Any,
     ) -> None:
         if max_tokens_before_summary is not NOT_GIVEN:
             warn_of("max_tokens_before_summary", "trigger=('tokens', value)")
@@ -89,8 +95,12 @@ class SummarizationMiddleware(WindowpaneMiddleware):
             ),
             token_counter=lambda messages: self.token_counter(messages),
             summarizer=summarizer,
+            store=store,
             when=when,
-            **options,
+            background=background,
+            compaction_timeout=compaction_timeout,
+            backoff=backoff,
+            on_failure=on_failure,
         )
 
 

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from langchain.agents.middleware.summarization import DEFAULT_SUMMARY_PROMPT
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages.utils import count_tokens_approximately
 
-from ..summarizers import find_window
+from ...engine.tokens import TokenCounter
+from ..summarizers import Summarizer, find_window
 from .backend import Backend
 from .middleware import SummarizationMiddleware
 from .tool import SummarizationToolMiddleware
@@ -22,14 +25,27 @@ def compute_summarization_defaults(model: BaseChatModel) -> dict[str, Any]:
 
 
 def create_summarization_middleware(
-    model: BaseChatModel, backend: Backend, **options: Any
+    model: BaseChatModel,
+    backend: Backend,
+    *,
+    summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
+    trim_tokens_to_summarize: int | None = None,
+    token_counter: TokenCounter = count_tokens_approximately,
+    summarizer: str | Summarizer | None = None,
 ) -> SummarizationMiddleware:
-    """The middleware with the numbers that suit the model, and `options` of its own.
-    Raises TypeError for a model's name."""
+    """The middleware with the numbers that suit the model. Raises TypeError for a
+    model's name."""
     if not isinstance(model, BaseChatModel):
         raise TypeError(f"expected a BaseChatModel, got {type(model).__name__}")
-    usual = compute_summarization_defaults(model) | {"trim_tokens_to_summarize": None}
-    return SummarizationMiddleware(model, backend=backend, **usual | options)
+    return SummarizationMiddleware(
+        model,
+        backend=backend,
+        summary_prompt=summary_prompt,
+        trim_tokens_to_summarize=trim_tokens_to_summarize,
+        token_counter=token_counter,
+        summarizer=summarizer,
+        **compute_summarization_defaults(model),
+    )
 
 
 def create_summarization_tool_middleware(

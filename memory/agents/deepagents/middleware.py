@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+from langchain.agents.middleware.summarization import DEFAULT_SUMMARY_PROMPT
 from langchain.agents.middleware.types import (
     AgentState,
     ExtendedModelResponse,
@@ -18,13 +19,18 @@ from langchain.agents.middleware.types import (
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.types import Command
+from pydantic import BaseModel
 
 from ...engine.policy import Clause, Policy
+from ...engine.tokens import TokenCounter
 from .. import langchain, threads
 from ..compaction import Task
-from ..middleware import mark_summary
-from ..stores import ThreadMemory
+from ..failures import OnFailure
+from ..middleware import LANGCHAIN_KEEP, mark_summary
+from ..stores import MemoryStore, ThreadMemory
+from ..summarizers import Summarizer
 from ..view import View
 from .arguments import ArgumentCutter, TruncateArgsSettings
 from .backend import Backend, Files
@@ -50,9 +56,8 @@ DONE = "Conversation compacted. Summarized {} messages into a concise summary."
 
 
 class SummarizationMiddleware(langchain.SummarizationMiddleware):
-    """Takes what Deep Agents' class takes, `history_path_prefix`, the folder of the
-    history files, and what LangChain's class takes here. As there, the call that
-    triggers waits for its summary.
+    """Takes what Deep Agents' class takes, and `history_path_prefix`: the folder of the
+    history files. As there, the call that triggers waits for its summary.
 
     Each thread has a session id in its private state, which is the name of its file and
     of its memory: agents that work for another one have its thread id.
@@ -67,9 +72,37 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         backend: Backend,
         truncate_args_settings: TruncateArgsSettings | None = None,
         history_path_prefix: str = "",
-        **options: Any,
+        trigger: Any = None,
+        keep: Any = LANGCHAIN_KEEP,
+        token_counter: TokenCounter = count_tokens_approximately,
+        summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
+        trim_tokens_to_summarize: int | None = 4000,
+        summarizer: str | Summarizer | None = None,
+        schema: type[BaseModel] | None = None,
+        store: MemoryStore | None = None,
+        compaction_timeout: float = 60.0,
+        backoff: float = 30.0,
+        on_failure: OnFailure | None = None,
+        max_tokens_before_summary: Any = langchain.NOT_GIVEN,
+        messages_to_keep: Any = langchain.NOT_GIVEN,
     ) -> None:
-        super().__init__(model, when="before", **options)
+        super().__init__(
+            model,
+            trigger=trigger,
+            keep=keep,
+            token_counter=token_counter,
+            summary_prompt=summary_prompt,
+            trim_tokens_to_summarize=trim_tokens_to_summarize,
+            summarizer=summarizer,
+            schema=schema,
+            store=store,
+            when="before",
+            compaction_timeout=compaction_timeout,
+            backoff=backoff,
+            on_failure=on_failure,
+            max_tokens_before_summary=max_tokens_before_summary,
+            messages_to_keep=messages_to_keep,
+        )
         self.backend = backend
         root = getattr(backend, "artifacts_root", "/").rstrip("/")
         folder = history_path_prefix or f"{root}/conversation_history"

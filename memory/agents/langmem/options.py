@@ -1,6 +1,6 @@
 """The keywords of LangMem's `summarize_messages`, with their prompts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from langchain_core.language_models import LanguageModelLike
@@ -58,15 +58,9 @@ class Options:
     max_tokens_before_summary: int | None = None
     max_summary_tokens: int = 256
     token_counter: TokenCounter = count_tokens_approximately
-    initial_summary_prompt: ChatPromptTemplate = field(
-        default_factory=lambda: DEFAULT_INITIAL_SUMMARY_PROMPT
-    )
-    existing_summary_prompt: ChatPromptTemplate = field(
-        default_factory=lambda: DEFAULT_EXISTING_SUMMARY_PROMPT
-    )
-    final_prompt: ChatPromptTemplate = field(
-        default_factory=lambda: DEFAULT_FINAL_SUMMARY_PROMPT
-    )
+    initial_summary_prompt: ChatPromptTemplate
+    existing_summary_prompt: ChatPromptTemplate
+    final_prompt: ChatPromptTemplate
     timeout: float = 60.0
     on_failure: OnFailure | None = None
 

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -23,15 +24,25 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.prompts import ChatPromptTemplate
 
 from ...engine.cut_points import find_gaps, find_newest_question
 from ...engine.exceptions import SummaryError
 from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
+from ...engine.tokens import TokenCounter
 from ...engine.tools import rounds
 from .. import threads
+from ..failures import OnFailure
 from ..summarizers import Caller, find_window
-from .options import Options, find_slots
+from .options import (
+    DEFAULT_EXISTING_SUMMARY_PROMPT,
+    DEFAULT_FINAL_SUMMARY_PROMPT,
+    DEFAULT_INITIAL_SUMMARY_PROMPT,
+    Options,
+    find_slots,
+)
 
 # Marks what `final_prompt` adds, so that it is not summarised where it comes back.
 MARK = {"lc_source": "windowpane_summary"}
@@ -64,25 +75,67 @@ def summarize_messages(
     messages: list[AnyMessage],
     *,
     running_summary: RunningSummary | None,
-    **keywords: Any,
+    model: LanguageModelLike,
+    max_tokens: int,
+    max_tokens_before_summary: int | None = None,
+    max_summary_tokens: int = 256,
+    token_counter: TokenCounter = count_tokens_approximately,
+    initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
+    existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
+    final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
+    timeout: float = 60.0,
+    on_failure: OnFailure | None = None,
 ) -> SummarizationResult:
-    """Summarise the oldest messages where they are due; the other keywords are those of
+    """Summarise the oldest messages where they are due; the keywords are those of
     `Options`.
 
     Raises ValueError for a message without an id, and for one that is there again
     after it was summarised.
     """
-    return Thread(messages, running_summary, Options(**keywords)).run()
+    options = Options(
+        model=model,
+        max_tokens=max_tokens,
+        max_tokens_before_summary=max_tokens_before_summary,
+        max_summary_tokens=max_summary_tokens,
+        token_counter=token_counter,
+        initial_summary_prompt=initial_summary_prompt,
+        existing_summary_prompt=existing_summary_prompt,
+        final_prompt=final_prompt,
+        timeout=timeout,
+        on_failure=on_failure,
+    )
+    return Thread(messages, running_summary, options).run()
 
 
 async def asummarize_messages(
     messages: list[AnyMessage],
     *,
     running_summary: RunningSummary | None,
-    **keywords: Any,
+    model: LanguageModelLike,
+    max_tokens: int,
+    max_tokens_before_summary: int | None = None,
+    max_summary_tokens: int = 256,
+    token_counter: TokenCounter = count_tokens_approximately,
+    initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
+    existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
+    final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
+    timeout: float = 60.0,  # noqa: ASYNC109 - the same name as without `await`
+    on_failure: OnFailure | None = None,
 ) -> SummarizationResult:
     """`summarize_messages` with `await`."""
-    return await Thread(messages, running_summary, Options(**keywords)).arun()
+    options = Options(
+        model=model,
+        max_tokens=max_tokens,
+        max_tokens_before_summary=max_tokens_before_summary,
+        max_summary_tokens=max_summary_tokens,
+        token_counter=token_counter,
+        initial_summary_prompt=initial_summary_prompt,
+        existing_summary_prompt=existing_summary_prompt,
+        final_prompt=final_prompt,
+        timeout=timeout,
+        on_failure=on_failure,
+    )
+    return await Thread(messages, running_summary, options).arun()
 
 
 class Thread:

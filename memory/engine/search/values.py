@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from . import days
 from .terms import extract_terms
 
-MONTH = rf"(?:{days.MONTH})\b\.?"
+MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()  # noqa: SIM905
+MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
 WEEKDAY = (
     r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b|"
     r"(?:周|星期|礼拜)[一二三四五六日天]"
@@ -181,7 +184,7 @@ def _read_date(text: str) -> str:
         return text
     text = re.sub(r"^\d{4}年", "", text)
     numbers = re.findall(rf"\d+|{CHINESE}", text)
-    named = [n for n, month in enumerate(days.MONTHS, start=1) if month in text]
+    named = [n for n, month in enumerate(MONTHS, start=1) if month in text]
     return "-".join([*map(str, named), *map(_read_number, numbers)])
 
 
