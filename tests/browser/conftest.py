@@ -22,11 +22,16 @@ SLOW_MODEL = "ok-slow:40:0.05"
 REPORT_CSP = """addEventListener("securitypolicyviolation", (event) => console.error(
     `CSP: ${event.violatedDirective} ${event.blockedURI}`))"""
 
+# The site's, with static files that a browser may keep.
+SETTINGS = f"{__package__}.settings"
+
 expect.set_options(timeout=15_000 * PATIENCE)
 
 
 def site_of(path, kind=Site, **env):
-    return kind({"DATABASE_URL": f"sqlite:///{path}", "DEBUG": "true", **env})
+    database = {"DATABASE_URL": f"sqlite:///{path}"}
+    settings = {"DEBUG": "true", "DJANGO_SETTINGS_MODULE": SETTINGS}
+    return kind({**database, **settings, **env})
 
 
 @pytest.fixture(scope="session")
@@ -94,20 +99,59 @@ def sessions():
     return {}
 
 
+@pytest.fixture(scope="session")
+def kept_contexts():
+    """Browsers by their size that no test uses now. A new one has no cache: it asks the
+    site for 45 static files before it shows anything."""
+    return {}
+
+
 @pytest.fixture
-def open_page(browser, errors, sessions):
+def take_context(browser, kept_contexts):
+    """take_context(width=…) -> a browser that knows no one, for this test alone."""
+    taken = []
+
+    def take_context(*, width=1440, height=900):
+        size = (width, height)
+        context = kept_contexts.pop(size, None)
+        if context is None:
+            context = browser.new_context(viewport={"width": width, "height": height})
+            context.add_init_script(REPORT_CSP)
+        taken.append((size, context))
+        return context
+
+    yield take_context
+    for size, context in taken:
+        if kept_contexts.setdefault(size, context) is context:
+            forget_person(context)
+        else:
+            context.close()
+
+
+def forget_person(context):
+    """Undo all that a test may have done to its browser, but not what is cached."""
+    for page in context.pages:
+        page.close()
+    context.unroute_all()
+    context.set_offline(False)
+    context.clear_permissions()
+    context.clear_cookies()
+    page = context.new_page()
+    everything = {"origin": "*", "storageTypes": "all"}
+    context.new_cdp_session(page).send("Storage.clearDataForOrigin", everything)
+    page.close()
+
+
+@pytest.fixture
+def open_page(take_context, errors, sessions):
     """open_page(site, width=…) -> a signed-in page; a context is another browser. One
     that goes on to a conversation need not draw the list before it: is_home=False."""
-    contexts = []
 
-    def open_page(site, *, width=1440, height=900, context=None, is_home=True):
+    def open_page(site, *, context=None, is_home=True, **size):
         if context is None:
-            context = browser.new_context(
-                viewport={"width": width, "height": height},
-                storage_state=sessions.get(site.url),
-            )
-            context.add_init_script(REPORT_CSP)
-            contexts.append(context)
+            context = take_context(**size)
+            known = sessions.get(site.url, {"cookies": []})
+            context.add_cookies(known["cookies"])
         page = ConversationPage(context.new_page(), site)
         page.report_to(errors)
         if is_home or site.url not in sessions:
@@ -115,9 +159,7 @@ def open_page(browser, errors, sessions):
             sessions[site.url] = {"cookies": context.cookies(), "origins": []}
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import REPORT_CSP
 from .pages import ConversationPage
 
 pytestmark = pytest.mark.browser
@@ -57,14 +56,11 @@ def seeded(site):
 
 
 @pytest.fixture
-def stranger(browser, errors, seeded):
+def stranger(take_context, errors, seeded):
     """A page of a visitor who has not logged in yet."""
-    context = browser.new_context(viewport=WIDE)
-    context.add_init_script(REPORT_CSP)
-    page = ConversationPage(context.new_page(), seeded)
+    page = ConversationPage(take_context(**WIDE).new_page(), seeded)
     page.report_to(errors)
-    yield page
-    context.close()
+    return page
 
 
 @pytest.fixture

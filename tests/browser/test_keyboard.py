@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import REPORT_CSP
 from .pages import PASSWORD, USER, ConversationPage
 
 pytestmark = pytest.mark.browser
@@ -39,15 +38,13 @@ class Keys:
 
 
 @pytest.fixture
-def chat(browser, errors, site):
+def chat(take_context, errors, site):
     """A browser whose person has only just come."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.add_init_script(REPORT_CSP)
-    chat = ConversationPage(context.new_page(), site)
+    page = take_context(width=1280, height=800).new_page()
+    chat = ConversationPage(page, site)
     chat.report_to(errors)
     chat.page.goto(f"{site.url}/accounts/login/")
-    yield chat
-    context.close()
+    return chat
 
 
 def log_in(chat, keys):

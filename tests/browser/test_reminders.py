@@ -32,7 +32,7 @@ def site(make_site):
 
 def test_it_reminds_until_it_is_looked_at(open_page, site):
     chat = open_page(site)
-    chat.page.context.add_init_script(ASKS)
+    chat.page.add_init_script(ASKS)
     chat.create()
     other = open_page(site, context=chat.page.context)
     other.create()

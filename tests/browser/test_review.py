@@ -5,7 +5,6 @@ from playwright.sync_api import expect
 
 from tests.patience import PATIENCE
 
-from .conftest import REPORT_CSP
 from .pages import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -41,11 +40,9 @@ def staff(site):
 
 
 @pytest.fixture
-def admin(browser, site, staff, errors):
+def admin(take_context, site, staff, errors):
     """Signed in as one of the staff, in a browser of their own."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.add_init_script(REPORT_CSP)
-    page = context.new_page()
+    page = take_context().new_page()
     page.set_default_timeout(30_000 * PATIENCE)
     page.on("console", lambda said: errors.append(f"{page.url}: {said.text}"))
     page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))
@@ -53,8 +50,7 @@ def admin(browser, site, staff, errors):
     page.fill("[name=username]", "inspector")
     page.fill("[name=password]", PASSWORD)
     page.click("[type=submit]")
-    yield page
-    context.close()
+    return page
 
 
 def test_the_browser_has_nothing_to_report_about_the_admin(chat, admin, site):

@@ -7,7 +7,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from .conftest import REPORT_CSP
 from .test_access import WIDE, findings, is_clean
 
 pytestmark = pytest.mark.browser
@@ -30,11 +29,9 @@ def owner(open_page, seeded):
 
 
 @pytest.fixture
-def stranger(browser, errors):
+def stranger(take_context, errors):
     """A browser that no one has logged in with; its sockets are counted."""
-    context = browser.new_context(viewport=WIDE)
-    context.add_init_script(REPORT_CSP)
-    page = context.new_page()
+    page = take_context(**WIDE).new_page()
     sockets = []
     page.on("websocket", lambda socket: sockets.append(socket.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -44,7 +41,6 @@ def stranger(browser, errors):
     )
     yield page
     assert sockets == []
-    context.close()
 
 
 def share(owner, *, with_view):

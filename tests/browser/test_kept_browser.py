@@ -1,0 +1,26 @@
+"""A browser serves test after test, and none finds what another has left."""
+
+import pytest
+
+from .conftest import forget_person
+
+pytestmark = pytest.mark.browser
+LEAVE = "localStorage.left = document.cookie = 'left=1'"
+FIND = "document.cookie + Object.keys(localStorage)"
+LOADED = """performance.getEntriesByType("resource")
+    .filter((each) => /[.](css|js)$/.test(each.name))
+    .map((each) => each.transferSize)"""
+
+
+def test_nothing_is_left_but_what_is_cached(take_context, site):
+    context = take_context(width=800)
+    for _ in range(2):
+        page = context.new_page()
+        page.goto(f"{site.url}/accounts/login/")
+        assert "left" not in page.evaluate(FIND)
+        page.evaluate(LEAVE)
+        assert "left" in page.evaluate(FIND)
+        loaded = page.evaluate(LOADED)
+        forget_person(context)
+    assert loaded
+    assert not any(loaded), "asked for again"
