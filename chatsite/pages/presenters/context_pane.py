@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Q
 from django.db.models.functions import Length
 from django.utils.html import format_html_join
 from django.utils.text import capfirst
@@ -33,6 +32,7 @@ from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
 from memory.models import Conversation, Message, ModelCall, Summary
+from memory.ranges import in_ranges, to_ranges
 from memory.view import places
 
 from ..forms import preset_name
@@ -40,6 +40,8 @@ from .rules import SentRule, list_sent_rules
 from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
 
 MAX_REPLIES = 200
+# The sections of which all messages are quoted in one.
+QUOTED = ("pinned", "recalled")
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 TITLES = {
@@ -319,7 +321,7 @@ def _make_sections(
             else (),
             # What is quoted in one message is shown as it is quoted, too.
             text=""
-            if messages and section.kind != "pinned"
+            if messages and section.kind not in QUOTED
             else str(section.messages[0].content),
         )
 
@@ -330,16 +332,12 @@ def _find_stored(
     """The messages of a section that are in the transcript: summaries and a draft are
     not. Of recalled ones the model may see only a part; here they are whole."""
     numbered = [message for message in section.messages if message.id]
-    if section.kind == "pinned":
-        where = Q()
-        for first, last in refs["pinned"]:
-            where |= Q(seq__range=(first, last))
-        rows = conversation.messages.filter(where).order_by("seq")
+    if section.kind in QUOTED:
+        quoted = refs["pinned"]
+        if section.kind == "recalled":
+            quoted = to_ranges(refs["recalled"])
+        rows = conversation.messages.filter(in_ranges(quoted)).order_by("seq")
         numbered = [row.to_langchain() for row in rows]
-    if section.kind == "recalled":
-        seqs = [int(message.id) for message in numbered]
-        rows = conversation.messages.filter(seq__in=seqs).order_by("seq")
-        numbered = [row.to_langchain() for row in rows] if seqs else []
     for message in numbered:
         if not draft or int(message.id) < conversation.next_seq:
             yield SeenMessage.of(message)

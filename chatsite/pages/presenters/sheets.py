@@ -136,6 +136,8 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
     if section.kind == "newest":
         return _("the newest message") if section.messages else _("your draft")
     n = max(len(section.summaries), len(section.rules), len(section.messages))
+    if not n and section.kind != "steps":
+        return ""
     last = ngettext("your last message", "your last %(n)s messages", n)
     if is_past:
         last = ngettext("the last message", "the last %(n)s messages", n)

@@ -93,6 +93,20 @@ def test_a_pinned_message_is_shown_as_one_and_as_it_is_read(alice):
     assert [each.label for each in pinned.glances] == ["#1"]
 
 
+def test_what_is_recalled_is_counted_and_shown_as_messages(alice):
+    made = make(alice, "My sister is vegetarian", "Two", "Three")
+    summarise(made, 1, 2)
+    view = context_pane.model_view(made, draft="What does my sister eat?")
+    recalled = next(each for each in view.sections if each.kind == "recalled")
+    assert [message.text for message in recalled.messages][:1] == [
+        "My sister is vegetarian"
+    ]
+    assert recalled.glances[0].label == "#1"
+    assert "<recalled>" in recalled.text
+    n = len(recalled.messages)
+    assert f"{n} recalled message" in view.contents
+
+
 def test_a_closed_sheet_shows_the_beginning_of_its_texts(alice):
     made = make(alice, *(f"Number {n} {'x' * 500}" for n in range(10)))
     glances = sheets_of(made)["window"].section.glances
