@@ -1,10 +1,9 @@
-/* Redraws turns without touching what stays the same: a reply that ends keeps the
- * blocks it has, a sync replaces only what differs, and the reader keeps the place. */
+/* Redraws turns: what stays the same is not touched, and the reader keeps the place. */
 const swap = (() => {
   const scroller = document.getElementById("transcript");
   const turns = document.getElementById("turns");
 
-  /* Remembers what the reader looks at; the function it gives back leads there again. */
+  /* Remembers what the reader looks at; what it returns leads there again. */
   function keepPlace() {
     const edge = scroller.getBoundingClientRect().top;
     const anchor = [...turns.querySelectorAll(".message, .divider")].find((node) => node.getBoundingClientRect().bottom > edge);
@@ -46,6 +45,10 @@ const swap = (() => {
   function drawMessage(old, fresh) {
     const [body, newBody] = [old, fresh].map((message) => message.querySelector(":scope > .body"));
     copyAttributes(old, fresh);
+    if (!body || !newBody) { // files alone
+      old.replaceChildren(...fresh.childNodes);
+      return processNew(old.children);
+    }
     drawBody(body, newBody);
     while (body.previousSibling) body.previousSibling.remove();
     while (body.nextSibling) body.nextSibling.remove();
@@ -54,7 +57,7 @@ const swap = (() => {
     processNew([...old.children].filter((node) => node !== body));
   }
 
-  // A card that shows the same stays, with what is being typed in it.
+  // A card that shows the same stays, with what is typed in it.
   const keyOf = (node) => (node.matches(".tool-card") ? `${node.id} ${node.dataset.drawn}` : node.dataset.seq);
 
   function drawTurn(old, fresh) {
