@@ -130,8 +130,9 @@ def test_what_is_out_of_date_says_why_and_comes_back(talked):
     compact_up_to(talked, 4, "They met in Nara.")
     open_menu(talked, 3, "Hide from the model")
     notice(talked).get_by_text("Write it again").click()
-    expect(talked.mark(3)).to_have_text("Hidden from the model")
-    talked.open_sheet("summaries").get_by_text("All versions").click()
+    # There is no summary in force then, and no sheet of them.
+    expect(talked.right.locator(".outline-summaries")).to_be_attached()
+    talked.open_about().get_by_text("Summary history").click()
     dialog = talked.page.locator("#dialog")
     expect(dialog).to_contain_text("It was written when the model saw #3.")
     dialog.get_by_text("Restore").click()
