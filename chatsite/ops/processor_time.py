@@ -95,7 +95,7 @@ def of_request(request: HttpRequest) -> Account | None:
 
 
 def _user_of(request: HttpRequest) -> int | None:
-    # Whoever has no cookie has no session: the database is not asked.
+    # Without a cookie there is no session: the database is not asked.
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return None
     try:

@@ -214,23 +214,19 @@ def model_view(
 
     Raises ModelCall.DoesNotExist for a number that is no reply.
     """
-    call = verified = None
-    if reply is not None:
-        call = reply_call(conversation, reply)
-        if call is None:
-            raise ModelCall.DoesNotExist
+    call = None if reply is None else reply_call(conversation, reply)
+    if reply is not None and call is None:
+        raise ModelCall.DoesNotExist
     built = (
         context.rebuild_context(call) if call else next_turn(conversation, draft, files)
     )
     # Files alone are a draft as well.
     draft = draft or " " * bool(files)
-    if call:
-        verified = built.sha256 == call.sha256
-        if not verified and context.is_erased(call):
-            verified = None  # unknown: a message of it was deleted since
-        counts = places.count_sent(call)
-    else:
-        counts = places.count_places(conversation, built.refs["left_out"])
+    counts = (
+        places.count_sent(call)
+        if call
+        else places.count_places(conversation, built.refs["left_out"])
+    )
     model = call.model if call else model_of(conversation)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
     policy = _policy_in_force(conversation, built, sections)
@@ -251,7 +247,7 @@ def model_view(
         model=providers.name_model(model),
         is_demo=providers.is_demo(model),
         call=call or answered.first(),
-        verified=verified,
+        verified=_is_verified(call, built) if call else None,
         replies=tuple(replies),
         wire=built.wire,
         sha256=built.sha256,
@@ -266,6 +262,13 @@ def model_view(
             "", "{}", ((draw(conversation, built),) for draw in parts)
         ),
     )
+
+
+def _is_verified(call: ModelCall, built: context.Built) -> bool | None:
+    """Whether a request was rebuilt as it was sent. None: unknown, since a message of
+    it was deleted."""
+    is_same = built.sha256 == call.sha256
+    return None if not is_same and context.is_erased(call) else is_same
 
 
 def _tools_of(
