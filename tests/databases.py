@@ -85,7 +85,7 @@ def _fill_postgres(folder: Path) -> None:
 
 
 def _migrate(url: str) -> None:
-    Site({"DATABASE_URL": url}).manage("migrate", "--verbosity", "0")
+    Site({"DATABASE_URL": url, "DEBUG": "true"}).manage("migrate", "--verbosity", "0")
 
 
 class Postgres(Server):
