@@ -1,11 +1,12 @@
 #!/usr/bin/env python
 """Django's command line for this project."""
 
-import os
 import sys
 
 from django.core.management import execute_from_command_line
 
+from chatsite.environment import load_settings
+
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    load_settings()
     execute_from_command_line(sys.argv)

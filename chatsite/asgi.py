@@ -1,11 +1,13 @@
 """HTTP and WebSocket stacks put together; what daphne serves."""
 
-import os
+import logging
 from typing import Any
 
 from django.core.asgi import get_asgi_application
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+from .environment import load_settings
+
+load_settings()
 django_application = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -16,6 +18,7 @@ from .live import server
 from .live.origins import SiteOriginValidator
 from .live.routing import websocket_urlpatterns
 from .ops.load import keep_room
+from .settings import env
 from .turns import runner
 
 protocols = ProtocolTypeRouter(
@@ -35,4 +38,6 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await protocols(scope, receive, send)
 
 
+for slip in env.find_slips():
+    logging.getLogger(__name__).warning(slip)
 server.hook_into_daphne()

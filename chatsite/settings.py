@@ -3,33 +3,15 @@ the environment (or from a .env file beside manage.py); see .env.example.
 """
 
 import os
-import re
 from datetime import timedelta
 from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
+
+from chatsite.environment import SiteEnv
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-class SiteEnv(environ.Env):
-    """The environment; a value that the site can't run with ends its start."""
-
-    def word(self, name: str, *words: str) -> str:
-        """One of these words; the first where there is none."""
-        value = self.str(name, default=words[0])
-        if value not in words:
-            known = f"{', '.join(words[:-1])} or {words[-1]}"
-            raise ImproperlyConfigured(f"{name} is {value!r}; use {known}.")
-        return value
-
-    def at_least(self, name: str, least: int, *, default: int) -> int:
-        value = self.int(name, default=default)
-        if value < least:
-            raise ImproperlyConfigured(f"{name} is {value}; use {least} or more.")
-        return value
 
 
 env = SiteEnv()
@@ -37,23 +19,23 @@ if os.environ.get("SECRET_KEY"):
     # An environment with a key of its own is a server's: the DEBUG=true that
     # `make setup` wrote into .env for manage.py must not reach it.
     os.environ.setdefault("DEBUG", "false")
-ENV_FILE = env.str("ENV_FILE", default=str(BASE_DIR / ".env"))
-if ENV_FILE and Path(ENV_FILE).exists():
-    env.read_env(ENV_FILE)
+env.read_file(BASE_DIR / ".env")
 
 # Core. The defaults are for one person on one machine; with DEBUG off the site
 # refuses to start without a SECRET_KEY and ALLOWED_HOSTS of its own.
 DEBUG = env.bool("DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="insecure-key-for-development" * DEBUG)
+SECRET_KEY = env.str(
+    "SECRET_KEY", default="insecure-key-for-development" * DEBUG, is_secret=True
+)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost"] * DEBUG)
 if not SECRET_KEY or not ALLOWED_HOSTS:
-    raise ImproperlyConfigured(
+    env.problems.append(
         "Set SECRET_KEY and ALLOWED_HOSTS, or DEBUG=true on your own machine. "
         "See .env.example."
     )
 
 # Full origins (scheme, host, port) of the pages that may open a socket or post a form.
-SITE_ORIGINS = env.list("SITE_ORIGINS", default=[])
+SITE_ORIGINS = env.origins("SITE_ORIGINS")
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
 # Features that the site can do without, each an app that can be taken out.
@@ -126,16 +108,21 @@ TEMPLATES = [
 ]
 
 # Requests that are worked on at once in a process; others wait (chatsite/ops/load.py).
-REQUESTS_AT_ONCE = env.at_least("REQUESTS_AT_ONCE", 1, default=8)
+REQUESTS_AT_ONCE = env.int("REQUESTS_AT_ONCE", default=8, least=1)
 
 # Database: SQLite in the project folder, or any DATABASE_URL.
-DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{BASE_DIR / 'db.sqlite3'}"
-database = env.db_url_config(DATABASE_URL)
-if "ENGINE" not in database:
-    raise ImproperlyConfigured(
-        "DATABASE_URL is no address of a database. Write it like "
-        "postgres://user:password@host:5432/name or sqlite:////folder/db.sqlite3."
-    )
+# PostgreSQL has a connection for each request, one for turns and sockets, and one to
+# draw beside them.
+DATABASE_POOL_SIZE = env.int(
+    "DATABASE_POOL_SIZE", default=REQUESTS_AT_ONCE + 2, least=2
+)
+DATABASE_URL = env.address(
+    "DATABASE_URL",
+    f"sqlite:///{BASE_DIR / 'db.sqlite3'}",
+    *("sqlite", "postgres", "postgresql", "psql", "pgsql"),
+    example="postgres://user:password@host:5432/name or sqlite:////folder/db.sqlite3",
+)
+database = environ.Env.db_url_config(DATABASE_URL)
 if database["ENGINE"].endswith("sqlite3"):
     # The thread of turns and sockets keeps its connection; those of requests close
     # theirs at the end (chatsite/database.py).
@@ -157,8 +144,7 @@ else:
     database["OPTIONS"] = {
         "pool": {
             "min_size": 1,
-            # One for each request, one for turns and sockets, one to draw beside them.
-            "max_size": env.int("DATABASE_POOL_SIZE", default=REQUESTS_AT_ONCE + 2),
+            "max_size": DATABASE_POOL_SIZE,
             # One gap between two tries to connect has to fit into a turn's lease.
             "timeout": 5,
             "reconnect_timeout": 5,
@@ -173,7 +159,12 @@ DATABASES = {"default": database}
 
 # Channel layer: hints from one process to others, through Redis; one process alone
 # needs none. The pubsub layer has no queue of 100 that drops silently.
-REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_URL = env.address(
+    "REDIS_URL",
+    "",
+    *("redis", "rediss", "unix"),
+    example="redis://:password@host:6379/0",
+)
 layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 if REDIS_URL:
     layer = {
@@ -271,13 +262,15 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SECURE = SITE_HTTPS
-TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True
 
 # Models. Without a key and without a base URL the demo model answers.
-OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
-OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="").strip()
+OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="", is_secret=True)
+OPENAI_BASE_URL = env.address(
+    "OPENAI_BASE_URL", "", "http", "https", example="http://127.0.0.1:11434/v1"
+)
 # Who runs the models, as replies name it; empty = the host of the base URL.
 PROVIDER_NAME = env.str("PROVIDER_NAME", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")
@@ -288,20 +281,9 @@ CONTEXT_WINDOW = env.int("CONTEXT_WINDOW", default=0)
 REPLY_RESERVE = env.int("REPLY_RESERVE", default=2_000)
 # Seconds that a reply waits for a summary of messages that would not fit otherwise.
 COMPACTION_WAIT_SECONDS = env.float("COMPACTION_WAIT_SECONDS", default=20.0)
-
-
 # From 0 to 2, of replies, and of summaries and titles; empty = not sent.
-def read_temperature(text: str) -> float | None:
-    if text and not re.fullmatch(r"[01](\.[0-9]+)?|2(\.0+)?", text):
-        raise ImproperlyConfigured(
-            "CHAT_TEMPERATURE and SUMMARY_TEMPERATURE take a number from 0 to 2 or "
-            f"nothing, not {text!r}."
-        )
-    return float(text) if text else None
-
-
-CHAT_TEMPERATURE = read_temperature(env.str("CHAT_TEMPERATURE", default=""))
-SUMMARY_TEMPERATURE = read_temperature(env.str("SUMMARY_TEMPERATURE", default="0"))
+CHAT_TEMPERATURE = env.temperature("CHAT_TEMPERATURE", default=None)
+SUMMARY_TEMPERATURE = env.temperature("SUMMARY_TEMPERATURE", default=0.0)
 # Tokens that the provider may write for a summary; 0 = not sent.
 SUMMARY_MAX_TOKENS = env.int("SUMMARY_MAX_TOKENS", default=0)
 # How the provider takes a request; what it refuses is found out by itself.
@@ -309,12 +291,12 @@ STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
 SYSTEM_ROLE = env.word("SYSTEM_ROLE", "system", "developer", "user")
 # Seconds: until a reply begins (models may think first), between two pieces of it, and
 # for the whole of it.
-MODEL_FIRST_TOKEN_TIMEOUT = env.float("MODEL_FIRST_TOKEN_TIMEOUT", default=300.0)
-MODEL_IDLE_TIMEOUT = env.float("MODEL_IDLE_TIMEOUT", default=60.0)
-MODEL_TOTAL_TIMEOUT = env.float("MODEL_TOTAL_TIMEOUT", default=600.0)
-SUMMARY_TOTAL_TIMEOUT = env.float("SUMMARY_TOTAL_TIMEOUT", default=180.0)
+MODEL_FIRST_TOKEN_TIMEOUT = env.seconds("MODEL_FIRST_TOKEN_TIMEOUT", default=300.0)
+MODEL_IDLE_TIMEOUT = env.seconds("MODEL_IDLE_TIMEOUT", default=60.0)
+MODEL_TOTAL_TIMEOUT = env.seconds("MODEL_TOTAL_TIMEOUT", default=600.0)
+SUMMARY_TOTAL_TIMEOUT = env.seconds("SUMMARY_TOTAL_TIMEOUT", default=180.0)
 # Attempts at one request before its first token; each is counted and stored.
-MODEL_MAX_ATTEMPTS = env.int("MODEL_MAX_ATTEMPTS", default=3)
+MODEL_MAX_ATTEMPTS = env.int("MODEL_MAX_ATTEMPTS", default=3, least=1)
 # Some servers end a complete reply without a finish reason; set to false for them.
 FINISH_REASON_REQUIRED = env.bool("FINISH_REASON_REQUIRED", default=True)
 # Whether the provider can hold a summary to a JSON schema; not every server can.
@@ -323,9 +305,9 @@ STRUCTURED_OUTPUT = env.bool("STRUCTURED_OUTPUT", default=not OPENAI_BASE_URL)
 # each call. A question for consent and a result that comes later have this long.
 TOOL_ROUNDS = env.int("TOOL_ROUNDS", default=60)
 TOOL_CALLS = env.int("TOOL_CALLS", default=90)
-TOOL_SECONDS = env.float("TOOL_SECONDS", default=30.0)
-CONSENT_SECONDS = env.float("CONSENT_SECONDS", default=86_400.0)
-TOOL_DEADLINE_SECONDS = env.float("TOOL_DEADLINE_SECONDS", default=604_800.0)
+TOOL_SECONDS = env.seconds("TOOL_SECONDS", default=30.0)
+CONSENT_SECONDS = env.seconds("CONSENT_SECONDS", default=86_400.0)
+TOOL_DEADLINE_SECONDS = env.seconds("TOOL_DEADLINE_SECONDS", default=604_800.0)
 # Tokens per second of the demo model.
 DEMO_TOKENS_PER_SECOND = env.float("DEMO_TOKENS_PER_SECOND", default=40.0)
 
@@ -353,13 +335,15 @@ SHARE_LINKS = env.bool("SHARE_LINKS", default=True)
 SHARE_REQUESTS_PER_MINUTE = env.int("SHARE_REQUESTS_PER_MINUTE", default=120)
 # Proves that stored rows are as they were written; SECRET_KEY where it is empty.
 # SEAL_KEY is its earlier name: an installation that has it keeps its signatures.
-SIGNING_KEY = env.str("SIGNING_KEY", default=os.environ.get("SEAL_KEY", ""))
+SIGNING_KEY = env.str(
+    "SIGNING_KEY", default=os.environ.get("SEAL_KEY", ""), is_secret=True
+)
 # An import that is larger is refused before anything of it is stored.
-IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50)
+IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50, least=1)
 # Limits of the process that reads a file, and how many of them the site has at once.
-IMPORT_MEMORY_MB = env.int("IMPORT_MEMORY_MB", default=1_500)
-IMPORT_MAX_SECONDS = env.float("IMPORT_MAX_SECONDS", default=900.0)
-IMPORTS_AT_ONCE = env.int("IMPORTS_AT_ONCE", default=2)
+IMPORT_MEMORY_MB = env.int("IMPORT_MEMORY_MB", default=1_500, least=100)
+IMPORT_MAX_SECONDS = env.seconds("IMPORT_MAX_SECONDS", default=900.0)
+IMPORTS_AT_ONCE = env.int("IMPORTS_AT_ONCE", default=2, least=1)
 IMPORT_MAX_CONVERSATIONS = 2_000
 IMPORT_MAX_MESSAGES = 20_000  # of one conversation
 IMPORT_MAX_CHARS = 200_000  # of one message
@@ -368,14 +352,15 @@ IMPORT_MAX_CHARS = 200_000  # of one message
 MESSAGE_MAX_CHARS = 32_000
 # Files that are attached to messages: their size, and how many tokens of those of one
 # message a model gets; the whole texts are stored, and can be searched and read.
-ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=10)
-ATTACHMENT_TOKENS = env.at_least("ATTACHMENT_TOKENS", 200, default=6_000)
+ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=10, least=1)
+ATTACHMENT_TOKENS = env.int("ATTACHMENT_TOKENS", default=6_000, least=200)
 # Limits of the process that reads a PDF, and how many a process of the site has.
-PDF_MAX_SECONDS = env.int("PDF_MAX_SECONDS", default=15)
-PDF_MEMORY_MB = env.int("PDF_MEMORY_MB", default=512)
-PDFS_AT_ONCE = env.int("PDFS_AT_ONCE", default=2)
-TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0)
-TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0)
+PDF_MAX_SECONDS = env.int("PDF_MAX_SECONDS", default=15, least=1)
+PDF_MEMORY_MB = env.int("PDF_MEMORY_MB", default=512, least=100)
+PDFS_AT_ONCE = env.int("PDFS_AT_ONCE", default=2, least=1)
+# The lease is renewed every second (chatsite/turns/checkpoints.py).
+TURN_LEASE_SECONDS = env.float("TURN_LEASE_SECONDS", default=10.0, least=2)
+TURN_SWEEP_SECONDS = env.float("TURN_SWEEP_SECONDS", default=1.0, least=0.1, most=60)
 TURN_MAX_ATTEMPTS = 2
 
 # Tools that models may call, beside the built-in ones: dotted paths of functions and
@@ -383,13 +368,13 @@ TURN_MAX_ATTEMPTS = 2
 TOOLS = env.list("TOOLS", default=[])
 MCP_SERVERS = env.str("MCP_SERVERS", default="")
 # Bytes of one message of an MCP server; a longer one ends the connection.
-MCP_MESSAGE_BYTES = env.at_least("MCP_MESSAGE_BYTES", 10_000, default=16_000_000)
+MCP_MESSAGE_BYTES = env.int("MCP_MESSAGE_BYTES", default=16_000_000, least=10_000)
 # Bytes of the files in one result that are kept for people.
-TOOL_FILE_BYTES = env.at_least("TOOL_FILE_BYTES", 0, default=5_000_000)
+TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000, least=0)
 # Names of the tools that new conversations begin with.
 DEFAULT_TOOLS = env.list("DEFAULT_TOOLS", default=[])
 # Tokens of a tool's result that a model gets; the rest it can read with another call.
-TOOL_RESULT_TOKENS = env.at_least("TOOL_RESULT_TOKENS", 200, default=1_000)
+TOOL_RESULT_TOKENS = env.int("TOOL_RESULT_TOKENS", default=1_000, least=200)
 # What it gets of a longer one: its beginning, or a summary.
 TOOL_RESULTS = env.word("TOOL_RESULTS", "cut", "summarise")
 
@@ -413,19 +398,15 @@ LATE_CALLS_PER_USER = env.int("LATE_CALLS_PER_USER", default=100)
 SOCKETS_PER_USER = env.int("SOCKETS_PER_USER", default=2_000)
 # Percent of each process's time that one user, shared link or address may have for
 # long; sockets wait for what is beyond, and pages are refused.
-PROCESSOR_SHARE_PER_USER = env.float("PROCESSOR_SHARE_PER_USER", default=50.0)
-if not (0 <= PROCESSOR_SHARE_PER_USER <= 100):
-    raise ImproperlyConfigured(
-        f"PROCESSOR_SHARE_PER_USER is {PROCESSOR_SHARE_PER_USER:g}; use 0 (no limit) "
-        "to 100."
-    )
+PROCESSOR_SHARE_PER_USER = env.float("PROCESSOR_SHARE_PER_USER", default=50.0, most=100)
 # Bytes that may wait for one reader; one that lets more wait is disconnected.
 SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 
 # Watching. Without a token /metrics does not exist.
-METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="", is_secret=True)
 
 # Log records: words on a line, or an object of JSON on a line.
+LOG_LEVEL = env.word("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMAT = env.word("LOG_FORMAT", "line", "json")
 # With DEBUG the page of an error shows all settings and variables, without secrets.
 DEFAULT_EXCEPTION_REPORTER = "chatsite.ops.error_page.ExceptionReporter"
@@ -445,9 +426,8 @@ LOGGING = {
         "django": {"handlers": [], "level": "WARNING"},
         # Says every second that Redis is away; chatsite.protocol.layer says it once.
         "channels_redis": {"level": "CRITICAL"},
-        **{
-            name: {"level": env.str("LOG_LEVEL", default="INFO")}
-            for name in ("chatsite", "memory")
-        },
+        **{name: {"level": LOG_LEVEL} for name in ("chatsite", "memory")},
     },
 }
+
+env.raise_problems()

@@ -58,7 +58,9 @@ def notify_systemd(state: bytes) -> None:
 def main(arguments: list[str]) -> None:
     os.chdir(ROOT)
     sys.path[0] = str(ROOT)
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    from chatsite.environment import load_settings
+
+    load_settings()
     # Before anything imports daphne, which takes the reactor that there is.
     import uvloop
     from twisted.internet import asyncioreactor

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from chatsite.settings import env
+
 from . import warm_python
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -252,8 +254,7 @@ def is_allowed_in_engine(name):
 
 class TestDocumentation:
     def settings(self):
-        text = (ROOT / "chatsite" / "settings.py").read_text()
-        return sorted(set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text)))
+        return sorted(env.settings)
 
     def test_it_finds_the_settings(self):
         assert "OPENAI_BASE_URL" in self.settings()
@@ -262,6 +263,19 @@ class TestDocumentation:
         example = (ROOT / ".env.example").read_text()
         documented = re.findall(r"(?m)^# .+\n#([A-Z_]+)=", example)
         assert sorted(documented) == self.settings()
+
+    def test_the_example_has_the_defaults(self):
+        """Where it is one value, and does not depend on another setting."""
+        example = (ROOT / ".env.example").read_text()
+        given = dict(re.findall(r"(?m)^#([A-Z_]+)=(.*)$", example))
+        depends = {"STRUCTURED_OUTPUT", "SITE_HTTPS", "ENV_FILE", "ALLOWED_HOSTS"}
+        wrong = [
+            name
+            for name, setting in env.settings.items()
+            if name not in depends and not setting.is_secret
+            if setting.parse(given[name]) != setting.default
+        ]
+        assert wrong == []
 
     def test_every_setting_is_documented(self):
         page = (ROOT / "docs" / "settings.md").read_text()
@@ -336,18 +350,6 @@ class TestChecks:
         done = manage("check", **{**PRODUCTION, name: ""})
         assert done.returncode != 0
         assert "Set SECRET_KEY and ALLOWED_HOSTS" in done.stderr
-
-    @pytest.mark.parametrize(
-        ("name", "value", "said"),
-        [
-            ("REQUESTS_AT_ONCE", "0", "REQUESTS_AT_ONCE is 0; use 1 or more."),
-            ("DATABASE_URL", "windowpane", "DATABASE_URL is no address of a database"),
-        ],
-    )
-    def test_it_refuses_settings_that_can_not_work(self, name, value, said):
-        done = run("-c", "import chatsite.settings", **{**PRODUCTION, name: value})
-        assert done.returncode != 0
-        assert said in done.stderr
 
     def test_no_address_of_a_database_is_the_file_of_the_project(self):
         code = "from chatsite.settings import DATABASES as d; print(d['default'])"

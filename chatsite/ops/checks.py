@@ -14,9 +14,11 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connection
+from django.http.request import split_domain_port, validate_host
 from langchain_core.messages import SystemMessage
 
 from chatsite.llm import providers
+from chatsite.settings import env
 from memory import context
 from memory.engine import budget
 from memory.engine.policy import PRESETS, Policy
@@ -29,11 +31,6 @@ TRACING_VARIABLES = (
     "LANGCHAIN_TRACING_V2",
 )
 
-# As browsers write it: in lower case and without the scheme's own port.
-ORIGIN = re.compile(
-    r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
-)
-
 NUMBER = re.compile(r"\d+")
 # Older ones have published holes that a stranger can use without logging in.
 SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
@@ -42,18 +39,6 @@ SAFE_VERSIONS = {"Django": (5, 2, 14), "daphne": (4, 2, 2)}
 MIN_ROOM = 512
 
 Apps = Sequence[AppConfig] | None
-
-
-@register(Tags.security)
-def check_origins(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
-    for origin in settings.SITE_ORIGINS:
-        if not ORIGIN.fullmatch(origin):
-            yield Error(
-                f"SITE_ORIGINS has {origin!r}, which is not a full origin.",
-                hint="Write it as browsers do, such as https://chat.example.com: in "
-                "lower case, without a path and without the scheme's own port.",
-                id="chat.E001",
-            )
 
 
 @register(Tags.security, deploy=True)
@@ -74,6 +59,29 @@ def check_origins_set(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage
             hint="Set it to the full origins of the site, such as "
             "https://chat.example.com.",
             id="chat.W001",
+        )
+
+
+@register(Tags.security, deploy=True)
+def check_origins_answered(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for origin in settings.SITE_ORIGINS:
+        host = split_domain_port(origin.partition("://")[2])[0]
+        if not validate_host(host, settings.ALLOWED_HOSTS):
+            yield Warning(
+                f"SITE_ORIGINS has {origin!r}, but ALLOWED_HOSTS does not have its "
+                "host, so its pages answer 400.",
+                hint=f"Add {host} to ALLOWED_HOSTS.",
+                id="chat.W007",
+            )
+
+
+@register()
+def check_names(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for sentence in env.find_slips():
+        yield Warning(
+            sentence,
+            hint="docs/settings.md lists all settings.",
+            id="chat.W008",
         )
 
 
@@ -170,17 +178,6 @@ def check_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
             hint="Set one of them, or leave CHAT_MODEL and CHAT_MODELS empty: then "
             "the demo model answers.",
             id="chat.E008",
-        )
-
-
-@register()
-def check_base_url(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
-    """Without the value: it can hold a password."""
-    if not providers.find_provider_host():
-        yield Error(
-            "OPENAI_BASE_URL is no full address.",
-            hint="Write it with its scheme, such as http://127.0.0.1:11434/v1.",
-            id="chat.E006",
         )
 
 

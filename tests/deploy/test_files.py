@@ -10,6 +10,7 @@ import yaml
 
 from chatsite.llm import providers
 from chatsite.ops import checks
+from chatsite.settings import env
 from scripts import serve
 from tests.servers import ROOT
 
@@ -34,8 +35,7 @@ def seconds(directive):
 
 
 def names_of_settings():
-    text = (ROOT / "chatsite" / "settings.py").read_text()
-    return set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text))
+    return {*env.settings}
 
 
 def test_every_variable_of_the_example_is_a_setting():

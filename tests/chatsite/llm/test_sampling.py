@@ -1,12 +1,10 @@
 """How freely a model writes, and how much: what is sent to the provider."""
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers
 from chatsite.llm.streaming import ReplyStream, fetch_reply
-from chatsite.settings import read_temperature
 
 MESSAGES = [HumanMessage("hi!")]
 
@@ -57,14 +55,3 @@ async def test_what_a_provider_refuses_is_left_out_from_then_on(upstream, field)
 
 def test_the_demo_model_takes_none(settings):
     assert providers.sampling_options("demo", 0.7, 300) == {}
-
-
-@pytest.mark.parametrize(("text", "value"), [("", None), ("0", 0), ("1.25", 1.25)])
-def test_a_temperature_is_read(text, value):
-    assert read_temperature(text) == value
-
-
-@pytest.mark.parametrize("text", ["hot", "-1", "2.5", "nan", "1e3", "0,5", "٣"])
-def test_a_wrong_temperature_is_named(text):
-    with pytest.raises(ImproperlyConfigured, match="from 0 to 2 or nothing, not"):
-        read_temperature(text)

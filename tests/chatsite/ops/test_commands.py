@@ -165,10 +165,10 @@ class TestDoctor:
         assert "OPENAI_API_KEY is not set" in findings["model"]["detail"]
 
     def test_it_refuses_settings_that_cannot_work(self, settings):
-        settings.SITE_ORIGINS = ["chat.example.com"]
+        settings.CONTEXT_WINDOW = 100
         findings, code = self.examine()
         assert code == 1
-        assert "chat.E001" in findings["settings"]["detail"]
+        assert "chat.E004" in findings["settings"]["detail"]
 
     def test_it_only_names_what_may_be_on_purpose(self, monkeypatch):
         monkeypatch.setenv("LANGSMITH_TRACING", "true")
@@ -198,12 +198,6 @@ class TestDoctor:
         assert code == 1
         assert "same time server" in findings["lease clock"]["detail"]
 
-    def test_it_names_a_lease_that_is_too_short(self, settings):
-        settings.TURN_LEASE_SECONDS = 1.0
-        findings, code = self.examine()
-        assert code == 1
-        assert "TURN_LEASE_SECONDS" in findings["lease clock"]["detail"]
-
     def test_it_misses_collected_files(self, settings, tmp_path):
         settings.DEBUG = False
         settings.STATIC_ROOT = tmp_path
@@ -215,17 +209,6 @@ class TestDoctor:
         findings, code = self.examine()
         assert code == 1
         assert "collectstatic" in findings["static files"]["detail"]
-
-    @pytest.mark.parametrize(
-        "address", ["me:hunter2@gateway/v1", "http://me:hunter2@[::1/v1"]
-    )
-    def test_it_finds_an_address_without_a_scheme(self, settings, address):
-        settings.OPENAI_BASE_URL, settings.CHAT_MODEL = address, "some-model"
-        findings, code = self.examine()
-        assert code == 1
-        assert "OPENAI_BASE_URL" in findings["model"]["detail"]
-        assert "chat.E006" in findings["settings"]["detail"]
-        assert "hunter2" not in str(findings)
 
     def test_it_hides_secrets_in_the_text_of_errors(self, settings, monkeypatch):
         settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1"

@@ -405,6 +405,14 @@ class TestSettings:
         [error] = checks.check_tools(None)
         assert "has the type 'websocket', expected http or sse" in error.msg
 
+    def test_a_program_that_there_is_not_is_named(self, configure, settings):
+        configure(test={"command": "/no/such/program"})
+        settings.DEFAULT_TOOLS = ["test_may_come_yet", "serch"]
+        program, tool = checks.check_tools(None)
+        assert (program.id, tool.id) == ("chat.W009", "chat.W010")
+        assert "'/no/such/program'" in program.msg
+        assert "'serch'" in tool.msg
+
     async def test_a_server_has_its_own_time_limits(self, configure):
         configure(a={**STDIO, "seconds": 90, "max_seconds": 1_000}, b=STDIO)
         assert (await tools_of("a"))["echo"].time_limits == (90, 1_000)

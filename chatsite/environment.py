@@ -1,0 +1,262 @@
+"""The environment as the site reads it: each setting with its type, its bounds and its
+default. What can't be used is said for all settings at once, before anything starts.
+"""
+
+import builtins
+import difflib
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = ("true", "on", "ok", "y", "yes", "1")
+FALSE = ("false", "off", "n", "no", "0")
+# More than any setting needs, and what databases and clocks can still take.
+MOST = 1_000_000_000
+# Seconds, where none would end what has just begun.
+SHORTEST = 0.1
+SHOWN_CHARS = 60
+QUOTES = ("'", '"')
+FILE_SCHEMES = ("sqlite", "unix")
+# As browsers write it: in lower case and without the scheme's own port.
+ORIGIN = re.compile(
+    r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
+)
+# Variables that other programs read from the same file.
+FOREIGN = re.compile(
+    r"(LANGSMITH|LANGCHAIN|OPENAI_ORG|SSL_CERT|POSTGRES|PG|UVICORN|PYTHON|COMPOSE)"
+    r"\w*|\w*_PROXY|HOST|PORT|SEAL_KEY|WEB_CONCURRENCY|DJANGO_SETTINGS_MODULE",
+    re.IGNORECASE,
+)
+# How like a setting's name another one is that is taken for a slip.
+ALIKE = 0.85
+
+# The methods below are named for the types that they read.
+Text, Whole, Number, Flag = builtins.str, builtins.int, builtins.float, builtins.bool
+Words = builtins.list[builtins.str]
+
+
+class SettingsError(ImproperlyConfigured):
+    """What is wrong with the settings: a sentence, on a line, for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as it was read, and what else it could be."""
+
+    value: Any
+    default: Any
+    allowed: Text
+    parse: Callable[[Text], Any]
+    is_secret: Flag
+
+
+class SiteEnv:
+    """Reads settings and remembers them. A value that can't be used leaves a sentence
+    among the problems and the default in its place, so that all others are read."""
+
+    def __init__(self) -> None:
+        self.settings: dict[Text, Setting] = {}
+        self.problems: list[Text] = []
+        # The file that was read, and what the environment had not already.
+        self.file: Path | None = None
+        self.names_of_file: frozenset[Text] = frozenset()
+
+    def read_file(self, default: Path) -> None:
+        """Take what the environment lacks from ENV_FILE; empty: from no file."""
+        name = self.str("ENV_FILE", default=Text(default))
+        if name and Path(name).is_file():
+            before = frozenset(os.environ)
+            environ.Env.read_env(name)
+            self.file = Path(name)
+            self.names_of_file = frozenset(os.environ) - before
+        elif name and "ENV_FILE" in os.environ:
+            self.refuse("ENV_FILE", "the path of a file that there is, or nothing")
+
+    def str(self, name: Text, default: Text = "", *, is_secret: Flag = False) -> Text:
+        return self._read(name, default, "any text", Text, is_secret=is_secret)
+
+    def list(self, name: Text, default: Sequence[Text] = ()) -> Words:
+        allowed = "words, separated by commas"
+        return self._read(name, builtins.list(default), allowed, _parse_words)
+
+    def bool(self, name: Text, *, default: Flag) -> Flag:
+        return self._read(name, default, "true or false", _parse_flag)
+
+    def word(self, name: Text, *words: Text) -> Text:
+        """One of these words; the first where there is none."""
+        parse = partial(_parse_word, words)
+        return self._read(name, words[0], _join_words(words), parse)
+
+    def int(
+        self, name: Text, *, default: Whole, least: Whole = 0, most: Whole = MOST
+    ) -> Whole:
+        allowed = f"a whole number from {least:,} to {most:,}"
+        return self._read(
+            name, default, allowed, partial(_parse_number, Whole, least, most)
+        )
+
+    def float(
+        self, name: Text, *, default: Number, least: Number = 0, most: Number = MOST
+    ) -> Number:
+        allowed = f"a number from {least:,} to {most:,}"
+        return self._read(
+            name, default, allowed, partial(_parse_number, Number, least, most)
+        )
+
+    def seconds(self, name: Text, *, default: Number) -> Number:
+        """How long something may take that can't do without time."""
+        return self.float(name, default=default, least=SHORTEST)
+
+    def origins(self, name: Text) -> Words:
+        allowed = (
+            "full origins as browsers write them, such as https://chat.example.com: in "
+            "lower case, without a path and without the scheme's own port"
+        )
+        return self._read(name, [], allowed, _parse_origins)
+
+    def temperature(self, name: Text, *, default: Number | None) -> Number | None:
+        """Of a model; None is not sent."""
+        allowed = "a number from 0 to 2, or nothing"
+        return self._read(name, default, allowed, _parse_temperature)
+
+    def time_zone(self, name: Text, *, default: Text) -> Text:
+        allowed = "the name of a time zone, such as Europe/Paris or Asia/Shanghai"
+        return self._read(name, default, allowed, _parse_time_zone)
+
+    def address(self, name: Text, default: Text, *schemes: Text, example: Text) -> Text:
+        """The address of a server, which can hold a password; without, the default."""
+        parse = partial(_parse_address, schemes)
+        allowed = f"an address like {example}"
+        value = self._read(name, "", allowed, parse, is_secret=True)
+        return value or default
+
+    def refuse(self, name: Text, allowed: Text, *, is_secret: Flag = False) -> None:
+        value = os.environ.get(name, "")
+        given = "can't be used" if is_secret else f"is {value[:SHOWN_CHARS]!r}"
+        quoted = ", without quotes" * value.startswith(QUOTES)
+        self.problems.append(f"{name} {given}; use {allowed}{quoted}.")
+
+    def _read(
+        self,
+        name: Text,
+        default: Any,
+        allowed: Text,
+        parse: Callable[[Text], Any],
+        *,
+        is_secret: Flag = False,
+    ) -> Any:
+        value = default
+        if name in os.environ:
+            try:
+                value = parse(os.environ[name])
+            except ValueError:
+                self.refuse(name, allowed, is_secret=is_secret)
+        self.settings[name] = Setting(value, default, allowed, parse, is_secret)
+        return value
+
+    def raise_problems(self) -> None:
+        if self.problems:
+            raise SettingsError("\n".join(self.problems))
+
+    def find_source(self, name: Text) -> Text:
+        """Where a setting has its value from: "file", "environment" or ""."""
+        if name in self.names_of_file:
+            return "file"
+        return "environment" if name in os.environ else ""
+
+    def find_slips(self) -> Iterator[Text]:
+        """A sentence for each name that is no setting: all of the file that was read,
+        others only where they are much like one."""
+        for name in sorted({*os.environ} - {*self.settings}):
+            if FOREIGN.fullmatch(name):
+                continue
+            near = difflib.get_close_matches(name, self.settings, 1, ALIKE)
+            if near or name in self.names_of_file:
+                meant = f"; did you mean {near[0]}?" if near else "."
+                yield f"{name} is no setting of the site{meant}"
+
+
+def load_settings() -> None:
+    """Read the settings; end this process with a sentence for each that can't be used,
+    where a traceback would bury it."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
+    from django.conf import settings
+
+    try:
+        settings.INSTALLED_APPS  # noqa: B018
+    except SettingsError as error:
+        sys.exit(Text(error))
+
+
+def _join_words(words: Sequence[Text]) -> Text:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _parse_words(text: Text) -> Words:
+    return [word for part in text.split(",") if (word := part.strip())]
+
+
+def _parse_flag(text: Text) -> Flag:
+    word = text.strip().lower()
+    if word not in (*TRUE, *FALSE):
+        raise ValueError(word)
+    return word in TRUE
+
+
+def _parse_word(words: Sequence[Text], text: Text) -> Text:
+    if text not in words:
+        raise ValueError(text)
+    return text
+
+
+def _parse_number(
+    kind: Callable[[Text], Number], least: Number, most: Number, text: Text
+) -> Number:
+    value = kind(text)
+    # Not a number is neither less nor more than another.
+    if not math.isfinite(value) or not least <= value <= most:
+        raise ValueError(text)
+    return value
+
+
+def _parse_temperature(text: Text) -> Number | None:
+    return _parse_number(Number, 0, 2, text) if text else None
+
+
+def _parse_time_zone(text: Text) -> Text:
+    try:
+        ZoneInfo(text)
+    except (KeyError, OSError):
+        raise ValueError(text) from None
+    return text
+
+
+def _parse_address(schemes: Sequence[Text], text: Text) -> Text:
+    text = text.strip()
+    scheme, colon, _ = text.partition("://")
+    if text and (not colon or scheme not in schemes):
+        raise ValueError("no such scheme")
+    if scheme not in FILE_SCHEMES:
+        parts = urlsplit(text)
+        # A port that is none raises as it is read. A database can be on a local socket.
+        if parts.port == 0 or (scheme.startswith("http") and not parts.hostname):
+            raise ValueError("no server")
+    return text
+
+
+def _parse_origins(text: Text) -> Words:
+    origins = _parse_words(text)
+    if not all(map(ORIGIN.fullmatch, origins)):
+        raise ValueError(text)
+    return origins
