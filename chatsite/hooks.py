@@ -243,6 +243,8 @@ context_parts: list[Callable[["Conversation", "Built"], str]] = []
 # Chosen: fields of settings of the policy, and of columns of a person's preferences.
 policy_fields: dict[str, Callable[[], "ChoiceField"]] = {}
 preference_fields: dict[str, Callable[[], "FormField"]] = {}
+# Also among the options of the home page: values that a conversation begins with.
+start_fields: dict[str, Callable[[], "FormField"]] = {}
 
 # Brought along by a message.
 file_source = FileSource()

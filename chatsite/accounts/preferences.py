@@ -60,10 +60,10 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     model = chosen.pop("model", "") or preferred.model
     known = dict(policy.list_presets())
     return {
+        "tools": hooks.turn_steps.defaults(),
         **chosen,
         "preset": preset if preset in known else "",
         "model": name_to_store(model) if model in providers.list_models() else "",
-        "tools": hooks.turn_steps.defaults(),
         "policy": {"rules": preferred.rules} if preferred.rules else {},
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,
     }

@@ -160,10 +160,20 @@ class NewConversationForm(forms.Form):
         ),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields |= {name: make() for name, make in hooks.start_fields.items()}
+
+    def clean(self) -> dict[str, Any]:
+        """What was not asked, as by a script, is not chosen: it stays as it is."""
+        values = super().clean()
+        unasked = hooks.start_fields.keys() - self.data.keys()
+        return {name: value for name, value in values.items() if name not in unasked}
+
     @property
     def options(self) -> list[BoundField]:
-        names = ("temporary", "title", "preset", "temperature", "system_prompt")
-        return [self[name] for name in names]
+        names = ("temporary", "title", "preset", *hooks.start_fields)
+        return [self[name] for name in (*names, "temperature", "system_prompt")]
 
 
 class StorableField(forms.JSONField):

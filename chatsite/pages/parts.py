@@ -6,7 +6,7 @@ Each is kept by everything that it shows, so a part that has changed is another 
 
 from collections.abc import Callable, Hashable
 
-from django.forms import Form
+from django.forms import Form, MultipleChoiceField
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -109,7 +109,11 @@ def render_form_fields(form: Form) -> SafeString:
     values = {"form": form}
     if form.is_bound:
         return render_to_string(template, values)
-    return _render_once(template, values, type(form).__name__, repr(form.initial))
+    # Tools come and go with their servers.
+    fields = form.fields.values()
+    several = [f.choices for f in fields if isinstance(f, MultipleChoiceField)]
+    shown = (type(form).__name__, repr(form.initial), repr(several))
+    return _render_once(template, values, *shown)
 
 
 def _list_shown(summary: Summary) -> tuple[Hashable, ...]:

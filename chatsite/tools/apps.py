@@ -26,6 +26,7 @@ class ToolsConfig(AppConfig):
         hooks.export_sections += export.SECTIONS
         hooks.branch_parts.append(export.copy_calls)
         hooks.stylesheets.append("tools/tools.css")
+        hooks.start_fields["tools"] = parts.make_start_field
         hooks.account_sections.append(parts.draw_account_section)
         hooks.person_parts.append(parts.draw_unread)
         hooks.conversation_parts["menu"].append(parts.draw_menu_item)

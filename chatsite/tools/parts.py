@@ -1,6 +1,7 @@
 """What is drawn of calls beside their cards: for people, and for staff."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django import forms
 from django.http import HttpRequest
@@ -15,6 +16,7 @@ from chatsite.review.rights import Rights
 from chatsite.turns.models import Preferences
 from memory.models import Conversation, Message
 
+from . import registry
 from .models import ToolCall
 from .tool_loop import reminders
 
@@ -26,6 +28,24 @@ class DisplayForm(forms.ModelForm):
         model = Preferences
         fields = ("tool_cards",)
         labels = {"tool_cards": _("Tool calls")}
+
+
+class ToolsField(forms.MultipleChoiceField):
+    """Tools by their names. An empty name among them says that they were asked for."""
+
+    def to_python(self, value: Any) -> list[str]:
+        return list(filter(None, super().to_python(value)))
+
+
+def make_start_field() -> ToolsField:
+    """The tools that a conversation begins with, on the home page."""
+    return ToolsField(
+        label=_("Tools"),
+        choices=[(each.name, each.title) for each in registry.available().values()],
+        initial=registry.defaults(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
 
 
 def draw_menu_item(conversation: Conversation) -> str:

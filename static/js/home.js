@@ -24,6 +24,20 @@
     return [...box.value].length > Number(form.dataset.maxChars);
   }
 
+  /* A closed option says what was chosen in it; of a preset, its name alone. */
+  function showChosen(option) {
+    const picked = option.querySelectorAll("option:checked, input:checked");
+    const names = [...picked].map((each) => each.text ?? each.labels[0].textContent);
+    const typed = [...option.querySelectorAll("textarea, [type=text], [type=number]")];
+    const chosen = [...names.map((name) => name.split(/[:：(（]/)[0]), ...typed.map(({ value }) => value)];
+    const text = chosen.map((each) => each.trim()).filter(Boolean).join(", ");
+    option.querySelector(".chosen").textContent = text;
+  }
+
+  for (const option of form.querySelectorAll("details.option")) {
+    option.addEventListener("input", () => showChosen(option));
+    showChosen(option);
+  }
   box.addEventListener("input", save);
   document.addEventListener("files:changed", save);
   box.addEventListener("keydown", (event) => {

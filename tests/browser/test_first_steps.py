@@ -119,12 +119,23 @@ def test_what_is_typed_at_home_is_kept_and_stored_only_when_it_is_sent(
     expect(chat.error).to_contain_text("longer than the limit")
     chat.box.fill("Half a thought")
     for name, value in (("Temperature", "1.5"), ("Title", "A whole one")):
-        chat.page.locator(".option > summary", has_text=name).click()
+        option = chat.page.locator(".option > summary", has_text=name)
+        option.click()
         chat.page.locator("#composer").get_by_label(name).fill(value)
+        expect(option).to_have_text(f"{name}{value}")
+    # What is chosen is said where it was chosen.
+    memory = chat.page.locator(".option > summary", has_text="How it remembers")
+    expect(memory).to_have_text("How it remembersLayered")
+    tools = chat.page.locator(".option > summary", has_text="Tools")
+    tools.click()
+    for name in ("Tell the time", "Calculate"):
+        chat.page.get_by_label(name, exact=True).check()
+    expect(tools).to_have_text("ToolsTell the time, Calculate")
     chat.box.press("Enter")
     chat.is_live()
     expect(chat.page.locator("#conversation-title")).to_have_text("A whole one")
     expect(chat.message(1)).to_contain_text("Half a thought")
+    expect(chat.right).to_contain_text("The model may call: Tell the time, Calculate")
 
 
 def test_a_key_beside_every_field_goes_to_the_message_box(chat):

@@ -10,9 +10,19 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
 
+from memory.engine.tokens import count_text
+
 from .extractive import is_question, split_sentences
 from .phrases import CHINESE, ENGLISH
-from .statements import Place, Sent, Statement, find_similar, read_message, read_sent
+from .statements import (
+    Place,
+    Sent,
+    Statement,
+    find_similar,
+    read_message,
+    read_sent,
+    split_files,
+)
 
 MAX_QUOTE = 300
 
@@ -99,6 +109,9 @@ def answer_messages(messages: Sequence[BaseMessage]) -> str:
 def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     """The reply, and whether it was found in what was sent."""
     whole = read_asked([m for m in messages if m.type in ("human", "ai", "tool")])
+    typed, files = split_files(whole.text)
+    if files:
+        return answer_files(replace(whole, text=typed), files), True
     if REQUEST.match(whole.text):
         return whole.say("unable", sent=whole.describe_sent()), False
     if CONTEXT_QUESTION.search(whole.text):
@@ -113,11 +126,26 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     return found or whole.say("unknown", sent=whole.describe_sent()), bool(found)
 
 
+def answer_files(asked: Asked, files: Sequence[tuple[str, str]]) -> str:
+    """That the files were read, and what they say to the question, or first."""
+    named = [
+        asked.say("file", name=name, tokens=count_text(text)) for name, text in files
+    ]
+    parts = [asked.say("read", files=asked.say("comma").join(named))]
+    hits = find_similar(asked.stated, asked.text) if is_question(asked.text) else []
+    lines = (line for _, text in files for line in split_sentences(text))
+    said = hits[0][1].text if hits else next(lines, "")
+    if said:
+        phrase = "file_says" if hits else "begins"
+        parts.append(asked.say(phrase, text=clip_quote(said)))
+    return asked.phrases["space"].join(parts)
+
+
 def read_asked(chat: Sequence[BaseMessage]) -> Asked:
     """The newest of these messages, and what the others say."""
     text = chat[-1].text.strip() if chat else ""
     stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
-    phrases = CHINESE if is_chinese(text) else ENGLISH
+    phrases = CHINESE if is_chinese(split_files(text)[0]) else ENGLISH
     return Asked(text, stated, read_sent(chat[:-1]), phrases)
 
 

@@ -20,6 +20,11 @@ ENGLISH = {
     "version": "the summary of messages {first}–{last} (version {version})",
     "and": " and ",
     "not_found": "I searched the whole conversation for “{query}” and found nothing.",
+    "read": "I have read {files}.",
+    "file": "{name} ({tokens} tokens)",
+    "comma": ", ",
+    "file_says": "It says: “{text}”",
+    "begins": "It begins: “{text}”",
     "result": "{tool} says: “{text}”",
     "space": " ",
 }
@@ -42,6 +47,11 @@ CHINESE = {
     "version": "第 {first}–{last} 条消息的摘要（版本 {version}）",
     "and": "和",
     "not_found": "我在整个对话里搜索了“{query}”，没有找到。",
+    "read": "我读了 {files}。",
+    "file": "{name}（{tokens} token）",
+    "comma": "、",
+    "file_says": "里面写着：“{text}”",
+    "begins": "开头是：“{text}”",
     "result": "{tool} 的结果：“{text}”",
     "space": "",
 }

@@ -30,6 +30,12 @@ QUOTED = re.compile(
 RULE = re.compile(
     r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">((?:[^<]++|<(?!/?rule\b))*+)</rule>'
 )
+# Files that are attached to a message (memory/engine/attachments.py).
+FILE = re.compile(
+    r"<attachment-(\w{8,64}) n=\"\d{1,9}\" name=(\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')"
+    r"[^<>\n]{0,400}>\n"
+)
+FILE_END = re.compile(r"\n?</attachment-\w{8,64}>")
 # Words of questions about anything, beside the usual stop words.
 ASKING = frozenset(
     extract_terms(
@@ -132,10 +138,25 @@ def read_fenced(text: str) -> Iterator[Statement]:
         yield from _split_statements(html.unescape(body), True, Place(int(number or 0)))
 
 
+def split_files(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """What was typed of a message, and the names and texts of its files."""
+    marks = list(FILE.finditer(text))
+    if not marks:
+        return text, []
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    files = [
+        (html.unescape(mark[2][1:-1]), FILE_END.sub("", text[mark.end() : end]).strip())
+        for mark, end in zip(marks, ends, strict=True)
+    ]
+    return text[: marks[0].start()].strip(), files
+
+
 def read_message(message: BaseMessage) -> Iterator[Statement]:
     number = message.id or ""
     place = Place(int(number)) if number.isdecimal() else Place()
-    return _split_statements(message.text, message.type == "human", place)
+    typed, files = split_files(message.text)
+    for text in (typed, *(text for _, text in files)):
+        yield from _split_statements(text, message.type == "human", place)
 
 
 def _split_statements(text: str, is_user: bool, place: Place) -> Iterator[Statement]:

@@ -2,11 +2,14 @@
 
 import html
 import json
+import re
 import time
 from datetime import UTC, datetime
 from typing import Literal
 
 import pytest
+from django.template.loader import render_to_string
+from django.utils.translation import override
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
@@ -15,6 +18,7 @@ from pydantic import BaseModel
 from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
 from chatsite.llm.demo.extractive import read_lines
 from chatsite.llm.streaming import ReplyStream, fetch_reply
+from memory.engine.attachments import Attachment, join_attachments
 from memory.engine.compose import RuleBlock, compose_context
 from memory.engine.policy import Policy
 from memory.engine.summaries.schemas import SCHEMAS
@@ -115,6 +119,38 @@ class TestEnglish:
 
     def test_it_says_that_it_cannot_do_what_it_is_asked_to(self):
         assert "can only work with" in talk("Plan a weekend in Kyoto with me.")
+
+    @pytest.mark.parametrize(
+        ("typed", "said"),
+        [
+            ("Here is the plan.", "It begins: “We fly on 12 April.”"),
+            ("When is the train?", "It says: “The train leaves at nine.”"),
+            ("", "It begins: “We fly on 12 April.”"),
+            ("火车几点？", "我读了 plan & co.txt"),
+        ],
+    )
+    def test_it_answers_a_file_as_a_file(self, typed, said):
+        text = "We fly on 12 April. The train leaves at nine."
+        file = Attachment("1", "plan & co.txt", "text", 40, text)
+        message, _ = join_attachments(typed, [file])
+        reply = talk(message)
+        assert said in reply
+        assert "attachment" not in reply
+        assert "plan & co.txt" in reply
+        later = talk(message, "When do we fly?")
+        assert "You said: “We fly on 12 April.”" in later
+
+    @pytest.mark.parametrize("language", ["en", "zh-hans"])
+    def test_it_answers_what_the_home_page_suggests(self, language):
+        with override(language):
+            page = render_to_string("chat/_starter_messages.html")
+        starters = re.findall(r'value="([^"]+)"', page)
+        assert len(starters) == 3
+        for starter in map(html.unescape, starters):
+            reply = talk(starter)
+            assert "can only work with" not in reply
+            assert "只能使用" not in reply
+            assert re.search("Noted|Nice to|was sent 1|记下|很高兴|1 条", reply)
 
     def test_it_quotes_no_small_talk_of_its_own(self):
         assert "can't find" in talk("hi", *FILLER, "Who is coming with me?")

@@ -109,3 +109,37 @@ def test_what_was_sent_before_says_nothing_of_them(client, conversation):
     transcript.change_tools(conversation, ["calculate"])
     shown = client.get(url("context", conversation), {"reply": 2}).content.decode()
     assert "tools-on" not in shown
+
+
+class TestBeginning:
+    """The tools that a conversation begins with, chosen on the home page."""
+
+    def begin(self, client, **fields):
+        client.post("/c/", {"first": "Hello", **fields}, headers=HTMX)
+        return Conversation.objects.get().tools
+
+    def test_the_home_page_offers_those_of_the_site(self, client, settings):
+        settings.DEFAULT_TOOLS = ["calculate"]
+        page = client.get("/").content.decode()
+        boxes = re.findall(r'<input[^>]*type="checkbox"[^>]*name="tools"[^>]*>', page)
+        assert len(boxes) == 5
+        assert [box for box in boxes if "checked" in box] == [
+            box for box in boxes if 'value="calculate"' in box
+        ]
+
+    def test_they_are_chosen_before_the_first_message(self, client, settings):
+        settings.DEFAULT_TOOLS = ["calculate"]
+        assert self.begin(client, tools=["", "current_time"]) == ["current_time"]
+
+    def test_none_is_a_choice(self, client, settings):
+        settings.DEFAULT_TOOLS = ["calculate"]
+        assert self.begin(client, tools=[""]) == []
+
+    def test_who_is_not_asked_has_those_of_the_site(self, client, settings):
+        settings.DEFAULT_TOOLS = ["calculate"]
+        assert self.begin(client) == ["calculate"]
+
+    def test_an_unknown_one_is_refused(self, client):
+        answer = client.post("/c/", {"first": "Hello", "tools": "evil"}, headers=HTMX)
+        assert "Tools: Select a valid choice" in answer.content.decode()
+        assert not Conversation.objects.exists()
