@@ -157,6 +157,18 @@ class TestImports:
         ]
         assert named == []
 
+    def test_the_rule_of_identity_is_pure_python(self):
+        # Others build it too, and its benchmark runs it without a site.
+        folder = "chatsite/endpoint/identity"
+        found = [
+            f"{path.relative_to(ROOT)} imports {name}"
+            for path in sources(folder)
+            for name in imports_of(path)
+            if not name.startswith(module_of(ROOT / folder / "__init__.py"))
+            and name.partition(".")[0] not in sys.stdlib_module_names
+        ]
+        assert found == []
+
     def test_packages_import_downward_only(self):
         upward = []
         for path in sources("chatsite"):

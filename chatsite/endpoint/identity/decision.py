@@ -1,0 +1,65 @@
+"""What a request is, among the conversations of a person, and what is kept of it."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from .history import History
+
+Kind = Literal["new", "single", "continued", "branch", "client-compacted", "retry"]
+
+
+class Decision(NamedTuple):
+    """What a request is.
+
+    new, single: all its messages begin a conversation; a single one has only one.
+    continued: messages[first_new:] follow the last message of `conversation`.
+    branch: they follow its first `parent_position` messages, as a conversation of their
+    own that shares those with its parent.
+    client-compacted: as continued. The client's own messages[:summary] stand in the
+    transcript before what is new.
+    retry: nothing is new. The reply is another one to the last message.
+    """
+
+    kind: Kind
+    # None for new and single.
+    conversation: str | None = None
+    # How many messages of `conversation` come before what is new.
+    parent_position: int = 0
+    # The first message of the history that is new.
+    first_new: int = 0
+    # How many leading messages of the history are the client's summary.
+    summary: int = 0
+    # (index in the history, position in the conversation) of messages that the client
+    # has changed: kept as versions of what is there.
+    rewritten: tuple[tuple[int, int], ...] = ()
+    # The same of messages that the client has put before those positions.
+    inserted: tuple[tuple[int, int], ...] = ()
+    # Of the messages before `first_new`, those whose chain is not kept yet.
+    aligned: tuple[tuple[int, int], ...] = ()
+    # A conversation that the client's headers name, for one that goes on none.
+    linked: str | None = None
+    # Codes of what led here (WHY), for the page that says why.
+    why: tuple[str, ...] = ()
+
+
+# docs/protocol.md explains them.
+WHY = (
+    *("tip", "inside", "whole", "rewritten", "suffix", "head-cut", "hint-compacted"),
+    *("unknown", "one-message", "equal-first", "no-served-reply", "unknown-replies"),
+    *("two-fit", "prefill", "open", "retry-header", "retry-key"),
+    *("header-same", "header-other", "header-new", "header-shared"),
+)
+
+
+def list_chains(history: History, decision: Decision) -> Iterator[tuple[int, int]]:
+    """(index in the history, position in the conversation) of each message whose chain
+    and digest are kept with the decision, old positions first. A retry adds none.
+
+    The chain of the reply follows that of the last message: `history.py::read_reply`.
+    """
+    if decision.kind == "retry":
+        return
+    yield from decision.aligned
+    new = range(decision.first_new, len(history.messages))
+    added = (*range(decision.summary), *new)
+    yield from zip(added, range(decision.parent_position, 10**9), strict=False)

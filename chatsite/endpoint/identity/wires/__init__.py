@@ -1,0 +1,1 @@
+"""The wires: how each writes messages, read into one canonical form."""

@@ -1,0 +1,119 @@
+"""The wire of `POST /v1/chat/completions`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..canonical import (
+    Part,
+    call_part,
+    join_texts,
+    media_part,
+    other_part,
+    result_part,
+    text_part,
+)
+from .entry import Entry, name_role, take_list, take_object
+
+RESULTS = frozenset({"tool", "function"})
+
+
+def list_instructions(_body: Mapping[str, Any]) -> list[str]:
+    """All of them are messages on this wire."""
+    return []
+
+
+def list_entries(body: Mapping[str, Any]) -> list[Entry]:
+    """The messages; results that follow each other in the order of their calls."""
+    entries: list[Entry] = []
+    results: list[Entry] = []
+    calls: dict[str, int] = {}
+    for at, message in enumerate(take_list(body, "messages")):
+        message = take_object(message, "Each of `messages`")
+        role = name_role(message.get("role"))
+        if role in RESULTS:
+            results.append(_read_result(message, calls, at))
+            continue
+        if results:
+            entries += sort_results(results)
+            results = []
+        entries.append(Entry(role, read_parts(message), at, at + 1))
+        if asked := message.get("tool_calls"):
+            calls = place_calls(asked, "id")
+    return entries + sort_results(results)
+
+
+def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
+    return [Entry("assistant", read_parts(reply), 0, 1)]
+
+
+def place_calls(calls: Any, name: str) -> dict[str, int]:
+    """The place of each call of a message by its id."""
+    calls = calls if isinstance(calls, list) else []
+    ids = [each.get(name) if isinstance(each, Mapping) else None for each in calls]
+    return {str(each): place for place, each in enumerate(ids) if each is not None}
+
+
+def sort_results(results: list[Entry]) -> list[Entry]:
+    """In the order of the calls; what answers no known call comes last."""
+    return sorted(results, key=_find_place_of_call)
+
+
+def _find_place_of_call(entry: Entry) -> tuple[bool, int]:
+    call = entry.parts[0]["result"]
+    return call is None, call or 0
+
+
+def _read_result(message: Mapping[str, Any], calls: dict[str, int], at: int) -> Entry:
+    call = calls.get(str(message.get("tool_call_id")))
+    parts = read_content(message.get("content"))
+    return Entry("tool", [result_part(call, parts)], at, at + 1)
+
+
+def read_parts(message: Mapping[str, Any]) -> list[Part]:
+    """Reasoning (`reasoning`, `reasoning_content`) and `name` are not read."""
+    parts = read_content(message.get("content"))
+    if refusal := message.get("refusal"):
+        parts.append(text_part(str(refusal)))
+    called = message.get("tool_calls") or []
+    if legacy := message.get("function_call"):
+        called = [{"function": legacy}]
+    for call in called if isinstance(called, list) else [called]:
+        parts.append(_read_call(call))
+    return join_texts(parts)
+
+
+def _read_call(call: Any) -> Part:
+    call = take_object(call, "Each of `tool_calls`")
+    if isinstance(function := call.get("function"), Mapping):
+        return call_part(function.get("name"), function.get("arguments"))
+    if isinstance(custom := call.get("custom"), Mapping):
+        return call_part(custom.get("name"), custom.get("input"))
+    return other_part(call)
+
+
+def read_content(content: Any) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [text_part(content)]
+    if not isinstance(content, list):
+        return [other_part(content)]
+    return [_read_part(each) for each in content if each is not None]
+
+
+def _read_part(part: Any) -> Part:
+    if isinstance(part, str):
+        return text_part(part)
+    part = take_object(part, "Each part of `content`")
+    kind = part.get("type")
+    if kind in ("text", "refusal"):
+        return text_part(str(part.get(kind) or ""))
+    inner = part.get(kind) if isinstance(kind, str) else None
+    if kind == "image_url":
+        url = inner.get("url") if isinstance(inner, Mapping) else inner
+        return media_part("image", str(url or ""))
+    if kind == "input_audio" and isinstance(inner, Mapping):
+        return media_part("audio", str(inner.get("data") or ""))
+    if kind == "file" and isinstance(inner, Mapping) and inner.get("file_data"):
+        return media_part("file", str(inner["file_data"]))
+    return other_part(part)

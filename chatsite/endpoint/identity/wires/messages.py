@@ -1,0 +1,98 @@
+"""The wire of `POST /v1/messages`, Anthropic's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..canonical import (
+    Part,
+    call_part,
+    join_texts,
+    media_part,
+    other_part,
+    result_part,
+    text_part,
+)
+from .entry import Entry, name_role, take_list, take_object
+
+REASONING = frozenset({"thinking", "redacted_thinking"})
+MEDIA = frozenset({"image", "document"})
+
+
+def list_instructions(body: Mapping[str, Any]) -> list[str]:
+    system = body.get("system")
+    parts = join_texts(_read_blocks(system, {}))
+    return [part.get("text", "") for part in parts]
+
+
+def list_entries(body: Mapping[str, Any]) -> list[Entry]:
+    entries = []
+    calls: dict[str, int] = {}
+    for at, message in enumerate(take_list(body, "messages")):
+        message = take_object(message, "Each of `messages`")
+        role, content = name_role(message.get("role")), message.get("content")
+        parts = join_texts(_sort_results(_read_blocks(content, calls)))
+        entries.append(Entry(role, parts, at, at + 1))
+        if role == "assistant":
+            calls = _place_calls(content)
+    return entries
+
+
+def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
+    parts = join_texts(_read_blocks(reply.get("content"), {}))
+    return [Entry("assistant", parts, 0, 1)]
+
+
+def _place_calls(content: Any) -> dict[str, int]:
+    blocks = content if isinstance(content, list) else []
+    used = [
+        str(block.get("id"))
+        for block in blocks
+        if isinstance(block, Mapping) and block.get("type") == "tool_use"
+    ]
+    return {call: place for place, call in enumerate(used)}
+
+
+def _sort_results(parts: list[Part]) -> list[Part]:
+    """Results in the order of their calls, before all else, as the wire wants them."""
+    results = [part for part in parts if "result" in part]
+    if not results:
+        return parts
+    results.sort(key=lambda part: (part["result"] is None, part["result"] or 0))
+    return results + [part for part in parts if "result" not in part]
+
+
+def _read_blocks(content: Any, calls: dict[str, int]) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [text_part(content)]
+    if not isinstance(content, list):
+        return [other_part(content)]
+    read = (_read_block(block, calls) for block in content if block is not None)
+    return [part for part in read if part is not None]
+
+
+def _read_block(block: Any, calls: dict[str, int]) -> Part | None:
+    if isinstance(block, str):
+        return text_part(block)
+    block = take_object(block, "Each block of `content`")
+    kind = block.get("type")
+    if kind in REASONING:
+        return None
+    if kind == "text":
+        return text_part(str(block.get("text") or ""))
+    if kind == "tool_use":
+        return call_part(block.get("name"), block.get("input"))
+    if kind == "tool_result":
+        call = calls.get(str(block.get("tool_use_id")))
+        return result_part(call, _read_blocks(block.get("content"), {}))
+    if kind in MEDIA and isinstance(source := block.get("source"), Mapping):
+        return _read_media(str(kind), source)
+    return other_part(block)
+
+
+def _read_media(kind: str, source: Mapping[str, Any]) -> Part:
+    if source.get("type") == "text":
+        return text_part(str(source.get("data") or ""))
+    written = source.get("data") or source.get("url")
+    return media_part(kind, written) if isinstance(written, str) else other_part(source)

@@ -1,0 +1,124 @@
+"""The wire of `POST /v1/responses`: items, of which the model's are one message."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..canonical import (
+    Part,
+    call_part,
+    join_texts,
+    media_part,
+    other_part,
+    result_part,
+    text_part,
+)
+from .chat import sort_results
+from .entry import Entry, name_role, take_list, take_object
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+TEXTS = {"input_text": "text", "output_text": "text", "text": "text"}
+TEXTS |= {"refusal": "refusal"}
+MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio"}
+
+
+def list_instructions(body: Mapping[str, Any]) -> list[str]:
+    instructions = body.get("instructions")
+    return [instructions.rstrip()] if isinstance(instructions, str) else []
+
+
+def list_entries(body: Mapping[str, Any]) -> list[Entry]:
+    if isinstance(text := body.get("input"), str):
+        return [Entry("user", join_texts([text_part(text)]), 0, 1)]
+    return ItemReader().read(take_list(body, "input"))
+
+
+def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
+    return ItemReader().read(take_list(reply, "output"))
+
+
+class ItemReader:
+    """Items into messages: what the model said and called between two inputs is one
+    message, as it is one reply; results are in the order of their calls."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.results: list[Entry] = []
+        self.said: list[Part] = []
+        self.said_from = 0
+        self.calls: dict[str, int] = {}
+
+    def read(self, items: list[Any]) -> list[Entry]:
+        for at, item in enumerate(items):
+            self.read_item(take_object(item, "Each item"), at)
+        self.end_reply(len(items))
+        self.end_results()
+        return self.entries
+
+    def read_item(self, item: Mapping[str, Any], at: int) -> None:
+        kind = item.get("type") or "message"
+        if kind == "reasoning":
+            return
+        if kind in RESULTS:
+            self.end_reply(at)
+            call = self.calls.get(str(item.get("call_id")))
+            part = result_part(call, _read_content(item.get("output")))
+            self.results.append(Entry("tool", [part], at, at + 1))
+            return
+        role = name_role(item.get("role")) if kind == "message" else "assistant"
+        self.end_results()
+        if role == "assistant":
+            self.say(item, str(kind), at)
+            return
+        self.end_reply(at)
+        parts = join_texts(_read_content(item.get("content")))
+        self.entries.append(Entry(role, parts, at, at + 1))
+
+    def say(self, item: Mapping[str, Any], kind: str, at: int) -> None:
+        """An item of the model's."""
+        if not self.said:
+            self.said_from, self.calls = at, {}
+        if kind == "message":
+            self.said += _read_content(item.get("content"))
+        elif kind in CALLS:
+            self.calls[str(item.get("call_id"))] = len(self.calls)
+            self.said.append(call_part(item.get("name"), item.get(CALLS[kind])))
+        elif kind == "item_reference":
+            self.said.append({"reference": str(item.get("id"))})
+        else:
+            self.said.append(other_part(item))
+
+    def end_reply(self, at: int) -> None:
+        if self.said:
+            parts = join_texts(self.said)
+            self.entries.append(Entry("assistant", parts, self.said_from, at))
+            self.said = []
+
+    def end_results(self) -> None:
+        if self.results:
+            self.entries += sort_results(self.results)
+            self.results = []
+
+
+def _read_content(content: Any) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [text_part(content)]
+    if not isinstance(content, list):
+        return [other_part(content)]
+    return [_read_part(each) for each in content if each is not None]
+
+
+def _read_part(part: Any) -> Part:
+    if isinstance(part, str):
+        return text_part(part)
+    part = take_object(part, "Each part of `content`")
+    kind = part.get("type")
+    if kind in TEXTS:
+        return text_part(str(part.get(TEXTS[kind]) or ""))
+    if kind in MEDIA:
+        for name in ("image_url", "file_data", "data", "file_url"):
+            if isinstance(written := part.get(name), str):
+                return media_part(MEDIA[kind], written)
+    return other_part(part)
