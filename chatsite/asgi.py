@@ -14,6 +14,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
 from django.conf import settings
 
+from . import hooks
 from .live import server
 from .live.origins import SiteOriginValidator
 from .live.routing import websocket_urlpatterns
@@ -21,9 +22,20 @@ from .ops.load import keep_room
 from .settings import env
 from .turns import runner
 
+pages = keep_room(django_application, settings.REQUESTS_AT_ONCE)
+
+
+async def answer_http(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    for start, answer in hooks.asgi_applications.items():
+        if scope["path"].startswith(start):
+            await answer(scope, receive, send)
+            return
+    await pages(scope, receive, send)
+
+
 protocols = ProtocolTypeRouter(
     {
-        "http": keep_room(django_application, settings.REQUESTS_AT_ONCE),
+        "http": answer_http,
         # Whose session it is, the consumer checks for every command.
         "websocket": SiteOriginValidator(
             SessionMiddlewareStack(URLRouter(websocket_urlpatterns))

@@ -9,7 +9,7 @@ owners in `memory.models.change.LEAF_ACTIONS`, background work in
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -282,6 +282,10 @@ staff_links: dict[str, Any] = {}
 # Counted in the figures of the site: tables of what models were paid for, which have
 # `created_at`, `user`, `model`, `requests`, `tokens_in` and `tokens_out`.
 spending_tables: list[type[Model]] = []
+
+# Answered by ASGI applications of leaves, without Django's request and its thread: the
+# beginnings of their paths. Each answers errors itself and reads no session.
+asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
 
 # Audited: rules of `manage.py audit`.
 audit_rules: list["Finder"] = []

@@ -41,6 +41,7 @@ CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 # Features that the site can do without, each an app that can be taken out.
 LEAVES = [
     "chatsite.attachments",
+    "chatsite.endpoint",
     "chatsite.experiments",
     "chatsite.feedback",
     "chatsite.importing",

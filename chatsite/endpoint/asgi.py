@@ -1,0 +1,102 @@
+"""The door of the wires: which wire it is, and who is calling. Without a valid key
+nothing else of the endpoint is loaded.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from chatsite.database import TROUBLE, name_of
+from chatsite.fair_queue import working_for
+
+from . import keys
+from .models import ApiKey
+from .wires import openai_chat
+from .wires.errors import WireError, refuse_key
+
+logger = logging.getLogger(__name__)
+
+Scope = dict[str, Any]
+WIRES = (openai_chat,)
+MAX_KEY_CHARS = 200
+
+
+async def answer(scope: Scope, receive: Any, send: Any) -> None:
+    wire = find_wire(scope["path"])
+    try:
+        headers = read_headers(scope)
+        check_address(wire, scope, headers)
+        key = await find_caller(scope, headers)
+        from . import exchange
+
+        with working_for(key.owner_id):
+            await exchange.answer(wire, key, scope, headers, receive, send)
+    except WireError as error:
+        await send_error(send, wire, error)
+    except TROUBLE as error:
+        logger.warning("request of a client refused: %s", name_of(error))
+        detail = "The site can't reach its database. Try again in a moment."
+        unavailable = WireError(503, "unavailable", detail, retry_after=5)
+        await send_error(send, wire, unavailable)
+
+
+def find_wire(path: str) -> Any:
+    """The wire of this path; for an unknown one the one that most clients read."""
+    return next((wire for wire in WIRES if path in wire.PATHS), WIRES[0])
+
+
+def read_headers(scope: Scope) -> Mapping[str, str]:
+    """By their lower-case names. One that came twice is both, which fits nothing."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def check_address(wire: Any, scope: Scope, headers: Mapping[str, str]) -> None:
+    """Raises WireError for what is not answered here, whoever asks."""
+    host, _ = split_domain_port(headers.get("host", ""))
+    allowed = settings.ALLOWED_HOSTS
+    if settings.DEBUG and not allowed:
+        allowed = [".localhost", "127.0.0.1", "[::1]"]
+    if not host or not validate_host(host, allowed):
+        raise WireError(400, "bad_host", "This site does not answer to that host name.")
+    method = wire.PATHS.get(scope["path"])
+    if method is None:
+        raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
+    if scope["method"] != method:
+        detail = f"Use {method} for {scope['path']}."
+        raise WireError(405, "method_not_allowed", detail)
+
+
+async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
+    """Raises WireError, the same one for every key that lets no one in."""
+    key = headers.get("x-api-key", "")
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        key = token.strip()
+    if not key.startswith(keys.PREFIX) or len(key) > MAX_KEY_CHARS:
+        raise refuse_key()
+    # Strangers take turns with each other, and with the people who are known.
+    address = (scope.get("client") or ("",))[0]
+    with working_for(("stranger", address)):
+        found = await database_sync_to_async(keys.find_api_key)(key)
+    if found is None:
+        raise refuse_key()
+    return found
+
+
+async def send_error(send: Any, wire: Any, error: WireError) -> None:
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    if error.retry_after is not None:
+        headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+    body = wire.write_error(error)
+    headers.append((b"content-length", str(len(body)).encode()))
+    start = {"type": "http.response.start", "status": error.status, "headers": headers}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,59 @@
+"""What a person chooses for a new key."""
+
+import re
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from . import keys
+from .models import ApiKey
+
+
+def _name_days(days: int) -> object:
+    if not days:
+        return gettext_lazy("Until you revoke it")
+    return ngettext_lazy("%(n)s day", "%(n)s days", days) % {"n": days}
+
+
+class ApiKeyForm(forms.Form):
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=ApiKey._meta.get_field("name").max_length,
+        help_text=gettext_lazy(
+            "The client that will use it, such as “Open WebUI”. Its conversations "
+            "have this name in your list."
+        ),
+        widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
+    )
+    days = forms.TypedChoiceField(
+        label=gettext_lazy("Valid for"),
+        coerce=int,
+        choices=[(days, _name_days(days)) for days in keys.DAYS],
+        initial=90,
+    )
+    tokens_per_day = forms.IntegerField(
+        label=gettext_lazy("Tokens per day"),
+        min_value=1,
+        max_value=2_000_000_000,
+        required=False,
+        help_text=gettext_lazy("Empty: as many as you have yourself."),
+    )
+    models_allowed = forms.CharField(
+        label=gettext_lazy("Models"),
+        required=False,
+        max_length=4_000,
+        help_text=gettext_lazy(
+            "Names of models, separated by commas. Empty: all that the provider has."
+        ),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def clean_models_allowed(self) -> list[str]:
+        names = re.split(r"[,\s]+", self.cleaned_data["models_allowed"])
+        names = [name for name in dict.fromkeys(names) if name]
+        if len(names) > keys.MOST_MODELS:
+            text = _("Name at most %(limit)s models, or none.")
+            raise ValidationError(text % {"limit": keys.MOST_MODELS})
+        return names

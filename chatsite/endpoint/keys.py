@@ -1,0 +1,152 @@
+"""Keys of clients: made, shown once, listed, revoked, recognised and charged."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models.functions import Now
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from chatsite.protocol.errors import CommandError
+
+from .models import ApiKey
+from .wires.errors import WireError
+
+PREFIX = "wp_"
+KEY_BYTES = 32
+HINT_CHARS = len(PREFIX) + 4
+SEND, READ = "send", "read"
+SCOPES = (SEND, READ)
+# Days that a key can be valid for; 0 = until it is revoked.
+DAYS = (0, 7, 30, 90, 365)
+# Of one person: keys that are in use, and ended ones that are kept for staff.
+MOST_OPEN, MOST_ENDED = 50, 100
+MOST_MODELS = 50
+# How exactly it is kept when a key was last used.
+USED_EVERY = timedelta(minutes=1)
+# What the download of the account has of each.
+DESCRIBED = (
+    *("name", "hint", "kind", "scopes", "mode", "models_allowed", "tokens_per_day"),
+    *("created_at", "expires_at", "revoked_at", "last_used_at"),
+)
+
+
+class KeyLimitError(ValueError):
+    """A key that can't be made; the message says why."""
+
+
+def hash_key(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+
+
+@transaction.atomic
+def create_api_key(
+    owner: AbstractBaseUser,
+    name: str,
+    *,
+    days: int = 0,
+    scopes: Sequence[str] = (SEND,),
+    mode: str = ApiKey.Mode.OBSERVE,
+    models_allowed: Sequence[str] = (),
+    tokens_per_day: int | None = None,
+) -> tuple[ApiKey, str]:
+    """The row, and the key itself, which is told here and never again.
+
+    Raises KeyLimitError for one key too many.
+    """
+    # Two that are made at once count each other.
+    get_user_model().objects.select_for_update().filter(pk=owner.pk).first()
+    rows = list_api_keys(owner)
+    if only_valid(rows).count() >= MOST_OPEN:
+        text = _("You have %(count)s keys. Revoke one of them first.")
+        raise KeyLimitError(text % {"count": MOST_OPEN})
+    ended = rows.exclude(pk__in=only_valid(rows)).order_by("-pk")
+    rows.filter(pk__in=list(ended.values_list("pk", flat=True)[MOST_ENDED:])).delete()
+    key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
+    made = ApiKey.objects.create(
+        owner=owner,
+        name=name,
+        sha256=hash_key(key),
+        hint=key[:HINT_CHARS],
+        scopes=[*scopes],
+        mode=mode,
+        models_allowed=[*models_allowed],
+        tokens_per_day=tokens_per_day,
+        expires_at=timezone.now() + timedelta(days=days) if days else None,
+    )
+    return made, key
+
+
+def list_api_keys(owner: Any) -> QuerySet[ApiKey]:
+    return ApiKey.objects.filter(owner=owner).order_by("-pk")
+
+
+def only_valid(rows: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+    return rows.filter(Q(expires_at=None) | Q(expires_at__gt=Now()), revoked_at=None)
+
+
+def revoke_api_key(owner: Any, pk: int) -> bool:
+    """End a key of this person for good; False: there is none to end."""
+    rows = list_api_keys(owner).filter(pk=pk, revoked_at=None)
+    return bool(rows.update(revoked_at=Now()))
+
+
+def describe_api_keys(owner: AbstractBaseUser) -> list[dict[str, Any]]:
+    """The keys of a person as data, without their hashes."""
+    return list(list_api_keys(owner).order_by("pk").values(*DESCRIBED))
+
+
+def find_api_key(key: str) -> ApiKey | None:
+    """The row of a key that may be used now. None, after the same one statement: it is
+    unknown, has ended, or its owner may not log in."""
+    rows = only_valid(ApiKey.objects.filter(sha256=hash_key(key)))
+    found = rows.annotate(now=Now()).filter(owner__is_active=True).first()
+    if found:
+        _note_use(found)
+    return found
+
+
+def _note_use(key: Any) -> None:
+    last: datetime | None = key.last_used_at
+    if last is None or key.now - last >= USED_EVERY or last > key.now:
+        ApiKey.objects.filter(pk=key.pk).update(last_used_at=Now())
+
+
+def check_model(key: ApiKey, model: str) -> None:
+    """Raises WireError for a model that the key may not use."""
+    if key.models_allowed and model not in key.models_allowed:
+        text = _("This key may use these models: %(models)s.")
+        names = ", ".join(key.models_allowed)
+        raise WireError(403, "model_not_allowed", text % {"models": names})
+
+
+def check_tokens(key: ApiKey) -> None:
+    """Raises CommandError when the key has used up its own tokens of the day."""
+    today = timezone.localdate()
+    used = key.tokens_used if key.day == today else 0
+    if key.tokens_per_day is None or used < key.tokens_per_day:
+        return
+    text = _("This key has used up its %(budget)s tokens for today.")
+    detail = text % {"budget": f"{key.tokens_per_day:,}"}
+    raise CommandError("quota", detail, retry_after=_seconds_to(today + DAY))
+
+
+DAY = timedelta(days=1)
+
+
+def _seconds_to(day: date) -> int:
+    midnight = timezone.make_aware(datetime.combine(day, time()))
+    return round((midnight - timezone.now()).total_seconds()) + 1
+
+
+def charge_api_key(pk: int, tokens: int) -> None:
+    today = timezone.localdate()
+    used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
+    ApiKey.objects.filter(pk=pk).update(tokens_used=used, day=today)

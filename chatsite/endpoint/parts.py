@@ -1,0 +1,16 @@
+"""What people see of the endpoint on pages of the site: the keys on their account."""
+
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+
+from . import keys
+from .addresses import base_address
+
+# Of a person, that the account page lists.
+MOST_KEYS = 200
+
+
+def draw_account_section(request: HttpRequest) -> str:
+    rows = keys.only_valid(keys.list_api_keys(request.user))[:MOST_KEYS]
+    values = {"keys": rows, "base": base_address(request)}
+    return render_to_string("endpoint/_account.html", values, request)

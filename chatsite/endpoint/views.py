@@ -1,0 +1,40 @@
+"""Keys on the account page: made and shown once, and revoked."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chatsite.accounts.access import private_page
+
+from . import keys
+from .addresses import base_address
+from .forms import ApiKeyForm
+
+
+@require_http_methods(["GET", "POST"])
+@private_page
+def make_key(request: HttpRequest) -> HttpResponse:
+    """The form for a new key, and the only page that ever shows it."""
+    form = ApiKeyForm(request.POST or None)
+    if form.is_valid():
+        try:
+            row, key = keys.create_api_key(request.user, **form.cleaned_data)
+        except keys.KeyLimitError as error:
+            form.add_error(None, str(error))
+        else:
+            values = {"key": key, "row": row, "base": base_address(request)}
+            return render(request, "endpoint/made.html", values)
+    values = {"form": form}
+    status = 422 if form.is_bound else 200
+    return render(request, "endpoint/make.html", values, status=status)
+
+
+@require_POST
+@private_page
+def revoke_key(request: HttpRequest, pk: int) -> HttpResponse:
+    if not keys.revoke_api_key(request.user, pk):
+        raise Http404
+    messages.success(request, _("The key was revoked. What uses it is refused now."))
+    return redirect("account")

@@ -1,0 +1,31 @@
+"""What is refused, in words that any wire can say in its own shape."""
+
+from dataclasses import dataclass
+
+# What the codes of the site's limits mean in HTTP.
+STATUSES = {
+    "rate_limited": 429,
+    "quota": 429,
+    "queue_full": 429,
+    "too_long": 413,
+}
+BAD_KEY = (
+    "The API key is missing or is not valid: it is wrong, has expired or was revoked, "
+    "or its account is locked. Make a new one on your account page."
+)
+
+
+@dataclass
+class WireError(Exception):
+    """A request that is answered with an error of this site; `detail` says what is
+    wrong and what to do."""
+
+    status: int
+    code: str
+    detail: str
+    retry_after: float | None = None
+
+
+def refuse_key() -> WireError:
+    """The one answer to every key that lets no one in."""
+    return WireError(401, "invalid_api_key", BAD_KEY)
