@@ -22,7 +22,7 @@ WORDS = {
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
     "chatsite.tools": r"(?<!object-)(?<!user-)\btools?\b|\btool[ -]|consent|remind",
-    "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|revoke|<token",
+    "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")
 
