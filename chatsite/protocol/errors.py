@@ -2,6 +2,7 @@
 sentence for people. No text of a provider ever gets here.
 """
 
+from django.conf import settings
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
@@ -63,10 +64,23 @@ def explain_compaction(name: str) -> str:
 def explain_code(code: str) -> str:
     name, _, reason = code.partition(":")
     text = gettext(EXPLANATIONS.get(name, EXPLANATIONS["internal"]))
+    if name == "unavailable":
+        text += _name_address()
     if not reason:
         return text
     told = gettext("The reason it gave: %(reason)s.") % {"reason": reason}
     return f"{text} {told}"
+
+
+def _name_address() -> str:
+    """For who tries a server of models on their own machine: where it was looked for."""
+    if not (settings.DEBUG and settings.OPENAI_BASE_URL):
+        return ""
+    # Without a name and a password, which an address may have.
+    scheme, _, rest = settings.OPENAI_BASE_URL.partition("://")
+    address = f"{scheme}://{rest.rpartition('@')[2]}"
+    said = gettext("OPENAI_BASE_URL is %(address)s: does a server answer there?")
+    return " " + said % {"address": address}
 
 
 class CommandError(Exception):

@@ -7,14 +7,15 @@ const notices = (() => {
   const ACTS = ["click", "submit", "change", "toggle", "drop"];
   const words = document.body.dataset;
 
-  // It goes by itself, but not while it is about to be used, nor a question.
+  // It goes by itself, but not while it is about to be used, nor a question. What it
+  // offers to undo, Alt+Z still does.
   let hiding = 0;
 
   function hideLater() {
     clearTimeout(hiding);
     hiding = setTimeout(() => {
       if (notice.matches(":hover, :focus-within, :has([data-answer])")) hideLater();
-      else notice.replaceChildren();
+      else notice.dataset.past = "";
     }, SHOWN_MS);
   }
 
@@ -22,6 +23,7 @@ const notices = (() => {
     const isError = Boolean(notice.querySelector("[role=alert]"));
     const text = notice.querySelector("p")?.textContent || "";
     document.dispatchEvent(new CustomEvent("notice", { detail: { text, isError } }));
+    delete notice.dataset.past;
     hideLater();
   }
 

@@ -97,6 +97,9 @@ def pin_and_undo(chat, keys):
     expect(
         chat.page.locator("#message-4:focus-within, #message-4:focus")
     ).to_have_count(1)
+    # Also when what was said has gone by itself.
+    chat.page.evaluate("document.getElementById('notice').dataset.past = ''")
+    expect(chat.page.locator("#notice")).to_be_hidden()
     keys.press("Alt+z")
     expect(chat.message(4)).not_to_contain_text("Pinned")
     # Both acts have the right pane drawn again, which takes the focus for a moment.

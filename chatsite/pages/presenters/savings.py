@@ -39,8 +39,13 @@ class Savings:
         return max(0, -self.net)
 
     @property
+    def has_saved(self) -> bool:
+        """Not by an estimate alone that was above what was reported."""
+        return self.net > 0 and self.summaries > 0
+
+    @property
     def is_telling(self) -> bool:
-        return self.net > 0 or self.replies >= TELLING_REPLIES
+        return self.has_saved or self.replies >= TELLING_REPLIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,12 +161,21 @@ class TestSavings:
         assert saved.whole > 0
 
     @pytest.mark.parametrize(
-        ("replies", "whole", "told"), [(19, 80, False), (20, 80, True), (1, 120, True)]
+        ("replies", "whole", "told"), [(19, 81, False), (20, 81, True), (1, 121, True)]
     )
     def test_a_loss_is_told_once_it_means_something(self, replies, whole, told):
-        saved = savings.Savings(replies, sent=100, whole=whole, summaries=0)
+        saved = savings.Savings(replies, sent=100, whole=whole, summaries=1)
         html = render_to_string("chat/_savings.html", {"savings": saved})
         assert ("20 tokens" in html) is told
+
+    @pytest.mark.parametrize(
+        ("replies", "told"), [(1, ""), (20, "No savings yet: the whole transcript")]
+    )
+    def test_without_a_summary_nothing_is_saved(self, replies, told):
+        saved = savings.Savings(replies, sent=100, whole=344, summaries=0)
+        html = render_to_string("chat/_savings.html", {"savings": saved})
+        assert "saved" not in html
+        assert told in html
 
     def test_it_counts_the_whole_transcript_for_every_reply(self, long):
         saved = savings.measure_savings(long)
