@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -42,8 +42,11 @@ FOREIGN = re.compile(
 ALIKE = 0.85
 
 # The methods below are named for the types that they read.
-Text, Whole, Number, Flag = builtins.str, builtins.int, builtins.float, builtins.bool
-Words = builtins.list[builtins.str]
+Text: TypeAlias = builtins.str
+Whole: TypeAlias = builtins.int
+Number: TypeAlias = builtins.float
+Flag: TypeAlias = builtins.bool
+Words: TypeAlias = builtins.list[builtins.str]
 
 
 class SettingsError(ImproperlyConfigured):
