@@ -4,10 +4,14 @@ site, never a text, a name or an id.
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, Info
+
+from .release import find_version
 
 if TYPE_CHECKING:
     from .turns.lifecycle import Result
+
+Info("windowpane", "The release that runs.").info({"version": find_version()})
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600)
 

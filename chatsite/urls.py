@@ -11,7 +11,7 @@ from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from .accounts import appearance, views
-from .ops import health
+from .ops import health, settings_page
 
 urlpatterns = [
     path("", include("chatsite.pages.urls")),
@@ -36,6 +36,11 @@ urlpatterns = [
     # Django's own page for it counts no wrong guesses.
     path(
         "admin/password_change/", RedirectView.as_view(pattern_name="password-change")
+    ),
+    path(
+        "admin/settings/",
+        admin.site.admin_view(settings_page.show_settings),
+        name="site-settings",
     ),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),

@@ -19,6 +19,7 @@ from prometheus_client.exposition import generate_latest
 
 from chatsite.database import TROUBLE, check_writable, is_read_only
 from chatsite.protocol import layer
+from chatsite.release import find_version
 from chatsite.turns.models import Turn
 
 READY_SECONDS = 3.0
@@ -37,18 +38,25 @@ async def readyz(request: HttpRequest) -> HttpResponse:
 
     Without its channel layer the site is slower, but complete.
     """
+    missing = await _find_missing()
+    if missing:
+        response = _answer_plain(missing, status=503)
+    else:
+        sent = await layer.spread_to_processes("readyz", {"type": "readyz"})
+        response = _answer_plain("ready" if sent else "degraded: channel layer")
+    # So that one sees which processes an upgrade has come to.
+    response["Windowpane-Version"] = find_version()
+    return response
+
+
+async def _find_missing() -> str:
+    """What requests would lack, in a word."""
     try:
         async with asyncio.timeout(READY_SECONDS):
             migrated = await sync_to_async(_is_migrated)()
     except (TimeoutError, TROUBLE) as error:
-        read_only = is_read_only(error)
-        return _answer_plain(
-            "database is read-only" if read_only else "database", status=503
-        )
-    if not migrated:
-        return _answer_plain("migrations", status=503)
-    sent = await layer.spread_to_processes("readyz", {"type": "readyz"})
-    return _answer_plain("ready" if sent else "degraded: channel layer")
+        return "database is read-only" if is_read_only(error) else "database"
+    return "" if migrated else "migrations"
 
 
 def _answer_plain(text: str, status: int = 200) -> HttpResponse:

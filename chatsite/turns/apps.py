@@ -5,6 +5,7 @@ from django.core.signals import request_finished
 from django.db.backends.signals import connection_created
 from django.utils.translation import gettext_lazy as _
 
+from chatsite import metrics
 from chatsite.database import close_connection, watch_values
 
 
@@ -22,3 +23,6 @@ class TurnsConfig(AppConfig):
         from .models import Turn
 
         message_deleted.connect(Turn.forget)
+        # An alert on what has not happened yet needs a zero to count from.
+        for state in {*Turn.State} - {*Turn.UNFINISHED}:
+            metrics.TURNS_ENDED.labels(state)

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest
 
 from chatsite import hooks
+from chatsite.release import find_version
 from memory.models import Conversation, Summary
 
 from .. import access_log, labels, redaction
@@ -23,6 +24,7 @@ PAGE = 20
 register = template.Library()
 register.simple_tag(rights_of, name="rights_of")
 register.simple_tag(lambda: hooks.staff_links.items(), name="staff_links")
+register.simple_tag(find_version, name="site_version")
 register.filter("error_code", redaction.show_error_code)
 register.filter("summary_author", labels.name_author)
 register.filter("summary_because", labels.describe_trigger)

@@ -5,10 +5,8 @@ all MCP clients read. Knows nothing of the protocol.
 import json
 import math
 import re
-import tomllib
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -142,13 +140,3 @@ def _read_seconds(name: str, entry: dict[str, Any], key: str) -> float:
     if not is_number or not 0 <= value <= 86_400:
         raise ValueError(f"{name!r} has {key} {value!r}, expected a number of seconds")
     return float(value)
-
-
-@lru_cache(maxsize=1)
-def version() -> str:
-    """Of the site, as servers are told it."""
-    try:
-        text = (settings.BASE_DIR / "pyproject.toml").read_text(encoding="utf-8")
-        return str(tomllib.loads(text)["project"]["version"])
-    except (OSError, ValueError, KeyError):
-        return "unknown"

@@ -18,7 +18,9 @@ from typing import Any
 
 from django.conf import settings
 
-from .mcp_config import FILES, HTTP, LOCK, PROGRAM, Server, version
+from chatsite.release import find_version
+
+from .mcp_config import FILES, HTTP, LOCK, PROGRAM, Server
 
 logger = logging.getLogger(__name__)
 
@@ -180,5 +182,5 @@ def _make_client(server: Server) -> Any:
         init_timeout=CONNECT_SECONDS,
         log_handler=drop,
         message_handler=hear,
-        client_info=Implementation(name=NAME, version=version()),
+        client_info=Implementation(name=NAME, version=find_version()),
     )

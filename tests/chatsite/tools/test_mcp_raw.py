@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import ToolException
 
+from chatsite.release import find_version
 from chatsite.tools import results
 from chatsite.tools.context import AnswerLostError
-from chatsite.tools.mcp import mcp_config
 from chatsite.tools.mcp import mcp_servers as mcp
 from chatsite.tools.tool_loop.loop import offer
 from tests.fakes.mcp_raw import PICTURE
@@ -123,7 +123,7 @@ class TestWhoIsThere:
     async def test_the_client_says_who_it_is_and_offers_nothing(self, name):
         said = json.loads(await call((await tools_of(name))["who"]))
         about = said["clientInfo"]
-        assert (about["name"], about["version"]) == ("Windowpane", mcp_config.version())
+        assert (about["name"], about["version"]) == ("Windowpane", find_version())
         assert about["version"][0].isdigit()
         assert {"elicitation", "sampling", "roots"}.isdisjoint(said["capabilities"])
 

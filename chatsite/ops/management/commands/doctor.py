@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import platform
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import django
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.staticfiles import finders
@@ -21,6 +23,7 @@ from langchain_core.messages import HumanMessage
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.ops.error_page import list_secrets
+from chatsite.release import find_version
 from memory.models import Message
 
 STATIC_FILE = "admin/css/base.css"
@@ -61,7 +64,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         selected = {**CHECKS, **(MODEL_CHECKS if options["model"] else {})}
-        findings = [_run_check(name, check) for name, check in selected.items()]
+        findings = list_findings(selected)
         ok = all(finding.ok for finding in findings)
         if options["json"]:
             rows = [asdict(finding) for finding in findings]
@@ -72,6 +75,10 @@ class Command(BaseCommand):
             self.stdout.write(f"{style(word)}  {finding.name:<14} {finding.detail}")
         if not ok:
             raise SystemExit(1)
+
+
+def list_findings(selected: Mapping[str, Check]) -> list[Finding]:
+    return [_run_check(name, check) for name, check in selected.items()]
 
 
 def _run_check(name: str, check: Check) -> Finding:
@@ -86,6 +93,11 @@ def _run_check(name: str, check: Check) -> Finding:
         for secret in sorted(list_secrets(), key=len, reverse=True):
             text = text.replace(secret, "…")
         return Finding(name, False, text)
+
+
+def show_version() -> str:
+    python, django_version = platform.python_version(), django.get_version()
+    return f"{find_version()}, on Python {python} and Django {django_version}"
 
 
 def check_settings() -> str:
@@ -235,6 +247,7 @@ def _ask_model(name: str) -> str:
 
 
 CHECKS: dict[str, Check] = {
+    "version": show_version,
     "settings": check_settings,
     "database": check_database,
     "migrations": check_migrations,

@@ -1,0 +1,80 @@
+"""The page *Settings* of the admin: what the site runs with, and whether it works. It
+changes nothing and shows no secret; it is there for superusers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from chatsite.environment import Setting
+from chatsite.settings import env
+
+from .management.commands import doctor
+
+SHOWN_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    name: str
+    value: str
+    source: str
+    default: str
+    is_changed: bool
+
+
+@require_GET
+@never_cache
+def show_settings(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_superuser:
+        raise PermissionDenied
+    # Asking the database and Redis takes time: only on demand.
+    is_asked = request.GET.get("checks") == "1"
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Settings"),
+        "rows": list(list_setting_rows()),
+        "findings": doctor.list_findings(doctor.CHECKS) if is_asked else [],
+    }
+    return TemplateResponse(request, "admin/ops/settings.html", context)
+
+
+def list_setting_rows() -> Iterator[SettingRow]:
+    sources = {"file": str(env.file), "environment": _("environment"), "": ""}
+    for name, setting in env.settings.items():
+        source = env.find_source(name)
+        yield SettingRow(
+            name=name,
+            value=_describe_setting(setting),
+            source=sources[source],
+            default="" if setting.is_secret else _describe_value(setting.default),
+            is_changed=setting.value != setting.default,
+        )
+
+
+def _describe_setting(setting: Setting) -> str:
+    if setting.is_secret:
+        return _("set") if setting.value else ""
+    return _describe_value(setting.value)
+
+
+def _describe_value(value: Any) -> str:
+    """As it is written in the environment."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        value = ",".join(value)
+    text = (
+        f"{value:.15g}"
+        if isinstance(value, float)
+        else str("" if value is None else value)
+    )
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
