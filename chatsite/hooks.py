@@ -227,6 +227,8 @@ conversation_parts: dict[
 # is brought up to date.
 person_parts: list[Callable[[int, bool], str]] = []
 
+# HTML below the log-in form; "" shows nothing.
+login_parts: list[Callable[["HttpRequest"], str]] = []
 # The account: sections of its page, given the request, and rows of its download.
 account_sections: list[Callable[["HttpRequest"], str]] = []
 account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}

@@ -41,10 +41,14 @@ def templates():
     return sorted([*(ROOT / "templates").rglob("*.html"), *of_leaves])
 
 
+def mails():
+    return sorted((ROOT / "chatsite").glob("*/templates/**/*.txt"))
+
+
 def strings_of(path):
     """(context, msgid) of every string that a file marks for translation."""
     source = path.read_text()
-    if path.suffix == ".html":
+    if path.suffix in (".html", ".txt"):
         # Filler of any indentation is no Python.
         lines = templatize(source, origin=str(path)).splitlines()
         source = "\n".join(line.strip() for line in lines)
@@ -60,7 +64,7 @@ def key_of(message, context=None):
 
 def marked():
     """Every string of the sources -> one of the files that have it."""
-    paths = [*python_files(), *templates()]
+    paths = [*python_files(), *templates(), *mails()]
     return {key: path.relative_to(ROOT) for path in paths for key in strings_of(path)}
 
 

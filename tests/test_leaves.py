@@ -21,6 +21,7 @@ WORDS = {
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
+    "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",
     "chatsite.tools": r"(?<!object-)(?<!user-)\btools?\b|\btool[ -]|consent|remind",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",
 }

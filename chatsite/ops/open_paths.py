@@ -6,6 +6,9 @@ import re
 
 # Such an address is one of these and a secret behind it. Leaf apps fill this in.
 paths: list[str] = []
+# The same of addresses that do something for the person who was sent them, and that
+# share nothing by their secret.
+secret_paths: list[str] = []
 
 
 def find_secret(path: str) -> str:
@@ -17,6 +20,6 @@ def find_secret(path: str) -> str:
 
 
 def hide_secrets(text: str) -> str:
-    for start in paths:
+    for start in (*paths, *secret_paths):
         text = re.sub(rf"(?<={re.escape(start)})[A-Za-z0-9_-]{{32}}", "…", text)
     return text

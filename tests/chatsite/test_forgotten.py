@@ -166,6 +166,7 @@ APART = {
     "chat_presence": "of a process",
     "desk_accessevent": "its tests say that it has no texts",
     "desk_tombstone": "written when a conversation is erased",
+    "signin_mailedlink": "goes with the account of the person",
 }
 
 

@@ -212,6 +212,13 @@ def leaf_user_menu() -> SafeString:
     return format_html_join("", '<a href="{}">{}</a>', found)
 
 
+@register.simple_tag(takes_context=True)
+def leaf_login_parts(context: template.Context) -> SafeString:
+    """What leaf apps show below the log-in form."""
+    drawn = ((draw(context["request"]),) for draw in hooks.login_parts)
+    return format_html_join("", "{}", drawn)
+
+
 @register.simple_tag
 def staff_can_read() -> bool:
     return settings.STAFF_CAN_READ_CHATS

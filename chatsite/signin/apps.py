@@ -1,0 +1,20 @@
+"""The app of signing in, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class SigninConfig(AppConfig):
+    name = "chatsite.signin"
+    verbose_name = _("Sign-in")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops import open_paths
+
+        from . import deeds, parts
+
+        open_paths.secret_paths.append("/accounts/link/")
+        hooks.login_parts.append(parts.draw_forgotten)
+        hooks.account_sections.append(parts.draw_email)
+        hooks.account_rows["mailed_links"] = deeds.describe_links

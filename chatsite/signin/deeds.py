@@ -1,0 +1,110 @@
+"""What people do with links: ask for one, and what it does when it is used."""
+
+from typing import Any
+
+from axes.utils import reset as forget_failures
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from . import links
+from .mail import send_soon
+from .models import MailedLink
+
+Kind = MailedLink.Kind
+
+
+class TakenError(ValueError):
+    """Another account has this address of e-mail by now."""
+
+
+def find_accounts(email: str) -> list[AbstractBaseUser]:
+    """Those that log in with a password and have this address; few, where staff gave it
+    to several."""
+    people = get_user_model().objects.filter(email__iexact=email, is_active=True)
+    return [user for user in people.order_by("pk")[:3] if user.has_usable_password()]
+
+
+def send_reset(request: HttpRequest, email: str) -> None:
+    """A link to a new password to each account with this address; to none without a
+    word, as strangers can ask."""
+    for user in find_accounts(email):
+        try:
+            links.check_pace(request, user.email, user)
+        except links.TooManyLinksError:
+            return
+        # Not to what was typed: letters of other scripts can look and compare alike.
+        _send_link(request, Kind.RESET, user.email, _("A new password"), user)
+
+
+def send_confirmation(request: HttpRequest, email: str) -> None:
+    """A link that makes this the address of the person who asks. Raises
+    TooManyLinksError."""
+    links.check_pace(request, email, request.user)
+    _send_link(request, Kind.EMAIL, email, _("Confirm your address"), request.user)
+
+
+def _send_link(
+    request: HttpRequest, kind: Kind, email: str, subject: str, user: Any
+) -> None:
+    row = MailedLink(kind=kind, user=user, email=email)
+    link = links.make_link(row, request)
+    values = {"link": link, "name": user.get_username(), "hours": links.HOURS[kind]}
+    send_soon(email, f"Windowpane: {subject}", f"signin/mail/{kind}.txt", values)
+
+
+@transaction.atomic
+def reset_password(link: MailedLink, password: str) -> None:
+    """All sessions of the person end with the old one, and so does a lock-out."""
+    links.use_link(link)
+    link.user.set_password(password)
+    link.user.save(update_fields=["password"])
+    forget_failures(username=link.user.get_username())
+
+
+@transaction.atomic
+def confirm_email(link: MailedLink) -> None:
+    """Raises TakenError. The address before it is told."""
+    links.use_link(link)
+    user, before = link.user, link.user.email
+    if is_taken(link.email, user):
+        raise TakenError
+    user.email = link.email
+    user.save(update_fields=["email"])
+    if before:
+        values = {"name": user.get_username()}
+        subject = f"Windowpane: {_('Your address was changed')}"
+        transaction.on_commit(
+            lambda: send_soon(before, subject, "signin/mail/changed.txt", values)
+        )
+
+
+def is_taken(email: str, user: AbstractBaseUser) -> bool:
+    others = get_user_model().objects.exclude(pk=user.pk)
+    return others.filter(email__iexact=email).exists()
+
+
+def remove_email(user: AbstractBaseUser) -> None:
+    user.email = ""
+    user.save(update_fields=["email"])
+
+
+@transaction.atomic
+def accept_invitation(link: MailedLink, form: Any) -> AbstractBaseUser:
+    """The account of the person who was invited. The address that the link was mailed
+    to is theirs, as they have read it there."""
+    links.use_link(link)
+    user = form.save(commit=False)
+    if link.email and not is_taken(link.email, user):
+        user.email = link.email
+    user.save()
+    MailedLink.objects.filter(pk=link.pk).update(user=user)
+    return user
+
+
+def describe_links(user: AbstractBaseUser) -> list[dict[str, Any]]:
+    """The links of a person as data."""
+    columns = ("kind", "email", "created_at", "expires_at", "used_at")
+    return list(MailedLink.objects.filter(user=user).order_by("pk").values(*columns))

@@ -1,0 +1,72 @@
+"""The table of links that let a person in, or prove that an address is theirs."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+
+class MailedLink(models.Model):
+    """A link that works once, until a time: to a new password, to a new address of
+    e-mail, or to an account that there is not yet."""
+
+    class Kind(models.TextChoices):
+        RESET = "reset"
+        EMAIL = "email"
+        INVITATION = "invitation"
+
+    kind = models.CharField(max_length=10, choices=Kind)
+    # Whose account it changes; of an invitation, the account that was made with it.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        related_name="+",
+        verbose_name=_("account"),
+    )
+    # Its secret is in the link alone: who reads the database can't open it.
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    email = models.EmailField(_("e-mail address"), blank=True)
+    # What the account was like; a link to one that has changed since opens nothing.
+    account_state = models.CharField(max_length=64, blank=True, editable=False)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        editable=False,
+        verbose_name=_("invited by"),
+    )
+    # The address of the person who asked for it, as failed log-ins are counted by.
+    asked_from = models.CharField(max_length=45, blank=True, editable=False)
+    # By the database's clock, as all that compares them.
+    created_at = models.DateTimeField(_("created at"), db_default=Now())
+    expires_at = models.DateTimeField(pgettext_lazy("a link", "works until"))
+    used_at = models.DateTimeField(_("used at"), null=True, editable=False)
+
+    class Meta:
+        default_permissions = ()
+        indexes = [
+            # What is counted before another is made, and what is deleted by its age.
+            models.Index(fields=["user", "created_at"], name="mailed_link_of_user"),
+            models.Index(fields=["asked_from", "created_at"], name="mailed_link_from"),
+            models.Index(fields=["expires_at"], name="mailed_link_until"),
+        ]
+
+    def __str__(self) -> str:
+        # Never the address of a person: this goes into logs.
+        return f"{self.kind} {self.pk}"
+
+
+class Invitation(MailedLink):
+    """The same, as staff list them."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ("add", "view", "delete")
+        verbose_name = _("invitation")
+        verbose_name_plural = _("invitations")
+
+    def __str__(self) -> str:
+        return gettext("Invitation %(id)s") % {"id": self.pk}
