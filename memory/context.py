@@ -2,13 +2,14 @@
 reference, rebuilt later and proved by its hash.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, TextField, When
 from django.db.models.functions import Left
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
@@ -40,7 +41,6 @@ from .models import (
     Prompt,
     Summary,
     as_langchain,
-    read_langchain,
 )
 from .ranges import Ranges, in_ranges, to_ranges
 from .rules import rule_source
@@ -79,6 +79,8 @@ class Built:
     view: View | None = None  # None: rebuilt later
     # The texts that the references name by their hash.
     texts: dict[str, str] = field(default_factory=dict)
+    # Those that one was made of that is rebuilt.
+    summaries: list[Summary] = field(default_factory=list)
 
 
 def find_system_prompt(conversation: Conversation) -> str:
@@ -396,20 +398,95 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
 def rebuild_context(call: ModelCall) -> Built:
     """The context of a recorded request, from its references alone: of a reply, or of a
     summary that was asked for at the end of one."""
-    conversation, refs = call.conversation, call.refs
-    blocks = conversation.summaries.filter(version__in=refs["summaries"])
+    return rebuild_contexts([call])[0]
+
+
+def rebuild_contexts(calls: Sequence[ModelCall]) -> list[Built]:
+    """The contexts of recorded requests of one conversation. What they are made of is
+    read once for all of them."""
+    found = _read_sources(calls)
+    return [_rebuild(call, found) for call in calls]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What requests were made of: texts by their hashes, summaries, and the columns
+    SENT of messages by their numbers, which rise."""
+
+    texts: dict[str, str]
+    summaries: list[Summary]
+    rows: dict[int, tuple[Any, ...]]
+    seqs: list[int]
+
+    def within(self, ranges: Ranges) -> list[tuple[Any, ...]]:
+        """The rows of these numbers, in their order."""
+        picked: set[int] = set()
+        for first, last in ranges:
+            start, end = bisect_left(self.seqs, first), bisect_right(self.seqs, last)
+            picked.update(self.seqs[start:end])
+        return [self.rows[seq] for seq in sorted(picked)]
+
+    def messages(self, ranges: Ranges) -> list[BaseMessage]:
+        return [as_langchain(*row) for row in self.within(ranges)]
+
+    def whole(self, seqs: Iterable[int]) -> list[BaseMessage]:
+        """The messages as read_whole() finds them."""
+        text, sent = SENT.index("text"), SENT.index("sent_text")
+        return [
+            as_langchain(
+                *row[:text],
+                row[text][: recall.MAX_CHARS],
+                *row[text + 1 : sent],
+                "",
+                *row[sent + 1 :],
+            )
+            for row in self.within(to_ranges(seqs))
+        ]
+
+
+def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
+    conversation = calls[0].conversation
+    named, used, noted, stated = set(), set(), set(), set()
+    ranges: Ranges = []
+    for call in calls:
+        refs = call.refs
+        named.update(prompts.named_in(refs))
+        used.update(refs["summaries"])
+        noted.update(refs.get("recalled", ()))
+        stated.update(rule[0] for rule in refs.get("rules", ()))
+        ranges += [*refs["pinned"], *refs["window"], *refs.get("steps", ())]
+        if newest := refs.get("newest"):
+            ranges.append([newest, newest])
     # A text that is gone is "", so the hash of the whole differs.
-    rows = Prompt.objects.in_bulk(prompts.named_in(refs))
-    texts = {sha256: row.text for sha256, row in rows.items()}
-    newest = conversation.messages.filter(seq=refs.get("newest")).first()
+    found = Prompt.objects.in_bulk(named)
+    rows = conversation.messages.filter(
+        in_ranges(
+            {(first, last) for first, last in [*ranges, *to_ranges(noted | stated)]}
+        )
+    )
+    # Of what is only quoted, no more is read than a search sees.
+    text = Case(
+        When(seq__in=noted - stated, then=Left("text", recall.MAX_CHARS)),
+        default=F("text"),
+        output_field=TextField(),
+    )
+    values = rows.order_by("seq").annotate(read=text) if noted else rows.order_by("seq")
+    names = ["read" if noted and name == "text" else name for name in SENT]
+    by_seq = {row[0]: row for row in values.values_list(*names)}
+    blocks = conversation.summaries.filter(version__in=used)
+    return _Sources(
+        {sha256: row.text for sha256, row in found.items()},
+        list(blocks.order_by("first_seq")),
+        by_seq,
+        [*by_seq],
+    )
 
-    def read(ranges: Ranges) -> list[BaseMessage]:
-        rows = conversation.messages.filter(in_ranges(ranges))
-        return read_langchain(rows.order_by("seq"))
 
-    noted = refs.get("recalled", ())
+def _rebuild(call: ModelCall, found: _Sources) -> Built:
+    conversation, refs, texts = call.conversation, call.refs, found.texts
+    newest = found.messages([[refs["newest"]] * 2]) if refs.get("newest") else []
     recalled = excerpts.restore_excerpts(
-        read_whole(conversation.messages.filter(in_ranges(to_ranges(noted)))),
+        found.whole(refs.get("recalled", ())),
         spans=refs.get("excerpts", ()),
         newest=dict(refs.get("replaced", ())),
         until=dict(refs.get("until", ())),
@@ -417,20 +494,23 @@ def rebuild_context(call: ModelCall) -> Built:
     cuts: dict[int, dict[str, int]] = {}
     for seq, part, chars in refs.get("shortened", ()):
         cuts.setdefault(seq, {})[part] = chars
+    sent = {*refs["summaries"]}
+    blocks = [row for row in found.summaries if row.version in sent]
+    said = {row[0]: (row[2], row[3]) for row in found.rows.values()}
     context = compose_context(
         system_prompt=texts.get(refs["system"], ""),
         fence=texts.get(refs["fence"], ""),
-        blocks=[versions.to_block(row) for row in blocks.order_by("first_seq")],
-        pinned=read(refs["pinned"]),
-        rules=list(
-            rule_source.rebuild_rules(conversation, refs.get("rules", ()), texts)
-        ),
+        blocks=[versions.to_block(row) for row in blocks],
+        pinned=found.messages(refs["pinned"]),
+        rules=list(rule_source.restore_rules(refs.get("rules", ()), said, texts)),
         window=fitting.prepare_messages(
-            read(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
+            found.messages(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
         ),
         recalled=[*recalled],
-        newest=_prepare_newest(newest.to_langchain() if newest else None),
-        steps=fitting.prepare_messages(read(refs.get("steps", ())), cuts=cuts),
+        newest=_prepare_newest(newest[0] if newest else None),
+        steps=fitting.prepare_messages(
+            found.messages(refs.get("steps", [])), cuts=cuts
+        ),
     )
     if "instruction" in refs:
         asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")
@@ -438,7 +518,9 @@ def rebuild_context(call: ModelCall) -> Built:
     count_tokens = conversation_counter(conversation)
     extra = estimate_overhead(conversation)
     built = _make_built(context, refs, call.model, count_tokens, extra)
-    return replace(built, texts=texts)
+    named = prompts.named_in(refs)
+    told = {name: texts[name] for name in named if name in texts}
+    return replace(built, texts=told, summaries=blocks)
 
 
 def verify_context(call: ModelCall) -> bool:

@@ -272,9 +272,13 @@ class Shape:
         return {} if self == USUAL_SHAPE else {"shape": asdict(self)}
 
     def apply(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        return [_join_texts(group) for group in self.group(messages)]
+
+    def group(self, messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
+        """The messages with their roles, those together that are sent as one."""
         renamed = [self._rename(message) for message in messages]
         if not self.joined:
-            return renamed
+            return [[message] for message in renamed]
 
         def join_key(message: BaseMessage) -> object:
             """Equal for neighbours that can be joined; tool calls and results can't."""
@@ -283,14 +287,7 @@ class Shape:
             can_join = is_text and message.type in ("human", "ai") and not has_calls
             return message.type if can_join else id(message)
 
-        joined = []
-        for _, group in groupby(renamed, key=join_key):
-            first, *others = group
-            if others:
-                texts = [str(each.content) for each in (first, *others)]
-                first = type(first)("\n\n".join(texts))
-            joined.append(first)
-        return joined
+        return [list(group) for _, group in groupby(renamed, key=join_key)]
 
     def _rename(self, message: BaseMessage) -> BaseMessage:
         if message.type != "system" or self.system_role == "system":
@@ -301,6 +298,13 @@ class Shape:
         return SystemMessage(
             message.content, additional_kwargs={"__openai_role__": self.system_role}
         )
+
+
+def _join_texts(group: Sequence[BaseMessage]) -> BaseMessage:
+    first, *others = group
+    if not others:
+        return first
+    return type(first)("\n\n".join(str(each.content) for each in group))
 
 
 USUAL_SHAPE = Shape()

@@ -7,7 +7,7 @@ words are rules, and what a person decides about them, only a leaf knows.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memory.engine.compose import RuleBlock
@@ -68,12 +68,22 @@ def rebuild_rules(
     refs = list(refs)
     rows = conversation.messages.filter(seq__in={seq for seq, *_ in refs})
     said = {
-        seq: (text, f"{at.astimezone(UTC):%Y-%m-%d}")
+        seq: (text, at)
         for seq, text, at in rows.values_list("seq", "text", "created_at")
     }
+    return restore_rules(refs, said, texts)
+
+
+def restore_rules(
+    refs: Iterable[RuleRef],
+    said: Mapping[int, tuple[str, datetime]],
+    texts: Mapping[str, str],
+) -> Iterator[RuleBlock]:
+    """The same, given what was `said` in the messages by their numbers, and when."""
     for seq, first, last in refs:
         if isinstance(first, str):
             yield RuleBlock(seq, last, texts.get(first, ""))
         else:
-            text, date = said[seq]
+            text, at = said[seq]
+            date = f"{at.astimezone(UTC):%Y-%m-%d}"
             yield RuleBlock(seq, date, text[first:last])

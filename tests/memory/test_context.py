@@ -69,6 +69,21 @@ def test_a_policy_can_word_what_stands_before_the_summaries(conversation):
     assert context.verify_context(ModelCall.objects.get(pk=call.pk))
 
 
+def test_several_requests_are_rebuilt_with_as_many_statements_as_one(
+    conversation, django_assert_num_queries
+):
+    add_turns(conversation, 2)
+    first = record_reply(conversation, ask(conversation))
+    summarise(conversation, 1, 2)
+    second = record_reply(conversation, ask(conversation, "And then?"))
+    with django_assert_num_queries(3):
+        one, other = context.rebuild_contexts([first, second])
+    assert [one.sha256, other.sha256] == [first.sha256, second.sha256]
+    assert [row.version for row in other.summaries] == [1]
+    assert one.summaries == []
+    assert set(other.texts) == {second.refs["system"], second.refs["fence"]}
+
+
 def test_messages_queued_behind_are_not_sent(conversation):
     first = ask(conversation, "First")
     ask(conversation, "Second")
