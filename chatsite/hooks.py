@@ -189,16 +189,32 @@ def _find_no_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
     return []
 
 
+def _keep_nothing(
+    message: "Message", taken: Sequence[Attachment], edited: "Message | None"
+) -> None:
+    """The text of the message has all."""
+
+
+def _draw_no_image(conversation: "Conversation", seq: int, card: Any) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """Where the files are that a message brings along, by their ids: none, without a
     leaf. `read_ids` reads what a command or a form names; `find` gives a person's files
     of these ids, and `take` gives them to a message, in the transaction that stores it.
-    Each raises TextError."""
+    Each raises TextError. `keep` gives the stored message what is not in its text, of
+    the files or of the message that was `edited`. `draw_image` shows an image of
+    message `seq`, given its AttachmentCard; "": its text stands for it."""
 
     read_ids: Callable[[object], list[str]] = _refuse_files
     find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
     take: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
+    keep: Callable[["Message", Sequence[Attachment], "Message | None"], None] = (
+        _keep_nothing
+    )
+    draw_image: Callable[["Conversation", int, Any], str] = _draw_no_image
 
 
 # Exported, and copied by an import.

@@ -376,6 +376,13 @@ MESSAGE_MAX_CHARS = 32_000
 # message a model gets; the whole texts are stored, and can be searched and read.
 ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=10, least=1)
 ATTACHMENT_TOKENS = env.int("ATTACHMENT_TOKENS", default=6_000, least=200)
+# Images among them: how large they are kept and sent, what of them is read, and how
+# many megabytes a person can have.
+IMAGE_MAX_SIDE = env.int("IMAGE_MAX_SIDE", default=2_048, least=256)
+IMAGE_MAX_MEGAPIXELS = env.int("IMAGE_MAX_MEGAPIXELS", default=64, least=1)
+IMAGE_MAX_SECONDS = env.int("IMAGE_MAX_SECONDS", default=10, least=1)
+IMAGE_MEMORY_MB = env.int("IMAGE_MEMORY_MB", default=1_024, least=128)
+IMAGES_PER_PERSON_MB = env.int("IMAGES_PER_PERSON_MB", default=500)
 # Limits of the process that reads a PDF, and how many a process of the site has.
 PDF_MAX_SECONDS = env.int("PDF_MAX_SECONDS", default=15, least=1)
 PDF_MEMORY_MB = env.int("PDF_MEMORY_MB", default=512, least=100)

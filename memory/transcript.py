@@ -288,7 +288,8 @@ def give_back(conversation_id: int, seq: int) -> None:
 @dataclass(frozen=True, slots=True)
 class Files:
     """The attachments of a message that is sent: their ids, what takes them from where
-    they were kept, and the tokens of all of them that a model may get.
+    they were kept, and the tokens of all of them that a model may get. `keep` gives
+    the stored message what of them is not in its text.
 
     They are taken only once it is known that the message is new: with an answer that
     was lost, it comes a second time, and they are in the transcript already.
@@ -297,6 +298,7 @@ class Files:
     ids: Sequence[str] = ()
     take: Callable[[Sequence[str]], Sequence[Attachment]] = list
     tokens: int = 0
+    keep: Callable[[Message, Sequence[Attachment]], None] = lambda message, taken: None
 
 
 def _is_same(message: Message, text: str, ids: Sequence[str]) -> bool:
@@ -348,7 +350,8 @@ def append_user_message(
         return message, False
     _check_number(next_seq - 1)
     seq = next_seq - 2
-    whole, places = attached.join_attachments(text, files.take(files.ids))
+    taken = files.take(files.ids)
+    whole, places = attached.join_attachments(text, taken)
     if len(whole) > max(WHOLE_CHARS, settings.MESSAGE_MAX_CHARS):
         raise _too_much(len(whole))
     message = Message(
@@ -363,6 +366,8 @@ def append_user_message(
         client_id=client_id,
     )
     _save_message(message)
+    if taken:
+        files.keep(message, taken)
     rule_source.current.note(message, heard)
     return message, True
 

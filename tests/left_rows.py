@@ -4,6 +4,7 @@ tables any more: run in processes of those sites.
 
 import json
 from datetime import timedelta
+from uuid import uuid4
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -16,7 +17,7 @@ from memory.models import Conversation
 TABLES = (
     *("chat_feedback", "memory_label", "memory_label_conversations", "memory_rule"),
     *("chat_share", "chat_toolcall", "chat_resultfile", "desk_experiment"),
-    "memory_upload",
+    *("memory_upload", "attachments_imagefile"),
 )
 
 
@@ -38,6 +39,7 @@ def plant():
 
 
 def _plant_rows(conversation):
+    from chatsite.attachments.models import ImageFile
     from chatsite.experiments.models import Experiment
     from chatsite.feedback.models import Feedback
     from chatsite.labels import services
@@ -61,6 +63,8 @@ def _plant_rows(conversation):
     turn = conversation.turns.get()
     ToolCall.objects.create(**of, turn=turn, request=message, place=0, name="t")
     ResultFile.objects.create(**of, message=message, place=0)
+    values = {"file_id": uuid4(), "size": 1, "data": b"a", "small": b"a"}
+    ImageFile.objects.create(**of, message=message, **values)
     values = {"model": "demo", "budget": 1, "last_seq": 1}
     Experiment.objects.create(**of, user=conversation.owner, **values)
 

@@ -12,12 +12,20 @@ class AttachmentsConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import hooks
         from chatsite.turns import runner
+        from memory.actions import message_deleted
 
         from . import parts, uploads
+        from .images import files
 
         hooks.file_source = hooks.FileSource(
-            uploads.read_upload_ids, uploads.find_files, uploads.take_files
+            uploads.read_upload_ids,
+            uploads.find_files,
+            uploads.take_files,
+            files.keep_images,
+            parts.draw_image,
         )
+        message_deleted.connect(files.forget_images)
+        hooks.branch_parts.append(files.copy_branch)
         hooks.composer_parts.append(parts.draw_composer_part)
         sweep = database_sync_to_async(uploads.delete_expired_uploads)
         runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))

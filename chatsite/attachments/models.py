@@ -1,10 +1,12 @@
-"""Files that people have uploaded and not sent yet."""
+"""Files that people have uploaded and not sent yet, and the bytes of images."""
 
 import uuid
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation, Message
 
 
 class Upload(models.Model):
@@ -19,6 +21,10 @@ class Upload(models.Model):
     kind = models.CharField(max_length=20, blank=True)
     size = models.PositiveIntegerField(help_text=_("Bytes of the file."))
     text = models.TextField()
+    # Of an image: what memory/engine/attachments.py::Image says, and its bytes.
+    image = models.JSONField(null=True, blank=True)
+    data = models.BinaryField(null=True, blank=True)
+    small = models.BinaryField(null=True, blank=True)
     tokens = models.PositiveIntegerField(help_text=_("Estimated."))
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
@@ -31,3 +37,31 @@ class Upload(models.Model):
     def __str__(self) -> str:
         # Never the name, which a person chose.
         return f"Upload {str(self.id)[:8]}"
+
+
+class ImageFile(models.Model):
+    """The bytes of an image of a message, as a model gets them, and of a small one for
+    the page. The message says what they are, and by which hash they are known."""
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="image_files"
+    )
+    message = models.ForeignKey(Message, models.CASCADE, related_name="image_files")
+    # Of the upload, by which the message names it.
+    file_id = models.UUIDField()
+    type = models.CharField(max_length=20)
+    size = models.PositiveIntegerField(help_text=_("Bytes of both."))
+    data = models.BinaryField()
+    small = models.BinaryField()
+
+    class Meta:
+        default_permissions = ()
+        verbose_name, verbose_name_plural = _("image"), _("images")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message", "file_id"], name="image_file_of_message"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"ImageFile {self.pk}"

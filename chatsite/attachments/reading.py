@@ -1,4 +1,6 @@
-"""The text in an uploaded file, or a sentence on why there is none and what to do."""
+"""The text or the image in an uploaded file, or a sentence on why there is none and
+what to do.
+"""
 
 import codecs
 import re
@@ -8,12 +10,15 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from memory.engine.attachments import describe_image
 from memory.engine.blank import is_blank
 from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.transcript import WHOLE_CHARS
 
 from . import pdf
 from .errors import FileError
+from .images.reading import ReadImage, check_image_kind, read_image
+from .processes import Leave
 
 PDF = b"%PDF-"
 # A PDF may have other bytes before its mark.
@@ -53,12 +58,14 @@ LEAST_CHINESE = 0.9
 
 
 class ReadFile(NamedTuple):
-    """A file as text: its cleaned name, its kind, its size in bytes."""
+    """A file as text: its cleaned name, its kind, its size in bytes. Of an image, the
+    text names it."""
 
     name: str
     kind: str
     size: int
     text: str
+    image: ReadImage | None = None
 
 
 async def hold_nothing() -> None:
@@ -66,9 +73,9 @@ async def hold_nothing() -> None:
 
 
 async def read_file(
-    user_id: int, name: str, file: IO[bytes], size: int, leave: pdf.Leave = hold_nothing
+    user_id: int, name: str, file: IO[bytes], size: int, leave: Leave = hold_nothing
 ) -> ReadFile:
-    """The file as text. Raises FileError. `leave`: see pdf.read_pdf()."""
+    """The file as text. Raises FileError. `leave`: see processes.await_turn()."""
     check_file_size(size)
     shown = clean_file_name(name)
     kind = find_file_kind(shown)
@@ -77,6 +84,11 @@ async def read_file(
     is_pdf = PDF in head if kind == "pdf" else head.startswith(PDF)
     if (kind == "pdf") != is_pdf:
         raise _refuse_kind(shown, is_pdf)
+    if check_image_kind(shown, kind, head):
+        read = await read_image(user_id, file, leave)
+        size = len(read.data)
+        text = describe_image(shown, read.image, size)
+        return ReadFile(shown, kind, size, text, read)
     if is_pdf:
         text = await pdf.read_pdf(user_id, file, leave)
     else:
@@ -160,8 +172,9 @@ def _refuse_binary() -> FileError:
     return FileError(
         "not_text",
         _(
-            "This file is not text. Text, Markdown, code, CSV, JSON and PDF can be "
-            "attached; save or export it as one of these, or paste its text."
+            "This file is not text. Text, Markdown, code, CSV, JSON, PDF and images "
+            "(PNG, JPEG, WebP, GIF) can be attached; save or export it as one of "
+            "these, or paste its text."
         ),
     )
 

@@ -3,7 +3,9 @@ day.
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -12,10 +14,11 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from memory.engine.attachments import Attachment
+from memory.engine.attachments import Attachment, Image
 from memory.engine.tokens import count_text
 from memory.transcript import TextError
 
+from .images import files
 from .models import Upload
 from .reading import ReadFile
 
@@ -37,6 +40,10 @@ def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
             "attach this one again."
         )
         raise TextError("too_many", words % {"limit": MOST_UNSENT})
+    image: dict[str, Any] = {}
+    if read := file.image:
+        files.check_room(owner.pk, len(read.data) + len(read.small))
+        image = {"image": asdict(read.image), "data": read.data, "small": read.small}
     return Upload.objects.create(
         owner=owner,
         name=file.name,
@@ -44,6 +51,7 @@ def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
         size=file.size,
         text=file.text,
         tokens=count_text(file.text),
+        **image,
     )
 
 
@@ -68,12 +76,15 @@ def _refuse_ids() -> TextError:
     return TextError("bad_attachments", words)
 
 
-def find_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
-    """The owner's files of these ids, in this order. Raises TextError if one is gone,
-    or another's."""
+def find_files(
+    owner_id: int, ids: Sequence[str], *, whole: bool = False
+) -> list[Attachment]:
+    """The owner's files of these ids, in this order; `whole`: with the bytes of images.
+    Raises TextError if one is gone, or another's."""
     if not ids:
         return []
     rows = Upload.objects.filter(owner=owner_id, pk__in=ids)
+    rows = rows if whole else rows.defer("data", "small")
     found = {str(row.pk): row for row in rows}
     if len(found) < len(ids):
         words = _(
@@ -87,16 +98,19 @@ def find_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
 def take_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
     """find_files() for the message that they belong to from now on; call it in the
     transaction that stores it."""
-    files = find_files(owner_id, ids)
+    found = find_files(owner_id, ids, whole=True)
     # Of two messages that name one file, one deletes it; the other finds too few.
     rows = Upload.objects.filter(owner=owner_id, pk__in=ids)
-    if files and rows.delete()[0] < len(files):
+    if found and rows.delete()[0] < len(found):
         return find_files(owner_id, ids)
-    return files
+    return found
 
 
 def _to_attachment(row: Upload) -> Attachment:
-    return Attachment(str(row.pk), row.name, row.kind, row.size, row.text)
+    values = (str(row.pk), row.name, row.kind, row.size, row.text)
+    if row.image:
+        return files.UploadedImage(*values, Image(**row.image), row)
+    return Attachment(*values)
 
 
 def remove_upload(owner: AbstractBaseUser, pk: UUID) -> None:

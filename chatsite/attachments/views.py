@@ -1,4 +1,5 @@
-"""Files that are to be attached to a message: uploaded before, and removed again.
+"""Files that are to be attached to a message: uploaded before, and removed again; and
+images of messages.
 
 The answers are JSON, for the page and for other clients: docs/protocol.md.
 """
@@ -8,20 +9,25 @@ from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
+from chatsite.accounts.access import conversation_view, private_page
 from chatsite.database import close_connection
 from chatsite.ops import load
+from chatsite.pages.views import respond_with_file
+from memory.models import Conversation
 from memory.transcript import TextError
 
 from . import reading, uploads
 from .errors import FileError
+from .images import files
 from .models import Upload
 
 # Other refusals are 400.
+SMALL_TYPE = "image/jpeg"
 STATUS = {"signed_out": 401, "too_large": 413, "too_many": 429, "busy": 429}
 
 
@@ -66,9 +72,50 @@ async def remove_file(request: HttpRequest, uuid: UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
+@conversation_view("GET")
+def show_image(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """An image of message `seq`, as models get it, or a small one for its card."""
+    row = files.find_image(conversation, seq, place)
+    if row is None:
+        raise Http404
+    is_small = request.GET.get("size") == "small"
+    kind = SMALL_TYPE if is_small else row.type
+    response = HttpResponse(bytes(row.small if is_small else row.data), kind)
+    ending = kind.partition("/")[2]
+    name = f"{seq}-{place + 1}.{ending}"
+    return _respond_with_image(respond_with_file(response, conversation, name))
+
+
+@require_GET
+@private_page
+def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """A small image of this person that was not sent yet."""
+    rows = Upload.objects.filter(owner=request.user, pk=uuid).exclude(small=None)
+    small = rows.values_list("small", flat=True).first()
+    if small is None:
+        raise Http404
+    return _respond_with_image(HttpResponse(bytes(small), SMALL_TYPE))
+
+
+def _respond_with_image(response: HttpResponse) -> HttpResponse:
+    """It was drawn by this site from pixels, and nothing in it can run."""
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
 def _describe_upload(kept: Upload) -> dict[str, Any]:
     names = ("name", "kind", "size", "tokens")
-    return {"id": str(kept.pk), **{name: getattr(kept, name) for name in names}}
+    image = (
+        {name: kept.image[name] for name in ("width", "height")} if kept.image else {}
+    )
+    return {
+        "id": str(kept.pk),
+        **{name: getattr(kept, name) for name in names},
+        **({"image": image} if image else {}),
+    }
 
 
 def _refuse_upload(error: TextError) -> JsonResponse:

@@ -2,7 +2,7 @@
 transaction, and running turns never make it wait.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from chatsite import hooks
 from chatsite.protocol.errors import CommandError
 from memory import transcript
+from memory.engine.attachments import Attachment
 from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
 from memory.rules import rule_source
@@ -131,13 +132,17 @@ def _find_files(
     conversation: Conversation, attachments: object, kept: Message | None
 ) -> transcript.Files:
     """What is attached: files of the owner, or those of a message."""
-    room = requests.room_for_files(conversation)
+    room, source = requests.room_for_files(conversation), hooks.file_source
+
+    def keep(message: Message, taken: Sequence[Attachment]) -> None:
+        source.keep(message, taken, kept)
+
     if kept:
         files = kept.files
-        return transcript.Files([each.id for each in files], lambda _: files, room)
-    source = hooks.file_source
+        ids = [each.id for each in files]
+        return transcript.Files(ids, lambda _: files, room, keep)
     take = partial(source.take, conversation.owner_id)
-    return transcript.Files(source.read_ids(attachments), take, room)
+    return transcript.Files(source.read_ids(attachments), take, room, keep)
 
 
 def _queue_turn(message: Message, **values: Any) -> Turn:

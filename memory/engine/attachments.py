@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import log
 from typing import Any
@@ -51,15 +51,28 @@ MAX_TERMS = 24
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """What a message says of an image: the hash and the media type of its bytes, which
+    are kept beside it, and its pixels."""
+
+    sha256: str
+    type: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
     """A text with the name and the kind of the file that it is from, and the file's
-    size in bytes; `id` is the upload's, by which a client names it."""
+    size in bytes; `id` is the upload's, by which a client names it. Of an image, the
+    text names it to those who can't see it."""
 
     id: str
     name: str
     kind: str
     size: int
     text: str
+    image: Image | None = None
 
 
 Place = Mapping[str, Any]
@@ -87,6 +100,7 @@ def join_attachments(
                 **{"id": each.id, "name": each.name, "kind": each.kind},
                 **{"size": each.size, "tokens": count_text(each.text)},
                 **{"at": at, "start": start, "end": len(whole)},
+                **({"image": asdict(each.image)} if each.image else {}),
             }
         )
         whole += CLOSE.format(mark=mark)
@@ -114,9 +128,21 @@ def restore_attachments(text: str, places: Sequence[Place]) -> list[Attachment]:
         Attachment(
             *(place[name] for name in ("id", "name", "kind", "size")),
             text[place["start"] : place["end"]],
+            image_of(place),
         )
         for place in places
     ]
+
+
+def image_of(place: Place) -> Image | None:
+    """The image at this place of a message; None: it is a text."""
+    return Image(**place["image"]) if place.get("image") else None
+
+
+def describe_image(name: str, image: Image, size: int) -> str:
+    """What stands for an image in the text of its message."""
+    kilobytes = max(1, round(size / 1024))
+    return f"[image: {name}, {image.width} x {image.height} pixels, {kilobytes} KB]"
 
 
 def shorten_attachments(

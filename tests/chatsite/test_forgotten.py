@@ -4,6 +4,7 @@ a new column has to be cleared, or named here with a reason.
 """
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django.apps import apps
@@ -14,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from chatsite.attachments.models import ImageFile
 from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
@@ -85,6 +87,7 @@ OF_ROWS = {
     "chat_job.kind": "a name",
     "chat_job.slot": "a name",
     "chat_job.owner": "a token",
+    "attachments_imagefile.type": "a kind",
     "chat_turn.owner": "a token",
     "chat_turn.model": "a name",
     "chat_turn.error": "a code",
@@ -120,6 +123,7 @@ def make_conversation(owner, word):
     summarise(made, 1, 4, text=word, structured={"a": word}, replaces=[first])
     summarise(made, 5, 9, text="", status="failed", error="timeout")
     give_feedback(made, 2, "bad", word)
+    plant_image(made, word)
     Rule.objects.get_or_create(
         conversation=made,
         message=made.messages.get(seq=3),
@@ -129,6 +133,15 @@ def make_conversation(owner, word):
         model.objects.create(conversation=made, **values)
     plant_in_all(made, word)
     return made
+
+
+def plant_image(made, word):
+    data = word.encode()
+    ImageFile.objects.create(
+        **{"conversation": made, "message": made.messages.get(seq=1)},
+        **{"file_id": uuid4(), "type": "image/png", "size": 1},
+        **{"data": data, "small": data},
+    )
 
 
 def rows_besides(made, word):

@@ -24,6 +24,7 @@ from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render_markdown
+from ..presenters.attachment_cards import AttachmentCard
 from ..presenters.context_pane import ContextSection
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
@@ -92,6 +93,16 @@ def leaf_parts(
     conversation, parts_here = context["conversation"], hooks.message_parts
     drawn = ((p.draw(conversation, message),) for p in parts_here if p.place == place)
     return format_html_join("", "{}", drawn)
+
+
+@register.simple_tag(takes_context=True)
+def attached_image(
+    context: template.Context, message: ShownMessage, card: AttachmentCard
+) -> str:
+    """An image of a message; "": its text stands for it."""
+    if card.image is None:
+        return ""
+    return hooks.file_source.draw_image(context["conversation"], message.seq, card)
 
 
 @register.simple_tag(takes_context=True)

@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from chatsite.attachments import pdf, reading
+from chatsite.attachments import pdf, processes, reading
 from memory.transcript import WHOLE_CHARS, TextError
 
 from . import pdfs
@@ -64,7 +64,7 @@ class TestNoText:
             (b"", "empty"),
             (b" \n\t", "empty"),
             (b"PK\x03\x04" + b"a" * 50, "not_text"),
-            (b"\x89PNG\r\n\x1a\n" + b"a" * 50, "not_text"),
+            (b"BM" + b"a\0" * 50, "not_text"),
             (b"hello\0world", "not_text"),
             (bytes(range(32)) * 20, "not_text"),
             ("Größe, Façade, ÿ, ¡olé!".encode("latin-1"), "wrong_encoding"),
@@ -171,7 +171,9 @@ class TestNeighbours:
             return {"text": "done"}
 
         monkeypatch.setattr(pdf, "_run_program", run)
-        tasks = [asyncio.create_task(read_pdf(1)) for _ in range(pdf.MOST_WAITING)]
+        tasks = [
+            asyncio.create_task(read_pdf(1)) for _ in range(processes.MOST_WAITING)
+        ]
         await asyncio.sleep(0)
         with pytest.raises(TextError) as caught:
             await read_pdf(1)
@@ -188,7 +190,7 @@ class TestNeighbours:
             return {"text": "done"}
 
         monkeypatch.setattr(pdf, "_run_program", run)
-        monkeypatch.setattr(pdf, "MOST_WAITING_OF_ALL", 3)
+        monkeypatch.setattr(processes, "MOST_WAITING_OF_ALL", 3)
         tasks = [asyncio.create_task(read_pdf(user)) for user in range(3)]
         await asyncio.sleep(0)
         with pytest.raises(TextError) as caught:

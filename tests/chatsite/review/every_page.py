@@ -109,12 +109,14 @@ def fill(model, conversation):
 
 def some_value(field, conversation):
     if isinstance(field, ForeignKey):
-        is_theirs = field.related_model is Conversation
-        return conversation if is_theirs else conversation.owner
+        first = conversation.messages.first()
+        theirs = {Conversation: conversation, Message: first}
+        return theirs.get(field.related_model, conversation.owner)
     if field.has_default() or field.null or field.primary_key:
         return conversation.uuid if field.name == "conversation" else None
     kind = field.get_internal_type()
     values = {"PositiveIntegerField": 1, "UUIDField": conversation.uuid}
+    values["BinaryField"] = b"view"
     word = f"view{conversation.pk}" if field.unique else "view"
     return now() if kind == "DateTimeField" else values.get(kind, word)
 

@@ -10,7 +10,7 @@ messageFiles = (() => {
   const PASTE_BYTES = 4096;
   const isRequired = box.required;
 
-  // {id, name, size, tokens, file, text, error, card}; id: it is uploaded; text: pasted, and
+  // {id, name, size, tokens, image, file, text, error, card}; id: it is uploaded; text: pasted, and
   // kept with the draft until it is; card: it is shown.
   let items = [];
 
@@ -21,7 +21,7 @@ messageFiles = (() => {
 
   function kept(isKept) {
     return items.filter(isKept)
-      .map(({ id, name, size, tokens, text }) => ({ id, name, size, tokens, text: id ? undefined : text }));
+      .map(({ id, name, size, tokens, image, text }) => ({ id, name, size, tokens, image, text: id ? undefined : text }));
   }
 
   function showError(text) {

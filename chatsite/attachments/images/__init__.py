@@ -1,0 +1,2 @@
+"""Images that people attach: made smaller, kept beside their message, shown, and sent
+to models that take them."""

@@ -1,0 +1,106 @@
+"""Images as they are kept: made smaller by a program of its own, or a sentence on why
+that can't be done and what to do.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from memory.engine.attachments import Image
+
+from .. import processes
+from ..errors import FileError
+from ..processes import Leave
+
+PROGRAM = Path(__file__).with_name("shrink.py")
+# How a file of each kind begins that can be read, and one of iPhones that can't.
+BEGINS = re.compile(
+    rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|RIFF....WEBP", re.DOTALL
+)
+HEIC = re.compile(rb"....ftyp(?:hei[cmsx]|hev[cmsx]|mif1|msf1)", re.DOTALL)
+# A file without an ending is taken for what it is.
+ENDINGS = ("", "png", "jpg", "jpeg", "jfif", "webp", "gif")
+HEIC_ENDINGS = ("heic", "heif")
+# Of an image as it is kept, and as the program may make it.
+MAX_BYTES = 1_000_000
+
+
+class ReadImage(NamedTuple):
+    """An image as it is kept: its bytes, and those of a small one for the page."""
+
+    image: Image
+    data: bytes
+    small: bytes
+
+
+async def read_image(user_id: int, file: IO[bytes], leave: Leave) -> ReadImage:
+    """The image in a file. Raises FileError. The file is read into memory when it is
+    its turn; `leave`: see processes.await_turn()."""
+    async with processes.await_turn(user_id, leave):
+        answer = await _run_program(file.read())
+    line, _mark, rest = answer.partition(b"\n")
+    try:
+        said = json.loads(line)
+    except ValueError:
+        said = {}
+    if "sizes" not in said:
+        raise _make_refusal(said.get("error", ""))
+    whole, small = said.pop("sizes")
+    return ReadImage(Image(**said), rest[:whole], rest[whole : whole + small])
+
+
+async def _run_program(data: bytes) -> bytes:
+    limits = (
+        *(settings.IMAGE_MAX_SECONDS, settings.IMAGE_MEMORY_MB * 1024 * 1024),
+        *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6, MAX_BYTES),
+    )
+    answer = await processes.run_program(
+        PROGRAM, *limits, data=data, seconds=settings.IMAGE_MAX_SECONDS
+    )
+    return answer or b""
+
+
+def _make_refusal(code: str) -> FileError:
+    sentences = {
+        "too_many_pixels": _(
+            "The image has more than %(limit)s million pixels. Make it smaller and "
+            "attach that."
+        ),
+        "broken": _(
+            "The image can't be read: it is damaged or incomplete. Open it elsewhere, "
+            "save it again and attach that."
+        ),
+        "too_complex": _(
+            "The image takes too much time or memory to read. Make it smaller and "
+            "attach that."
+        ),
+    }
+    code = code if code in sentences else "too_complex"
+    values: Mapping[str, Any] = {"limit": settings.IMAGE_MAX_MEGAPIXELS}
+    return FileError(code, sentences[code] % values)
+
+
+def check_image_kind(name: str, kind: str, head: bytes) -> bool:
+    """Whether a file that begins like this is an image. Raises FileError where its name
+    says something else, or where it is of a kind that can't be read."""
+    if HEIC.match(head):
+        words = _(
+            "%(name)s is a HEIC image, which can't be read here. Save it as JPEG and "
+            "attach that."
+        )
+        raise FileError("wrong_kind", words % {"name": name})
+    is_image = bool(BEGINS.match(head))
+    if is_image and kind not in ENDINGS:
+        words = _("%(name)s is an image under another name. Rename it to .png or .jpg.")
+        raise FileError("wrong_kind", words % {"name": name})
+    if not is_image and kind and kind in (*ENDINGS, *HEIC_ENDINGS):
+        words = _(
+            "%(name)s is not an image, although its name says so. Check the file."
+        )
+        raise FileError("wrong_kind", words % {"name": name})
+    return is_image

@@ -1,0 +1,99 @@
+"""Files read by programs of their own, with limits on time and memory. One of each
+person runs in this process of the site, and few of all.
+"""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from .errors import FileError
+
+# Files that wait or are read: of one person, and of all. Each is on the server's disk
+# and has a thread meanwhile.
+MOST_WAITING, MOST_WAITING_OF_ALL = 5, 100
+
+Leave = Callable[[], Awaitable[None]]
+
+
+class _Gate:
+    """Who reads, and who waits: a person takes one of the places at a time."""
+
+    def __init__(self) -> None:
+        self.places = asyncio.Semaphore(settings.PDFS_AT_ONCE)
+        self.own: dict[int, asyncio.Lock] = {}
+        self.count: Counter[int] = Counter()
+
+    @asynccontextmanager
+    async def enter(self, user_id: int, leave: Leave) -> AsyncIterator[None]:
+        if self.count[user_id] >= MOST_WAITING:
+            raise FileError(
+                "busy",
+                _("Your other files are still being read. Wait until they are done."),
+            )
+        if self.count.total() >= MOST_WAITING_OF_ALL:
+            raise FileError(
+                "busy",
+                _(
+                    "Too many files are being read here just now. Try again in a "
+                    "minute."
+                ),
+            )
+        self.count[user_id] += 1
+        own = self.own.setdefault(user_id, asyncio.Lock())
+        try:
+            await leave()
+            async with own, self.places:
+                yield
+        finally:
+            self.count[user_id] -= 1
+            if not self.count[user_id]:
+                del self.count[user_id], self.own[user_id]
+
+
+# One for each event loop, of which a process of the site has one.
+_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
+    """Until it is this file's turn. Raises FileError.
+
+    `leave` is called once it is certain that this waits for other processes: give up
+    there what others wait for.
+    """
+    gate = _gates.setdefault(asyncio.get_running_loop(), _Gate())
+    async with gate.enter(user_id, leave):
+        yield
+
+
+async def run_program(
+    program: Path, *limits: float, data: bytes, seconds: int
+) -> bytes | None:
+    """What the program answers to `data`; None: it took too long. It has `seconds` of
+    processor time, and nothing of the site."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", str(program), *map(str, limits)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd="/",
+        env={},
+    )
+    try:
+        # Its processor time ends before: this is for one that only waits.
+        async with asyncio.timeout(2 * seconds):
+            answer, _errors = await process.communicate(data)
+        return answer
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
