@@ -8,6 +8,7 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
 
 from chatsite.environment import SiteEnv
 
@@ -198,24 +199,18 @@ LOGIN_REDIRECT_URL = "conversation-list"
 LOGOUT_REDIRECT_URL = "login"
 # Mails: links to a new password, to confirm an address, to an account. Without a server
 # there are none, and no page speaks of them.
-EMAIL_URL = env.str("EMAIL_URL", default="")
+EMAIL_URL = env.str("EMAIL_URL", is_secret=True)
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", default="")
+DEFAULT_FROM_EMAIL = env.str("MAIL_FROM")
 if EMAIL_URL:
     try:
-        mail_server = env.email_url_config(EMAIL_URL)
+        globals().update(environ.Env.email_url_config(EMAIL_URL))
     except (ImproperlyConfigured, ValueError):
-        # Not its own words: the address has a password in it.
-        raise ImproperlyConfigured(
-            "EMAIL_URL is no address of a mail server. Write it like "
-            "smtp+tls://user:password@host:587 or smtp://host:25."
-        ) from None
+        allowed = "an address like smtp+tls://user:password@host:587"
+        env.refuse("EMAIL_URL", allowed, is_secret=True)
     if "@" not in DEFAULT_FROM_EMAIL:
-        raise ImproperlyConfigured(
-            f"MAIL_FROM is {DEFAULT_FROM_EMAIL!r}; use the address that mails come "
-            "from, like Windowpane <chat@example.org>."
-        )
-    globals().update(mail_server)
+        allowed = "the address that mails come from, like Windowpane <chat@example.org>"
+        env.refuse("MAIL_FROM", allowed)
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)

@@ -73,7 +73,7 @@ def explain_code(code: str) -> str:
 
 
 def _name_address() -> str:
-    """For who tries a server of models on their own machine: where it was looked for."""
+    """Where the server of models was looked for, for who tries one of their own."""
     if not (settings.DEBUG and settings.OPENAI_BASE_URL):
         return ""
     # Without a name and a password, which an address may have.
