@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from .conftest import open_tab
 from .pages import ConversationPage
 
 pytestmark = pytest.mark.browser
@@ -58,7 +59,7 @@ def seeded(site):
 @pytest.fixture
 def stranger(take_context, errors, seeded):
     """A page of a visitor who has not logged in yet."""
-    page = ConversationPage(take_context(**WIDE).new_page(), seeded)
+    page = ConversationPage(open_tab(take_context(**WIDE), seeded), seeded)
     page.report_to(errors)
     return page
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from .conftest import forget_person
+from .conftest import forget_person, open_tab
 
 pytestmark = pytest.mark.browser
 LEAVE = "localStorage.left = document.cookie = 'left=1'"
@@ -15,7 +15,7 @@ LOADED = """performance.getEntriesByType("resource")
 def test_nothing_is_left_but_what_is_cached(take_context, site):
     context = take_context(width=800)
     for _ in range(2):
-        page = context.new_page()
+        page = open_tab(context, site)
         page.goto(f"{site.url}/accounts/login/")
         assert "left" not in page.evaluate(FIND)
         page.evaluate(LEAVE)

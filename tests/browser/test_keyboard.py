@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from .conftest import open_tab
 from .pages import PASSWORD, USER, ConversationPage
 
 pytestmark = pytest.mark.browser
@@ -40,7 +41,7 @@ class Keys:
 @pytest.fixture
 def chat(take_context, errors, site):
     """A browser whose person has only just come."""
-    page = take_context(width=1280, height=800).new_page()
+    page = open_tab(take_context(width=1280, height=800), site)
     chat = ConversationPage(page, site)
     chat.report_to(errors)
     chat.page.goto(f"{site.url}/accounts/login/")

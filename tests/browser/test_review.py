@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.patience import PATIENCE
 
+from .conftest import open_tab
 from .pages import PASSWORD
 
 pytestmark = pytest.mark.browser
@@ -42,7 +43,7 @@ def staff(site):
 @pytest.fixture
 def admin(take_context, site, staff, errors):
     """Signed in as one of the staff, in a browser of their own."""
-    page = take_context().new_page()
+    page = open_tab(take_context(), site)
     page.set_default_timeout(30_000 * PATIENCE)
     page.on("console", lambda said: errors.append(f"{page.url}: {said.text}"))
     page.on("pageerror", lambda error: errors.append(f"{page.url}: {error}"))

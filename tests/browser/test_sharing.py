@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from .conftest import open_tab
 from .test_access import WIDE, findings, is_clean
 
 pytestmark = pytest.mark.browser
@@ -29,9 +30,9 @@ def owner(open_page, seeded):
 
 
 @pytest.fixture
-def stranger(take_context, errors):
+def stranger(take_context, errors, seeded):
     """A browser that no one has logged in with; its sockets are counted."""
-    page = take_context(**WIDE).new_page()
+    page = open_tab(take_context(**WIDE), seeded)
     sockets = []
     page.on("websocket", lambda socket: sockets.append(socket.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
