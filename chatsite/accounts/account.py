@@ -1,6 +1,7 @@
 """What happens to a whole account: its end and its sessions."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -31,11 +32,13 @@ class BusyError(Exception):
     """What is going on kept some rows of the person from being removed."""
 
 
-def delete_account(user: AbstractBaseUser) -> None:
+def delete_account(
+    user: AbstractBaseUser, record: Callable[[], object] = lambda: None
+) -> None:
     """Everything of the person goes: replies stop, sockets close, rows are erased.
 
-    The account itself goes last, so that the person can repeat what failed in between.
-    Raises BusyError.
+    The account itself goes last, so that the person can repeat what failed in between;
+    in the same transaction record() can write down that it went. Raises BusyError.
     """
     sessions = _sessions_of(user)
     for _attempt in range(ATTEMPTS):
@@ -43,7 +46,7 @@ def delete_account(user: AbstractBaseUser) -> None:
             _stop_everything(user)
             for conversation in Conversation.objects.filter(owner=user):
                 _erase_conversation(conversation)
-            _remove_account(user, sessions)
+            _remove_account(user, sessions, record)
         except (IntegrityError, OperationalError) as error:
             logger.info("not deleted yet account=%s: %s", user.pk, name_of(error))
         else:
@@ -81,7 +84,9 @@ def _erase_conversation(conversation: Conversation) -> None:
 
 
 @transaction.atomic
-def _remove_account(user: AbstractBaseUser, sessions: list[str]) -> None:
+def _remove_account(
+    user: AbstractBaseUser, sessions: list[str], record: Callable[[], object]
+) -> None:
     # Whatever is about to write a row of the person waits here, and then cannot.
     accounts = get_user_model().objects.filter(pk=user.pk)
     accounts.select_for_update().first()
@@ -94,6 +99,7 @@ def _remove_account(user: AbstractBaseUser, sessions: list[str]) -> None:
     LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
     library.delete_left_rows(user)
     accounts.delete()
+    record()
 
 
 def _sessions_of(user: AbstractBaseUser) -> list[str]:

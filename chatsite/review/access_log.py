@@ -26,6 +26,7 @@ Action = AccessEvent.Action
 # What targets begin with, and those of lists, which begin so.
 LIST_PREFIX = "list "
 PARTS = {
+    "account": _("account"),
     "call": _("model call"),
     "cause": _("reason:"),
     "conversation": _("conversation"),

@@ -103,9 +103,13 @@ class Review(AppendOnly):
 
 
 class Tombstone(AppendOnly):
-    """What is left of an erased conversation: numbers and a hash, no text of it."""
+    """What is left of an erased conversation, or of a person with all of theirs:
+    numbers and a hash, no text and no name."""
 
-    conversation = models.UUIDField(_("conversation"), unique=True)
+    # Empty: of a whole account, whose number is the next value.
+    conversation = models.UUIDField(_("conversation"), unique=True, null=True)
+    account = models.PositiveBigIntegerField(_("account"), unique=True, null=True)
+    conversations = models.PositiveIntegerField(_("conversations"), db_default=1)
     messages = models.PositiveIntegerField(_("messages"))
     summaries = models.PositiveIntegerField(_("summaries"))
     model_calls = models.PositiveIntegerField(_("model calls"))
@@ -120,7 +124,8 @@ class Tombstone(AppendOnly):
         related_name="+",
         verbose_name=_("erased by"),
     )
-    username = models.CharField(_("user name"), max_length=150)
+    # Empty: by an operator on the command line.
+    username = models.CharField(_("user name"), max_length=150, blank=True)
     reason = models.TextField(_("reason"), blank=True)
 
     class Meta:
@@ -130,4 +135,5 @@ class Tombstone(AppendOnly):
         verbose_name_plural = _("tombstones")
 
     def __str__(self) -> str:
-        return f"{self.conversation}: {self.messages} messages"
+        what = self.conversation or f"account {self.account}"
+        return f"{what}: {self.messages} messages"

@@ -56,13 +56,27 @@ class PurgeForm(ActionForm):
         widget=forms.TextInput(attrs={"autocomplete": "off", "size": CODE_CHARS}),
     )
 
+    def find_code(self) -> str:
+        return code_of(self.uuids)
+
     def clean_code(self) -> str:
-        typed, expected = self.cleaned_data["code"].strip().lower(), code_of(self.uuids)
+        typed, expected = self.cleaned_data["code"].strip().lower(), self.find_code()
         if typed != expected:
             raise forms.ValidationError(
                 _("This is not the code: type %(code)s.") % {"code": expected}
             )
         return typed
+
+
+class PersonErasureForm(PurgeForm):
+    """Erases a person, once the code of the account was typed."""
+
+    def __init__(self, *args: Any, expected: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.expected = expected
+
+    def find_code(self) -> str:
+        return self.expected
 
 
 def code_of(uuids: Sequence[UUID]) -> str:

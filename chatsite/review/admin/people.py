@@ -2,6 +2,7 @@
 and the one number about them that staff may change here.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,21 +12,29 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDate
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
 
 from chatsite.accounts import account
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance
+from memory.actions import ActionError
 from memory.models import Message, ModelCall
 
 from .. import labels, redaction
+from ..access_log import record_access
+from ..actions import people
+from ..actions.forms import PersonErasureForm
+from ..models import AccessEvent
 from ..readonly import ShortListAdmin, link_to, people_found
 from ..rights import rights_of
 
@@ -94,6 +103,7 @@ class FiguresAdmin(ShortListAdmin):
         row = kwargs.get("obj")
         if row and rights_of(request.user).metadata:
             context["person"] = figures_of(getattr(row, "user", row))
+        context["may_erase"] = bool(row) and may_erase_person(request.user)
         return super().render_change_form(request, context, *args, **kwargs)
 
 
@@ -158,6 +168,46 @@ class AllowanceAdmin(FiguresAdmin):
         return link_to(row.user, _("account")) if row.pk else "-"
 
 
+def may_erase_person(user: Any) -> bool:
+    """Both what erases conversations and what deletes accounts is needed."""
+    return rights_of(user).purge and user.has_perm("auth.delete_user")
+
+
+def show_erasure(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page before a person is erased, and then the deed."""
+    if not may_erase_person(request.user):
+        raise PermissionDenied
+    user = get_object_or_404(User, pk=pk)
+    code = people.code_of_person(user)
+    form = PersonErasureForm(request.POST or None, expected=code)
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _erase_by_form(request, user, form.cleaned_data["reason"])
+        except ActionError as error:
+            messages.error(request, str(error))
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Erase this person"),
+        "opts": User._meta,
+        "person": user,
+        "refusal": people.refuse_erasure(user, request.user),
+        "counts": people.count_rows_of_person(user),
+        "code": code,
+        "form": form,
+    }
+    status = 422 if form.errors else 200
+    return render(request, "admin/review/erase_person.html", context, status=status)
+
+
+def _erase_by_form(request: HttpRequest, user: Any, reason: str) -> HttpResponse:
+    name, number = user.get_username(), user.pk
+    people.erase_person(user, by=request.user, reason=reason)
+    record_access(request, AccessEvent.Action.PURGE, None, f"account {number}")
+    text = _("%(name)s was erased. A deletion record stays.")
+    messages.success(request, text % {"name": name})
+    return redirect("admin:auth_user_changelist")
+
+
 admin.site.unregister(User)
 
 
@@ -166,14 +216,22 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
     """Django's own page of a user, with what the person has used below. Deleting a user
     is deleting the account, as the person can."""
 
+    def get_urls(self) -> list[URLPattern]:
+        page = path("<int:pk>/erase/", self.erase_view, name="review-erase-person")
+        return [page, *super().get_urls()]
+
+    @property
+    def erase_view(self) -> Callable[..., HttpResponse]:
+        return self.admin_site.admin_view(never_cache(show_erasure))
+
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[Any, Any, Any, Any]:
         # Django would load all messages of these people to list them.
         owners = redaction.select_lasting().filter(owner__in=objs).values("owner")
         words = _(
-            "%(name)s has conversations: erase them first, or let %(name)s delete "
-            "the account."
+            "%(name)s has conversations: use “Erase this person” on the page of the "
+            "account, or let %(name)s delete the account."
         )
         people = User.objects.filter(pk__in=owners)
         if kept := [words % {"name": row.get_username()} for row in people]:

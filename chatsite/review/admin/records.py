@@ -139,6 +139,7 @@ class TombstoneAdmin(RecordAdmin):
     list_display = (
         "created_at",
         "conversation",
+        "account",
         "begun_at",
         "messages",
         "summaries",
@@ -150,9 +151,9 @@ class TombstoneAdmin(RecordAdmin):
     list_filter = ("created_at", StaffFilter)
     fields = (
         ("created_at", "username"),
-        "conversation",
+        ("conversation", "account"),
         "begun_at",
-        ("messages", "summaries", "model_calls", "turns"),
+        ("conversations", "messages", "summaries", "model_calls", "turns"),
         "sha256",
         "reason_wide",
     )

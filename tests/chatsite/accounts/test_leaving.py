@@ -20,7 +20,7 @@ from chatsite.accounts import account
 from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.labels import services as labels
-from chatsite.review.actions import erasing
+from chatsite.review.actions import erasing, people
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import bundle, context, library, prompts, transcript
@@ -112,15 +112,14 @@ class TestNothingIsLeft:
         plant(staff, staff, "stays")
         return user
 
-    @pytest.fixture(params=["by the person", "by staff"])
+    @pytest.fixture(params=["by the person", "by staff", "erased"])
     def leave(self, request, zyq, staff):
-        """leave(): the account ends, at either of its two doors."""
-        by_staff = request.param == "by staff"
-        return (
-            partial(deleted_by, staff, zyq)
-            if by_staff
-            else partial(account.delete_account, zyq)
-        )
+        """leave(): the account ends, at each of its doors."""
+        return {
+            "by the person": partial(account.delete_account, zyq),
+            "by staff": partial(deleted_by, staff, zyq),
+            "erased": partial(people.erase_person, zyq, by=staff, reason="Asked."),
+        }[request.param]
 
     @pytest.mark.database("sqlite")
     def test_in_the_file(self, zyq, staff, leave):

@@ -124,7 +124,7 @@ class TestUse:
 
     def test_a_user_with_conversations_is_not_deleted_here(self, reader, alice, call):
         page = reverse("admin:auth_user_delete", args=[alice.pk])
-        assert b"erase them first" in reader.post(page, {"post": "yes"}).content
+        assert b"Erase this person" in reader.post(page, {"post": "yes"}).content
         chosen = {"action": "delete_selected", "_selected_action": [alice.pk]}
         reader.post(reverse("admin:auth_user_changelist"), {**chosen, "post": "yes"})
         assert Conversation.objects.filter(owner=alice).exists()
