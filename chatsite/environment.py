@@ -106,7 +106,7 @@ class SiteEnv:
     ) -> Whole:
         allowed = f"a whole number from {least:,} to {most:,}"
         return self._read(
-            name, default, allowed, partial(_parse_number, Whole, least, most)
+            name, default, allowed, partial(_parse_bounded, Whole, least, most)
         )
 
     def float(
@@ -114,7 +114,7 @@ class SiteEnv:
     ) -> Number:
         allowed = f"a number from {least:,} to {most:,}"
         return self._read(
-            name, default, allowed, partial(_parse_number, Number, least, most)
+            name, default, allowed, partial(_parse_bounded, Number, least, most)
         )
 
     def seconds(self, name: Text, *, default: Number) -> Number:
@@ -223,7 +223,7 @@ def _parse_word(words: Sequence[Text], text: Text) -> Text:
     return text
 
 
-def _parse_number(
+def _parse_bounded(
     kind: Callable[[Text], Number], least: Number, most: Number, text: Text
 ) -> Number:
     value = kind(text)
@@ -234,7 +234,7 @@ def _parse_number(
 
 
 def _parse_temperature(text: Text) -> Number | None:
-    return _parse_number(Number, 0, 2, text) if text else None
+    return _parse_bounded(Number, 0, 2, text) if text else None
 
 
 def _parse_time_zone(text: Text) -> Text:

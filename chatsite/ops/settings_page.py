@@ -53,20 +53,20 @@ def list_setting_rows() -> Iterator[SettingRow]:
         source = env.find_source(name)
         yield SettingRow(
             name=name,
-            value=_describe_setting(setting),
+            value=_write_setting(setting),
             source=sources[source],
-            default="" if setting.is_secret else _describe_value(setting.default),
+            default="" if setting.is_secret else _write_value(setting.default),
             is_changed=setting.value != setting.default,
         )
 
 
-def _describe_setting(setting: Setting) -> str:
+def _write_setting(setting: Setting) -> str:
     if setting.is_secret:
         return _("set") if setting.value else ""
-    return _describe_value(setting.value)
+    return _write_value(setting.value)
 
 
-def _describe_value(value: Any) -> str:
+def _write_value(value: Any) -> str:
     """As it is written in the environment."""
     if isinstance(value, bool):
         return str(value).lower()
