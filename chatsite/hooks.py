@@ -257,6 +257,8 @@ composer_parts: list[Callable[[str], str]] = []
 # the next request.
 section_bodies: dict[str, Callable[["Conversation", "ContextSection"], str]] = {}
 context_parts: list[Callable[["Conversation", "Built"], str]] = []
+# There, too: HTML beside what was sent for a reply, given its number.
+sent_parts: list[Callable[["Conversation", int], str]] = []
 
 # Chosen: fields of settings of the policy, and of columns of a person's preferences.
 policy_fields: dict[str, Callable[[], "ChoiceField"]] = {}
@@ -364,6 +366,10 @@ class TurnSteps:
     def offered(self, conversation: "Conversation") -> tuple[str, ...]:
         """The names of the tools that the next request offers to the model."""
         return ()
+
+    def count_tool_tokens(self, names: Sequence[str]) -> Mapping[str, int]:
+        """What offering each of these tools takes of a request, estimated."""
+        return {}
 
     def outcomes(self, conversation: "Conversation") -> Mapping[tuple[int, int], str]:
         """What became of steps, in words, by the message that asked and the place."""

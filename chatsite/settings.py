@@ -42,6 +42,7 @@ CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 # Features that the site can do without, each an app that can be taken out.
 LEAVES = [
     "chatsite.attachments",
+    "chatsite.compare",
     "chatsite.endpoint",
     "chatsite.experiments",
     "chatsite.feedback",
@@ -331,6 +332,8 @@ DEMO_TOKENS_PER_SECOND = env.float("DEMO_TOKENS_PER_SECOND", default=40.0)
 # Prices of a million tokens in dollars, for the savings on the page; 0 = not shown.
 PRICE_INPUT = env.float("PRICE_INPUT", default=0.0)
 PRICE_OUTPUT = env.float("PRICE_OUTPUT", default=0.0)
+# How long a provider keeps the beginning of a request that is not sent again.
+PROMPT_CACHE_SECONDS = env.float("PROMPT_CACHE_SECONDS", default=300.0)
 
 SYSTEM_PROMPT = env.str(
     "SYSTEM_PROMPT",

@@ -44,6 +44,7 @@ def take_all(camera: Camera) -> None:
         _attachment(camera, page)
         _preview(camera, page)
         _diff(camera, page)
+        _compare(camera, page)
         _replay(camera, page)
         _shared(camera, page)
         _compactions(camera, page)
@@ -128,6 +129,17 @@ def _diff(camera: Camera, page: Page) -> None:
     expect(dialog.locator(".diff ins").first).to_be_visible()
     camera.take(page, "page-diff")
     page.keyboard.press("Escape")
+
+
+def _compare(camera: Camera, page: Page) -> None:
+    """A reply with a summary, and one from before there was any."""
+    opened = page.url
+    last = page.locator("#turns .message.assistant").last.get_attribute("data-seq")
+    page.goto(f"{opened.split('?')[0]}compare/?reply={last}&with=10")
+    expect(page.locator(".causes")).to_be_visible()
+    camera.take(page, "page-compare")
+    page.goto(opened)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
 
 
 def _replay(camera: Camera, page: Page) -> None:

@@ -3,8 +3,9 @@ conversation has.
 """
 
 import asyncio
+import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -16,8 +17,10 @@ from weakref import WeakValueDictionary
 from django.conf import settings
 from django.utils.module_loading import import_string
 from langchain_core.tools import BaseTool, tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite.pages.presenters.calls import visible
+from memory.engine.tokens import count_text
 
 from .context import CallContext
 
@@ -174,6 +177,30 @@ def chosen(names: Iterable[str]) -> list[SiteTool]:
     """The tools of these names, in this order; those that do not exist are skipped."""
     found = available()
     return [found[name] for name in dict.fromkeys(names) if name in found]
+
+
+def make_schemas(site_tools: Iterable[SiteTool]) -> Iterator[dict[str, Any]]:
+    """The first tool of each source carries what its source says of all of them."""
+    told = set()
+    for each in site_tools:
+        schema = convert_to_openai_tool(each.tool)
+        if each.source_notes and each.source not in told:
+            told.add(each.source)
+            function = schema["function"]
+            text = f"{function.get('description', '')}\n\n{each.source_notes}"
+            schema = {**schema, "function": {**function, "description": text}}
+        yield schema
+
+
+def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:
+    """What offering each of these tools takes of a request, estimated; those that are
+    gone have no count."""
+    tools = chosen(names)
+    sizes = (
+        count_text(json.dumps(schema, ensure_ascii=False))
+        for schema in make_schemas(tools)
+    )
+    return {each.name: size for each, size in zip(tools, sizes, strict=True)}
 
 
 def label_of(name: str) -> str:

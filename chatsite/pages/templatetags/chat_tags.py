@@ -133,6 +133,13 @@ def section_body(context: template.Context, section: ContextSection) -> str:
     return draw(context["conversation"], section) if draw else ""
 
 
+@register.simple_tag(takes_context=True)
+def leaf_sent_parts(context: template.Context, reply: int) -> SafeString:
+    """What leaf apps show beside what was sent for a reply."""
+    drawn = ((draw(context["conversation"], reply),) for draw in hooks.sent_parts)
+    return format_html_join("", "{}", drawn)
+
+
 @register.simple_tag
 def composer_parts(place: str) -> SafeString:
     """What leaf apps add to the message box, or to a page that has one."""

@@ -8,7 +8,7 @@ tool node checks the arguments of a call and runs its tool.
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, replace
 from time import monotonic
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 
@@ -343,22 +342,9 @@ class ToolLoop:
 
 def offer(site_tools: Iterable[registry.SiteTool]) -> Tools:
     """The tools as a request names them, and how many tokens that takes, estimated."""
-    schemas = tuple(_schemas(site_tools))
+    schemas = tuple(registry.make_schemas(site_tools))
     text = json.dumps(schemas, ensure_ascii=False)
     return Tools(schemas, count_text(text) if schemas else 0)
-
-
-def _schemas(site_tools: Iterable[registry.SiteTool]) -> Iterator[dict[str, Any]]:
-    """The first tool of each source carries what its source says of all of them."""
-    told = set()
-    for each in site_tools:
-        schema = convert_to_openai_tool(each.tool)
-        if each.source_notes and each.source not in told:
-            told.add(each.source)
-            function = schema["function"]
-            text = f"{function.get('description', '')}\n\n{each.source_notes}"
-            schema = {**schema, "function": {**function, "description": text}}
-        yield schema
 
 
 def max_rounds() -> int:

@@ -73,6 +73,9 @@ class ToolSteps(TurnSteps):
     def offered(self, conversation: Conversation) -> tuple[str, ...]:
         return tuple(conversation.tools)
 
+    def count_tool_tokens(self, names: Sequence[str]) -> Mapping[str, int]:
+        return registry.count_tool_tokens(names)
+
     def outcomes(self, conversation: Conversation) -> Mapping[tuple[int, int], str]:
         rows = conversation.tool_calls.values_list("request__seq", "place", "state")
         return {

@@ -1,0 +1,18 @@
+"""The app of comparisons, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class CompareConfig(AppConfig):
+    name = "chatsite.compare"
+    verbose_name = _("Comparisons of requests")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+
+        from . import parts
+
+        hooks.message_parts.append(parts.COMPARE_ITEM)
+        hooks.sent_parts.append(parts.draw_beside_sent)
+        hooks.inspector_parts.append(parts.draw_inspected_comparison)

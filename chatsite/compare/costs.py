@@ -1,0 +1,160 @@
+"""What the parts of a request cost: tokens, those of them from the provider's cache,
+and their price by the settings of today.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy
+from langchain_core.messages import BaseMessage
+
+from chatsite import hooks
+from memory import context
+from memory.engine import tokens
+from memory.engine.policy import CACHED_PRICE
+
+from .sent import Compared, MessageState, SentRequest
+
+# The parts in the order in which they are shown. A provider has the tools, and what it
+# adds itself, before the messages.
+PARTS = {
+    "provider": gettext_lazy("What the provider adds"),
+    "tools": gettext_lazy("Tools"),
+    "instructions": gettext_lazy("Instructions"),
+    "summaries": gettext_lazy("Summaries"),
+    "pins": gettext_lazy("Pinned messages"),
+    "rules": gettext_lazy("Rules"),
+    "window": gettext_lazy("Recent messages"),
+    "files": gettext_lazy("Files"),
+    "recall": gettext_lazy("Recalled notes"),
+    "newest": gettext_lazy("Newest message"),
+    "steps": gettext_lazy("Tool calls of the turn"),
+}
+OF_SECTIONS = {"system": "instructions", "pinned": "pins", "recalled": "recall"}
+# Of a million tokens.
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    name: str
+    tokens: int
+    cached: int
+    price: float
+
+    @property
+    def title(self) -> str:
+        return str(PARTS[self.name])
+
+    @property
+    def fresh(self) -> int:
+        return self.tokens - self.cached
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The parts of a request, which with the `uncounted` ones are all of its tokens."""
+
+    parts: list[Part]
+    uncounted: int
+    # As the provider reported them; else estimated.
+    total: int
+    is_reported: bool
+    cached: int | None
+
+    @property
+    def price(self) -> float:
+        """Of the whole request."""
+        return price_input(self.total, self.cached or 0)
+
+
+def price_input(count: int, cached: int) -> float:
+    """Dollars for so many tokens of a request, of which these came from the cache."""
+    weighed = count - cached + cached * CACHED_PRICE
+    return weighed * settings.PRICE_INPUT / MILLION
+
+
+def measure_costs(compared: Compared) -> Costs:
+    """What the parts of the newer request, `compared.b`, cost."""
+    return measure_request(compared.b, compared.states)
+
+
+def measure_request(sent: SentRequest, states: Mapping[int, MessageState]) -> Costs:
+    pieces = list(_list_pieces(sent, states))
+    call, counted = sent.call, sum(count for _, count in pieces)
+    total = counted if call.tokens_input is None else call.tokens_input
+    pieces = _scale_down(pieces, total)
+    cached = _take_cached(pieces, min(call.tokens_cached or 0, total))
+    sizes: dict[str, list[int]] = {}
+    for (name, count), known in zip(pieces, cached, strict=True):
+        size = sizes.setdefault(name, [0, 0])
+        size[0], size[1] = size[0] + count, size[1] + known
+    parts = [
+        Part(name, *sizes[name], price_input(*sizes[name]))
+        for name in PARTS
+        if sizes.get(name, [0])[0]
+    ]
+    uncounted = total - sum(part.tokens for part in parts)
+    is_reported = call.tokens_input is not None
+    return Costs(parts, uncounted, total, is_reported, call.tokens_cached)
+
+
+def _list_pieces(
+    sent: SentRequest, states: Mapping[int, MessageState]
+) -> Iterator[tuple[str, int]]:
+    """What is sent, in the order in which a provider reads it, with its tokens."""
+    conversation = sent.call.conversation
+    ratio = conversation.token_ratio
+    tools = hooks.turn_steps.count_tool_tokens(sent.refs.get("tools", ()))
+    added = context.estimate_overhead(conversation)
+    offered = sum(tools.values())
+    # What is learned of it holds the tools, too.
+    yield "provider", max(0, added - offered)
+    yield "tools", offered
+    for section in sent.built.context.sections:
+        name = OF_SECTIONS.get(section.kind, section.kind)
+        for message in section.messages:
+            yield from _split_files(name, message, states, ratio)
+
+
+def _split_files(
+    name: str,
+    message: BaseMessage,
+    states: Mapping[int, MessageState],
+    ratio: float,
+) -> Iterator[tuple[str, int]]:
+    count = ceil(tokens.count_message(message) * ratio)
+    state = states.get(int(message.id)) if message.id else None
+    if state is None or state.typed_chars is None:
+        yield name, count
+        return
+    typed = tokens.count_text(message.text[: state.typed_chars])
+    own = min(count, ceil((typed + tokens.MESSAGE_OVERHEAD) * ratio))
+    yield name, own
+    yield "files", count - own
+
+
+def _scale_down(pieces: Sequence[tuple[str, int]], most: int) -> list[tuple[str, int]]:
+    """The pieces in `most` tokens, each as much smaller: estimates can be too high."""
+    counted = sum(count for _, count in pieces)
+    if counted <= most:
+        return list(pieces)
+    scaled, before, end = [], 0, 0
+    for name, count in pieces:
+        end += count
+        upto = end * most // counted
+        scaled.append((name, upto - before))
+        before = upto
+    return scaled
+
+
+def _take_cached(pieces: Sequence[tuple[str, Any]], cached: int) -> list[int]:
+    """How much of each piece came from the cache, which holds a beginning."""
+    taken = []
+    for _, count in pieces:
+        taken.append(min(count, cached))
+        cached -= taken[-1]
+    return taken

@@ -1,0 +1,54 @@
+"""What is drawn of comparisons elsewhere: links to the page, and a section in staff's
+inspector of a request.
+"""
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from chatsite.hooks import MessagePart
+from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.review.rights import Rights
+from memory.models import Conversation
+
+from .presenter import present_figures
+from .sent import UnknownReplyError, read_compared
+
+
+def draw_in_message(conversation: Conversation, message: ShownMessage) -> str:
+    """A link in the menu of a reply whose request is known."""
+    if message.role != "assistant" or not message.has_request:
+        return ""
+    return _draw_link(
+        conversation, message.seq, "item", _("What changed, what it cost")
+    )
+
+
+def draw_beside_sent(conversation: Conversation, reply: int) -> str:
+    """A link in the right pane, where it shows what was sent for a reply."""
+    link = _draw_link(conversation, reply, "", _("What changed, what it cost"))
+    return format_html(" · {}", link)
+
+
+def _draw_link(conversation: Conversation, reply: int, style: str, text: str) -> str:
+    url = reverse("conversation-compare", args=[conversation.uuid])
+    return format_html(
+        '<a class="{}" href="{}?reply={}">{}</a>', style, url, reply, text
+    )
+
+
+COMPARE_ITEM = MessagePart("menu", {}, draw_in_message)
+
+
+def draw_inspected_comparison(
+    conversation: Conversation, rights: Rights, seq: int
+) -> str:
+    """Why the request of reply `seq` is not the one before, for staff: figures, and
+    never a text."""
+    try:
+        figures = present_figures(read_compared(conversation, seq))
+    except (UnknownReplyError, LookupError, TypeError, ValueError, AttributeError):
+        # An old import can have references of any shape: the inspector says so.
+        return ""
+    return render_to_string("compare/_inspected.html", {"shown": figures})

@@ -1,0 +1,221 @@
+"""A comparison as plain values: for JSON, for the page, and in figures for staff."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from chatsite.pages.diff import Piece, diff_words
+from chatsite.pages.presenters.context_pane import TITLES
+
+from .causes import Cause, find_causes
+from .comparison import (
+    Block,
+    Pair,
+    Place,
+    align_blocks,
+    count_common,
+    find_first_difference,
+)
+from .costs import Costs, measure_costs
+from .sent import Compared
+
+# Of texts that are only in one request so much is shown, and of one that is in both so
+# much around what changed.
+SHOWN_CHARS, AROUND_CHARS = 1_200, 240
+# Characters of all texts of a page that are compared word by word; what is longer is
+# shown as it was and as it is.
+DIFF_CHARS = 24_000
+# Blocks that differ: what a page shows of them.
+MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a comparison finds, without a word of the conversation."""
+
+    compared: Compared
+    pairs: list[Pair]
+    place: Place | None
+    causes: list[Cause]
+    costs: Costs
+
+    @property
+    def same(self) -> bool:
+        """By what was sent then, also where a text of it is gone by now."""
+        a, b = self.compared.a, self.compared.b
+        return a is not None and a.call.sha256 == b.call.sha256
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for pair in self.pairs:
+            found[pair.change] = found.get(pair.change, 0) + 1
+        return found
+
+
+def present_figures(compared: Compared) -> Figures:
+    a, b = compared.a, compared.b
+    before = a.blocks if a else []
+    pairs = align_blocks(before, b.blocks)
+    place = find_first_difference(a.built.wire if a else [], b.built.wire)
+    if a and a.call.sha256 == b.call.sha256:
+        place = None
+    causes = find_causes(compared, pairs)
+    return Figures(compared, pairs, place, causes, measure_costs(compared))
+
+
+def to_json(figures: Figures) -> dict[str, Any]:
+    place, costs = figures.place, figures.costs
+    found = {
+        "same": figures.same,
+        "first_difference": place
+        and {"message": place.message, "character": place.character},
+        "causes": [cause.code for cause in figures.causes],
+        "parts": [
+            {
+                **{"name": part.name, "tokens": part.tokens},
+                **{"cached": part.cached, "price": part.price},
+            }
+            for part in costs.parts
+        ],
+        "uncounted": costs.uncounted,
+        "messages": [
+            {"a": pair.a, "b": pair.b, "change": pair.change} for pair in figures.pairs
+        ],
+    }
+    compared = figures.compared
+    if missing := compared.missing:
+        found["missing"] = missing
+    if versions := compared.erased_versions:
+        found["missing_summaries"] = versions
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBlock:
+    """A block of the page, or several equal ones that follow each other."""
+
+    change: str
+    title: str
+    pieces: list[Piece] = field(default_factory=list)
+    # How many equal ones it is.
+    count: int = 1
+    # Characters that are left out.
+    left_out: int = 0
+    # Whether the provider's cache ends in it, or before it.
+    ends_cache: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    figures: Figures
+    blocks: list[ShownBlock]
+    # Blocks that differ and are not shown.
+    unshown: int
+    # The cache ends behind all that is shown.
+    ends_after: bool
+
+
+def present_page(compared: Compared) -> Page:
+    figures = present_figures(compared)
+    blocks = list(_show_blocks(figures))
+    differing = [each for each in blocks if each.change != "equal"]
+    unshown = max(0, len(differing) - MOST_SHOWN)
+    if unshown:
+        blocks = differing[:MOST_SHOWN]
+    is_marked = any(each.ends_cache for each in blocks)
+    ends_after = figures.place is not None and not is_marked and not unshown
+    return Page(figures, blocks, unshown, ends_after)
+
+
+def _show_blocks(figures: Figures) -> Iterator[ShownBlock]:
+    compared, end = figures.compared, figures.place
+    before = compared.a.blocks if compared.a else []
+    now, room = compared.b.blocks, DIFF_CHARS
+    equal: list[Block] = []
+    is_over = end is None
+    for pair in figures.pairs:
+        block = now[pair.b] if pair.b is not None else before[pair.a or 0]
+        at = pair.a if pair.b is None else pair.b
+        ends = not is_over and end is not None and at is not None and at >= end.message
+        is_over = is_over or ends
+        if pair.change == "equal" and not ends:
+            equal.append(block)
+            continue
+        yield from _show_equal(equal)
+        equal = []
+        old = before[pair.a].text if pair.a is not None else ""
+        new = now[pair.b].text if pair.b is not None else ""
+        pieces, left_out, used = _show_texts(pair.change, old, new, room)
+        room -= used
+        title = name_block(block)
+        yield ShownBlock(pair.change, title, pieces, 1, left_out, ends)
+    yield from _show_equal(equal)
+
+
+def _show_equal(blocks: Sequence[Block]) -> Iterator[ShownBlock]:
+    if blocks:
+        names = list(dict.fromkeys(map(name_block, (blocks[0], blocks[-1]))))
+        yield ShownBlock("equal", " – ".join(names), count=len(blocks))
+
+
+def name_block(block: Block) -> str:
+    """As in "Instructions", or "#12" for a message of the transcript."""
+    if block.seqs:
+        return f"#{block.seqs[0]}"
+    return str(TITLES.get(block.kind, _("Result of a tool")))
+
+
+def _show_texts(
+    change: str, old: str, new: str, room: int
+) -> tuple[list[Piece], int, int]:
+    """What is shown of a block: pieces, how much of it is left out, and how much of
+    `room` it took to compare."""
+    if change == "changed":
+        pieces, used = diff_texts(old, new, room)
+        return *_shorten_pieces(pieces), used
+    kind, text = ("removed", old) if change == "gone" else ("added", new)
+    kind = "same" if change in ("moved", "equal") else kind
+    left_out = max(0, len(text) - SHOWN_CHARS)
+    return [Piece(kind, text[:SHOWN_CHARS])], left_out, 0
+
+
+def diff_texts(old: str, new: str, room: int) -> tuple[list[Piece], int]:
+    """What changed, and how many characters were compared word by word: at most
+    `room`. What both begin and end with takes none."""
+    start = count_common(old, new)
+    while start and old[start - 1 : start].isalnum():
+        start -= 1
+    end = count_common(old[start:][::-1], new[start:][::-1])
+    while end and old[len(old) - end].isalnum():
+        end -= 1
+    middle, other = old[start : len(old) - end], new[start : len(new) - end]
+    size = len(middle) + len(other)
+    if size <= room:
+        changed, used = diff_words(middle, other), size
+    else:
+        changed, used = [Piece("removed", middle), Piece("added", other)], 0
+    around = (
+        Piece("same", old[:start]),
+        *changed,
+        Piece("same", old[len(old) - end :]),
+    )
+    return [piece for piece in around if piece.text], used
+
+
+def _shorten_pieces(pieces: Sequence[Piece]) -> tuple[list[Piece], int]:
+    """Pieces with less of what did not change."""
+    shown, left_out = [], 0
+    for n, piece in enumerate(pieces):
+        most = 2 * AROUND_CHARS if piece.kind == "same" else SHOWN_CHARS
+        text = piece.text
+        if len(text) > most + 1:
+            left_out += len(text) - most
+            head = most // 2 if piece.kind == "same" else most
+            head = 0 if n == 0 and piece.kind == "same" else head
+            tail = most - head if piece.kind == "same" and n < len(pieces) - 1 else 0
+            text = f"{text[:head]}…{text[len(text) - tail :] if tail else ''}"
+        shown.append(Piece(piece.kind, text))
+    return shown, left_out

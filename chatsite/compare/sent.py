@@ -1,0 +1,224 @@
+"""The requests of two replies as they are read from the tables, with what is known of
+the messages in them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q, Subquery
+from langchain_core.messages import BaseMessage
+
+from chatsite.turns.requests import has_request
+from memory import context
+from memory.engine.attachments import GAP
+from memory.engine.compose import Shape
+from memory.models import Conversation, Message, ModelCall, Summary
+from memory.models.change import Change
+from memory.ranges import in_ranges, to_ranges
+
+from .comparison import Block
+
+MOST_CHANGES = 1_000
+# Of what is quoted in one message. Nothing that was said looks like it: it is escaped.
+NUMBER = re.compile(r'<message n="(\d{1,10})"')
+Action = Change.Action
+LOGGED = (Action.LEAVE_OUT, Action.BRING_BACK, Action.DELETE, Action.EDIT)
+
+
+class UnknownReplyError(LookupError):
+    """There is no reply of this number whose request is known."""
+
+    def __init__(self, seq: int | None) -> None:
+        super().__init__(seq)
+        self.seq = seq
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """A request that was sent for reply `seq`, as it is rebuilt."""
+
+    seq: int
+    call: ModelCall
+    built: context.Built
+    blocks: list[Block]
+
+    @property
+    def refs(self) -> dict[str, Any]:
+        return self.built.refs
+
+    @property
+    def pinned(self) -> set[int]:
+        """The numbers of the messages that it quotes as pinned."""
+        quoted = self.built.context.section("pinned")
+        return set(map(int, NUMBER.findall(quoted[0].text))) if quoted else set()
+
+    @property
+    def numbers(self) -> set[int]:
+        """Those of all messages that it holds, other than in words of the site."""
+        return self.pinned.union(*(block.seqs for block in self.blocks))
+
+    @property
+    def is_proved(self) -> bool:
+        return self.built.sha256 == self.call.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class MessageState:
+    """What became of a message, and where its files begin in its text."""
+
+    superseded_at: datetime | None
+    excluded_at: datetime | None
+    deleted_at: datetime | None
+    typed_chars: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Reply `b.seq`'s request and the one that it is compared with; None: there is no
+    request before it."""
+
+    a: SentRequest | None
+    b: SentRequest
+    # When the request before it had its answer.
+    before: datetime | None
+    states: dict[int, MessageState] = field(default_factory=dict)
+    # What the person did to messages between the two: what, and to which.
+    changes: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def requests(self) -> list[SentRequest]:
+        return [each for each in (self.a, self.b) if each]
+
+    @property
+    def missing(self) -> list[int]:
+        """The messages of either request whose text was deleted since."""
+        return [n for n, state in sorted(self.states.items()) if state.deleted_at]
+
+    @property
+    def erased_versions(self) -> list[int]:
+        rows = [row for each in self.requests for row in each.built.summaries]
+        erased = Summary.Status.ERASED
+        return sorted({row.version for row in rows if row.status == erased})
+
+
+def find_newest_reply(conversation: Conversation) -> int | None:
+    """The newest reply whose request is known."""
+    rows = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
+    return rows.order_by("-seq").values_list("seq", flat=True).first()
+
+
+def read_compared(
+    conversation: Conversation,
+    seq: int,
+    other: int | None = None,
+    known: Mapping[int, ModelCall] | None = None,
+) -> Compared:
+    """The request of reply `seq` beside that of reply `other`, or of the reply before.
+    `known`: the ones to take of replies that have several. Raises UnknownReplyError."""
+    calls = _find_calls(conversation, seq, other) | dict(known or {})
+    for each in filter(None, (seq, other)):
+        if each not in calls:
+            raise UnknownReplyError(each)
+    previous = max((each for each in calls if each < seq), default=None)
+    other = previous if other is None else other
+    wanted = [*dict.fromkeys(filter(None, (other, seq)))]
+    built = context.rebuild_contexts([calls[each] for each in wanted])
+    sent = {
+        each: SentRequest(each, calls[each], one, make_blocks(one))
+        for each, one in zip(wanted, built, strict=True)
+    }
+    a, b = sent.get(other or 0), sent[seq]
+    return Compared(
+        a,
+        b,
+        _find_end(calls[previous]) if previous else None,
+        _read_states(conversation, list(sent.values())),
+        _read_changes(conversation, a, b) if a else [],
+    )
+
+
+def _find_calls(
+    conversation: Conversation, seq: int, other: int | None
+) -> dict[int, ModelCall]:
+    """The requests of these replies and of the one before `seq`, in one statement."""
+    replies = conversation.messages.filter(role=Message.Role.ASSISTANT)
+    earlier = replies.filter(has_request(), seq__lt=seq).order_by("-seq")
+    wanted = Q(seq=seq) | Q(seq=Subquery(earlier.values("seq")[:1]))
+    if other is not None:
+        wanted |= Q(seq=other)
+    rows = ModelCall.objects.filter(
+        purpose=ModelCall.Purpose.REPLY, message__in=replies.filter(wanted).values("pk")
+    )
+    found = {}
+    for call in rows.annotate(seq=F("message__seq")).order_by("id"):
+        call.conversation = conversation
+        found[call.seq] = call
+    return found
+
+
+def _find_end(call: ModelCall) -> datetime:
+    return call.created_at + timedelta(milliseconds=call.total_ms)
+
+
+def _read_states(
+    conversation: Conversation, sent: Sequence[SentRequest]
+) -> dict[int, MessageState]:
+    """Of the messages of these requests those of which there is anything to know."""
+    numbers = {n for each in sent for n in each.refs.get("recalled", ())}
+    numbers = numbers.union(*(each.numbers for each in sent))
+    told = Q(superseded_at__isnull=False) | Q(excluded_at__isnull=False)
+    told |= Q(deleted_at__isnull=False) | ~Q(attachments=[])
+    rows = conversation.messages.filter(in_ranges(to_ranges(numbers)), told)
+    names = ("seq", "superseded_at", "excluded_at", "deleted_at", "attachments")
+    return {
+        seq: MessageState(*times, _count_typed(places))
+        for seq, *times, places in rows.values_list(*names)
+    }
+
+
+def _count_typed(places: Sequence[dict[str, Any]]) -> int | None:
+    return max(0, places[0]["at"] - len(GAP)) if places else None
+
+
+def _read_changes(
+    conversation: Conversation, a: SentRequest, b: SentRequest
+) -> list[tuple[str, int]]:
+    first, last = sorted((a.call.created_at, b.call.created_at))
+    rows = conversation.changes.filter(
+        created_at__gt=first, created_at__lte=last, action__in=LOGGED
+    )
+    found = rows.exclude(seq=None).order_by("-created_at")
+    return list(found.values_list("action", "seq")[:MOST_CHANGES])
+
+
+def make_blocks(built: context.Built) -> list[Block]:
+    """The messages of a request as blocks, named by what they are made of."""
+    named = [
+        (section.kind, message)
+        for section in built.context.sections
+        for message in section.messages
+    ]
+    groups = Shape.of(built.refs).group([message for _, message in named])
+    parts = iter(named)
+    return [
+        _make_block(wire, [next(parts) for _ in group])
+        for wire, group in zip(built.wire, groups, strict=True)
+    ]
+
+
+def _make_block(wire: dict[str, Any], parts: list[tuple[str, BaseMessage]]) -> Block:
+    keys = tuple(_name_part(*part) for part in parts)
+    seqs = tuple(int(message.id) for _, message in parts if message.id)
+    return Block(keys, wire, parts[0][0], seqs)
+
+
+def _name_part(kind: str, message: BaseMessage) -> tuple[str, Any]:
+    if message.id:
+        return ("message", int(message.id))
+    # What stands for a result that never came.
+    if call := getattr(message, "tool_call_id", ""):
+        return ("call", call)
+    return ("part", kind)

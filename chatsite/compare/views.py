@@ -1,0 +1,75 @@
+"""Two requests of a conversation beside each other, for its owner: as a page and as
+JSON.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from chatsite.accounts.access import conversation_view
+from chatsite.pages.views import respond_with_json
+from chatsite.review.labels import has_prices
+from memory.models import Conversation
+
+from . import presenter
+from .forms import RepliesForm
+from .sent import Compared, UnknownReplyError, find_newest_reply, read_compared
+
+
+class ComparisonError(ValueError):
+    """What can't be compared; the message says why, and what to do."""
+
+
+def compare_replies(conversation: Conversation, query: Mapping[str, Any]) -> Compared:
+    """The two that an address names. Raises ComparisonError."""
+    form = RepliesForm(query)
+    if not form.is_valid():
+        raise ComparisonError(
+            _("The numbers of replies are whole ones, such as reply=12&with=10.")
+        )
+    seq = form.cleaned_data["reply"] or find_newest_reply(conversation)
+    if seq is None:
+        raise ComparisonError(
+            _("This conversation has no reply yet whose request is known.")
+        )
+    try:
+        return read_compared(conversation, seq, form.cleaned_data["with"])
+    except UnknownReplyError as error:
+        text = _(
+            "No request of a reply #%(seq)s is known. Choose a reply that was written "
+            "here."
+        )
+        raise ComparisonError(text % {"seq": error.seq}) from None
+    except (LookupError, TypeError, ValueError, AttributeError):
+        # Of an old import, whose references can have any shape.
+        text = _("One of these requests can't be rebuilt. Choose another reply.")
+        raise ComparisonError(text) from None
+
+
+@conversation_view("GET")
+def show_comparison(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    values: dict[str, Any] = {"conversation": conversation, "has_prices": has_prices()}
+    try:
+        compared = compare_replies(conversation, request.GET)
+    except ComparisonError as error:
+        values |= {"error": str(error), "reply": request.GET.get("reply", "")}
+        values |= {"other": request.GET.get("with", "")}
+        return render(request, "compare/page.html", values, status=404)
+    values["shown"] = presenter.present_page(compared)
+    values["reply"] = compared.b.seq
+    values["other"] = compared.a.seq if compared.a else ""
+    return render(request, "compare/page.html", values)
+
+
+@conversation_view("GET")
+def comparison_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    try:
+        compared = compare_replies(conversation, request.GET)
+    except ComparisonError as error:
+        response = respond_with_json({"detail": str(error)})
+        response.status_code = 404
+        return response
+    return respond_with_json(presenter.to_json(presenter.present_figures(compared)))

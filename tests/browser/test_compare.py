@@ -1,0 +1,33 @@
+"""Two requests beside each other, from a reply's menu: in both languages and themes,
+wide and on a phone.
+"""
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import is_clean
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
+    chat.say("I'm Lance.")
+    chat.say("The budget is 3,200.")
+    chat.act(4, "⋯")
+    chat.message(4).get_by_role("link", name="What changed, what it cost").click()
+    page = chat.page
+    expect(page.get_by_role("heading", name="What it cost")).to_be_visible()
+    expect(page.locator(".causes li")).to_have_count(1)
+    expect(page.locator(".cache-end")).to_have_count(1)
+    expect(page.locator(".block-new").first).to_contain_text("Lance")
+    is_clean(page)
+    page.fill("#compare-with", "99")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("reply #99")
+    errors.clear()  # of the 404
+    page.fill("#compare-with", "4")
+    page.keyboard.press("Enter")
+    expect(page.locator(".block-equal")).to_contain_text("4 messages, the same")
+    page.locator(".user-menu > summary").click()
+    page.locator(".user-menu").get_by_role("button", name="简体中文").click()
+    expect(page.locator(".block-equal")).to_contain_text("4 条消息相同")
