@@ -213,6 +213,16 @@ if EMAIL_URL:
         allowed = "the address that mails come from, like Windowpane <chat@example.org>"
         env.refuse("MAIL_FROM", allowed)
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
+# Providers of identities, in a JSON file: docs/features/signin.md. Needs
+# requirements-signin.txt.
+SIGNIN_PROVIDERS = {}
+if providers_file := env.str("SIGNIN_PROVIDERS", default=""):
+    from chatsite.signin.organisation import configuration
+
+    SIGNIN_PROVIDERS = configuration.read_providers(providers_file)
+    INSTALLED_APPS += configuration.APPS
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    globals().update(configuration.make_settings(SIGNIN_PROVIDERS))
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

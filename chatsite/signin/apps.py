@@ -1,6 +1,7 @@
 """The app of signing in, and what it adds to the core."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 
@@ -18,3 +19,9 @@ class SigninConfig(AppConfig):
         hooks.login_parts.append(parts.draw_forgotten)
         hooks.account_sections.append(parts.draw_email)
         hooks.account_rows["mailed_links"] = deeds.describe_links
+        if settings.SIGNIN_PROVIDERS:
+            from .organisation import connections
+
+            hooks.login_parts.insert(0, connections.draw_buttons)
+            hooks.account_sections.append(connections.draw_connections)
+            hooks.account_rows["connections"] = connections.list_connections

@@ -1,4 +1,4 @@
-"""The table of links that let a person in, or prove that an address is theirs."""
+"""Links that let a person in or prove an address, and what a provider has given."""
 
 from django.conf import settings
 from django.db import models
@@ -70,3 +70,26 @@ class Invitation(MailedLink):
 
     def __str__(self) -> str:
         return gettext("Invitation %(id)s") % {"id": self.pk}
+
+
+class Membership(models.Model):
+    """What the groups of a person at a provider of identities have made of the account
+    here: so that only that is taken back."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", editable=False
+    )
+    provider = models.CharField(max_length=40, editable=False)
+    # Whether the account is of the staff because of its groups.
+    gave_staff = models.BooleanField(default=False, editable=False)
+    # When it was deactivated, as it had lost the group that it needs.
+    left_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["user", "provider"], name="one_membership")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.user_id}"

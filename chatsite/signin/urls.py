@@ -1,6 +1,7 @@
 """The addresses of links by e-mail."""
 
-from django.urls import path, register_converter
+from django.conf import settings
+from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter
 
 from . import views
@@ -20,3 +21,5 @@ urlpatterns = [
     path("accounts/link/<mailed_token:token>/", views.open_link, name="signin-link"),
     path("account/email/", views.change_email, name="signin-email"),
 ]
+if settings.SIGNIN_PROVIDERS:
+    urlpatterns.append(path("", include("chatsite.signin.organisation.urls")))

@@ -1,0 +1,150 @@
+"""allauth's choices as this site makes them: whose account it is, what it is called,
+and that nobody gets one by an address of e-mail.
+"""
+
+import logging
+import re
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.contrib.auth import get_user_model, login
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from . import membership
+from .configuration import Provider
+from .tokens import find_provider
+
+logger = logging.getLogger(__name__)
+LOCAL = "django.contrib.auth.backends.ModelBackend"
+MOST_OF_NAME = 150
+
+
+def refuse_login(
+    request: HttpRequest, reason: str, provider: Provider | None = None
+) -> HttpResponse:
+    """A page that says what to do, and a line of the log that says why."""
+    logger.warning(
+        "log-in refused: provider=%s reason=%s",
+        provider.id if provider else "unknown",
+        re.sub(r"\W+", "_", reason),
+    )
+    values = {"provider": provider, "reason": reason}
+    return render(request, "signin/refused.html", values, status=403)
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    def login(self, request: HttpRequest, user: Any) -> None:
+        login(request, user, backend=LOCAL)
+
+    def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
+        return refuse_login(request, "inactive")
+
+    def is_safe_url(self, url: str) -> bool:
+        """Pages of this site alone, named by their path."""
+        is_path = bool(url) and url.startswith("/")
+        return is_path and url_has_allowed_host_and_scheme(url, None)
+
+    def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
+        """The site has its own mails."""
+
+
+class SocialAccountAdapter(DefaultSocialAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        provider = find_provider(sociallogin.account.provider)
+        return provider is not None and provider.create_accounts
+
+    def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: Any) -> bool:
+        return True
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Before anyone is logged in, connected or made."""
+        provider = find_provider(sociallogin.account.provider)
+        if provider is None:
+            raise ImmediateHttpResponse(refuse_login(request, "provider"))
+        groups = request.signin_groups
+        reason = ""
+        if sociallogin.is_existing and not membership.apply_groups(
+            sociallogin.user, provider, groups
+        ):
+            reason = "inactive"
+        is_new = sociallogin.state.get("process") != "connect"
+        if not membership.is_member(provider, groups):
+            reason = "group"
+        elif is_new and not (sociallogin.is_existing or provider.create_accounts):
+            reason = "closed"
+        if reason:
+            raise ImmediateHttpResponse(refuse_login(request, reason, provider))
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
+    ) -> None:
+        ours = find_provider(provider.app.provider_id)
+        # The words of a provider are its own; of an exception the class is enough,
+        # unless it is one of this site's words.
+        reason = type(exception).__name__ if exception else str(error or "unknown")
+        if reason == "TokenError":
+            reason = f"token {exception}"
+        raise ImmediateHttpResponse(refuse_login(request, reason, ours))
+
+    def populate_user(
+        self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]
+    ) -> Any:
+        """Address and name of a new account; an address that is another's, or that the
+        provider does not vouch for, is left out."""
+        user, claims = sociallogin.user, sociallogin.account.extra_data
+        user.username = find_free_name(claims.get("name", ""))
+        email = claims.get("address", "")
+        user.email = "" if _is_address_of_someone(email) else email
+        return user
+
+    def save_user(
+        self, request: HttpRequest, sociallogin: Any, form: Any = None
+    ) -> Any:
+        user = sociallogin.user
+        user.set_unusable_password()
+        sociallogin.save(request)
+        provider = find_provider(sociallogin.account.provider)
+        membership.apply_groups(user, provider, request.signin_groups)
+        return user
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
+        return reverse("account")
+
+
+def _is_address_of_someone(email: str) -> bool:
+    return get_user_model().objects.filter(email__iexact=email).exists()
+
+
+def read_email(claims: dict[str, Any]) -> str:
+    """The address that the provider vouches for; "" if there is none."""
+    email = claims.get("email")
+    if claims.get("email_verified") is not True or not isinstance(email, str):
+        return ""
+    try:
+        validate_email(email)
+    except ValidationError:
+        return ""
+    return email
+
+
+def find_free_name(wished: object) -> str:
+    """A user name that no one has, near to the one that the provider gives."""
+    letters = re.sub(r"[^\w.@+-]", "", wished if isinstance(wished, str) else "")
+    name = letters[:MOST_OF_NAME] or "user"
+    people, number = get_user_model().objects, 1
+    while people.filter(username__iexact=name).exists():
+        number += 1
+        name = f"{letters[: MOST_OF_NAME - 8] or 'user'}-{number}"
+    return name

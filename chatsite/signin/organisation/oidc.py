@@ -1,0 +1,133 @@
+"""The way to a provider and back: allauth's, with a nonce, a check of the token, and no
+form that leads away from this site.
+"""
+
+import secrets
+from threading import BoundedSemaphore
+from typing import Any
+
+import requests
+from allauth.account.adapter import get_adapter as get_account_adapter
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+from allauth.socialaccount.providers.openid_connect.views import (
+    OpenIDConnectOAuth2Adapter,
+)
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from . import tokens
+from .adapters import read_email, refuse_login
+from .configuration import Provider
+from .membership import read_groups
+from .tokens import TokenError, find_provider
+
+# Requests that wait for a provider at once, in this process; others have their places.
+_at_once = BoundedSemaphore(2)
+
+
+class OidcAdapter(OpenIDConnectOAuth2Adapter):
+    """Of one request."""
+
+    # Of the state that the callback names.
+    nonce = ""
+
+    @property
+    def ours(self) -> Provider:
+        found = find_provider(self.provider_id)
+        if found is None:
+            raise TokenError("provider")
+        return found
+
+    @property
+    def openid_config(self) -> dict[str, Any]:
+        return tokens.read_configuration(self.ours)
+
+    def complete_login(
+        self, request: HttpRequest, app: Any, token: Any, **kwargs: Any
+    ) -> Any:
+        provider = self.ours
+        id_token = kwargs["response"].get("id_token")
+        if not isinstance(id_token, str):
+            raise TokenError("missing")
+        claims = tokens.read_id_token(provider, id_token, self.nonce)
+        if provider.userinfo:
+            bearer = {"Authorization": f"Bearer {token.token}"}
+            told = tokens.fetch_json(self.profile_url, **bearer)
+            if told.get("sub") != claims["sub"]:
+                raise TokenError("subject")
+            claims = {**told, **claims}
+        request.signin_groups = read_groups(provider, claims)
+        # All that is kept of them; they can be long, and say much of a person.
+        kept = {
+            "sub": str(claims["sub"]),
+            "name": claims.get(provider.username_claim, ""),
+            "address": read_email(claims),
+        }
+        return self.get_provider().sociallogin_from_response(request, kept)
+
+
+class OidcCallbackView(OAuth2CallbackView):
+    def _get_state(self, request: HttpRequest, provider: Any) -> Any:
+        state, response = super()._get_state(request, provider)
+        self.adapter.nonce = (state or {}).get("nonce", "")
+        return state, response
+
+
+def _make_adapter(request: HttpRequest, provider_id: str) -> OidcAdapter:
+    if find_provider(provider_id) is None:
+        raise Http404
+    return OidcAdapter(request, provider_id)
+
+
+def lead_to_provider(request: HttpRequest, provider_id: str, process: str) -> Any:
+    """A page that goes on by itself: the CSP lets no form lead to another site."""
+    adapter = _make_adapter(request, provider_id)
+    nonce = secrets.token_urlsafe(24)
+    target = request.POST.get("next", "")
+    is_safe = bool(target) and get_account_adapter().is_safe_url(target)
+    app = adapter.get_provider()
+    if not _at_once.acquire(timeout=1):
+        return refuse_login(request, "busy", adapter.ours)
+    try:
+        answer = app.redirect(
+            request,
+            process,
+            next_url=target if is_safe else None,
+            auth_params={"nonce": nonce},
+            nonce=nonce,
+        )
+    except (OAuth2Error, requests.RequestException) as error:
+        return refuse_login(request, type(error).__name__, adapter.ours)
+    finally:
+        _at_once.release()
+    if not answer.has_header("Location"):
+        return answer
+    values = {"provider": adapter.ours, "url": answer["Location"]}
+    return render(request, "signin/leaving.html", values)
+
+
+@never_cache
+@require_POST
+def begin_login(request: HttpRequest, provider_id: str) -> HttpResponse:
+    return lead_to_provider(request, provider_id, "login")
+
+
+@never_cache
+@require_safe
+def finish_login(request: HttpRequest, provider_id: str) -> HttpResponse:
+    adapter = _make_adapter(request, provider_id)
+    told = request.GET.get("iss")
+    if told and told.rstrip("/") != adapter.ours.issuer.rstrip("/"):
+        return refuse_login(request, "issuer", adapter.ours)
+    if not _at_once.acquire(timeout=1):
+        return refuse_login(request, "busy", adapter.ours)
+    try:
+        return OidcCallbackView.adapter_view(adapter)(request)
+    except (KeyError, TypeError, ValueError) as error:
+        # An answer of another form than the protocol's.
+        return refuse_login(request, type(error).__name__, adapter.ours)
+    finally:
+        _at_once.release()

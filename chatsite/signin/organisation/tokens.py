@@ -1,0 +1,128 @@
+"""What a provider publishes about itself, and whether an ID token is its word.
+
+allauth leaves the signature and the nonce of a token unchecked, as it has fetched it
+over TLS. Here they are checked: an answer can come through a proxy of the company, and
+a token that was made for another log-in must not open this one.
+"""
+
+import time
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import jwt
+import requests
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from django.conf import settings
+from django.utils.crypto import constant_time_compare
+
+from .configuration import Provider
+
+# With a key of the provider's own; none with a shared secret, and not `none`.
+ALGORITHMS = [
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+]
+REQUIRED = ["iss", "sub", "aud", "exp", "iat"]
+# Seconds: how long what it publishes is kept, and how far clocks may be apart.
+KEPT, LEEWAY = 600.0, 30
+MOST_BYTES = 2_000_000
+
+
+class TokenError(OAuth2Error):
+    """An answer of a provider that proves nothing; the word says why."""
+
+
+@dataclass
+class Published:
+    """Of one provider, for all requests of this process."""
+
+    configuration: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, jwt.PyJWK] = field(default_factory=dict)
+    read_at: float = float("-inf")
+    keys_read_at: float = float("-inf")
+
+
+_published: dict[str, Published] = {}
+_lock = Lock()
+
+
+def forget_published() -> None:
+    """For tests."""
+    _published.clear()
+
+
+def read_configuration(provider: Provider) -> dict[str, Any]:
+    """Its discovery document. Raises TokenError, requests.RequestException."""
+    with _lock:
+        found = _published.setdefault(provider.id, Published())
+    if time.monotonic() - found.read_at > KEPT:
+        issuer = provider.issuer.rstrip("/")
+        read = fetch_json(f"{issuer}/.well-known/openid-configuration")
+        if str(read.get("issuer", "")).rstrip("/") != issuer:
+            raise TokenError("issuer of the configuration")
+        found.configuration, found.read_at = read, time.monotonic()
+    return found.configuration
+
+
+def find_key(provider: Provider, kid: str | None) -> jwt.PyJWK:
+    """A key that is not known may be a new one: then they are read again."""
+    url = read_configuration(provider)["jwks_uri"]
+    found = _published[provider.id]
+    # Only the provider itself sends tokens here, so no stranger can ask for this.
+    if time.monotonic() - found.keys_read_at > KEPT or kid not in found.keys:
+        keys = jwt.PyJWKSet.from_dict(fetch_json(url)).keys
+        found.keys = {key.key_id or "": key for key in keys}
+        found.keys_read_at = time.monotonic()
+    if kid is None and len(found.keys) == 1:
+        return next(iter(found.keys.values()))
+    if kid not in found.keys:
+        raise TokenError("key")
+    return found.keys[kid]
+
+
+def fetch_json(url: str, **headers: str) -> dict[str, Any]:
+    with get_adapter().get_requests_session() as session:
+        response = session.get(url, headers=headers, stream=True)
+        response.raise_for_status()
+        text = response.raw.read(MOST_BYTES + 1, decode_content=True)
+    if len(text) > MOST_BYTES:
+        raise TokenError("size")
+    try:
+        read = requests.models.complexjson.loads(text)
+    except ValueError:
+        raise TokenError("JSON") from None
+    if not isinstance(read, dict):
+        raise TokenError("JSON")
+    return read
+
+
+def read_id_token(provider: Provider, token: str, nonce: str) -> dict[str, Any]:
+    """The claims of a token that the provider made for this log-in on this site. Raises
+    TokenError, requests.RequestException."""
+    try:
+        header = jwt.get_unverified_header(token)
+        if header.get("alg") not in ALGORITHMS:
+            raise TokenError("algorithm")
+        claims = jwt.decode(
+            token,
+            find_key(provider, header.get("kid")),
+            algorithms=ALGORITHMS,
+            audience=provider.client_id,
+            issuer=read_configuration(provider)["issuer"],
+            leeway=LEEWAY,
+            options={"require": REQUIRED},
+        )
+    except jwt.PyJWTError as error:
+        raise TokenError(type(error).__name__) from None
+    if not constant_time_compare(str(claims.get("nonce", "")), nonce):
+        raise TokenError("nonce")
+    parties = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+    if len(parties) > 1 and claims.get("azp") != provider.client_id:
+        raise TokenError("audience")
+    return claims
+
+
+def find_provider(provider_id: str) -> Provider | None:
+    return settings.SIGNIN_PROVIDERS.get(provider_id)

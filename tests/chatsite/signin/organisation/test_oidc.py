@@ -1,0 +1,317 @@
+"""Log-in with a provider of identities, and answers of one that prove nothing."""
+
+import secrets
+
+import jwt
+import pytest
+
+pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
+REFUSED = "You could not be logged in"
+
+
+def new_person(idp, **claims):
+    """Someone whom the site has not seen."""
+    sub = secrets.token_hex(4)
+    values = {"sub": sub, "preferred_username": f"p{sub}", "groups": ["chat"]}
+    idp.reset(**{**values, **claims})
+    return f"p{sub}"
+
+
+def account(ask, name):
+    columns = "id, email, is_staff, is_active, password"
+    statement = f"SELECT {columns} FROM auth_user WHERE username = ?"  # noqa: S608
+    found = ask(statement, name)
+    return dict(zip(columns.split(", "), found[0], strict=True)) if found else None
+
+
+class TestLogIn:
+    def test_it_makes_an_account_and_finds_it_again(self, browse, idp, ask):
+        name = new_person(idp, email="p@example.org", email_verified=True)
+        first, again = browse(), browse()
+        assert first.enter().headers["Location"] == "/"
+        assert first.is_in
+        assert again.enter().status_code == 302
+        assert again.is_in
+        found = account(ask, name)
+        assert (found["email"], found["is_staff"]) == ("p@example.org", 0)
+        assert found["password"].startswith("!")
+
+    def test_it_leads_back_to_the_page_that_was_wanted(self, browse, idp):
+        browser = browse()
+        page = browser.get("/accounts/login/?next=/account/").text
+        assert 'name="next" value="/account/"' in page
+        assert browser.enter(next="/account/").headers["Location"] == "/account/"
+
+    @pytest.mark.parametrize(
+        "there", ["https://evil.example/", "//evil.example", "/\\evil.example", "x:y"]
+    )
+    def test_it_leads_to_no_other_site(self, browse, there):
+        assert browse().enter(next=there).headers["Location"] == "/"
+
+    def test_nothing_begins_by_a_link_or_a_form_of_another_site(self, browse):
+        browser = browse()
+        path = "/accounts/oidc/corp/login/"
+        assert browser.get(path).status_code == 405
+        answer = browser.session.post(
+            browser.site.url + path, allow_redirects=False, timeout=60
+        )
+        assert answer.status_code == 403
+
+    def test_the_csp_is_that_of_all_pages(self, browse):
+        browser = browse()
+        plain = browser.get("/accounts/login/").headers["Content-Security-Policy"]
+        answer = browser.post("/accounts/oidc/corp/login/")
+        assert answer.headers["Content-Security-Policy"] == plain
+
+    def test_claims_are_read_from_userinfo_where_the_file_says_so(
+        self, browse, idp, ask
+    ):
+        name = new_person(idp, groups=None)
+        sub = idp.claims["sub"]
+        idp.userinfo = {"sub": sub, "groups": ["auditors"]}
+        assert browse().enter("/accounts/oidc/told/login/").status_code == 302
+        assert account(ask, name)["is_staff"]
+        idp.userinfo = {"sub": "another", "groups": ["auditors"]}
+        assert browse().enter("/accounts/oidc/told/login/").status_code == 403
+
+    def test_a_provider_that_there_is_not_is_missing(self, browse):
+        path = "/accounts/oidc/none/login/"
+        assert browse().post(path).status_code == 404
+        assert browse().get(f"{path}callback/?code=1&state=2").status_code == 404
+
+
+class TestHostileAnswers:
+    @pytest.mark.parametrize(
+        "bend",
+        [
+            {"nonce": "of another log-in"},
+            {"nonce": None},
+            {"iss": "https://evil.example"},
+            {"aud": "another-site"},
+            {"aud": ["windowpane", "another-site"]},
+            {"aud": ["windowpane", "another-site"], "azp": "another-site"},
+            {"exp": 1_700_000_000},
+            {"exp": None},
+            {"iat": 4_000_000_000},
+            {"sub": None},
+            {"sub": ""},
+        ],
+        ids=str,
+    )
+    def test_a_token_that_is_not_for_this_log_in_opens_nothing(self, browse, idp, bend):
+        idp.bend = bend
+        browser = browse()
+        answer = browser.enter()
+        assert answer.status_code == 403
+        assert REFUSED in answer.text
+        assert not browser.is_in
+
+    @pytest.mark.parametrize("how", ["none", "shared secret", "another key", "text"])
+    def test_a_token_that_the_provider_did_not_sign_opens_nothing(
+        self, browse, idp, how
+    ):
+        stranger = type(idp)()
+        stranger.server.server_close()
+        stranger.kid = idp.kid
+        idp.sign = {
+            "none": lambda token: jwt.encode(token, None, "none"),
+            "shared secret": lambda token: jwt.encode(
+                token, "a secret of the client" * 2, "HS256", headers={"kid": idp.kid}
+            ),
+            "another key": stranger.sign_right,
+            "text": lambda token: "no token",
+        }[how]
+        browser = browse()
+        assert browser.enter().status_code == 403
+        assert not browser.is_in
+
+    def test_a_new_key_is_read_and_the_old_one_forgotten(self, browse, idp):
+        assert browse().enter().status_code == 302
+        old, kid = idp.key, idp.kid
+        idp.rotate_key()
+        assert browse().enter().status_code == 302
+        idp.sign = lambda token: jwt.encode(token, old, "ES256", headers={"kid": kid})
+        assert browse().enter().status_code == 403
+
+    def test_an_answer_opens_once(self, browse, idp):
+        browser = browse()
+        back = browser.leave()
+        assert browser.get(back).status_code == 302
+        assert browser.get(back).status_code == 403
+
+    def test_an_answer_opens_in_the_browser_that_asked_alone(self, browse):
+        """Or an attacker could log in others as themselves."""
+        back, victim = browse().leave(), browse()
+        victim.get("/accounts/login/")
+        assert victim.get(back).status_code == 403
+        assert not victim.is_in
+
+    def test_an_answer_of_another_provider_opens_nothing(self, browse, idp):
+        browser = browse()
+        back = browser.leave()
+        assert browser.get(f"{back}&iss=https://evil.example").status_code == 403
+        assert browser.get(back.replace("/corp/", "/told/")).status_code == 403
+
+    @pytest.mark.parametrize(
+        "query",
+        ["", "?error=access_denied", "?code=x", "?state=x&code=x", "?state=%00"],
+    )
+    def test_answers_of_another_form_open_nothing(self, browse, query):
+        browser = browse()
+        answer = browser.get(f"/accounts/oidc/corp/login/callback/{query}")
+        assert answer.status_code == 403
+        assert REFUSED in answer.text
+
+    def test_a_person_who_cancels_there_can_try_again(self, browse):
+        browser = browse()
+        state = browser.leave().rpartition("state=")[2]
+        path = f"/accounts/oidc/corp/login/callback/?error=access_denied&state={state}"
+        assert browser.get(path).status_code == 403
+        assert browser.enter().status_code == 302
+
+
+class TestAccounts:
+    """No one gets an account that is not theirs, whatever is claimed."""
+
+    @pytest.mark.parametrize("verified", [True, False, "true", None])
+    def test_an_address_of_another_account_takes_nothing_over(
+        self, browse, idp, ask, organisation, verified
+    ):
+        ask("UPDATE auth_user SET email='bob@example.org' WHERE username='bob'")
+        name = new_person(idp, email="Bob@example.org", email_verified=verified)
+        assert browse().enter().status_code == 302
+        assert account(ask, name)["email"] == ""
+
+    def test_an_address_that_is_not_vouched_for_is_left_out(self, browse, idp, ask):
+        name = new_person(idp, email="p2@example.org", email_verified=False)
+        browse().enter()
+        assert account(ask, name)["email"] == ""
+
+    def test_a_name_that_is_taken_gets_a_number(self, browse, idp, ask):
+        new_person(idp, preferred_username="Bob")
+        browse().enter()
+        new_person(idp, preferred_username="<b>bob</b>\x00" + "x" * 200)
+        browse().enter()
+        names = [row[0] for row in ask("SELECT username FROM auth_user")]
+        assert "Bob-2" in names
+        assert not [name for name in names if "<" in name or "\x00" in name]
+
+    def test_one_that_makes_no_accounts_lets_in_those_who_have_connected(
+        self, browse, idp
+    ):
+        new_person(idp)
+        stranger, bob = browse(), browse()
+        back = stranger.leave("/accounts/oidc/open/login/")
+        assert stranger.get(back).status_code == 403
+        bob.log_in("bob")
+        wrong = {"open-password": "wrong"}
+        path = "/account/connect/open/"
+        assert bob.post(path, "/account/", **wrong).status_code == 422
+        right = {"open-password": "correct horse battery"}
+        back = bob.leave(path, "/account/", **right)
+        assert bob.get(back).headers["Location"] == "/account/"
+        again = browse()
+        assert again.get(again.leave("/accounts/oidc/open/login/")).status_code == 302
+        assert "bob" in again.get("/account/").text
+
+    def test_a_connected_one_is_not_connected_to_another_account(
+        self, browse, idp, ask
+    ):
+        name = new_person(idp)
+        browse().enter()
+        bob = browse()
+        bob.log_in("bob")
+        right = {"corp-password": "correct horse battery"}
+        bob.get(bob.leave("/account/connect/corp/", "/account/", **right))
+        found = ask(
+            "SELECT u.username FROM socialaccount_socialaccount s "
+            "JOIN auth_user u ON u.id = s.user_id WHERE s.uid = ?",
+            idp.claims["sub"],
+        )
+        assert found == [(name,)]
+
+
+class TestGroups:
+    def rights(self, ask, name):
+        rows = ask(
+            "SELECT p.codename FROM auth_user u "
+            "JOIN auth_user_groups ug ON ug.user_id = u.id "
+            "JOIN auth_group_permissions gp ON gp.group_id = ug.group_id "
+            "JOIN auth_permission p ON p.id = gp.permission_id WHERE u.username = ?",
+            name,
+        )
+        return {row[0] for row in rows}
+
+    def test_they_become_permissions_and_go_with_the_group(self, browse, idp, ask):
+        name = new_person(idp, groups=["chat", "reviewers"])
+        browser = browse()
+        browser.enter()
+        assert self.rights(ask, name) == {"view_metadata", "read_content"}
+        assert browser.get("/admin/memory/conversation/").status_code == 200
+        idp.claims["groups"] = ["chat", "auditors"]
+        browse().enter()
+        assert self.rights(ask, name) == {"view_metadata"}
+        idp.claims["groups"] = ["chat"]
+        browse().enter()
+        assert self.rights(ask, name) == set()
+        assert not account(ask, name)["is_staff"]
+        assert browser.get("/admin/memory/conversation/").status_code == 302
+
+    def test_staff_by_hand_stay_staff(self, browse, idp, ask):
+        name = new_person(idp, groups=["chat"])
+        browse().enter()
+        ask("UPDATE auth_user SET is_staff=1 WHERE username=?", name)
+        idp.claims["groups"] = ["chat", "reviewers"]
+        browse().enter()
+        idp.claims["groups"] = ["chat"]
+        browse().enter()
+        assert account(ask, name)["is_staff"]
+
+    def test_without_the_group_there_is_no_account(self, browse, idp, ask):
+        name = new_person(idp, groups=["others"])
+        answer = browse().enter()
+        assert answer.status_code == 403
+        assert "in no group that may use this site" in answer.text
+        assert account(ask, name) is None
+
+    def test_one_who_has_lost_it_is_out_and_comes_back_with_it(self, browse, idp, ask):
+        name = new_person(idp)
+        before = browse()
+        before.enter()
+        idp.claims["groups"] = []
+        assert browse().enter().status_code == 403
+        assert not before.is_in
+        assert not account(ask, name)["is_active"]
+        idp.claims["groups"] = ["chat"]
+        assert browse().enter().status_code == 302
+
+    def test_one_whom_staff_have_deactivated_stays_out(self, browse, idp, ask):
+        name = new_person(idp)
+        browse().enter()
+        ask("UPDATE auth_user SET is_active=0 WHERE username=?", name)
+        answer = browse().enter()
+        assert answer.status_code == 403
+        assert "deactivated" in answer.text
+        idp.claims["groups"] = []
+        browse().enter()
+        idp.claims["groups"] = ["chat"]
+        assert browse().enter().status_code == 403
+
+    def test_ten_thousand_of_them_cost_a_log_in_and_leave_nothing(
+        self, browse, idp, ask
+    ):
+        many = [f"group-{number}" * 3 for number in range(10_000)]
+        name = new_person(idp, groups=[*many, "auditors", "chat"])
+        assert browse().enter().status_code == 302
+        assert self.rights(ask, name) == {"view_metadata"}
+        [(kept,)] = ask(
+            "SELECT extra_data FROM socialaccount_socialaccount WHERE uid = ?",
+            idp.claims["sub"],
+        )
+        assert len(kept) < 200
+        assert ask("SELECT count(*) FROM auth_group")[0][0] <= 6
+
+    @pytest.mark.parametrize("claim", [None, {"chat": 1}, 7, [["chat"]], "reviewers"])
+    def test_a_claim_of_another_form_is_no_group(self, browse, idp, claim):
+        new_person(idp, groups=claim)
+        assert browse().enter().status_code == 403
