@@ -195,7 +195,7 @@ def _keep_nothing(
     """The text of the message has all."""
 
 
-def _draw_no_image(conversation: "Conversation", seq: int, card: Any) -> str:
+def _find_no_address(conversation: "Conversation", seq: int, place: int) -> str:
     return ""
 
 
@@ -205,8 +205,8 @@ class FileSource:
     leaf. `read_ids` reads what a command or a form names; `find` gives a person's files
     of these ids, and `take` gives them to a message, in the transaction that stores it.
     Each raises TextError. `keep` gives the stored message what is not in its text, of
-    the files or of the message that was `edited`. `draw_image` shows an image of
-    message `seq`, given its AttachmentCard; "": its text stands for it."""
+    the files or of the message that was `edited`. `find_address` says where its owner
+    gets the image at a place of message `seq`; "": its text stands for it."""
 
     read_ids: Callable[[object], list[str]] = _refuse_files
     find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
@@ -214,7 +214,7 @@ class FileSource:
     keep: Callable[["Message", Sequence[Attachment], "Message | None"], None] = (
         _keep_nothing
     )
-    draw_image: Callable[["Conversation", int, Any], str] = _draw_no_image
+    find_address: Callable[["Conversation", int, int], str] = _find_no_address
 
 
 # Exported, and copied by an import.

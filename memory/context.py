@@ -33,6 +33,7 @@ from .engine.search import excerpts
 from .engine.search.excerpts import Note
 from .engine.tokens import TokenCounter, remember_counts, scale_counter
 from .engine.tools import fitting, rounds
+from .images import image_source
 from .models import (
     SENT,
     Conversation,
@@ -145,6 +146,7 @@ def read_view(
     newest: Message | None = None,
     steps: Sequence[Message] = (),
     limit: int | None = None,
+    with_images: bool = True,
 ) -> View:
     """The view to answer `newest` in, for which the model has done the `steps`; without
     it, of all that was said."""
@@ -155,6 +157,10 @@ def read_view(
         edges["before"] = newest.seq
     shown = _select_shown(conversation=conversation.pk, **edges)
     found = [as_langchain(*values) for values in shown]
+    asked = newest.to_langchain() if newest else None
+    if with_images:
+        seen = [*found, asked] if asked else found
+        image_source.note_images(conversation, seen, newest)
     window = [message for message in found if int(message.id) > cutoff]
     pinned = found[: len(found) - len(window)]
     view = View(
@@ -163,7 +169,7 @@ def read_view(
         pinned,
         window,
         _recall_notes(conversation, newest, cutoff, found, limit) if newest else [],
-        newest.to_langchain() if newest else None,
+        asked,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
         choice.choose_rules(
@@ -243,17 +249,20 @@ def build_request_context(
     model: str = "",
     limit: int | None = None,
     shape: Shape = USUAL_SHAPE,
+    with_images: bool = True,
 ) -> Built:
     """The context to answer `newest`; without it, what would be sent now. `steps`: what
     the model has done for it so far, as read_steps() finds it. `shape`: the one that
-    the model's provider takes.
+    the model's provider takes; `with_images`: whether that takes images, too.
 
     `limit` is a hard ceiling in tokens, kept as in fitting.squeeze_context(): results
     of tools become shorter, and the oldest whole turns of the window are left out until
     the rest fits. Compaction keeps the window far below it; it matters in a long turn
     of tools, and while the summariser fails.
     """
-    view = read_view(conversation, newest=newest, steps=steps, limit=limit)
+    view = read_view(
+        conversation, newest=newest, steps=steps, limit=limit, with_images=with_images
+    )
     count_tokens = remember_counts(conversation_counter(conversation))
     whole, cuts = view, {}
     if limit:
@@ -265,7 +274,9 @@ def build_request_context(
     left_out = _collect_numbers(whole) - _collect_numbers(view)
     refs |= {"left_out": to_ranges(left_out), **shape.to_refs()}
     extra = estimate_overhead(conversation, limit)
-    built = _make_built(view.context, refs, model, count_tokens, extra)
+    if images := image_source.images_of(view.context.messages):
+        refs["images"] = [[each.seq, each.place, each.tokens] for each in images]
+    built = _make_built(conversation, view.context, refs, model, count_tokens, extra)
     return replace(built, view=whole, texts=refer_prefix(conversation, view)[1])
 
 
@@ -497,15 +508,17 @@ def _rebuild(call: ModelCall, found: _Sources) -> Built:
     sent = {*refs["summaries"]}
     blocks = [row for row in found.summaries if row.version in sent]
     said = {row[0]: (row[2], row[3]) for row in found.rows.values()}
+    pinned, window = found.messages(refs["pinned"]), found.messages(refs["window"])
+    if images := refs.get("images"):
+        seen = [*pinned, *window, *newest]
+        image_source.note_again(conversation, seen, images)
     context = compose_context(
         system_prompt=texts.get(refs["system"], ""),
         fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in blocks],
-        pinned=found.messages(refs["pinned"]),
+        pinned=pinned,
         rules=list(rule_source.restore_rules(refs.get("rules", ()), said, texts)),
-        window=fitting.prepare_messages(
-            found.messages(refs["window"]), clip=refs.get("clipped", 0), cuts=cuts
-        ),
+        window=fitting.prepare_messages(window, clip=refs.get("clipped", 0), cuts=cuts),
         recalled=[*recalled],
         newest=_prepare_newest(newest[0] if newest else None),
         steps=fitting.prepare_messages(
@@ -517,7 +530,7 @@ def _rebuild(call: ModelCall, found: _Sources) -> Built:
         context = Context((*context.sections, Section("newest", (asked,))))
     count_tokens = conversation_counter(conversation)
     extra = estimate_overhead(conversation)
-    built = _make_built(context, refs, call.model, count_tokens, extra)
+    built = _make_built(conversation, context, refs, call.model, count_tokens, extra)
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
     return replace(built, texts=told, summaries=blocks)
@@ -565,13 +578,15 @@ def keep_prompts(conversation: Conversation, built: Built) -> None:
 
 
 def _make_built(
+    conversation: Conversation,
     context: Context,
     refs: dict[str, Any],
     model: str,
     count_tokens: TokenCounter,
     extra: int,
 ) -> Built:
-    messages = Shape.of(refs).apply(context.messages)
+    messages = image_source.join_images(conversation, context.messages)
+    messages = Shape.of(refs).apply(messages)
     wire = to_wire(messages, model=model)
     tokens = count_tokens(context.messages) + extra
     return Built(context, refs, messages, wire, digest_wire(wire), tokens)

@@ -13,17 +13,19 @@ class AttachmentsConfig(AppConfig):
         from chatsite import hooks
         from chatsite.turns import runner
         from memory.actions import message_deleted
+        from memory.images import image_source
 
         from . import parts, uploads
-        from .images import files
+        from .images import files, sending
 
         hooks.file_source = hooks.FileSource(
             uploads.read_upload_ids,
             uploads.find_files,
             uploads.take_files,
             files.keep_images,
-            parts.draw_image,
+            parts.find_address,
         )
+        image_source.current = sending.KeptImages()
         message_deleted.connect(files.forget_images)
         hooks.branch_parts.append(files.copy_branch)
         hooks.composer_parts.append(parts.draw_composer_part)

@@ -1,13 +1,11 @@
-"""What is drawn of attachments: at the message box a button and a list of files, and
-images in the transcript.
-"""
+"""What is drawn of attachments at the message box: a button, and a list of files."""
 
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import format_html
 
-from chatsite.pages.presenters.attachment_cards import AttachmentCard
 from memory.models import Conversation
 from memory.transcript import WHOLE_CHARS
 
@@ -16,10 +14,9 @@ STYLES = '<link rel="stylesheet" href="{}">'
 SCRIPTS = '<script src="{}" data-module="{}" defer></script>'
 
 
-def draw_image(conversation: Conversation, seq: int, card: AttachmentCard) -> str:
-    """An image of message `seq` in the transcript, which opens to its full size."""
-    values = {"conversation": conversation, "seq": seq, "card": card}
-    return render_to_string("attachments/_image.html", values)
+def find_address(conversation: Conversation, seq: int, place: int) -> str:
+    """Of an image of message `seq`, for its owner."""
+    return reverse("attachment-image", args=(conversation.uuid, seq, place))
 
 
 def draw_composer_part(place: str) -> str:

@@ -220,7 +220,8 @@ class ReplyReferences(References):
     that ran, and `shortened` says how messages were cut: number, part, characters;
     longer arguments than `clipped` were cut. `tools` are the names that the model was
     offered, with the hash of their schemas; or, refused, those that its server did not
-    take."""
+    take. An entry of `images` is one that went along: the number of its message, its
+    place among the attachments, and its tokens."""
 
     system: Sha256
     fence: Sha256
@@ -235,6 +236,7 @@ class ReplyReferences(References):
     tools_sha256: Sha256 | None = None
     tool_choice: Name = ""
     tools_refused: Few[Name] = []
+    images: Few[Triple[Count]] = []
     excerpts: Few[Triple[Count]] = []
     replaced: Few[Pair[Seq]] = []
     rules: Few[Triple[Count | Sha256 | Day]] = []

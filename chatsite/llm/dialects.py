@@ -37,6 +37,19 @@ NO_TOOLS_MARKS = (
     *("not implemented", "requires --", "endpoints found that support"),
     *("not fully supported", "not permitted", *UNKNOWN_FIELD_MARKS),
 )
+# Not an image that can't be read, but images: OpenAI, vLLM, llama.cpp, Ollama, Mistral,
+# OpenRouter, and servers that know texts only.
+IMAGES = "images"
+IMAGE_MARKS = (
+    *("image", "multimodal", "multi-modal", "vision", "mmproj"),
+    *("content must be a string", "content should be a string", "valid string"),
+)
+NO_IMAGES_MARKS = (
+    *("not support", "unsupported", "only supported", "not a multimodal"),
+    *("not enabled", "not available", "endpoints found that support", "at most 0"),
+    *("missing data required", "unknown variant", "must be a string", "mmproj"),
+    *("should be a string", "valid string", "text-only", "not multimodal"),
+)
 TOOL_FIELDS = frozenset({"tools", "tool_choice"})
 # Only these parts of a refusal are read: others repeat what was sent.
 ERROR_FIELDS = ("message", "msg", "param", "loc", "detail", "error", "errors", "type")
@@ -45,8 +58,8 @@ MAX_ERROR_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The role of the system prompt, whether messages of one role are joined, and the
-    optional fields that are left out."""
+    """The role of the system prompt, whether messages of one role are joined, and what
+    is left out: optional fields, and images."""
 
     system_role: str = "system"
     joined: bool = False
@@ -56,11 +69,18 @@ class Dialect:
     def has_tools(self) -> bool:
         return "tools" not in self.without
 
+    @property
+    def has_images(self) -> bool:
+        return IMAGES not in self.without
+
     def has_form_of(self, other: "Dialect") -> bool:
         """Whether both send the same messages in the same form, with the same tools:
         the record of a request says what was sent."""
-        mine = (self.system_role, self.joined, self.has_tools)
-        return mine == (other.system_role, other.joined, other.has_tools)
+        mine, its = (
+            (each.system_role, each.joined, each.has_tools, each.has_images)
+            for each in (self, other)
+        )
+        return mine == its
 
 
 _known: dict[tuple[str, str], Dialect] = {}
@@ -99,6 +119,8 @@ def find_other(
     optional = frozenset(fields) - {"tools"}
     if named := [name for name in optional if name in text]:
         return replace(dialect, without=dialect.without | set(named))
+    if dialect.has_images and _have_images(messages) and _refuses_images(text):
+        return replace(dialect, without=dialect.without | {IMAGES})
     if "tools" in fields and _refuses_tools(text):
         return replace(dialect, without=dialect.without | TOOL_FIELDS)
     if any(mark in text for mark in ALTERNATION_MARKS):
@@ -128,6 +150,15 @@ def _read_error_texts(value: object, depth: int = 0) -> Iterator[str]:
 def _refuses_tools(text: str) -> bool:
     is_about = any(mark in text for mark in TOOL_MARKS)
     return is_about and any(mark in text for mark in NO_TOOLS_MARKS)
+
+
+def _have_images(messages: Sequence[BaseMessage]) -> bool:
+    return any(not isinstance(message.content, str) for message in messages)
+
+
+def _refuses_images(text: str) -> bool:
+    is_about = any(mark in text for mark in IMAGE_MARKS)
+    return is_about and any(mark in text for mark in NO_IMAGES_MARKS)
 
 
 def _refuses_role(text: str) -> bool:

@@ -23,6 +23,7 @@ from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy, parse_focus
+from memory.images.image_source import without_bytes
 from memory.models import Conversation
 from memory.transcript import TextError
 
@@ -223,4 +224,5 @@ def show_snapshot(request: HttpRequest, conversation: Conversation) -> Values:
 def show_raw(request: HttpRequest, conversation: Conversation) -> Values:
     """The request's `messages` as they are sent, or were for a reply."""
     wire = find_context(request, conversation)["messages"]
-    return {"text": json.dumps(wire, ensure_ascii=False, indent=2)}
+    text = json.dumps(without_bytes(wire), ensure_ascii=False, indent=2)
+    return {"text": text}

@@ -79,7 +79,7 @@ def render_seen_message(message: SeenMessage) -> SafeString:
     """One message that the model sees, in the right pane."""
     values = {"message": message, "language": of_text(message.text)}
     shown = (message.seq, message.role, message.text, message.calls, message.shortened)
-    return _render_once("chat/_context_message.html", values, *shown)
+    return _render_once("chat/_context_message.html", values, *shown, message.images)
 
 
 def render_divider(conversation: Conversation, line: Divider) -> SafeString:

@@ -28,6 +28,7 @@ from chatsite.pages.presenters.calls import (
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.turns.requests import reply_call, with_model
 from memory import context
+from memory.images.image_source import without_bytes
 from memory.models import Message, ModelCall
 
 from .models import Share
@@ -164,4 +165,5 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
 
 
 def wire_of(seen: Seen) -> Sequence[dict[str, Any]]:
-    return context.rebuild_context(seen.call).wire
+    """The messages of the request; images are not shared with them."""
+    return without_bytes(context.rebuild_context(seen.call).wire)

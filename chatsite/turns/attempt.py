@@ -144,6 +144,7 @@ def prepare_attempt(
         model=model,
         limit=max(1, most),
         shape=requests.shape_of(model, dialect),
+        with_images=dialect.has_images,
     )
     built.refs.update(bound.to_refs())
     options = {

@@ -17,6 +17,7 @@ from memory.engine import attachments
 from memory.engine.attachments import Attachment
 from memory.engine.blank import is_blank
 from memory.engine.compose import Shape
+from memory.images import image_source
 from memory.models import Conversation, Message, ModelCall
 
 from .models import Turn
@@ -81,6 +82,7 @@ def check_fits(conversation: Conversation, message: Message) -> None:
         SystemMessage(context.find_system_prompt(conversation)),
         message.to_langchain(),
     ]
+    image_source.note_images(conversation, alone[1:], message)
     tokens = context.conversation_counter(conversation)(alone)
     if tokens > room:
         text = _(
@@ -113,6 +115,7 @@ def next_turn(
         model=model,
         limit=limit_of(model),
         shape=shape_of(model),
+        with_images=dialects.find_dialect(model).has_images,
     )
 
 

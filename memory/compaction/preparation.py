@@ -290,7 +290,9 @@ def _begins_alike(sent: Mapping[str, Any], refs: Mapping[str, Any]) -> bool:
     same message. In one that was squeezed, messages may have been shortened."""
     is_same = all(sent.get(name) == refs.get(name) for name in AHEAD_REFS)
     starts = [each["window"][0][0] for each in (sent, refs) if each.get("window")]
-    is_whole = not sent.get("shortened") and not sent.get("left_out")
+    # The prefix has the names of images, the request had those themselves.
+    parts = ("shortened", "left_out", "images")
+    is_whole = not any(map(sent.get, parts))
     return is_same and is_whole and len(starts) == 2 and starts[0] == starts[1]
 
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Literal
 from xml.sax.saxutils import escape, quoteattr
 
@@ -24,7 +24,7 @@ from langchain_core.messages import (
 )
 
 from .cut_points import find_cut_points, is_late
-from .tokens import TokenCounter
+from .tokens import SENT_IMAGES, TokenCounter
 
 SLOT = "{blocks}"
 SUMMARY_FENCE = f"""\
@@ -152,7 +152,7 @@ def compose_context(
     sections = (
         Section("system", (SystemMessage(system_prompt),) if system_prompt else ()),
         Section("summaries", _fence_quotes(fence, map(quote_summary, summaries))),
-        Section("pinned", _fence_quotes(PINNED_FENCE, map(quote_message, pinned))),
+        Section("pinned", _quote_pinned(pinned)),
         Section("rules", _fence_quotes(RULES_FENCE, map(quote_rule, rules))),
         Section("window", tuple(window)),
         Section(
@@ -162,6 +162,15 @@ def compose_context(
         Section("steps", tuple(steps)),
     )
     return Context(tuple(section for section in sections if section.messages))
+
+
+def _quote_pinned(pinned: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+    """The messages in one, with the images that go along with them."""
+    quoted = _fence_quotes(PINNED_FENCE, map(quote_message, pinned))
+    noted = [m.additional_kwargs.get(SENT_IMAGES, ()) for m in pinned]
+    if images := tuple(chain.from_iterable(noted)):
+        quoted[0].additional_kwargs[SENT_IMAGES] = images
+    return quoted
 
 
 def quote_summary(block: SummaryBlock) -> str:
@@ -272,7 +281,7 @@ class Shape:
         return {} if self == USUAL_SHAPE else {"shape": asdict(self)}
 
     def apply(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        return [_join_texts(group) for group in self.group(messages)]
+        return [_join_contents(group) for group in self.group(messages)]
 
     def group(self, messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
         """The messages with their roles, those together that are sent as one."""
@@ -282,9 +291,8 @@ class Shape:
 
         def join_key(message: BaseMessage) -> object:
             """Equal for neighbours that can be joined; tool calls and results can't."""
-            is_text = isinstance(message.content, str)
             has_calls = isinstance(message, AIMessage) and message.tool_calls
-            can_join = is_text and message.type in ("human", "ai") and not has_calls
+            can_join = message.type in ("human", "ai") and not has_calls
             return message.type if can_join else id(message)
 
         return [list(group) for _, group in groupby(renamed, key=join_key)]
@@ -300,11 +308,19 @@ class Shape:
         )
 
 
-def _join_texts(group: Sequence[BaseMessage]) -> BaseMessage:
+def _join_contents(group: Sequence[BaseMessage]) -> BaseMessage:
     first, *others = group
     if not others:
         return first
-    return type(first)("\n\n".join(str(each.content) for each in group))
+    contents = [each.content for each in group]
+    if all(isinstance(content, str) for content in contents):
+        return type(first)("\n\n".join(map(str, contents)))
+    # Some have parts beside their text, such as images.
+    parts: list[str | dict[str, Any]] = []
+    for content in contents:
+        is_text = isinstance(content, str)
+        parts += [{"type": "text", "text": content}] if is_text else content
+    return type(first)(parts)
 
 
 USUAL_SHAPE = Shape()

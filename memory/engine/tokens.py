@@ -13,6 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 TokenCounter = Callable[[Sequence[BaseMessage]], int]
 
+# In additional_kwargs of a message whose images go along: those, with their tokens.
+SENT_IMAGES = "sent_images"
 BYTES_PER_TOKEN = 4
 # Role and separators, paid for every message whatever its text.
 MESSAGE_OVERHEAD = 4
@@ -26,6 +28,10 @@ def count_text(text: str) -> int:
 
 def count_message(message: BaseMessage) -> int:
     tokens = count_text(message.text) + MESSAGE_OVERHEAD
+    # They go along only where a request is made, and are no part of the text.
+    tokens += sum(
+        each.tokens for each in message.additional_kwargs.get(SENT_IMAGES, ())
+    )
     if isinstance(message, AIMessage):
         for call in message.tool_calls:
             arguments = json.dumps(call["args"], ensure_ascii=False)

@@ -603,7 +603,7 @@ def answer_empty_forever(x: Exchange, delay: str = "0.02") -> None:
 
 def answer_strict(x: Exchange, *refused: str) -> None:
     """A server that refuses the named parts of a request, and answers without them:
-    fields, roles ("system", "developer"), "alternation"."""
+    fields, roles ("system", "developer"), "alternation", "images"."""
     messages = x.body.get("messages", [])
     roles = [message["role"] for message in messages]
     talk = roles[1:] if roles[0] in ("system", "developer") else roles
@@ -614,6 +614,9 @@ def answer_strict(x: Exchange, *refused: str) -> None:
         if part in x.body:
             detail = [{"loc": ["body", part], "msg": "Extra inputs are not permitted"}]
             return x.send_json({"detail": detail, "input": x.body}, 422)
+        if part == "images" and "image_url" in json.dumps(messages):
+            message = "image_url is only supported by certain models."
+            return x.error(400, message, code="invalid_value")
         is_mixed = any(one == other for one, other in zip(talk, talk[1:], strict=False))
         if part == "alternation" and is_mixed:
             message = "Conversation roles must alternate user/assistant/user/..."

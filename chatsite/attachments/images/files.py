@@ -102,11 +102,11 @@ def find_image(conversation: Conversation, seq: int, place: int) -> ImageFile | 
     message = conversation.messages.filter(seq=seq).only("attachments").first()
     if message is None or place >= len(message.attachments):
         return None
-    file_id = _read_id(message.attachments[place]["id"])
+    file_id = read_id(message.attachments[place]["id"])
     return ImageFile.objects.filter(message=message, file_id=file_id).first()
 
 
-def _read_id(value: Any) -> UUID | None:
+def read_id(value: Any) -> UUID | None:
     """An import can say any text."""
     try:
         return UUID(str(value))

@@ -103,7 +103,28 @@ class Asked:
 
 def answer_messages(messages: Sequence[BaseMessage]) -> str:
     """The reply of the demo model to these messages."""
-    return find_answer(messages)[0]
+    return describe_images(messages) + find_answer(messages)[0]
+
+
+def images_of(message: BaseMessage) -> list[str]:
+    """The images in a message, as they were sent."""
+    parts = message.content if isinstance(message.content, list) else ()
+    found = (part.get("image_url") for part in parts if isinstance(part, dict))
+    return [each["url"] for each in found if isinstance(each, dict)]
+
+
+def describe_images(messages: Sequence[BaseMessage]) -> str:
+    """What was sent with the newest message; "": only text."""
+    urls = images_of(messages[-1]) if messages else []
+    if not urls:
+        return ""
+    asked = read_asked(messages[-1:])
+    kinds = [
+        f"{url[5:].partition(';')[0]}, {len(url) * 3 // 4096 + 1} KB" for url in urls
+    ]
+    phrase = "image" if len(urls) == 1 else "images"
+    said = asked.say(phrase, n=len(urls), kinds="; ".join(kinds))
+    return said + asked.phrases["space"]
 
 
 def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:

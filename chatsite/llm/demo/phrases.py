@@ -26,6 +26,8 @@ ENGLISH = {
     "file_says": "It says: “{text}”",
     "begins": "It begins: “{text}”",
     "result": "{tool} says: “{text}”",
+    "image": "I was sent an image with it ({kinds}), but I can't see.",
+    "images": "I was sent {n} images with it ({kinds}), but I can't see.",
     "space": " ",
 }
 CHINESE = {
@@ -53,5 +55,7 @@ CHINESE = {
     "file_says": "里面写着：“{text}”",
     "begins": "开头是：“{text}”",
     "result": "{tool} 的结果：“{text}”",
+    "image": "随消息收到了 1 张图片（{kinds}），但我看不见图片。",
+    "images": "随消息收到了 {n} 张图片（{kinds}），但我看不见图片。",
     "space": "",
 }

@@ -3,7 +3,7 @@ plain values for the templates.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from chatsite.turns.requests import (
 from memory import context, versions
 from memory.compaction import lease
 from memory.engine import budget, triggers
-from memory.engine.attachments import SHORTENED, Attachment
+from memory.engine.attachments import SHORTENED, Attachment, has_attachments
 from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
@@ -54,6 +54,22 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
+class SeenImage:
+    """An image of a message; without `tokens` only its name is sent. `address`: where
+    its owner gets it."""
+
+    name: str
+    width: int
+    height: int
+    tokens: int | None
+    address: str
+
+    @property
+    def is_sent(self) -> bool:
+        return self.tokens is not None
+
+
+@dataclass(frozen=True, slots=True)
 class SeenMessage:
     """One message of the transcript that the model sees."""
 
@@ -67,6 +83,7 @@ class SeenMessage:
     shortened: tuple[int, int] | None = None
     # Whether only a part of its attachments is sent.
     is_in_part: bool = False
+    images: tuple[SeenImage, ...] = ()
 
     @classmethod
     def of(cls, message: BaseMessage) -> "SeenMessage":
@@ -166,6 +183,8 @@ class ContextPane:
     tools: tuple[str, ...] = ()
     # Those that a request goes without, because the model's server refuses tools.
     tools_refused: tuple[str, ...] = ()
+    # The names of images of which the model gets only that.
+    images_unsent: tuple[str, ...] = ()
     # What leaf apps show below the sections of the next request, as HTML.
     below: str = ""
 
@@ -258,6 +277,7 @@ def model_view(
         compaction_stopped=not lease.may_compact(conversation),
         tools=tools,
         tools_refused=refused,
+        images_unsent=_list_unsent(sections, files, built.refs),
         below=format_html_join(
             "", "{}", ((draw(conversation, built),) for draw in parts)
         ),
@@ -304,6 +324,7 @@ def _make_sections(
     for section in built.context.sections:
         messages = tuple(_find_stored(conversation, section, draft, built.refs))
         messages = _with_shortened(conversation, messages)
+        messages = _with_images(conversation, messages, built.refs)
         versions_sent = built.refs["summaries"] if section.kind == "summaries" else []
         summaries = conversation.summaries.filter(version__in=versions_sent)
         # What has only left the window is no part of the request.
@@ -362,6 +383,51 @@ def _with_shortened(
     return tuple(
         _mark_shortened(message, whole.get(message.seq)) for message in messages
     )
+
+
+def _with_images(
+    conversation: Conversation,
+    messages: tuple[SeenMessage, ...],
+    refs: Mapping[str, Any],
+) -> tuple[SeenMessage, ...]:
+    """The messages; those with images say which of them went along."""
+    seqs = [each.seq for each in messages if has_attachments(each.text)]
+    if not seqs:
+        return messages
+    rows = conversation.messages.filter(seq__in=seqs)
+    places = dict(rows.values_list("seq", "attachments"))
+    sent = {(seq, place): tokens for seq, place, tokens in refs.get("images", ())}
+    return tuple(
+        replace(
+            message,
+            images=tuple(
+                SeenImage(
+                    file["name"],
+                    file["image"]["width"],
+                    file["image"]["height"],
+                    sent.get((message.seq, place)),
+                    hooks.file_source.find_address(conversation, message.seq, place),
+                )
+                for place, file in enumerate(places.get(message.seq, ()))
+                if file.get("image")
+            ),
+        )
+        for message in messages
+    )
+
+
+def _list_unsent(
+    sections: Iterable[ContextSection],
+    draft: Sequence[Attachment],
+    refs: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """The names of images of which the request has no more than that. Those that a
+    search brought back, and summaries, have the name at most."""
+    shown = (m for part in sections if part.kind != "recalled" for m in part.messages)
+    names = [image.name for m in shown for image in m.images if not image.is_sent]
+    if not any(seq for seq, *_rest in refs.get("images", ()) if seq == refs["newest"]):
+        names += [each.name for each in draft if each.image]
+    return tuple(names)
 
 
 def _mark_shortened(message: SeenMessage, whole: int | None) -> SeenMessage:

@@ -96,13 +96,14 @@ def leaf_parts(
 
 
 @register.simple_tag(takes_context=True)
-def attached_image(
+def image_address(
     context: template.Context, message: ShownMessage, card: AttachmentCard
 ) -> str:
-    """An image of a message; "": its text stands for it."""
+    """Where its owner gets an image of a message; "": its text stands for it."""
     if card.image is None:
         return ""
-    return hooks.file_source.draw_image(context["conversation"], message.seq, card)
+    find_address = hooks.file_source.find_address
+    return find_address(context["conversation"], message.seq, card.place)
 
 
 @register.simple_tag(takes_context=True)

@@ -16,6 +16,7 @@ from memory import context
 from memory.engine.compose import RuleBlock, Section
 from memory.engine.search import excerpts
 from memory.engine.tokens import count_text
+from memory.images.image_source import without_bytes
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, is_within, to_ranges
@@ -86,7 +87,7 @@ def build_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> S
         state="matches" if same else "erased" if erased else "differs",
         parts=parts,
         sha256=built.sha256,
-        wire=_indent_json(built.wire) if rights.content else "",
+        wire=_indent_json(without_bytes(built.wire)) if rights.content else "",
         refs=refs,
     )
 

@@ -1,0 +1,73 @@
+"""Which models take images, and how many tokens an image has for them.
+
+As OpenAI writes (https://platform.openai.com/docs/guides/images-vision, "Calculating
+costs"): some models count tiles of 512 pixels after the image was fitted into 2,048 by
+2,048 and its shorter side to 768; others patches of 32 pixels, at most 1,536, times a
+factor.
+"""
+
+from fnmatch import fnmatchcase
+from math import ceil, sqrt
+
+from django.conf import settings
+
+from . import providers
+from .demo.chat_model import IMAGE_TOKENS
+
+TILE, TILED_SIDE, TILED_SHORT_SIDE = 512, 2_048, 768
+PATCH, MOST_PATCHES = 32, 1_536
+# The first that fits: tokens of an image, and of each of its tiles.
+TILES = (
+    (providers.DEMO, IMAGE_TOKENS, 0),
+    ("gpt-4o-mini*", 2_833, 5_667),
+    ("gpt-5*", 70, 140),
+    ("o[13]*", 75, 150),
+    ("computer-use*", 65, 129),
+)
+USUAL_TILES = (85, 170)
+PATCHES = (
+    *(("gpt-4.1-mini*", 1.62), ("gpt-4.1-nano*", 2.46), ("o4-mini*", 1.72)),
+    *(("gpt-5-mini*", 1.62), ("gpt-5-nano*", 2.46)),
+)
+
+
+def takes_images(name: str) -> bool:
+    """Whether the model takes images: by the setting, else as LangChain knows it of
+    OpenAI's own."""
+    if settings.IMAGE_MODELS:
+        return any(fnmatchcase(name, each) for each in settings.IMAGE_MODELS)
+    if providers.is_demo(name):
+        return True
+    if settings.OPENAI_BASE_URL:
+        return False
+    return bool((providers.build(name).profile or {}).get("image_inputs"))
+
+
+def count_image(name: str, width: int, height: int) -> int:
+    """Tokens of an image of so many pixels; of a model that no rule is known for, those
+    of most."""
+    for pattern, factor in PATCHES:
+        if fnmatchcase(name, pattern):
+            return ceil(_count_patches(width, height) * factor)
+    found = (tokens for pattern, *tokens in TILES if fnmatchcase(name, pattern))
+    base, each = next(found, USUAL_TILES)
+    return base + each * _count_tiles(width, height)
+
+
+def _count_tiles(width: int, height: int) -> int:
+    longer, shorter = max(width, height, 1), max(1, min(width, height))
+    scale = min(1.0, TILED_SIDE / longer)
+    scale = min(scale, TILED_SHORT_SIDE / shorter)
+    return ceil(longer * scale / TILE) * ceil(shorter * scale / TILE)
+
+
+def _count_patches(width: int, height: int) -> int:
+    width, height = max(1, width), max(1, height)
+    wide, high = width / PATCH, height / PATCH
+    if ceil(wide) * ceil(high) <= MOST_PATCHES:
+        return ceil(wide) * ceil(high)
+    # As large as fits, and then a little smaller, so that one side is whole patches.
+    scale = sqrt(MOST_PATCHES / (wide * high))
+    whole = max(1, int(wide * scale)), max(1, int(high * scale))
+    scale *= min(1.0, whole[0] / (wide * scale), whole[1] / (high * scale))
+    return min(MOST_PATCHES, ceil(wide * scale) * ceil(high * scale))
