@@ -216,3 +216,13 @@ def test_it_is_in_the_log_of_what_the_owner_did(client, chat):
     [change] = chat.changes.all()
     assert (change.action, change.seq) == ("feedback", 2)
     assert change.get_action_display() == "gave feedback"
+
+
+def test_replies_of_a_temporary_conversation_can_not_be_marked(client, alice):
+    fleeting = transcript.create_conversation(alice, temporary=True)
+    talk_in_turns(fleeting, "Hello")
+    assert 'id="feedback-2"' not in page_of(client, fleeting)
+    target = url("feedback", fleeting, 2)
+    refused = client.post(target, {"verdict": "bad"}, headers=HTMX)
+    assert "temporary conversation" in refused.content.decode()
+    assert not Feedback.objects.exists()

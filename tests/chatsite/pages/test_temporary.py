@@ -5,7 +5,6 @@ from django.contrib.admin import site
 from django.test import Client
 from django.urls import reverse
 
-from chatsite.feedback.models import Feedback
 from chatsite.turns import runner, titles
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Allowance, Turn
@@ -128,14 +127,6 @@ def test_a_reply_that_runs_writes_nothing_once_it_is_gone(fleeting):
 
 def test_a_branch_of_it_is_temporary(fleeting):
     assert copies.branch_conversation(fleeting, 2).is_temporary
-
-
-def test_replies_can_not_be_marked(client, fleeting):
-    assert 'id="feedback-2"' not in page_of(client, fleeting)
-    target = url("feedback", fleeting, 2)
-    refused = client.post(target, {"verdict": "bad"}, headers=HTMX)
-    assert "temporary conversation" in refused.content.decode()
-    assert not Feedback.objects.exists()
 
 
 def test_staff_find_nothing_of_it_in_any_list(reviewer, fleeting):
