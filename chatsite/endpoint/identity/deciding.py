@@ -5,11 +5,21 @@ nowhere. In doubt it is a new one.
 requests that are decided at once could otherwise both go on from the same message.
 """
 
-from .decision import Decision
+from collections.abc import Iterable, Sequence
+
+from .clients import ClientId
+from .decision import Decision, Kind
+from .evidence import LONG
+from .fits import Fit, find_fits
 from .hints import Hints
-from .history import History
-from .known import Known, Place
-from .search import find_reach
+from .history import History, Message
+from .known import Kept, Known, Place
+from .search import Reach, find_reach
+
+# How many messages before a branch are searched for a served reply, and of a changed
+# history, how many before what is new have their chains kept.
+LOOKED_BACK = 64
+KEPT_BACK = 32
 
 
 def decide_lineage(history: History, hints: Hints, known: Known) -> Decision:
@@ -23,35 +33,138 @@ class Deciding:
         self.messages = history.messages
         self.hints = hints
         self.known = known
-        self.why: list[str] = []
+        self.client = ClientId(hints, known)
 
     def decide(self) -> Decision:
         if not self.messages:
             return self.begin_new("unknown")
         reach = find_reach(self.messages, self.known)
-        if not reach.count:
-            return self.begin_new("unknown")
+        reach = reach._replace(places=self.client.narrow_places(reach.places))
+        if reach.length == len(self.messages):
+            return self.decide_whole(reach.places)
+        if tip := next((each for each in reach.places if each.is_tip), None):
+            return self.go_on(tip, reach.length)
+        return self.decide_changed(reach)
+
+    def decide_whole(self, places: Sequence[Place]) -> Decision:
+        """All is known: sent again, to be gone on with, or for another reply."""
+        total = len(self.messages)
+        if retried := self.find_retried(places):
+            return retried
+        if self.messages[-1].role == "assistant" and places[0].is_tip:
+            return self.make("continued", places[0], total, "prefill")
+        return self.branch_off(Reach(total, places), "whole")
+
+    def find_retried(self, places: Sequence[Place]) -> Decision | None:
+        total = len(self.messages)
+        if key := self.hints.idempotency_key:
+            earlier = self.known.find_request(key)
+            for place in places:
+                if earlier and place[:2] == earlier[:2]:
+                    return self.make("retry", place, total, "retry-key")
+        if waiting := next((each for each in places if each.is_open), None):
+            return self.make("retry", waiting, total, "open")
+        if self.hints.is_retry:
+            return self.make("retry", places[0], total, "retry-header")
+        return None
+
+    def go_on(self, tip: Place, count: int) -> Decision:
+        if self.client.begins_a_copy(tip):
+            return self.make_branch(tip, count, "tip")
+        return self.make("continued", tip, count, "tip")
+
+    def decide_changed(self, reach: Reach) -> Decision:
+        """The chain ends inside of a conversation, or nothing of it is known."""
+        is_edit = not _has_reply(self.messages[reach.length :])
+        if fits := find_fits(self.messages, reach, self.client, self.known):
+            whole = [fit for fit in fits if fit.is_whole]
+            if whole or not is_edit:
+                return self.choose_fit(whole or fits)
+        if reach.length:
+            return self.branch_off(reach, "inside")
+        if self.hints.is_compacted and self.client.is_trusted and self.client.tip:
+            return self.go_on_compacted(self.client.tip)
+        return self.begin_new("unknown")
+
+    def branch_off(self, reach: Reach, why: str) -> Decision:
+        """From a place after a served reply: what only people wrote, such as the same
+        first message, may be the beginning of any number of conversations."""
         place = reach.places[0]
-        if reach.count == len(self.messages):
-            return self.decide_whole(place)
-        if place.is_tip:
-            return self.make("continued", place, reach.count, "tip")
-        return self.make("branch", place, reach.count, "inside")
+        first = max(0, place.position + 1 - LOOKED_BACK)
+        path = self.known.read_path(place.conversation, first)
+        served = _sizes_of_replies(path[: place.position + 1 - first])
+        if not served:
+            is_first = reach.length == len(self.messages)
+            return self.begin_new("equal-first" if is_first else "no-served-reply")
+        if len({each.family for each in reach.places}) > 1:
+            return self.begin_new("two-fit")
+        has_claims = _has_reply(self.messages[reach.length :])
+        if has_claims and len(served) < 2 and max(served.values()) < LONG:
+            return self.begin_new("unknown-replies")
+        return self.make_branch(place, reach.length, why)
 
-    def decide_whole(self, place: Place) -> Decision:
-        if place.is_open:
-            return self.make("retry", place, len(self.messages), "open")
-        return self.make("branch", place, len(self.messages), "whole")
+    def choose_fit(self, fits: Sequence[Fit]) -> Decision:
+        own = [fit for fit in fits if fit.place.client == self.client.name]
+        if self.client.name and own and not self.client.is_shared:
+            fits = own
+        if len({fit.place.family for fit in fits}) > 1:
+            return self.begin_new("two-fit")
+        fit = min(fits, key=lambda each: (bool(each.left), -each.evidence.size))
+        is_copy = self.client.begins_a_copy(fit.place)
+        if fit.left or is_copy:
+            return self.describe_fit("branch", fit)
+        kind: Kind = "client-compacted" if fit.leading or fit.is_cut else "continued"
+        return self.describe_fit(kind, fit)
 
-    def make(self, kind, place: Place, first_new: int, *why: str) -> Decision:
+    def describe_fit(self, kind: Kind, fit: Fit) -> Decision:
+        last, position = fit.last
+        kept_back = 1 if kind == "branch" else KEPT_BACK
+        aligned = sorted([*fit.same, *fit.rewritten])
+        why = [("suffix" if fit.leading else "head-cut") if fit.is_cut else "rewritten"]
         return Decision(
             kind,
-            place.conversation,
-            place.position + 1,
-            first_new,
-            why=(*self.why, *why),
+            fit.place.conversation,
+            position + 1,
+            last + 1,
+            summary=fit.leading if kind == "client-compacted" else 0,
+            rewritten=tuple(fit.rewritten),
+            inserted=tuple(fit.inserted),
+            aligned=tuple(each for each in aligned if each[0] > last - kept_back),
+            why=(*self.client.explain(fit.place), *why),
         )
 
-    def begin_new(self, *why: str) -> Decision:
-        kind = "single" if len(self.messages) == 1 else "new"
-        return Decision(kind, why=(*self.why, *why))
+    def go_on_compacted(self, tip: Place) -> Decision:
+        """The client says itself that it has forgotten what was before."""
+        count = len(self.messages) - 1
+        made = self.make("client-compacted", tip, count, "hint-compacted")
+        return made._replace(summary=count)
+
+    def make(self, kind: Kind, place: Place, first_new: int, why: str) -> Decision:
+        codes = (*self.client.explain(place), why)
+        position = place.position + 1
+        return Decision(kind, place.conversation, position, first_new, why=codes)
+
+    def make_branch(self, place: Place, first_new: int, why: str) -> Decision:
+        """The branch is known by the chain where it begins, too: what follows there may
+        come back changed."""
+        made = self.make("branch", place, first_new, why)
+        return made._replace(aligned=((first_new - 1, place.position),))
+
+    def begin_new(self, why: str) -> Decision:
+        kind: Kind = "single" if len(self.messages) == 1 else "new"
+        codes = ("one-message",) if kind == "single" and why == "unknown" else (why,)
+        return Decision(kind, linked=self.find_linked(), why=codes)
+
+    def find_linked(self) -> str | None:
+        if tip := self.client.tip:
+            return tip.conversation
+        parents = self.known.find_client(self.hints.parent) if self.hints.parent else ()
+        return parents[0].conversation if parents else None
+
+
+def _sizes_of_replies(path: Iterable[Kept]) -> dict[bytes, int]:
+    return {each.digest: each.size for each in path if each.is_served}
+
+
+def _has_reply(messages: Iterable[Message]) -> bool:
+    return any(each.role == "assistant" for each in messages)

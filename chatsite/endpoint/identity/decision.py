@@ -34,7 +34,8 @@ class Decision(NamedTuple):
     rewritten: tuple[tuple[int, int], ...] = ()
     # The same of messages that the client has put before those positions.
     inserted: tuple[tuple[int, int], ...] = ()
-    # Of the messages before `first_new`, those whose chain is not kept yet.
+    # Of the messages before `first_new`, those whose chains are kept with this request;
+    # of a branch, the last one that it shares.
     aligned: tuple[tuple[int, int], ...] = ()
     # A conversation that the client's headers name, for one that goes on none.
     linked: str | None = None

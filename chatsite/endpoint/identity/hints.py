@@ -18,6 +18,8 @@ CONVERSATION = (
     "session-id",
     "x-session-affinity",
 )
+# What clients send where they have none yet.
+NO_ID = frozenset({"", "new", "null", "none", "undefined"})
 AGENT = "x-claude-code-agent-id"
 PARENT_AGENT = "x-claude-code-parent-agent-id"
 COMPACTED = "x-claude-code-context-compacted"
@@ -62,12 +64,17 @@ def read_hints(headers: Mapping[str, str], body: Mapping[str, Any]) -> Hints:
 def find_session(headers: Mapping[str, str], body: Mapping[str, Any]) -> str:
     """The id of the conversation by its header's name, so that no two clients meet."""
     for name in CONVERSATION:
-        if value := bound_id(headers.get(name, "")):
+        if is_id(value := bound_id(headers.get(name, ""))):
             return f"{name}:{value}"
     key = body.get("prompt_cache_key")
-    if isinstance(key, str) and (value := bound_id(key)):
+    if isinstance(key, str) and is_id(value := bound_id(key)):
         return f"prompt_cache_key:{value}"
     return ""
+
+
+def is_id(value: str) -> bool:
+    """Not a word for none, nor a template that the client did not fill in."""
+    return value.lower() not in NO_ID and not value.startswith("{{")
 
 
 def bound_id(value: str) -> str:

@@ -54,7 +54,8 @@ class Known(Protocol):
         """The places of these messages."""
 
     def find_client(self, client: str) -> Sequence[Place]:
-        """The tips of the conversations with this id of the client."""
+        """The tips of the conversations with this id of the client ("": without one),
+        those first in which something was said last."""
 
     def find_request(self, key: str) -> Place | None:
         """The last message of an earlier request with this idempotency key."""

@@ -13,7 +13,7 @@ FIRST_LOOK = 16
 class Reach(NamedTuple):
     """The longest known chain: of so many messages, and where it ends."""
 
-    count: int
+    length: int
     places: Sequence[Place]
 
 
@@ -35,7 +35,7 @@ def find_reach(messages: Sequence[Message], known: Known) -> Reach:
             # Nothing below the first of the steps is left to look at.
             return best
         best = found
-        low, high = found.count, min(high, found.count + step - 1)
+        low, high = found.length, min(high, found.length + step - 1)
     return best
 
 

@@ -12,7 +12,7 @@ from ..canonical import (
     result_part,
     text_part,
 )
-from .entry import Entry, name_role, take_list, take_object
+from .entry import Entry, name_kind, name_role, take_list, take_object
 
 RESULTS = frozenset({"tool", "function"})
 
@@ -105,10 +105,10 @@ def _read_part(part: Any) -> Part:
     if isinstance(part, str):
         return text_part(part)
     part = take_object(part, "Each part of `content`")
-    kind = part.get("type")
+    kind = name_kind(part)
     if kind in ("text", "refusal"):
         return text_part(str(part.get(kind) or ""))
-    inner = part.get(kind) if isinstance(kind, str) else None
+    inner = part.get(kind)
     if kind == "image_url":
         url = inner.get("url") if isinstance(inner, Mapping) else inner
         return media_part("image", str(url or ""))

@@ -35,3 +35,9 @@ def name_role(role: Any) -> str:
     if not isinstance(role, str) or not role:
         raise UnreadableHistoryError("A message has no `role`.")
     return "system" if role in SYSTEM else role
+
+
+def name_kind(value: Mapping[str, Any]) -> str:
+    """Its `type`; anything but a text is none."""
+    kind = value.get("type")
+    return kind if isinstance(kind, str) else ""

@@ -12,7 +12,7 @@ from ..canonical import (
     result_part,
     text_part,
 )
-from .entry import Entry, name_role, take_list, take_object
+from .entry import Entry, name_kind, name_role, take_list, take_object
 
 REASONING = frozenset({"thinking", "redacted_thinking"})
 MEDIA = frozenset({"image", "document"})
@@ -76,7 +76,7 @@ def _read_block(block: Any, calls: dict[str, int]) -> Part | None:
     if isinstance(block, str):
         return text_part(block)
     block = take_object(block, "Each block of `content`")
-    kind = block.get("type")
+    kind = name_kind(block)
     if kind in REASONING:
         return None
     if kind == "text":
@@ -87,7 +87,7 @@ def _read_block(block: Any, calls: dict[str, int]) -> Part | None:
         call = calls.get(str(block.get("tool_use_id")))
         return result_part(call, _read_blocks(block.get("content"), {}))
     if kind in MEDIA and isinstance(source := block.get("source"), Mapping):
-        return _read_media(str(kind), source)
+        return _read_media(kind, source)
     return other_part(block)
 
 

@@ -13,7 +13,7 @@ from ..canonical import (
     text_part,
 )
 from .chat import sort_results
-from .entry import Entry, name_role, take_list, take_object
+from .entry import Entry, name_kind, name_role, take_list, take_object
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -56,7 +56,7 @@ class ItemReader:
         return self.entries
 
     def read_item(self, item: Mapping[str, Any], at: int) -> None:
-        kind = item.get("type") or "message"
+        kind = name_kind(item) or "message"
         if kind == "reasoning":
             return
         if kind in RESULTS:
@@ -68,7 +68,7 @@ class ItemReader:
         role = name_role(item.get("role")) if kind == "message" else "assistant"
         self.end_results()
         if role == "assistant":
-            self.say(item, str(kind), at)
+            self.say(item, kind, at)
             return
         self.end_reply(at)
         parts = join_texts(_read_content(item.get("content")))
@@ -114,7 +114,7 @@ def _read_part(part: Any) -> Part:
     if isinstance(part, str):
         return text_part(part)
     part = take_object(part, "Each part of `content`")
-    kind = part.get("type")
+    kind = name_kind(part)
     if kind in TEXTS:
         return text_part(str(part.get(TEXTS[kind]) or ""))
     if kind in MEDIA:

@@ -1,0 +1,219 @@
+"""The rule of identity without a site: what a store keeps for it, as dictionaries.
+
+It is the shortest store that does what `chatsite/endpoint/identity/known.py` asks for.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from chatsite.endpoint.identity.canonical import encode_text
+from chatsite.endpoint.identity.deciding import decide_lineage
+from chatsite.endpoint.identity.decision import Decision, list_chains
+from chatsite.endpoint.identity.hints import Hints, read_hints
+from chatsite.endpoint.identity.history import (
+    History,
+    Message,
+    read_history,
+    read_reply,
+)
+from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
+
+from .wires import Request, Said, write_answer
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What is kept of one: its newest versions of messages, in order."""
+
+    name: str
+    family: str
+    client: str
+    is_single: bool = False
+    path: list[Kept] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    # Where a request ended that has no reply yet.
+    open_at: int | None = None
+    # When something was said in it, in the order of all requests.
+    updated: int = 0
+
+
+class MemoryStore:
+    """The conversations of one person."""
+
+    def __init__(self) -> None:
+        self.conversations: dict[str, Conversation] = {}
+        self.chains: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
+        self.digests: dict[bytes, list[tuple[str, int]]] = defaultdict(list)
+        self.requests: dict[str, tuple[str, int]] = {}
+        self.lookups = self.made = self.taken = 0
+
+    # What the rule asks.
+
+    def find_chains(self, chains: Sequence[bytes]) -> Mapping[bytes, Sequence[Place]]:
+        return self._find(self.chains, chains)
+
+    def find_messages(
+        self, digests: Sequence[bytes]
+    ) -> Mapping[bytes, Sequence[Place]]:
+        return self._find(self.digests, digests)
+
+    def find_client(self, client: str) -> Sequence[Place]:
+        self.lookups += 1
+        found = [each for each in self.conversations.values() if each.client == client]
+        found.sort(key=lambda each: -each.updated)
+        newest = found[:MOST_PLACES]
+        return [self._place(each.name, len(each.path) - 1) for each in newest]
+
+    def find_request(self, key: str) -> Place | None:
+        self.lookups += 1
+        found = self.requests.get(key)
+        return self._place(*found) if found else None
+
+    def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
+        self.lookups += 1
+        return self.conversations[conversation].path[first:]
+
+    def read_text(self, conversation: str, position: int) -> str:
+        self.lookups += 1
+        return self.conversations[conversation].texts[position]
+
+    def _find(
+        self, table: dict[bytes, list[tuple[str, int]]], hashes: Sequence[bytes]
+    ) -> dict[bytes, list[Place]]:
+        self.lookups += 1
+        found = {}
+        for each in hashes:
+            rows = [row for row in table.get(each, ()) if row[0] in self.conversations]
+            places = [self._place(*row) for row in reversed(rows)]
+            if places:
+                places.sort(key=lambda place: not place.is_tip)
+                found[each] = places[:MOST_PLACES]
+        return found
+
+    def _place(self, name: str, position: int) -> Place:
+        kept = self.conversations[name]
+        return Place(
+            name,
+            position,
+            kept.family,
+            kept.client,
+            is_tip=position == len(kept.path) - 1,
+            is_open=position == kept.open_at,
+            is_single=kept.is_single,
+        )
+
+    # What a request and its reply leave.
+
+    def take(self, history: History, hints: Hints, decision: Decision) -> Conversation:
+        kept = self._open(hints, decision)
+        for index, position in list_chains(history, decision):
+            self._keep(kept, history.messages[index], position)
+        if decision.kind == "retry":
+            self._forget_reply(kept, decision.parent_position)
+        kept.open_at = len(kept.path) - 1
+        self.taken += 1
+        kept.updated = self.taken
+        if hints.idempotency_key:
+            self.requests[hints.idempotency_key] = (kept.name, kept.open_at)
+        return kept
+
+    def _open(self, hints: Hints, decision: Decision) -> Conversation:
+        if decision.kind in ("new", "single", "branch"):
+            kept = self._make(hints, decision)
+        else:
+            kept = self.conversations[decision.conversation or ""]
+        kept.client = kept.client or hints.conversation
+        is_longer = decision.kind not in ("single", "retry")
+        kept.is_single = kept.is_single and not is_longer
+        return kept
+
+    def _make(self, hints: Hints, decision: Decision) -> Conversation:
+        name = f"c{self.made}"
+        self.made += 1
+        made = Conversation(name, name, hints.conversation)
+        made.is_single = decision.kind == "single"
+        if decision.conversation:
+            parent = self.conversations[decision.conversation]
+            made.family = parent.family
+            made.path = parent.path[: decision.parent_position]
+            made.texts = parent.texts[: decision.parent_position]
+        self.conversations[name] = made
+        return made
+
+    def _keep(
+        self,
+        kept: Conversation,
+        message: Message,
+        position: int,
+        served: bool = False,
+    ) -> None:
+        size = len(encode_text(message.text))
+        if position == len(kept.path):
+            kept.path.append(Kept(message.digest, message.role, size, served))
+            kept.texts.append(message.text)
+        elif kept.path[position].digest != message.digest:
+            was_served = kept.path[position].is_served
+            newest = Kept(message.digest, message.role, size, was_served)
+            kept.path[position] = newest
+            kept.texts[position] = message.text
+        self.chains[message.chain].append((kept.name, position))
+        self.digests[message.digest].append((kept.name, position))
+
+    def _forget_reply(self, kept: Conversation, count: int) -> None:
+        """The other reply to the same request takes its place."""
+        if len(kept.path) == count + 1:
+            kept.path.pop()
+            kept.texts.pop()
+
+    def serve(self, kept: Conversation, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self._keep(kept, message, len(kept.path), True)
+        kept.open_at = None
+
+    def delete(self, name: str) -> None:
+        del self.conversations[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client sees, and of a branch its parent where that is known."""
+
+    conversation: str
+    lineage: str
+    reply: Said | None = None
+    parent: str = ""
+    why: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parent = f" of {self.parent}" if self.parent else ""
+        return f"{self.lineage} {self.conversation}{parent} {' '.join(self.why)}"
+
+
+class MemoryTarget:
+    """Decides requests as the site does, one store for each person."""
+
+    def __init__(self) -> None:
+        self.stores: dict[int, MemoryStore] = defaultdict(MemoryStore)
+        self.decisions: list[Decision] = []
+
+    def send(self, person: int, request: Request, reply: Said | None) -> Answer:
+        """Without a reply, the upstream fails."""
+        store = self.stores[person]
+        history = read_history(request.wire, request.body)
+        hints = read_hints(request.headers, request.body)
+        decision = decide_lineage(history, hints, store)
+        self.decisions.append(decision)
+        kept = store.take(history, hints, decision)
+        if reply:
+            base = history.messages[-1].chain
+            body = write_answer(request.wire, reply)
+            store.serve(kept, read_served(request.wire, body, base))
+        parent = decision.conversation if decision.kind == "branch" else ""
+        return Answer(kept.name, decision.kind, reply, parent or "", decision.why)
+
+
+def read_served(wire: str, body: dict, base: bytes) -> list[Message]:
+    """A reply's message, from the body of an answer."""
+    reply = body["choices"][0]["message"] if wire == "chat" else body
+    return read_reply(wire, reply, base)

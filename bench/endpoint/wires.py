@@ -1,0 +1,224 @@
+"""Histories written as clients write them, on three wires; what came back, read."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+PATHS = {
+    "chat": "/chat/completions",
+    "messages": "/messages",
+    "responses": "/responses",
+}
+PARAMETERS = {"type": "object", "properties": {"place": {"type": "string"}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message: what was said, asked of tools, or answered by them."""
+
+    role: str
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    # The result of each of the calls before.
+    results: tuple[tuple[str, str], ...] = ()
+    image: bytes = b""
+    # In how many pieces a client writes its text.
+    pieces: int = 0
+
+    @property
+    def known(self) -> tuple[Any, ...]:
+        """What makes it this message, whatever the client does to it."""
+        calls = tuple((call.name, call.arguments) for call in self.calls)
+        return self.role, self.text, calls, tuple(r[1] for r in self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A body and its headers."""
+
+    wire: str
+    body: dict[str, Any]
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def write_body(wire: str, system: str, history: Sequence[Said], model: str) -> Any:
+    """The body of a request that is not streamed."""
+    return WRITERS[wire](system, history, model)
+
+
+def cut_text(said: Said, make: Callable[[str], Any]) -> Any:
+    """A text, or a list of parts that is the same text."""
+    if not said.pieces:
+        return None
+    size = -(-len(said.text) // said.pieces) or 1
+    starts = range(0, len(said.text), size)
+    return [make(said.text[start : start + size]) for start in starts]
+
+
+def _write_chat(system: str, history: Sequence[Said], model: str) -> dict[str, Any]:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
+    for said in history:
+        messages += _write_chat_message(said)
+    function = {"name": "weather", "parameters": PARAMETERS}
+    tools = [{"type": "function", "function": function}]
+    return {"model": model, "messages": messages, "tools": tools}
+
+
+def _write_chat_message(said: Said) -> list[dict[str, Any]]:
+    if said.results:
+        return [
+            {"role": "tool", "tool_call_id": call, "content": text}
+            for call, text in said.results
+        ]
+    content: Any = cut_text(said, lambda text: {"type": "text", "text": text})
+    message: dict[str, Any] = {"role": said.role, "content": content or said.text}
+    if said.image:
+        url = f"data:image/png;base64,{base64.b64encode(said.image).decode()}"
+        image: Any = {"type": "image_url", "image_url": {"url": url}}
+        message["content"] = [{"type": "text", "text": said.text}, image]
+    if said.calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in said.calls
+        ]
+    return [message]
+
+
+def _write_messages(system: str, history: Sequence[Said], model: str) -> dict[str, Any]:
+    return {
+        "model": model,
+        "max_tokens": 500,
+        "system": system,
+        "tools": [{"name": "weather", "input_schema": PARAMETERS}],
+        "messages": [_write_turn(said) for said in history],
+    }
+
+
+def _write_turn(said: Said) -> dict[str, Any]:
+    if said.results:
+        blocks = [
+            {"type": "tool_result", "tool_use_id": call, "content": text}
+            for call, text in said.results
+        ]
+        return {"role": "user", "content": blocks}
+    parts = cut_text(said, lambda text: {"type": "text", "text": text})
+    if not said.calls and not said.image:
+        return {"role": said.role, "content": parts or said.text}
+    blocks = parts or ([{"type": "text", "text": said.text}] if said.text else [])
+    if said.image:
+        data = base64.b64encode(said.image).decode()
+        source = {"type": "base64", "media_type": "image/png", "data": data}
+        image: Any = {"type": "image", "source": source}
+        blocks.append(image)
+    for call in said.calls:
+        used: dict[str, Any] = {"id": call.id, "name": call.name}
+        used["input"] = json.loads(call.arguments)
+        blocks.append({"type": "tool_use", **used})
+    return {"role": said.role, "content": blocks}
+
+
+def _write_responses(
+    system: str, history: Sequence[Said], model: str
+) -> dict[str, Any]:
+    items: list[dict[str, Any]] = []
+    for said in history:
+        items += _write_items(said)
+    tools = [{"type": "function", "name": "weather", "parameters": PARAMETERS}]
+    return {"model": model, "instructions": system, "input": items, "tools": tools}
+
+
+def _write_items(said: Said) -> list[dict[str, Any]]:
+    if said.results:
+        return [
+            {"type": "function_call_output", "call_id": call, "output": text}
+            for call, text in said.results
+        ]
+    kind = "output_text" if said.role == "assistant" else "input_text"
+    content: Any = cut_text(said, lambda text: {"type": kind, "text": text})
+    if said.image:
+        url = f"data:image/png;base64,{base64.b64encode(said.image).decode()}"
+        content = [{"type": kind, "text": said.text}]
+        content.append({"type": "input_image", "image_url": url})
+    items: list[dict[str, Any]] = []
+    if said.text or not said.calls:
+        items = [{"role": said.role, "content": content or said.text}]
+    for call in said.calls:
+        named = {"name": call.name, "arguments": call.arguments}
+        items.append({"type": "function_call", "call_id": call.id, **named})
+    return items
+
+
+WRITERS = {
+    "chat": _write_chat,
+    "messages": _write_messages,
+    "responses": _write_responses,
+}
+
+
+def read_answer(wire: str, body: dict[str, Any]) -> Said:
+    """The reply as the client keeps it."""
+    if wire == "chat":
+        message = body["choices"][0]["message"]
+        calls = tuple(
+            Call(each["id"], each["function"]["name"], each["function"]["arguments"])
+            for each in message.get("tool_calls") or ()
+        )
+        return Said("assistant", message.get("content") or "", calls)
+    if wire == "messages":
+        blocks = body["content"]
+        text = "".join(each["text"] for each in blocks if each["type"] == "text")
+        calls = tuple(
+            Call(each["id"], each["name"], json.dumps(each["input"]))
+            for each in blocks
+            if each["type"] == "tool_use"
+        )
+        return Said("assistant", text, calls)
+    items = body["output"]
+    texts = [each["content"] for each in items if each["type"] == "message"]
+    text = "".join(part.get("text", "") for parts in texts for part in parts)
+    calls = tuple(
+        Call(each["call_id"], each["name"], each["arguments"])
+        for each in items
+        if each["type"] == "function_call"
+    )
+    return Said("assistant", text, calls)
+
+
+def write_answer(wire: str, reply: Said) -> dict[str, Any]:
+    """The reply as a server sends it, without what no client reads."""
+    if wire == "chat":
+        (message,) = _write_chat_message(reply)
+        return {"choices": [{"message": message}]}
+    if wire == "messages":
+        content = _write_turn(replace(reply, pieces=1 if reply.text else 0))["content"]
+        return {"role": "assistant", "content": content}
+    items = _write_items(replace(reply, pieces=1 if reply.text else 0))
+    return {"output": [{"type": "message", **item} for item in items]}
+
+
+def rename_calls(history: Sequence[Said], random: Random) -> list[Said]:
+    """Other ids of all calls, and parallel results in another order."""
+    names: dict[str, str] = {}
+    renamed = []
+    for said in history:
+        for call in said.calls:
+            names[call.id] = f"call_{random.getrandbits(64):016x}"
+        results = [(names.get(call, call), text) for call, text in said.results]
+        random.shuffle(results)
+        calls = tuple(replace(call, id=names[call.id]) for call in said.calls)
+        renamed.append(replace(said, calls=calls, results=tuple(results)))
+    return renamed

@@ -1,0 +1,233 @@
+"""A history laid beside a kept conversation: which of its messages are there, in order.
+
+Messages that are the same are matched by digest so that as many served replies as
+possible stand in order; what lies between two matches is compared by its text. Replies
+count most because no client can have them from elsewhere. What a client repeats with
+every request, such as a constant last block, can be matched by chance.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from .history import Message
+from .known import Kept
+from .similarity import Likeness, compare_texts
+
+# Of a message that is there more often, no place is a sign of anything.
+MOST_TWINS = 4
+# A served reply outweighs all other messages.
+SERVED_WEIGHT = 1_000_000
+# So many messages a client may take out between two others, such as its own reminders.
+MOST_DROPPED = 2
+# How far a message is looked for among those between two matches.
+MOST_SKIPPED = 4
+
+
+class Pair(NamedTuple):
+    """A message of the history by its index, and what it is in the conversation."""
+
+    at: int
+    # In the part of the conversation that was read.
+    place: int
+    # None: the same.
+    likeness: Likeness | None = None
+    # Only at the same place in the same role, with other words.
+    is_replaced: bool = False
+
+    @property
+    def is_same(self) -> bool:
+        return self.likeness is None and not self.is_replaced
+
+
+class Alignment(NamedTuple):
+    """Pairs in order; what the history has besides them, and how many messages of the
+    conversation come after the last one."""
+
+    pairs: list[Pair]
+    inserted: list[int]
+    # Messages at the beginning of the history that are not there.
+    leading: int
+    # Messages of the conversation that were read and come before the first pair.
+    missing: int
+    left: int
+
+
+ReadText = Callable[[int], str | None]
+
+
+def align_history(
+    messages: Sequence[Message], kept: Sequence[Kept], read_text: ReadText
+) -> Alignment:
+    """`read_text` gives the text of a kept message by its place, or None when enough
+    were read."""
+    messages = leave_out_input(messages)
+    aligner = Aligner(messages, kept, read_text)
+    matches = match_digests(messages, kept)
+    return aligner.align(matches)
+
+
+def leave_out_input(messages: Sequence[Message]) -> Sequence[Message]:
+    """Without what comes after the last reply: it is new, even where a client says the
+    same with every request."""
+    end = len(messages)
+    while end and messages[end - 1].role != "assistant":
+        end -= 1
+    return messages[:end]
+
+
+def match_digests(
+    messages: Sequence[Message], kept: Sequence[Kept]
+) -> list[tuple[int, int]]:
+    """The heaviest list of equal messages that is in order on both sides."""
+    places: dict[bytes, list[int]] = defaultdict(list)
+    for place, each in enumerate(kept):
+        places[each.digest].append(place)
+    tree = HeaviestBefore(len(kept))
+    steps: list[tuple[int, int, int]] = []
+    for index, message in enumerate(messages):
+        found = places.get(message.digest, ())
+        if len(found) > MOST_TWINS:
+            continue
+        # Backwards, so that one message is not matched twice.
+        for place in reversed(found):
+            weight, before = tree.find(place)
+            weight += SERVED_WEIGHT if kept[place].is_served else 1
+            tree.add(place, weight, len(steps))
+            steps.append((index, place, before))
+    return _follow_back(steps, tree.find(len(kept))[1])
+
+
+def _follow_back(steps: list[tuple[int, int, int]], last: int) -> list[tuple[int, int]]:
+    matches = []
+    while last >= 0:
+        index, place, last = steps[last]
+        matches.append((index, place))
+    return matches[::-1]
+
+
+class HeaviestBefore:
+    """The heaviest of all added before a place, in logarithmic time (Fenwick)."""
+
+    def __init__(self, size: int) -> None:
+        self.best = [(0, -1)] * (size + 1)
+
+    def find(self, place: int) -> tuple[int, int]:
+        heaviest = (0, -1)
+        while place > 0:
+            heaviest = max(heaviest, self.best[place])
+            place -= place & -place
+        return heaviest
+
+    def add(self, place: int, weight: int, step: int) -> None:
+        place += 1
+        while place < len(self.best):
+            self.best[place] = max(self.best[place], (weight, step))
+            place += place & -place
+
+
+class Aligner:
+    """The messages between matches, compared by their texts."""
+
+    def __init__(
+        self, messages: Sequence[Message], kept: Sequence[Kept], read_text: ReadText
+    ) -> None:
+        self.messages = messages
+        self.kept = kept
+        self.read_text = read_text
+
+    def align(self, matches: list[tuple[int, int]]) -> Alignment:
+        if not matches:
+            return self.sum_up(self.pair_ends())
+        pairs: list[Pair] = []
+        index = place = 0
+        for next_index, next_place in matches:
+            gap = range(index, next_index), range(place, next_place)
+            pairs += self.pair_gap(*gap) if pairs else self.pair_head(*gap)
+            pairs.append(Pair(next_index, next_place))
+            index, place = next_index + 1, next_place + 1
+        rest = range(index, len(self.messages)), range(place, len(self.kept))
+        return self.sum_up(pairs + self.pair_tail(*rest))
+
+    def sum_up(self, pairs: list[Pair]) -> Alignment:
+        if not pairs:
+            return Alignment([], [], len(self.messages), 0, len(self.kept))
+        first, last = pairs[0], pairs[-1]
+        paired = {pair.at for pair in pairs}
+        between = range(first.at, last.at)
+        return Alignment(
+            pairs,
+            [index for index in between if index not in paired],
+            leading=first.at,
+            missing=first.place,
+            left=len(self.kept) - last.place - 1,
+        )
+
+    def pair_ends(self) -> list[Pair]:
+        """Where no message is the same: the last replies, and what comes before."""
+        index, place = len(self.messages) - 1, len(self.kept) - 1
+        last = self._find_within(index, place) if min(index, place) >= 0 else None
+        if last is None:
+            return []
+        return [*self.pair_head(range(index), range(place)), last]
+
+    def pair_gap(self, indexes: range, places: range) -> Iterable[Pair]:
+        """Between two matches."""
+        if len(indexes) == len(places) and self._have_equal_roles(indexes, places):
+            return [self._compare(*each) for each in zip(indexes, places, strict=True)]
+        return self.pair_alike(indexes, places)
+
+    def pair_head(self, indexes: range, places: range) -> Iterable[Pair]:
+        """Before the first match: where much more was there, what is left of it is next
+        to the match, and the client's own words, such as a summary, are before it."""
+        if abs(len(indexes) - len(places)) <= MOST_DROPPED:
+            return self.pair_gap(indexes, places)
+        pairs: list[Pair] = []
+        place = places.stop
+        for index in reversed(indexes):
+            near = range(place - 1, max(places.start, place - 1 - MOST_DROPPED) - 1, -1)
+            pair = next(filter(None, (self._find_within(index, n) for n in near)), None)
+            if pair is None:
+                break
+            pairs.append(pair)
+            place = pair.place
+        return reversed(pairs)
+
+    def _find_within(self, index: int, place: int) -> Pair | None:
+        if self.messages[index].role != self.kept[place].role:
+            return None
+        pair = self._compare(index, place)
+        return pair if pair.likeness and pair.likeness.is_contained else None
+
+    def pair_tail(self, indexes: range, places: range) -> list[Pair]:
+        """After the last match: up to a last reply that was wrapped or cut, else
+        nothing, since what a person writes next may well be like what was there."""
+        pairs = list(self.pair_alike(indexes, places))
+        while pairs and not self._is_reply_within(pairs[-1]):
+            pairs.pop()
+        return pairs
+
+    def _is_reply_within(self, pair: Pair) -> bool:
+        is_contained = pair.likeness is not None and pair.likeness.is_contained
+        return is_contained and self.kept[pair.place].is_served
+
+    def pair_alike(self, indexes: range, places: range) -> Iterator[Pair]:
+        place = places.start
+        for index in indexes:
+            for each in range(place, min(places.stop, place + MOST_SKIPPED)):
+                if self.messages[index].role != self.kept[each].role:
+                    continue
+                pair = self._compare(index, each)
+                if not pair.is_replaced:
+                    yield pair
+                    place = each + 1
+                    break
+
+    def _compare(self, index: int, place: int) -> Pair:
+        text = self.read_text(place)
+        likeness = compare_texts(self.messages[index].text, text) if text else None
+        return Pair(index, place, likeness, is_replaced=likeness is None)
+
+    def _have_equal_roles(self, indexes: range, places: range) -> bool:
+        roles = [self.messages[index].role for index in indexes]
+        return roles == [self.kept[place].role for place in places]

@@ -1,0 +1,47 @@
+"""What a client's own id of a conversation is worth. It narrows the search only: the
+wrong one, or one for everything, must not join two histories."""
+
+from collections.abc import Sequence
+
+from .hints import Hints
+from .known import Known, Place
+
+
+class ClientId:
+    """The id that a request came with, and what is known under it."""
+
+    def __init__(self, hints: Hints, known: Known) -> None:
+        self.name = hints.conversation
+        self.places = known.find_client(self.name) if self.name else ()
+        families = {each.family for each in self.places if not each.is_single}
+        # One conversation, with its branches, has this id.
+        self.is_trusted = len(families) == 1
+        self.is_shared = len(families) > 1
+        self.is_new = bool(self.name) and not self.places
+
+    @property
+    def tip(self) -> Place | None:
+        """The newest conversation with this id that is more than a single call."""
+        return next((each for each in self.places if not each.is_single), None)
+
+    def narrow_places(self, places: Sequence[Place]) -> list[Place]:
+        """Those with this id, if there are any; else those without an id; else all."""
+        if not self.name:
+            return [*places]
+        for name in (self.name, ""):
+            if own := [each for each in places if each.client == name]:
+                return own
+        return [*places]
+
+    def begins_a_copy(self, place: Place) -> bool:
+        """A client that copies a conversation gives it an id that was not there."""
+        return self.is_new and place.client not in ("", self.name)
+
+    def explain(self, place: Place) -> list[str]:
+        if not self.name:
+            return []
+        if self.is_shared:
+            return ["header-shared"]
+        if place.client == self.name:
+            return ["header-same"]
+        return ["header-new" if self.is_new else "header-other"]
