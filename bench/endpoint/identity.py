@@ -1,0 +1,258 @@
+"""python -m bench.endpoint.identity [--talks N] [--base-url URL --key KEY [--key KEY]]
+
+Sends talks as clients do, changed in all the ways in which clients change what they
+send again, and counts which conversation the server took each request for. Without an
+address it asks the rule itself, with a store in memory. The second key is of another
+person, who says the same: they must never meet.
+
+The server says what it took a request for by two headers of its answer,
+`x-windowpane-conversation` and `x-windowpane-lineage`.
+"""
+
+import argparse
+import json
+import sys
+import urllib.request
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Protocol
+
+from .in_memory import Answer, MemoryTarget
+from .talks import Talk, make_reply, make_talks, take_step
+from .wires import PATHS, Request, Said, read_answer
+
+GOES_ON = ("continued", "client-compacted", "retry")
+# So many talks of a person go on at the same time.
+AT_ONCE = 12
+
+Known = tuple[object, ...]
+
+
+class Target(Protocol):
+    def send(self, person: int, request: Request, reply: Said | None) -> Answer: ...
+
+
+class HttpTarget:
+    """Any server of these wires."""
+
+    def __init__(self, base_url: str, keys: Sequence[str]) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.keys = keys
+
+    def send(self, person: int, request: Request, reply: Said | None) -> Answer:
+        key = self.keys[person]
+        headers = {"content-type": "application/json", **request.headers}
+        headers["authorization"] = f"Bearer {key}"
+        if request.wire == "messages":
+            headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        url = self.base_url + PATHS[request.wire]
+        data = json.dumps(request.body).encode()
+        asked = urllib.request.Request(url, data, headers)  # noqa: S310
+        with urllib.request.urlopen(asked) as answer:  # noqa: S310
+            said = read_answer(request.wire, json.load(answer))
+            conversation = answer.headers["x-windowpane-conversation"]
+            return Answer(conversation, answer.headers["x-windowpane-lineage"], said)
+
+
+class Judge:
+    """What every conversation of a server really is, by what was said in it."""
+
+    def __init__(self) -> None:
+        self.said: dict[tuple[int, str], tuple[Known, ...]] = {}
+        # How many messages of it were there before the first reply of the server.
+        self.starts: dict[tuple[int, str], int] = {}
+        self.tips: Counter[tuple[int, tuple[Known, ...]]] = Counter()
+        self.counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self.wrong: list[str] = []
+        self.missed: list[str] = []
+
+    def has_tip(self, person: int, history: tuple[Known, ...]) -> bool:
+        """A conversation ends where the server's last reply in this history is."""
+        last = max(
+            (place for place, each in enumerate(history) if each[0] == "assistant"),
+            default=-1,
+        )
+        return self.tips[person, history[: last + 1]] > 0
+
+    def judge(self, talk: Talk, act: str, answer: Answer, *, is_copy: bool) -> None:
+        history = tuple(said.known for said in talk.history)
+        key = talk.person, answer.conversation
+        is_right = self.is_right(key, history, answer)
+        is_wanted = not is_copy and self.has_tip(talk.person, history)
+        is_known = answer.lineage in GOES_ON
+        line = f"{talk.name} {talk.wire} {talk.header} {talk.habits} {act}: {answer}"
+        if not is_right:
+            self.wrong.append(line)
+        elif is_wanted and not is_known and act not in ("edit", "regenerate"):
+            self.missed.append(line)
+        for group in (("header", talk.header), ("wire", talk.wire), ("act", act)):
+            self.count(group, is_right, is_wanted, is_known)
+        for habit in talk.habits:
+            self.count(("habit", habit), is_right, is_wanted, is_known)
+
+    def count(
+        self, group: tuple[str, ...], is_right: bool, is_wanted: bool, is_known: bool
+    ) -> None:
+        counts = self.counts[group]
+        counts["requests"] += 1
+        counts["wrong"] += not is_right
+        if group[1] not in ("edit", "regenerate"):
+            counts["wanted"] += is_wanted
+            counts["known"] += is_wanted and is_known and is_right
+
+    def is_right(
+        self, key: tuple[int, str], history: tuple[Known, ...], answer: Answer
+    ) -> bool:
+        before = self.said.get(key)
+        if answer.lineage == "retry":
+            return before is not None and before[: len(history)] == history
+        if answer.lineage in GOES_ON:
+            return before is not None and history[: len(before)] == before
+        if before is not None:
+            return False
+        if answer.lineage == "branch" and answer.parent:
+            parent = key[0], answer.parent
+            return count_shared(self.said[parent], history) > self.starts[parent]
+        return True
+
+    def note(self, talk: Talk, answer: Answer) -> None:
+        """The talk has its reply; without one, the conversation ends in a question."""
+        key = talk.person, answer.conversation
+        if key in self.said:
+            self.tips[key[0], self.said[key]] -= 1
+        self.said[key] = tuple(said.known for said in talk.history)
+        self.starts[key] = talk.start
+        self.tips[key[0], self.said[key]] += 1
+
+
+def count_shared(one: Sequence[Known], other: Sequence[Known]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+class Play:
+    """Talks of one person, one request after the other, in turns."""
+
+    def __init__(self, target: Target, judge: Judge, model: str, fails: bool) -> None:
+        self.target = target
+        self.judge = judge
+        self.model = model
+        # Whether the target can be told to let an upstream fail.
+        self.fails = fails
+
+    def play(self, talks: Sequence[Talk], random: Random) -> None:
+        running: list[Talk] = []
+        waiting = list(talks)
+        while running or waiting:
+            while waiting and len(running) < AT_ONCE:
+                running.append(self.begin(waiting.pop(), running))
+            talk = random.choice(running)
+            if talk.acts:
+                self.take(talk, talk.acts.pop(0), running)
+            else:
+                running.remove(talk)
+
+    def begin(self, talk: Talk, others: Sequence[Talk]) -> Talk:
+        self.send(talk, "begin", others)
+        return talk
+
+    def take(self, talk: Talk, act: str, running: list[Talk]) -> None:
+        if act == "branch":
+            fork = talk.fork(f"{talk.name}-copy-{talk.sent}")
+            take_step(fork, "append")
+            self.send(fork, act, running, is_copy=True)
+            running.append(fork)
+            return
+        take_step(talk, act)
+        if act == "retry":
+            self.send_again(talk, running)
+        else:
+            self.send(talk, act, running)
+
+    def send(
+        self, talk: Talk, act: str, others: Sequence[Talk], *, is_copy: bool = False
+    ) -> None:
+        request = talk.write_request(others, self.model)
+        reply = make_reply(talk.history, Random(f"{talk.name} {talk.sent}"))
+        self.exchange(talk, act, request, reply, is_copy=is_copy)
+
+    def exchange(
+        self, talk: Talk, act: str, request: Request, reply: Said, *, is_copy: bool
+    ) -> None:
+        answer = self.target.send(talk.person, request, reply)
+        self.judge.judge(talk, act, answer, is_copy=is_copy)
+        talk.answer(answer.reply or reply)
+        self.judge.note(talk, answer)
+
+    def send_again(self, talk: Talk, others: Sequence[Talk]) -> None:
+        """The first request fails, or its answer is lost on its way."""
+        request = talk.write_request(others, self.model)
+        reply = make_reply(talk.history, Random(f"{talk.name} {talk.sent}"))
+        is_lost = not self.fails or talk.random.random() < 0.5
+        first = self.target.send(talk.person, request, reply if is_lost else None)
+        self.judge.judge(talk, "append", first, is_copy=False)
+        self.judge.note(talk, first)
+        headers = {**request.headers, "x-stainless-retry-count": "1"}
+        again = replace(request, headers=headers if is_lost else request.headers)
+        self.exchange(talk, "retry", again, reply, is_copy=False)
+
+
+def run_talks(
+    target: Target,
+    count: int,
+    *,
+    seed: int = 1,
+    people: int = 2,
+    wires: Sequence[str] = tuple(PATHS),
+    model: str = "gpt-4o-mini",
+) -> Judge:
+    judge = Judge()
+    for person in range(people):
+        talks = list(make_talks(count, seed, person, wires))
+        play = Play(target, judge, model, fails=isinstance(target, MemoryTarget))
+        play.play(talks, Random(seed))
+    return judge
+
+
+def print_counts(judge: Judge) -> None:
+    print(f"{'':28}{'requests':>10}{'wrong':>8}{'went on':>9}{'known':>8}{'share':>9}")
+    for (kind, name), counts in sorted(judge.counts.items()):
+        wanted, known = counts["wanted"], counts["known"]
+        share = f"{known / wanted:9.2%}" if wanted else ""
+        numbers = f"{counts['requests']:10}{counts['wrong']:8}{wanted:9}{known:8}"
+        print(f"{kind + ' ' + name:28}{numbers}{share}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.endpoint.identity", description=__doc__
+    )
+    parser.add_argument("--talks", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--base-url", help="with /v1")
+    parser.add_argument("--key", action="append", default=[])
+    parser.add_argument("--wire", action="append", choices=PATHS)
+    parser.add_argument("--model", default="gpt-4o-mini")
+    parser.add_argument("--show", type=int, default=10, help="so many lines of each")
+    given = parser.parse_args()
+    target: Target = MemoryTarget()
+    if given.base_url:
+        target = HttpTarget(given.base_url, given.key)
+    judge = run_talks(
+        target,
+        given.talks,
+        seed=given.seed,
+        people=len(given.key) or 2,
+        wires=given.wire or tuple(PATHS),
+        model=given.model,
+    )
+    print_counts(judge)
+    for title, lines in (("wrong", judge.wrong), ("missed", judge.missed)):
+        print(f"\n{title}: {len(lines)}", *lines[: given.show], sep="\n")
+    return 1 if judge.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""People's talks with a model, sent by clients that change what they send again."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from .wires import Call, Request, Said, rename_calls, write_body
+
+# What a client does to everything it sends.
+HABITS = ("none", "clock", "rag", "details", "tool-ids", "split", "tail")
+# What happens in a talk, once each.
+ACTS = ("append", "edit", "regenerate", "branch", "retry", "cut", "compact")
+# How a talk begins.
+STARTS = ("own", "shared prefix", "examples")
+# What the client says of its conversation.
+HEADERS = ("no header", "own header", "shared header", "wrong header")
+HEADER = {
+    "chat": "x-openwebui-chat-id",
+    "messages": "x-claude-code-session-id",
+    "responses": "session-id",
+}
+SUMMARY = "Another language model has summarised what came before: "
+TAIL = Said("user", "<system-reminder>Keep your answers short.</system-reminder>")
+SHARED = (
+    "Hello",
+    "Please review the following change.",
+    "继续上次的工作，先告诉我进度。",
+    "You are testing. Say yes when you are ready to begin with the first case.",
+)
+EXAMPLES = (
+    Said("user", "Classify: the parcel came late"),
+    Said("assistant", "complaint"),
+    Said("user", "Classify: thank you for the quick help"),
+    Said("assistant", "praise"),
+)
+VOCABULARY = (
+    "a after again all and answer any because before black boat book both bridge "
+    "build but call can carry change city clear close cold come corner count country "
+    "cross day deep door down draw east edge end every eye fall far field find fire "
+    "first follow food form four from garden give glass go gold green ground group "
+    "hand hard have head hear help high hold home hour house how if in island just "
+    "keep kind know land large last late leave left letter light line list little "
+    "long look made many map mark market may mean might mile mind moon more morning "
+    "most mountain move music name near need never new next night north note now "
+    "number of off old on once one only open or order other our out over page paper "
+    "part people place plan plant point port press quick rain read real red rest "
+    "right river road rock room round run sail same sea second see seven she ship "
+    "short show side sign silver simple six sky sleep slow small snow some song soon "
+    "south spring stand star start stay step still stone stop story street sun table "
+    "take tell ten than that the then there three through time to today tomorrow town "
+    "train tree turn two under until up very wait walk wall warm watch water way week "
+    "well west what when where which white who wide will wind window winter wish with "
+    "wood word work world write year yellow you"
+)
+WORDS = VOCABULARY.split()
+
+
+@dataclass(slots=True)
+class Talk:
+    """One talk: what was really said, and what its client makes of it."""
+
+    name: str
+    person: int
+    wire: str
+    habits: tuple[str, ...]
+    header: str
+    random: Random
+    acts: list[str]
+    history: list[Said] = field(default_factory=list)
+    # The client sends history[forgotten:], after its summary if it has one.
+    forgotten: int = 0
+    summary: str = ""
+    sent: int = 0
+    # How many messages were there before the first reply.
+    start: int = 0
+
+    def say(self) -> str:
+        count = self.random.randint(3, 20)
+        words = [self.random.choice(WORDS) for _ in range(count)]
+        return f"{' '.join(words).capitalize()} {self.random.randint(0, 999)}?"
+
+    def next_user(self) -> Said:
+        chance = self.random.random()
+        if chance < 0.1:
+            return Said("user", self.say(), image=self.random.randbytes(200))
+        if chance < 0.25:
+            return Said("user", f"Look up the weather for: {self.say()}")
+        return Said("user", self.say())
+
+    def write_request(self, others: Sequence["Talk"], model: str) -> Request:
+        self.sent += 1
+        history = list(self.history[self.forgotten :])
+        if self.summary:
+            history.insert(0, Said("user", self.summary))
+        for habit in self.habits:
+            history = change_history(habit, history, self.random)
+        system = "You are a helpful assistant."
+        if "clock" in self.habits:
+            system += f" It is day {self.sent}, {self.random.random()}."
+        body = write_body(self.wire, system, history, model)
+        return Request(self.wire, body, self._write_headers(others))
+
+    def _write_headers(self, others: Sequence["Talk"]) -> dict[str, str]:
+        name = {"own header": self.name, "shared header": "everything"}.get(self.header)
+        if self.header == "wrong header":
+            # Of talks like this one: what others' right ids are worth is measured, too.
+            names = [each.name for each in others if each.header == self.header]
+            is_wrong = names and self.random.random() < 0.3
+            name = self.random.choice(names) if is_wrong else self.name
+        return {HEADER[self.wire]: name} if name else {}
+
+    def answer(self, reply: Said) -> None:
+        self.history.append(reply)
+
+    def fork(self, name: str) -> "Talk":
+        """The same talk in another tab: for the client, a conversation of its own."""
+        return replace(
+            self,
+            name=name,
+            random=Random(self.random.random()),
+            acts=["append", "append"],
+            history=[*self.history],
+        )
+
+
+def change_history(habit: str, history: list[Said], random: Random) -> list[Said]:
+    """What a client makes of a history before it sends it."""
+    if habit == "rag" and history[-1].role == "user" and history[-1].text:
+        found = " ".join(random.choice(WORDS) for _ in range(40))
+        text = f"### Context\n{found}\n\n### Question\n{history[-1].text}"
+        return [*history[:-1], replace(history[-1], text=text)]
+    if habit == "details":
+        return [_add_details(said) for said in history]
+    if habit == "tool-ids":
+        return rename_calls(history, random)
+    if habit == "split":
+        return [replace(said, pieces=random.randint(0, 3)) for said in history]
+    if habit == "tail":
+        return [*history, TAIL]
+    return history
+
+
+def _add_details(said: Said) -> Said:
+    if said.role != "assistant" or not said.text:
+        return said
+    thought = f"> {len(said.text)} characters were thought about\n"
+    head = f'<details type="reasoning" done="true">\n{thought}</details>\n'
+    return replace(said, text=head + said.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a talk sends next, and what it is to be taken for."""
+
+    act: str
+    # continued, branch, retry, or new: what a perfect rule would say.
+    wanted: str
+
+
+def begin_talk(talk: Talk, start: str) -> None:
+    if start == "examples":
+        talk.history += EXAMPLES
+    if start == "shared prefix":
+        talk.history.append(Said("user", talk.random.choice(SHARED)))
+    else:
+        talk.history.append(talk.next_user())
+    talk.start = len(talk.history)
+
+
+def take_step(talk: Talk, act: str) -> Step:
+    """Changes the history for the next request, which ends with something to answer."""
+    if act == "regenerate":
+        talk.history.pop()
+        return Step(act, "branch")
+    if act == "edit":
+        while talk.history[-1].role != "user" or talk.history[-1].results:
+            talk.history.pop()
+        talk.history[-1] = talk.next_user()
+        return Step(act, "branch")
+    if act == "retry":
+        _go_on(talk)
+        return Step(act, "continued")
+    if act in ("cut", "compact"):
+        _forget(talk, act)
+    _go_on(talk)
+    return Step(act, "continued")
+
+
+def _go_on(talk: Talk) -> None:
+    calls = talk.history[-1].calls
+    if calls:
+        results = tuple((c.id, f"{talk.say()} degrees, {c.name}") for c in calls)
+        talk.history.append(Said("tool", results=results))
+    else:
+        talk.history.append(talk.next_user())
+
+
+def _forget(talk: Talk, act: str) -> None:
+    """The client cuts off the beginning, or has a summary of it, up to a question."""
+    ends = [
+        place
+        for place in range(talk.forgotten + 1, len(talk.history) - 1)
+        if talk.history[place].role == "user"
+    ]
+    if ends:
+        talk.forgotten = talk.random.choice(ends)
+        talk.summary = f"{SUMMARY}{talk.say()}" if act == "compact" else ""
+
+
+def make_reply(history: Sequence[Said], random: Random) -> Said:
+    """What a model could say: short, long, or a call of tools."""
+    last = history[-1]
+    if "weather for" in last.text:
+        places = random.sample(WORDS, random.randint(1, 3))
+        calls = tuple(
+            Call(f"call_{random.getrandbits(64):016x}", "weather", _write_place(place))
+            for place in places
+        )
+        return Said("assistant", calls=calls)
+    chance = random.random()
+    if chance < 0.15:
+        return Said("assistant", random.choice(("OK.", "Yes.", "Done.", "好的。")))
+    count = random.randint(4, 12) if chance < 0.5 else random.randint(40, 120)
+    words = " ".join(random.choice(WORDS) for _ in range(count))
+    return Said("assistant", words.capitalize() + ".")
+
+
+def _write_place(place: str) -> str:
+    return f'{{"place": "{place}"}}'
+
+
+def make_talks(
+    count: int, seed: int, person: int, wires: Sequence[str]
+) -> Iterator[Talk]:
+    """Each has all acts in some order, and goes on in between."""
+    for number in range(count):
+        random = Random(f"{seed} {number}")
+        acts = [
+            act for each in random.sample(ACTS, len(ACTS)) for act in (each, "append")
+        ]
+        # Every habit with every header on every wire, and some of two habits.
+        habit = HABITS[number % len(HABITS)]
+        habits = {
+            habit: None,
+            (random.choice(HABITS) if number % 3 == 0 else habit): None,
+        }
+        header = HEADERS[number // len(HABITS) % len(HEADERS)]
+        wire = wires[number // (len(HABITS) * len(HEADERS)) % len(wires)]
+        talk = Talk(
+            f"talk-{seed}-{number}", person, wire, tuple(habits), header, random, acts
+        )
+        begin_talk(talk, STARTS[random.choice((0, 0, 1, 2))])
+        yield talk
