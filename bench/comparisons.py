@@ -1,13 +1,13 @@
 """Comparisons of requests: 1,000 pairs with planted causes, of which the first
-difference and all causes have to be found, and the page of a conversation of 20,000
-messages, in milliseconds of processor time and with its statements.
+difference and all causes have to be found, and the pages of a conversation of 20,000
+messages, in milliseconds of processor time and with their statements.
 """
 
 import random
 
 from . import databases, long_conversation
 
-PAIRS, TURNS, MESSAGES = 1_000, 12, 20_000
+PAIRS, TURNS, MESSAGES, TIMED = 1_000, 12, 20_000, 50
 
 
 def report() -> None:
@@ -23,7 +23,7 @@ def report() -> None:
     client = Client()
     client.force_login(owner)
     path = make_long(owner)
-    for name in ("compare/", "compare.json"):
+    for name in ("compare/", "compare.json", "costs/", "costs.json"):
         spent, passed, queries = long_conversation.measure(
             lambda name=name: long_conversation.get(client, path + name)
         )
@@ -50,11 +50,12 @@ def compare_pairs(owner: object, chance: random.Random) -> list[tuple[bool, bool
 
 
 def make_long(owner: object) -> str:
-    """The address of a conversation whose last two replies have requests."""
+    """The address of a conversation whose last 50 replies have requests."""
     from tests.memory import scenes
 
     conversation = long_conversation.make(owner, MESSAGES)
-    for text in ("Where is the ferry to pier 12?", "And captain Nemo345?"):
+    for number in range(TIMED):
+        text = f"Where is the ferry to pier {number}?"
         scenes.say(conversation, text, tokens_input=3_000, tokens_cached=1_000)
     return f"/c/{conversation.uuid}/"
 

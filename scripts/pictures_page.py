@@ -138,6 +138,9 @@ def _compare(camera: Camera, page: Page) -> None:
     page.goto(f"{opened.split('?')[0]}compare/?reply={last}&with=10")
     expect(page.locator(".causes")).to_be_visible()
     camera.take(page, "page-compare")
+    page.get_by_role("link", name="What the turns cost").click()
+    expect(page.locator(".strip")).to_be_visible()
+    camera.take(page, "page-costs")
     page.goto(opened)
     expect(page.locator("#connection")).to_have_attribute("data-state", "open")
 

@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 # What no page, file or address may name without the leaf.
 WORDS = {
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
-    "chatsite.compare": r"compare[/.]|-compare\b|what it cost|request before",
+    "chatsite.compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
+    r"|what .{1,9} cost\b|request before",
     "chatsite.endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys|api_keys",
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",

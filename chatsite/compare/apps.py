@@ -13,6 +13,7 @@ class CompareConfig(AppConfig):
 
         from . import parts
 
+        hooks.conversation_parts["menu"].append(parts.draw_in_conversation_menu)
         hooks.message_parts.append(parts.COMPARE_ITEM)
         hooks.sent_parts.append(parts.draw_beside_sent)
         hooks.inspector_parts.append(parts.draw_inspected_comparison)

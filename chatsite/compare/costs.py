@@ -49,9 +49,11 @@ class Part:
     def title(self) -> str:
         return str(PARTS[self.name])
 
-    @property
-    def fresh(self) -> int:
-        return self.tokens - self.cached
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **{"name": self.name, "tokens": self.tokens},
+            **{"cached": self.cached, "price": self.price},
+        }
 
 
 @dataclass(frozen=True, slots=True)

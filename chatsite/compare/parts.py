@@ -31,6 +31,12 @@ def draw_beside_sent(conversation: Conversation, reply: int) -> str:
     return format_html(" · {}", link)
 
 
+def draw_in_conversation_menu(conversation: Conversation) -> str:
+    """A link to what the turns cost."""
+    url = reverse("conversation-costs", args=[conversation.uuid])
+    return format_html('<a href="{}">{}</a>', url, _("What the turns cost"))
+
+
 def _draw_link(conversation: Conversation, reply: int, style: str, text: str) -> str:
     url = reverse("conversation-compare", args=[conversation.uuid])
     return format_html(

@@ -73,13 +73,7 @@ def to_json(figures: Figures) -> dict[str, Any]:
         "first_difference": place
         and {"message": place.message, "character": place.character},
         "causes": [cause.code for cause in figures.causes],
-        "parts": [
-            {
-                **{"name": part.name, "tokens": part.tokens},
-                **{"cached": part.cached, "price": part.price},
-            }
-            for part in costs.parts
-        ],
+        "parts": [part.to_json() for part in costs.parts],
         "uncounted": costs.uncounted,
         "messages": [
             {"a": pair.a, "b": pair.b, "change": pair.change} for pair in figures.pairs

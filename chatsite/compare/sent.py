@@ -135,7 +135,7 @@ def read_compared(
         a,
         b,
         _find_end(calls[previous]) if previous else None,
-        _read_states(conversation, list(sent.values())),
+        read_states(conversation, list(sent.values())),
         _read_changes(conversation, a, b) if a else [],
     )
 
@@ -163,7 +163,7 @@ def _find_end(call: ModelCall) -> datetime:
     return call.created_at + timedelta(milliseconds=call.total_ms)
 
 
-def _read_states(
+def read_states(
     conversation: Conversation, sent: Sequence[SentRequest]
 ) -> dict[int, MessageState]:
     """Of the messages of these requests those of which there is anything to know."""

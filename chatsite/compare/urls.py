@@ -9,4 +9,10 @@ comparison = [
     path("compare.json", views.comparison_json, name="conversation-compare-json"),
 ]
 
-urlpatterns = [path("c/<uuid:uuid>/", include(comparison))]
+costs = [
+    path("costs/", views.show_history, name="conversation-costs"),
+    path("costs/tools/", views.change_offered, name="conversation-costs-tools"),
+    path("costs.json", views.history_json, name="conversation-costs-json"),
+]
+
+urlpatterns = [path("c/<uuid:uuid>/", include(comparison + costs))]

@@ -1,20 +1,26 @@
-"""Two requests of a conversation beside each other, for its owner: as a page and as
-JSON.
+"""Two requests of a conversation beside each other, and what its turns cost, for its
+owner: as pages and as JSON.
 """
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
 from chatsite.pages.views import respond_with_json
+from chatsite.protocol import events
 from chatsite.review.labels import has_prices
+from memory import transcript
 from memory.models import Conversation
+from memory.models.change import Change
 
-from . import presenter
+from . import presenter, turns
 from .forms import RepliesForm
 from .sent import Compared, UnknownReplyError, find_newest_reply, read_compared
 
@@ -73,3 +79,53 @@ def comparison_json(request: HttpRequest, conversation: Conversation) -> HttpRes
         response.status_code = 404
         return response
     return respond_with_json(presenter.to_json(presenter.present_figures(compared)))
+
+
+@conversation_view("GET")
+def show_history(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """What the latest turns cost. `off`: tools that were just taken off, to be put back
+    with one more tap."""
+    history = turns.read_history(conversation)
+    taken = [
+        name
+        for name in request.GET.getlist("off")
+        if name in history.offered and name not in conversation.tools
+    ]
+    values = {
+        "conversation": conversation,
+        "history": history,
+        "strip": list(turns.draw_strip(history)),
+        "parts": [(name, turns.PARTS[name]) for name in history.parts],
+        "rows": [
+            {"turn": turn, "counts": [turn.count(name) for name in history.parts]}
+            for turn in reversed(history.turns)
+        ],
+        "taken": taken,
+        "has_prices": has_prices(),
+    }
+    return render(request, "compare/history.html", values)
+
+
+@conversation_view("GET")
+def history_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    history = turns.read_history(conversation)
+    return respond_with_json(turns.history_to_json(history))
+
+
+@conversation_view("POST")
+def change_offered(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Takes tools off (`off`) or puts back some that its turns had (`on`)."""
+    off, on = request.POST.getlist("off"), request.POST.getlist("on")
+    known = turns.read_history(conversation).offered if on else []
+    names = [name for name in conversation.tools if name not in off]
+    names += [name for name in on if name in known and name not in names]
+    if names != conversation.tools:
+        transcript.change_tools(
+            conversation, names, answers_late=conversation.answers_late
+        )
+        conversation.changes.create(action=Change.Action.TOOLS)
+        changed = events.Memory(None, "changed")
+        async_to_sync(events.publish_event)(conversation.pk, changed)
+    query = urlencode([("off", name) for name in off])
+    address = reverse("conversation-costs", args=[conversation.uuid])
+    return redirect(f"{address}?{query}" if query else address)

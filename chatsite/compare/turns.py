@@ -1,0 +1,221 @@
+"""What the latest turns of a conversation cost, part by part, and which tools each of
+them paid for and none has called.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from chatsite import hooks
+from chatsite.turns.requests import has_request
+from memory import context
+from memory.models import Conversation, Message, ModelCall
+
+from .costs import PARTS, Costs, Part, measure_request, price_input
+from .sent import SentRequest, make_blocks, read_states
+
+MOST_TURNS, MOST_REQUESTS = 50, 100
+# Messages of all their requests together: windows of a large model are long.
+MOST_MESSAGES = 6_000
+# So many turns without a call say that a tool is not needed.
+TELLING_TURNS = 10
+# Of the strip's height.
+PERMILLE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCosts:
+    """A turn that ended with reply `seq`: of all its requests together."""
+
+    seq: int
+    at: datetime
+    costs: Costs
+
+    def count(self, name: str) -> int:
+        return sum(part.tokens for part in self.costs.parts if part.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedTools:
+    """Tools that are offered, and were in each of so many turns, without a call."""
+
+    names: list[str]
+    tokens: int
+    turns: int
+
+    @property
+    def labels(self) -> list[str]:
+        return [hooks.turn_steps.label(name) for name in self.names]
+
+
+@dataclass(frozen=True, slots=True)
+class CostHistory:
+    """The oldest turn first."""
+
+    turns: list[TurnCosts]
+    unused: UnusedTools | None
+    # The names of all tools that these turns had.
+    offered: list[str]
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the parts that there are, in their order."""
+        found = {part.name for turn in self.turns for part in turn.costs.parts}
+        return [name for name in PARTS if name in found]
+
+    @property
+    def most(self) -> int:
+        return max((turn.costs.total for turn in self.turns), default=0)
+
+
+def read_history(conversation: Conversation) -> CostHistory:
+    calls = _find_latest_calls(conversation)
+    built = context.rebuild_contexts(calls) if calls else []
+    sent = [
+        SentRequest(call.seq, call, one, make_blocks(one))
+        for call, one in zip(calls, built, strict=True)
+    ]
+    states = read_states(conversation, sent) if sent else {}
+    turns: list[list[SentRequest]] = []
+    for request in sent:
+        newest = request.refs.get("newest")
+        if turns and turns[-1][-1].refs.get("newest") == newest and newest:
+            turns[-1].append(request)
+        else:
+            turns.append([request])
+    turns = turns[-MOST_TURNS:]
+    measured = [
+        TurnCosts(
+            requests[-1].seq,
+            requests[-1].call.created_at,
+            _add_costs([measure_request(each, states) for each in requests]),
+        )
+        for requests in turns
+    ]
+    offered = [each.refs.get("tools", ()) for turn in turns for each in turn]
+    names = list(dict.fromkeys(name for tools in offered for name in tools))
+    return CostHistory(measured, _find_unused(conversation, turns), names)
+
+
+def _find_latest_calls(conversation: Conversation) -> list[Any]:
+    """The requests of the latest replies, the oldest first; fewer where they are
+    long."""
+    replies = conversation.messages.filter(
+        has_request(), role=Message.Role.ASSISTANT
+    ).order_by("-seq")[:MOST_REQUESTS]
+    rows = ModelCall.objects.filter(
+        purpose=ModelCall.Purpose.REPLY, message__in=list(replies.values_list("pk"))
+    )
+    latest = {each.seq: each for each in rows.annotate(seq=F("message__seq"))}
+    found, room = [], MOST_MESSAGES
+    for seq in sorted(latest, reverse=True):
+        call = latest[seq]
+        room -= sum(last - first + 1 for first, last in call.refs["window"])
+        if found and room < 0:
+            break
+        call.conversation = conversation
+        found.append(call)
+    return found[::-1]
+
+
+def _add_costs(found: Sequence[Costs]) -> Costs:
+    if len(found) == 1:
+        return found[0]
+    parts = []
+    for name in PARTS:
+        same = [part for each in found for part in each.parts if part.name == name]
+        if same:
+            count = sum(part.tokens for part in same)
+            cached = sum(part.cached for part in same)
+            parts.append(Part(name, count, cached, price_input(count, cached)))
+    known = [each.cached for each in found if each.cached is not None]
+    return Costs(
+        parts,
+        sum(each.uncounted for each in found),
+        sum(each.total for each in found),
+        all(each.is_reported for each in found),
+        sum(known) if known else None,
+    )
+
+
+def _find_unused(
+    conversation: Conversation, turns: Sequence[Sequence[SentRequest]]
+) -> UnusedTools | None:
+    """Of the tools that the next request offers those that each of these turns offered
+    and none called."""
+    names = hooks.turn_steps.offered(conversation)
+    if not names or len(turns) < TELLING_TURNS:
+        return None
+    first = turns[0][0].refs.get("newest") or turns[0][0].seq
+    asked = conversation.messages.filter(seq__gte=first).exclude(tool_calls=[])
+    called = {
+        call["name"]
+        for calls in asked.values_list("tool_calls", flat=True)
+        for call in calls
+    }
+    # From the newest turn back as long as a tool was offered.
+    kept = [name for name in names if name not in called]
+    reach = {name: _count_offered(name, turns) for name in kept}
+    kept = [name for name in kept if reach[name] >= TELLING_TURNS]
+    if not kept:
+        return None
+    sizes = hooks.turn_steps.count_tool_tokens(kept)
+    return UnusedTools(kept, sum(sizes.values()), min(reach[name] for name in kept))
+
+
+def _count_offered(name: str, turns: Sequence[Sequence[SentRequest]]) -> int:
+    count = 0
+    for turn in reversed(turns):
+        if not all(name in each.refs.get("tools", ()) for each in turn):
+            break
+        count += 1
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A piece of the strip: its part, and where it is drawn."""
+
+    name: str
+    title: str
+    tokens: int
+    y: int
+    height: int
+
+
+def draw_strip(history: CostHistory) -> Iterator[tuple[TurnCosts, list[Bar]]]:
+    """The bars of each turn, from the bottom up, to scale with the dearest."""
+    most = max(history.most, 1)
+    for turn in history.turns:
+        end, bars = 0, []
+        pieces = [(part.name, part.title, part.tokens) for part in turn.costs.parts]
+        for name, title, count in [*pieces, ("uncounted", "", turn.costs.uncounted)]:
+            low = end * PERMILLE // most
+            end += count
+            high = end * PERMILLE // most
+            bars.append(Bar(name, title, count, PERMILLE - high, high - low))
+        yield turn, [bar for bar in bars if bar.height]
+
+
+def history_to_json(history: CostHistory) -> dict[str, Any]:
+    unused = history.unused
+    return {
+        "turns": [
+            {
+                "reply": turn.seq,
+                "created_at": turn.at,
+                "tokens": turn.costs.total,
+                "is_reported": turn.costs.is_reported,
+                "cached": turn.costs.cached,
+                "price": turn.costs.price,
+                "parts": [part.to_json() for part in turn.costs.parts],
+                "uncounted": turn.costs.uncounted,
+            }
+            for turn in history.turns
+        ],
+        "unused_tools": unused
+        and {"names": unused.names, "tokens": unused.tokens, "turns": unused.turns},
+    }
