@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
     from django.forms import ChoiceField
     from django.forms import Field as FormField
-    from django.http import HttpRequest
+    from django.http import HttpRequest, HttpResponse
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
@@ -245,6 +245,9 @@ person_parts: list[Callable[[int, bool], str]] = []
 
 # HTML below the log-in form; "" shows nothing.
 login_parts: list[Callable[["HttpRequest"], str]] = []
+# What happens to a person who has given the right password, and where to lead them;
+# None: they are logged in.
+log_in: Callable[["HttpRequest", "AbstractBaseUser", str], "HttpResponse"] | None = None
 # The account: sections of its page, given the request, and rows of its download.
 account_sections: list[Callable[["HttpRequest"], str]] = []
 account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}

@@ -4,6 +4,7 @@ the environment (or from a .env file beside manage.py); see .env.example.
 
 import os
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 
 import environ
@@ -213,16 +214,20 @@ if EMAIL_URL:
         allowed = "the address that mails come from, like Windowpane <chat@example.org>"
         env.refuse("MAIL_FROM", allowed)
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
-# Providers of identities, in a JSON file: docs/features/signin.md. Needs
-# requirements-signin.txt.
+# Providers of identities, in a JSON file, and whether there is a second factor beside
+# passwords: docs/features/signin.md. Both need requirements-signin.txt.
 SIGNIN_PROVIDERS = {}
-if providers_file := env.str("SIGNIN_PROVIDERS", default=""):
-    from chatsite.signin.organisation import configuration
-
-    SIGNIN_PROVIDERS = configuration.read_providers(providers_file)
-    INSTALLED_APPS += configuration.APPS
+providers_file = env.str("SIGNIN_PROVIDERS", default="")
+SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")
+if providers_file or SECOND_FACTOR != "no":
+    organisation = import_module("chatsite.signin.organisation.configuration")
+    if providers_file:
+        SIGNIN_PROVIDERS = organisation.read_providers(providers_file)
+    INSTALLED_APPS += organisation.list_apps(with_second_factor=SECOND_FACTOR != "no")
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
-    globals().update(configuration.make_settings(SIGNIN_PROVIDERS))
+    if SECOND_FACTOR == "staff":
+        MIDDLEWARE.append(organisation.STAFF_MIDDLEWARE)
+    globals().update(organisation.make_settings(SIGNIN_PROVIDERS))
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -58,10 +58,18 @@ class PasswordForm(forms.Form):
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.request = request
+        if not request.user.has_usable_password():
+            # Who logs in elsewhere has none here.
+            self.fields["password"] = forms.CharField(
+                label=_("Your user name, to confirm")
+            )
 
     def clean_password(self) -> str:
-        password = self.cleaned_data["password"]
-        if not is_own_password(self.request, password):
+        password, user = self.cleaned_data["password"], self.request.user
+        if not user.has_usable_password():
+            if password != user.get_username():
+                raise forms.ValidationError(_("This is not your user name."))
+        elif not is_own_password(self.request, password):
             raise forms.ValidationError(_("This is not your password."))
         return password
 

@@ -33,6 +33,11 @@ class LoginView(auth.LoginView):
     redirect_authenticated_user = True
     extra_context = {"signup_enabled": lambda: settings.SIGNUP_ENABLED}
 
+    def form_valid(self, form: Any) -> HttpResponse:
+        if hooks.log_in is None:
+            return super().form_valid(form)
+        return hooks.log_in(self.request, form.get_user(), self.get_success_url())
+
 
 @never_cache
 def locked_out(request: HttpRequest, *args: object) -> HttpResponse:
@@ -92,7 +97,10 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request, request.POST, prefix="sign_out")
     if not form.is_valid():
         return _render_account(request, sign_out=form)
-    request.user.set_password(form.cleaned_data["password"])
+    if request.user.has_usable_password():
+        request.user.set_password(form.cleaned_data["password"])
+    else:
+        request.user.set_unusable_password()  # another one, which ends sessions too
     request.user.save(update_fields=["password"])
     update_session_auth_hash(request, request.user)
     messages.success(request, _("Logged out of other devices."))

@@ -25,3 +25,8 @@ class SigninConfig(AppConfig):
             hooks.login_parts.insert(0, connections.draw_buttons)
             hooks.account_sections.append(connections.draw_connections)
             hooks.account_rows["connections"] = connections.list_connections
+        if settings.SECOND_FACTOR != "no":
+            from .organisation import second_factor
+
+            hooks.log_in = second_factor.log_in_by_stages
+            hooks.account_sections.append(second_factor.draw_second_factor)

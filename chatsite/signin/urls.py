@@ -21,5 +21,5 @@ urlpatterns = [
     path("accounts/link/<mailed_token:token>/", views.open_link, name="signin-link"),
     path("account/email/", views.change_email, name="signin-email"),
 ]
-if settings.SIGNIN_PROVIDERS:
+if settings.SIGNIN_PROVIDERS or settings.SECOND_FACTOR != "no":
     urlpatterns.append(path("", include("chatsite.signin.organisation.urls")))

@@ -1,3 +1,3 @@
-"""Log-in with the account of an organisation, by OpenID Connect and django-allauth.
-Only a site with SIGNIN_PROVIDERS loads it.
+"""Log-in with the account of an organisation, by OpenID Connect, and a second factor:
+both by django-allauth. Only a site with SIGNIN_PROVIDERS or SECOND_FACTOR loads it.
 """

@@ -7,6 +7,11 @@ import re
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.flows.login import (
+    perform_login,
+    record_authentication,
+)
+from allauth.account.models import Login
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.contrib.auth import get_user_model, login
@@ -51,6 +56,18 @@ class AccountAdapter(DefaultAccountAdapter):
         is_path = bool(url) and url.startswith("/")
         return is_path and url_has_allowed_host_and_scheme(url, None)
 
+    def add_message(
+        self,
+        request: HttpRequest,
+        level: int,
+        message_template: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        """Only what a page does not show by itself."""
+        if message_template != "account/messages/logged_in.txt":
+            super().add_message(request, level, message_template, *args, **kwargs)
+
     def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
         """The site has its own mails."""
 
@@ -81,6 +98,10 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
             reason = "closed"
         if reason:
             raise ImmediateHttpResponse(refuse_login(request, reason, provider))
+        if is_new and sociallogin.is_existing:
+            # Not allauth's own way, which keeps the provider's token in the session
+            # while a second factor is asked for.
+            raise ImmediateHttpResponse(_log_in(request, sociallogin))
 
     def on_authentication_error(
         self,
@@ -121,6 +142,12 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
         return reverse("account")
+
+
+def _log_in(request: HttpRequest, sociallogin: Any) -> HttpResponse:
+    record_authentication(request, sociallogin.user, "socialaccount")
+    target = sociallogin.get_redirect_url(request)
+    return perform_login(request, Login(user=sociallogin.user, redirect_url=target))
 
 
 def _is_address_of_someone(email: str) -> bool:

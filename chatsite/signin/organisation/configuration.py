@@ -100,6 +100,11 @@ APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
 ]
+STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.StaffSecondFactorMiddleware"
+
+
+def list_apps(*, with_second_factor: bool) -> list[str]:
+    return [*APPS, *(["allauth.mfa"] if with_second_factor else [])]
 
 
 def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
@@ -111,6 +116,11 @@ def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
         "ACCOUNT_EMAIL_NOTIFICATIONS": False,
         "ACCOUNT_SIGNUP_FIELDS": ["username*", "password1*"],
         "ACCOUNT_REAUTHENTICATION_REQUIRED": False,
+        "MFA_ADAPTER": f"{FOLDER}.second_factor.MfaAdapter",
+        "MFA_ALLOW_UNVERIFIED_EMAIL": True,
+        "MFA_SUPPORTED_TYPES": ["totp", "recovery_codes"],
+        # A code before and after the one of now: clocks of phones are off.
+        "MFA_TOTP_TOLERANCE": 1,
         "SOCIALACCOUNT_ADAPTER": f"{FOLDER}.adapters.SocialAccountAdapter",
         "SOCIALACCOUNT_EMAIL_AUTHENTICATION": False,
         "SOCIALACCOUNT_EMAIL_VERIFICATION": "none",

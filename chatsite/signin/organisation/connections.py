@@ -54,7 +54,7 @@ def list_connections(user: Any) -> list[dict[str, Any]]:
 def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None:
     """None: it was right. A session alone must not open the account to another one."""
     provider = find_provider(provider_id)
-    if provider is None:
+    if provider is None or not request.user.has_usable_password():
         raise Http404
     form = PasswordForm(request, request.POST, prefix=provider_id)
     if form.is_valid():

@@ -1,5 +1,8 @@
-"""The addresses of providers. Some have the names by which allauth looks for them."""
+"""The addresses of providers and of the second factor. Some have the names by which
+allauth looks for them.
+"""
 
+from django.conf import settings
 from django.urls import path
 
 from chatsite.accounts.views import LoginView
@@ -29,3 +32,15 @@ urlpatterns = [
     ),
     path("accounts/login/", LoginView.as_view(), name="account_login"),
 ]
+if settings.SECOND_FACTOR != "no":
+    from . import second_factor as second
+
+    here = "account/second-factor/"
+    urlpatterns += [
+        path("accounts/code/", second.ask_at_login, name="mfa_authenticate"),
+        path(here, second.set_up, name="signin-set-up"),
+        path(f"{here}prove/", second.prove_again, name="signin-prove"),
+        path(f"{here}codes/", second.renew_codes, name="signin-codes"),
+        path(f"{here}off/", second.turn_off, name="signin-turn-off"),
+        path("admin/login/", second.lead_to_login),
+    ]

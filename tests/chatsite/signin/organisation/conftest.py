@@ -60,8 +60,8 @@ def idp():
 
 
 @pytest.fixture(scope="module")
-def organisation(idp, tmp_path_factory):
-    """The site; one for the tests of a file."""
+def organisation(idp, tmp_path_factory, request):
+    """The site; one for the tests of a file, with the settings of its ENV."""
     folder = tmp_path_factory.mktemp("organisation")
     corp = {
         **{"id": "corp", "name": "Example Corp", "issuer": idp.url},
@@ -74,7 +74,7 @@ def organisation(idp, tmp_path_factory):
     listed.write_text(json.dumps({"providers": [corp, open_to_all, told]}))
     database = copy_sqlite(folder / "db.sqlite3")
     env = {"DATABASE_URL": database, "SIGNIN_PROVIDERS": str(listed), "DEBUG": "true"}
-    site = Site(env)
+    site = Site({**env, **getattr(request.module, "ENV", {})})
     site.manage("migrate", "--verbosity", "0")
     for name in ("alice", "bob"):
         site.manage("create_user", name, PASSWORD)

@@ -230,6 +230,24 @@ class TestAccounts:
         )
         assert found == [(name,)]
 
+    def test_who_has_no_password_ends_sessions_and_the_account_by_name(
+        self, browse, idp, ask
+    ):
+        name = new_person(idp)
+        browser, other = browse(), browse()
+        browser.enter()
+        other.enter()
+        path = "/account/sign-out/"
+        wrong = {"sign_out-password": "bob"}
+        assert browser.post(path, "/account/", **wrong).status_code == 422
+        right = {"sign_out-password": name}
+        assert browser.post(path, "/account/", **right).status_code == 302
+        assert browser.is_in
+        assert not other.is_in
+        deletion = {"deletion-password": name}
+        browser.post("/account/delete/", "/account/", **deletion)
+        assert account(ask, name) is None
+
 
 class TestGroups:
     def rights(self, ask, name):

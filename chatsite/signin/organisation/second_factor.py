@@ -1,0 +1,212 @@
+"""A second factor beside the password: a code of an app, or a recovery code; asked for
+at the log-in, set up and turned off on a page of its own.
+"""
+
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from allauth.account.internal.flows.login import (
+    get_authentication_records,
+    perform_login,
+    record_authentication,
+)
+from allauth.account.models import Login
+from allauth.account.stages import LoginStageController
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.stages import AuthenticateStage
+from allauth.mfa.totp.internal import auth as totp
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from chatsite.accounts.access import private_page
+
+from .second_factor_forms import CodeForm, SetupForm
+
+
+class MfaAdapter(DefaultMFAAdapter):
+    """The secrets of apps are encrypted: who reads the database alone has no codes."""
+
+    def encrypt(self, text: str) -> str:
+        return _cipher().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return _cipher().decrypt(encrypted_text.encode()).decode()
+
+    def get_totp_issuer(self) -> str:
+        return "Windowpane"
+
+    def get_totp_label(self, user: Any) -> str:
+        return user.get_username()
+
+
+def _cipher() -> Fernet:
+    # The key that outlives a change of SECRET_KEY, if there is one.
+    key = settings.SIGNING_KEY or settings.SECRET_KEY
+    derived = hashlib.sha256(f"chatsite.signin.second_factor:{key}".encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(derived))
+
+
+def has_second_factor(user: AbstractBaseUser) -> bool:
+    rows = Authenticator.objects.filter(user=user.pk)
+    return rows.filter(type=Authenticator.Type.TOTP).exists()
+
+
+def log_in_by_stages(
+    request: HttpRequest, user: AbstractBaseUser, target: str
+) -> HttpResponse:
+    """Who has given the right password is asked for the second factor, and only then
+    logged in."""
+    record_authentication(request, user, method="password")
+    return perform_login(request, Login(user=user, redirect_url=target))
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def ask_at_login(request: HttpRequest) -> HttpResponse:
+    stage = LoginStageController.enter(request, AuthenticateStage.key)
+    if stage is None or stage.login.user is None:
+        return redirect("login")
+    form = CodeForm(request, stage.login.user, request.POST or None)
+    if form.is_valid():
+        post_authentication(request, form.authenticator)
+        return stage.exit()
+    return _show(request, "signin/ask_code.html", form=form)
+
+
+def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
+    form = values.get("form")
+    status = 422 if form is not None and form.errors else 200
+    return render(request, template, values, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+@private_page
+def set_up(request: HttpRequest) -> HttpResponse:
+    """The app reads the secret, and its code proves that it has."""
+    if has_second_factor(request.user):
+        return redirect("account")
+    secret = totp.get_totp_secret(regenerate=request.method == "GET")
+    form = SetupForm(request, request.POST or None, secret=secret)
+    if form.is_valid():
+        return _show_codes(request, _activate(request, secret))
+    adapter = MfaAdapter()
+    picture = adapter.build_totp_svg(adapter.build_totp_url(request.user, secret))
+    values = {
+        "form": form,
+        "secret": secret,
+        "picture": base64.b64encode(picture.encode()).decode(),
+    }
+    return _show(request, "signin/set_up_code.html", **values)
+
+
+@transaction.atomic
+def _activate(request: HttpRequest, secret: str) -> list[str]:
+    Authenticator.objects.filter(user=request.user).delete()
+    activated = totp.TOTP.activate(request.user, secret).instance
+    totp.clear_totp_secret(request)
+    record_authentication(
+        request, request.user, "mfa", id=activated.pk, type=activated.type
+    )
+    return RecoveryCodes.activate(request.user).get_unused_codes()
+
+
+def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
+    return _show(request, "signin/recovery_codes.html", codes=codes)
+
+
+def _change_with_code(
+    template: str, change: Callable[[HttpRequest], HttpResponse]
+) -> Callable[..., HttpResponse]:
+    """A page that asks for a code, and then does something."""
+
+    @require_http_methods(["GET", "POST"])
+    @private_page
+    def view(request: HttpRequest) -> HttpResponse:
+        if not has_second_factor(request.user):
+            return redirect("signin-set-up")
+        form = CodeForm(request, request.user, request.POST or None)
+        if not form.is_valid():
+            return _show(request, template, form=form)
+        post_authentication(request, form.authenticator)
+        return change(request)
+
+    return view
+
+
+def _renew_codes(request: HttpRequest) -> HttpResponse:
+    rows = Authenticator.objects.filter(user=request.user)
+    with transaction.atomic():
+        rows.filter(type=Authenticator.Type.RECOVERY_CODES).delete()
+        codes = RecoveryCodes.activate(request.user).get_unused_codes()
+    return _show_codes(request, codes)
+
+
+def _turn_off(request: HttpRequest) -> HttpResponse:
+    Authenticator.objects.filter(user=request.user).delete()
+    messages.success(request, _("The second factor is off."))
+    return redirect("account")
+
+
+def _go_on(request: HttpRequest) -> HttpResponse:
+    return redirect("admin:index")
+
+
+renew_codes = _change_with_code("signin/renew_codes.html", _renew_codes)
+turn_off = _change_with_code("signin/turn_off_code.html", _turn_off)
+prove_again = _change_with_code("signin/ask_code.html", _go_on)
+
+
+def draw_second_factor(request: HttpRequest) -> str:
+    values = {
+        "is_on": has_second_factor(request.user),
+        "is_required": is_required(request.user),
+    }
+    return render_to_string("signin/_second_factor.html", values, request)
+
+
+def is_required(user: Any) -> bool:
+    return settings.SECOND_FACTOR == "staff" and user.is_staff
+
+
+def has_proved(request: HttpRequest) -> bool:
+    """Whether this session has: another one of the same person may be older."""
+    records = get_authentication_records(request, request.user)
+    return any(record.get("method") == "mfa" for record in records)
+
+
+class StaffSecondFactorMiddleware:
+    """Keeps staff out of the admin until they have given a second factor."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path.startswith(reverse("admin:index")):
+            return self.get_response(request)
+        user = request.user
+        if not (user.is_authenticated and is_required(user)) or has_proved(request):
+            return self.get_response(request)
+        name = "signin-prove" if has_second_factor(user) else "signin-set-up"
+        return redirect(name)
+
+
+def lead_to_login(request: HttpRequest) -> HttpResponse:
+    """The admin's own log-in asks for no second factor."""
+    target = request.GET.get("next", "") or reverse("admin:index")
+    return redirect(f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': target})}")
