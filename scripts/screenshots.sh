@@ -6,3 +6,4 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh tests/requirements.txt
 scripts/programs.sh
 .venv/bin/python -m scripts.screenshots
+.venv/bin/python -m scripts.film
