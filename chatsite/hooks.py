@@ -230,6 +230,12 @@ branch_parts: list[
 # Shown: parts of messages, and stylesheets of the page, by their static path.
 message_parts: list[MessagePart] = []
 stylesheets: list[str] = []
+# Of cards of steps. A card names them in `data-styles`, for pages that had none so far.
+step_stylesheets: list[str] = []
+# The same that are loaded when a part of the page is first used, by that part.
+first_use_styles: dict[
+    Literal["list", "bar", "transcript", "model", "dialog"], list[str]
+] = defaultdict(list)
 # Templates that are included at a place of a page, with its values.
 page_parts: dict[str, list[str]] = defaultdict(list)
 # What narrows the list of conversations.

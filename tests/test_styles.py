@@ -39,6 +39,7 @@ def test_every_name_is_a_token():
     used = set(re.findall(r"var\((--[\w-]+)", variables + sheets))
     # What an element says to those inside it.
     kinds = {"--kind", "--behind", "--wide", "--hit", "--out", "--place"}
+    kinds |= {"--cover", "--shade"}
     assert used - defined - kinds == set()
 
 

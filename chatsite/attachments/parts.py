@@ -11,7 +11,7 @@ from memory.transcript import WHOLE_CHARS
 
 # In the head of a page with a message box; the script before that of the box.
 STYLES = '<link rel="stylesheet" href="{}">'
-SCRIPTS = '<script src="{}" data-module="{}" defer></script>'
+SCRIPTS = '<script src="{}" data-module="{}" data-styles="{}" defer></script>'
 
 
 def find_address(conversation: Conversation, seq: int, place: int) -> str:
@@ -24,7 +24,8 @@ def draw_composer_part(place: str) -> str:
     if place == "styles":
         return format_html(STYLES, static("attachments/attachments.css"))
     if place == "scripts":
-        names = ("attachments/attachments.js", "attachments/attachment-cards.js")
+        names = ("attachments.js", "attachment-cards.js", "attachment-cards.css")
+        names = (f"attachments/{name}" for name in names)
         return format_html(SCRIPTS, *map(static, names))
     # The page says at once what the server would say in a moment.
     values = {"max_mb": settings.ATTACHMENT_MAX_MB, "max_chars": WHOLE_CHARS}

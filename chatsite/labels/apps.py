@@ -17,6 +17,7 @@ class LabelsConfig(AppConfig):
         hooks.page_parts["list-several"].append("labels/_several.html")
         hooks.page_parts["row-menu"].append("labels/_row_menu.html")
         hooks.stylesheets.append("labels/labels.css")
+        hooks.first_use_styles["list"].append("labels/label-menus.css")
         hooks.conversation_fields.append(export.FIELD)
         hooks.branch_parts.append(export.copy_labels)
         hooks.account_rows["labels"] = services.list_names

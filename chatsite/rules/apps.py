@@ -25,6 +25,7 @@ class RulesConfig(AppConfig):
         hooks.section_bodies["rules"] = parts.draw_section
         hooks.context_parts.append(parts.draw_other_rules)
         hooks.stylesheets.append("rules/rules.css")
+        hooks.first_use_styles["model"].append("rules/rule-sheet.css")
         hooks.policy_fields["rules"] = forms.make_policy_field
         hooks.preference_fields.update(forms.PREFERENCE_FIELDS)
         hooks.access_log_names["rule"] = _("rule")

@@ -21,6 +21,6 @@ class SharingConfig(AppConfig):
         hooks.conversation_parts["menu"].append(parts.draw_menu_item)
         hooks.conversation_parts["readers"].append(parts.draw_readers)
         hooks.message_parts.append(parts.SHARE_UP_TO)
-        hooks.stylesheets.append("sharing/links.css")
+        hooks.first_use_styles["dialog"].append("sharing/links.css")
         hooks.account_sections.append(parts.draw_account_section)
         hooks.account_rows["share_links"] = services.describe_shares

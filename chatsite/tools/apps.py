@@ -25,7 +25,8 @@ class ToolsConfig(AppConfig):
         hooks.turn_steps = ToolSteps()
         hooks.export_sections += export.SECTIONS
         hooks.branch_parts.append(export.copy_calls)
-        hooks.stylesheets.append("tools/tools.css")
+        hooks.step_stylesheets.append("tools/tools.css")
+        hooks.first_use_styles["transcript"].append("tools/tool-files.css")
         hooks.start_fields["tools"] = parts.make_start_field
         hooks.account_sections.append(parts.draw_account_section)
         hooks.person_parts.append(parts.draw_unread)

@@ -1,6 +1,7 @@
 /* The shortcuts of every page, and the dialog that lists them. */
 (() => {
   const dialog = document.getElementById("keys");
+  const load = onFirstUse();
   if (!dialog) return;
 
   function findSearch() {
@@ -11,19 +12,7 @@
     search.select();
   }
 
-  // In the list: down from the search to what it has found, and back; Enter opens the first.
-  function stepInList(event) {
-    const { key, target } = event;
-    const list = document.getElementById("conversation-list");
-    const stops = [document.getElementById("search"), ...list.querySelectorAll("li > a")];
-    const isFound = target === stops[0] && target.value.trim() && target.value.trim() === list.dataset.query;
-    const by = { ArrowDown: 1, ArrowUp: -1, Enter: isFound ? 1 : 0 }[key];
-    const next = stops[stops.indexOf(target) + by];
-    if (!by || !next || !stops.includes(target) || event.altKey || event.isComposing) return;
-    event.preventDefault();
-    if (key === "Enter") next.click();
-    else next.focus();
-  }
+  const open = () => load().then(() => dialog.open || dialog.showModal());
 
   // From message to message, past those that are put away.
   function step(by) {
@@ -43,7 +32,6 @@
     if (box && !box.closest("[inert]") && !document.querySelector("dialog[open]")) box.focus();
   }
 
-  document.getElementById("search")?.closest("nav, section").addEventListener("keydown", stepInList);
   document.addEventListener("keydown", (event) => {
     const { key, target } = event;
     const isTyping = target.closest("input, textarea, select");
@@ -57,11 +45,11 @@
       step(key === "ArrowUp" ? -1 : 1);
     } else if (key === "?" && !isTyping && !isCommand && !event.altKey && !document.querySelector("dialog[open]")) {
       event.preventDefault();
-      dialog.showModal();
+      open();
     } else if (key.length === 1 && !ACTING.includes(key) && !isTyping && !isCommand && !event.altKey) typeIntoBox();
   });
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("[data-open-keys]")) dialog.showModal();
+    if (target.closest("[data-open-keys]")) open();
     else if (target === dialog || target.closest("[data-close-keys]")) dialog.close();
   });
 })();

@@ -1,34 +1,10 @@
-/* What a reader does with messages: leaf through versions of a reply, unfold a long text,
- * copy a message or a piece of code. */
+/* What a reader does with messages: follows a link to one, and unfolds a long text. How
+ * versions of a reply are leafed through and texts copied is loaded on first use
+ * (reading-acts.js). */
 (() => {
-  // The version that a person chose, by turn, so that a redraw does not turn the page.
-  const chosen = new Map();
-
-  const versionsOf = (group) => [...group.querySelectorAll(".wording")];
-
-  function show(group, number) {
-    const versions = versionsOf(group);
-    const place = Math.min(Math.max(number, 1), versions.length);
-    versions.forEach((version, index) => { version.hidden = index !== place - 1; });
-    group.querySelector(".at").textContent = place;
-    group.querySelector("[data-step='-1']").disabled = place === 1;
-    group.querySelector("[data-step='1']").disabled = place === versions.length;
-    return place;
-  }
-
-  function step(group, by) {
-    const versions = versionsOf(group);
-    const now = versions.findIndex((version) => !version.hidden) + 1;
-    const place = show(group, now + by);
-    chosen.set(group.dataset.versions, { place, count: versions.length });
-  }
+  const load = onFirstUse();
 
   function restore() {
-    for (const group of document.querySelectorAll("[data-versions]")) {
-      const before = chosen.get(group.dataset.versions);
-      const count = versionsOf(group).length;
-      if (before && before.count === count) show(group, before.place);
-    }
     unfoldAgain();
     aim();
   }
@@ -46,10 +22,7 @@
     const target = aim();
     if (!target) return;
     const hidden = target.closest(".wording[hidden]");
-    if (hidden) {
-      const group = hidden.closest("[data-versions]");
-      show(group, versionsOf(group).indexOf(hidden) + 1);
-    }
+    if (hidden) load().then(({ showVersion }) => showVersion(hidden), notices.failToLoad);
     unfold(target);
     for (let put = target.closest("details"); put; put = put.parentElement.closest("details")) put.open = true;
     target.scrollIntoView({ block: "center" });
@@ -89,39 +62,15 @@
     }
   }
 
-  // The clipboard needs HTTPS; without it what is shown is copied.
-  async function copy(button, text, shown) {
-    if (navigator.clipboard) await navigator.clipboard.writeText(text);
-    else {
-      getSelection().selectAllChildren(shown);
-      document.execCommand("copy");
-    }
-    button.classList.add("copied");
-    setTimeout(() => button.classList.remove("copied"), 1200);
-  }
-
-  function copyMessage(button) {
-    const message = button.closest(".message");
-    copy(button, message.querySelector("template[data-raw]").content.textContent, message.querySelector(".body"));
-  }
-
-  function copyCode(button) {
-    const code = button.closest(".code, .tool-part").querySelector("pre");
-    copy(button, code.textContent, code);
-  }
-
   document.addEventListener("click", ({ target }) => {
-    const pager = target.closest("[data-step]");
-    if (pager) step(pager.closest("[data-versions]"), Number(pager.dataset.step));
-    const button = target.closest("[data-copy], [data-copy-code]");
-    if (button) (button.matches("[data-copy]") ? copyMessage : copyCode)(button);
+    const button = target.closest("[data-step], [data-copy], [data-copy-code]");
+    if (button) load().then(({ act }) => act(button), notices.failToLoad);
     if (target.closest("[data-unfold]")) readOn(target.closest(".message"));
   });
   document.addEventListener("keydown", ({ target, key, ctrlKey, metaKey, altKey }) => {
     if (!"[]".includes(key) || ctrlKey || metaKey || altKey || target.closest("input, textarea, select")) return;
-    const groups = document.querySelectorAll("[data-versions]");
-    const group = target.closest("[data-versions]") || groups[groups.length - 1];
-    if (group) step(group, key === "[" ? -1 : 1);
+    const group = target.closest("[data-versions]") || [...document.querySelectorAll("[data-versions]")].at(-1);
+    if (group) load().then(({ step }) => step(group, key === "[" ? -1 : 1), notices.failToLoad);
   });
   document.addEventListener("htmx:oobAfterSwap", ({ detail }) => {
     if (!detail.target.closest(".live")) restore();

@@ -11,8 +11,9 @@ from .test_attachments import DROP, NOTES, PASTE, attach, attached
 from .test_reading import CODE
 
 pytestmark = pytest.mark.browser
-MODULES = re.compile(r"/(colours|attachment-cards|replay|open-dialog)\b")
-COLOURS, CARDS = re.compile(r"/js/colours\b"), re.compile(r"/attachment-cards\b")
+MODULES = re.compile(r"/(colours|attachment-cards|replay|open-dialog)\b[^/]*\.js")
+COLOURS = re.compile(r"/js/colours\b")
+CARDS = re.compile(r"/attachment-cards\b[^/]*\.js")
 NOT_LOADED = "Part of the page did not load. Try again when there is a connection"
 LOG = "A line of a log.\n" * 400
 

@@ -43,6 +43,14 @@ register.filter("why_not_compacted", errors.explain_compaction)
 FOLD_LINES, FOLD_CHARS = 16, 2_000
 # Pages that show themselves again when a form on them is wrong.
 FORMS = ("login", "signup", "account", "password-change")
+# What is loaded when a part of the page is first used.
+FIRST_USE = {
+    "list": ("css/menus.css", "css/list-actions.css", "js/list-actions.js"),
+    "bar": ("css/menus.css", "css/bar.css"),
+    "transcript": ("css/menus.css", "css/messages.css"),
+    "model": ("css/menus.css", "css/sheets.css"),
+    "dialog": ("css/menus.css", "css/forms.css", "css/dialog.css"),
+}
 # What a summary can have lost of a message.
 DROPPED_KINDS = {
     "decision": gettext_lazy("decision"),
@@ -120,11 +128,31 @@ def page_parts(place: str) -> Sequence[str]:
     return hooks.page_parts.get(place, ())
 
 
+@register.simple_tag(takes_context=True)
+def leaf_stylesheets(context: template.Context) -> SafeString:
+    """Links to the stylesheets of leaf apps, those of steps where there may be some."""
+    link, paths = '<link rel="stylesheet" href="{}">', [*hooks.stylesheets]
+    if _has_steps(context):
+        paths += hooks.step_stylesheets
+    return format_html_join("", link, ((static(path),) for path in paths))
+
+
+def _has_steps(context: template.Context) -> bool:
+    """Whether a conversation's page shows steps, or its next reply may have some."""
+    conversation = context.get("conversation")
+    if conversation and hooks.turn_steps.offered(conversation):
+        return True
+    panes = filter(None, map(context.get, ("older", "pane")))
+    items = (item for pane in panes for item in pane.items)
+    return any(item.cards for item in items if isinstance(item, TurnView))
+
+
 @register.simple_tag
-def leaf_stylesheets() -> SafeString:
-    """Links to the stylesheets of leaf apps."""
-    link = '<link rel="stylesheet" href="{}">'
-    return format_html_join("", link, ((static(path),) for path in hooks.stylesheets))
+def first_use(part: str) -> str:
+    """The addresses of what is loaded when this part of the page is first used
+    (static/js/first-use.js)."""
+    paths = (*FIRST_USE[part], *hooks.first_use_styles.get(part, ()))
+    return " ".join(map(static, paths))
 
 
 @register.simple_tag(takes_context=True)

@@ -1,0 +1,70 @@
+/* Versions of a reply, leafed through, and copies of a message or a piece of code.
+ * reading.js loads this with the first. */
+
+// The version that a person chose, by turn, so that a redraw does not turn the page.
+const chosen = new Map();
+
+const versionsOf = (group) => [...group.querySelectorAll(".wording")];
+
+function show(group, number) {
+  const versions = versionsOf(group);
+  const place = Math.min(Math.max(number, 1), versions.length);
+  versions.forEach((version, index) => { version.hidden = index !== place - 1; });
+  group.querySelector(".at").textContent = place;
+  group.querySelector("[data-step='-1']").disabled = place === 1;
+  group.querySelector("[data-step='1']").disabled = place === versions.length;
+  return place;
+}
+
+/* The one that has the message that a link leads to. */
+export function showVersion(version) {
+  const group = version.closest("[data-versions]");
+  show(group, versionsOf(group).indexOf(version) + 1);
+  version.scrollIntoView({ block: "center" });
+}
+
+export function step(group, by) {
+  const versions = versionsOf(group);
+  const now = versions.findIndex((version) => !version.hidden) + 1;
+  const place = show(group, now + by);
+  chosen.set(group.dataset.versions, { place, count: versions.length });
+}
+
+function restore() {
+  for (const group of document.querySelectorAll("[data-versions]")) {
+    const before = chosen.get(group.dataset.versions);
+    const count = versionsOf(group).length;
+    if (before && before.count === count) show(group, before.place);
+  }
+}
+
+// The clipboard needs HTTPS; without it what is shown is copied.
+async function copy(button, text, shown) {
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else {
+    getSelection().selectAllChildren(shown);
+    document.execCommand("copy");
+  }
+  button.classList.add("copied");
+  setTimeout(() => button.classList.remove("copied"), 1200);
+}
+
+function copyMessage(button) {
+  const message = button.closest(".message");
+  copy(button, message.querySelector("template[data-raw]").content.textContent, message.querySelector(".body"));
+}
+
+function copyCode(button) {
+  const code = button.closest(".code, .tool-part").querySelector("pre");
+  copy(button, code.textContent, code);
+}
+
+export function act(button) {
+  if (button.matches("[data-step]")) step(button.closest("[data-versions]"), Number(button.dataset.step));
+  else (button.matches("[data-copy]") ? copyMessage : copyCode)(button);
+}
+
+document.addEventListener("htmx:oobAfterSwap", ({ detail }) => {
+  if (!detail.target.closest(".live")) restore();
+});
+document.addEventListener("htmx:afterSwap", restore);
