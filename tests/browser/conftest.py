@@ -11,6 +11,7 @@ from tests.patience import PATIENCE
 from tests.servers import Site, find_chromium
 
 from .pages import PASSWORD, USER, ConversationPage
+from .written import write_turns
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -193,6 +194,22 @@ def chat(open_page, site):
     page = open_page(site, is_home=False)
     page.create()
     return page
+
+
+@pytest.fixture
+def open_written(open_page, site, django_db_blocker):
+    """open_written(*texts) -> the page of a conversation in which these messages have
+    been answered, for tests of what comes after them."""
+
+    def open_written(*texts):
+        page = open_page(site, is_home=False)
+        address = page.make()
+        with django_db_blocker.unblock():
+            write_turns(site, address, *texts)
+        page.open(address)
+        return page
+
+    return open_written
 
 
 @pytest.fixture

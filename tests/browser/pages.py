@@ -39,7 +39,11 @@ class ConversationPage:
             self.page.wait_for_url(f"{self.site.url}/")
 
     def create(self, preset="layered"):
-        """Make an empty conversation as a script would, and open its page."""
+        """Make an empty conversation, and open its page."""
+        self.open(self.make(preset))
+
+    def make(self, preset="layered"):
+        """The address of an empty conversation, made as a script would."""
         cookies = {each["name"]: each["value"] for each in self.page.context.cookies()}
         answer = self.page.request.post(
             f"{self.site.url}/c/",
@@ -47,7 +51,7 @@ class ConversationPage:
             headers={"X-CSRFToken": cookies["csrftoken"]},
             max_redirects=0,
         )
-        self.open(self.site.url + answer.headers["location"])
+        return self.site.url + answer.headers["location"]
 
     def open(self, url):
         self.page.goto(url)

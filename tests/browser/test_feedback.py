@@ -9,10 +9,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def tabs(chat, open_page, site):
+def tabs(open_written, open_page, site):
     """Two tabs of one browser on one conversation with two replies."""
-    chat.say("I'm Lance.")
-    chat.say("The budget is 3,200.")
+    chat = open_written("I'm Lance.", "The budget is 3,200.")
     other = open_page(site, context=chat.page.context, is_home=False)
     other.open(chat.url)
     return chat, other
@@ -78,8 +77,8 @@ UNDO_AT_ONCE = """() => {
 }"""
 
 
-def test_undo_works_as_soon_as_it_is_there(chat):
-    chat.say("I'm Lance.")
+def test_undo_works_as_soon_as_it_is_there(open_written):
+    chat = open_written("I'm Lance.")
     chat.page.evaluate(UNDO_AT_ONCE)
     chat.message(2).hover()
     button(chat, "Good reply").click()
@@ -88,8 +87,8 @@ def test_undo_works_as_soon_as_it_is_there(chat):
     assert chat.page.evaluate("window.isSamePage")
 
 
-def test_a_word_why_stays_in_the_dialog_until_it_is_stored(chat):
-    chat.say("I'm Lance.")
+def test_a_word_why_stays_in_the_dialog_until_it_is_stored(open_written):
+    chat = open_written("I'm Lance.")
     page, dialog = chat.page, chat.page.locator("#dialog")
     chat.message(2).hover()
     button(chat, "Bad reply").click()

@@ -113,9 +113,8 @@ def test_other_tabs_hear_of_a_new_name_and_of_the_end(chat, open_page, site):
     expect(other.page.locator("#connection")).to_have_attribute("data-state", "gone")
 
 
-def test_the_keys_are_listed_and_lead_from_message_to_message(chat):
-    chat.say("One")
-    chat.say("Two")
+def test_the_keys_are_listed_and_lead_from_message_to_message(open_written):
+    chat = open_written("One", "Two")
     chat.box.press("Alt+ArrowUp")
     expect(chat.message(4)).to_be_focused()
     chat.page.keyboard.press("Alt+ArrowUp")

@@ -80,9 +80,9 @@ def test_every_page_has_at_most_five_sizes_and_two_weights(demo, errors):
         have_five_sizes(page)
 
 
-def test_ten_exchanges_of_a_line_fit_on_a_screen(chat):
-    for number in range(11):
-        chat.say(f"My number is {number}.")
+def test_ten_exchanges_of_a_line_fit_on_a_screen(open_written):
+    chat = open_written(*(f"My number is {number}." for number in range(10)))
+    chat.say("My number is 10.")
     chat.page.locator("#text").hover()
     for seq in range(3, 23):
         expect(chat.message(seq).locator(".body")).to_be_in_viewport(ratio=1)
@@ -97,9 +97,8 @@ def test_thirty_messages_are_few_objects(demo):
     assert demo.page.evaluate(OBJECTS) <= 60
 
 
-def test_number_time_and_state_are_one_glance_away(chat):
-    chat.say("One")
-    chat.say("Two")
+def test_number_time_and_state_are_one_glance_away(open_written):
+    chat = open_written("One", "Two")
     reply = chat.message(2)
     facts = [reply.locator(f".actions > {each}") for each in ("a.seq", "time", ".mark")]
     chat.page.locator("#text").hover()

@@ -7,11 +7,10 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def talked(chat):
+def talked(open_written):
     """Four turns, nothing compacted."""
-    for text in ("I'm Lance.", "I like 红茶.", "The budget is 3,200.", "Hello again."):
-        chat.send(text)
-    expect(chat.in_state("done")).to_have_count(4)
+    texts = ("I'm Lance.", "I like 红茶.", "The budget is 3,200.", "Hello again.")
+    chat = open_written(*texts)
     expect(chat.right).to_contain_text("All 8 messages accounted for")
     return chat
 

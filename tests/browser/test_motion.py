@@ -26,9 +26,8 @@ NOTE = """() => {
 
 
 @pytest.fixture
-def talked(chat):
-    for text in ("I'm Lance.", "I like tea.", "Hello again."):
-        chat.say(text)
+def talked(open_written):
+    chat = open_written("I'm Lance.", "I like tea.", "Hello again.")
     chat.message(6).hover()
     expect(chat.right.locator(".glances .counterpart")).to_have_count(1)
     chat.page.evaluate(NOTE)

@@ -23,10 +23,8 @@ PLACE = """(article) => {
 
 
 @pytest.fixture
-def talked(chat):
-    for text in ("I'm Lance.", "I like tea.", "Hello again."):
-        chat.say(text)
-    return chat
+def talked(open_written):
+    return open_written("I'm Lance.", "I like tea.", "Hello again.")
 
 
 def draws(chat, seq, stroke):

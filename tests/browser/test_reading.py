@@ -42,9 +42,8 @@ def test_earlier_replies_can_be_leafed_through(chat):
     expect(chat.right).to_contain_text("As sent for reply #2")
 
 
-def test_a_conversation_branches_from_any_message(chat):
-    chat.say("First")
-    chat.say("Second")
+def test_a_conversation_branches_from_any_message(open_written):
+    chat = open_written("First", "Second")
     source = chat.url
     chat.act(2, "Branch")
     chat.page.wait_for_url(lambda url: "/c/" in url and not url.startswith(source))

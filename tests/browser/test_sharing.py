@@ -20,13 +20,10 @@ def seeded(site):
 
 
 @pytest.fixture
-def owner(open_page, seeded):
+def owner(open_written, seeded):
     """A conversation of three replies."""
-    chat = open_page(seeded, is_home=False)
-    chat.create()
-    for text in ("My budget is 3,200 euros.", "I fly in April.", "What is my budget?"):
-        chat.say(text)
-    return chat
+    texts = ("My budget is 3,200 euros.", "I fly in April.", "What is my budget?")
+    return open_written(*texts)
 
 
 @pytest.fixture

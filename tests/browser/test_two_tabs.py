@@ -11,10 +11,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def tabs(chat, open_page, site):
+def tabs(open_written, open_page, site):
     """Two tabs of one browser on one conversation with two turns."""
-    chat.say("I'm Lance.")
-    chat.say("The budget is 3,200.")
+    chat = open_written("I'm Lance.", "The budget is 3,200.")
     other = open_page(site, context=chat.page.context, is_home=False)
     other.open(chat.url)
     return chat, other
