@@ -94,8 +94,8 @@ def match_digests(
             weight, before = tree.find(place)
             weight += SERVED_WEIGHT if kept[place].is_served else 1
             tree.add(place, weight, len(steps))
-            steps.append((index, place, before))
-    return _follow_back(steps, tree.find(len(kept))[1])
+            steps.append((index, place, -before))
+    return _follow_back(steps, -tree.find(len(kept))[1])
 
 
 def _follow_back(steps: list[tuple[int, int, int]], last: int) -> list[tuple[int, int]]:
@@ -106,14 +106,19 @@ def _follow_back(steps: list[tuple[int, int, int]], last: int) -> list[tuple[int
     return matches[::-1]
 
 
+NOTHING = (0, 1)
+
+
 class HeaviestBefore:
-    """The heaviest of all added before a place, in logarithmic time (Fenwick)."""
+    """The heaviest of all added before a place, in logarithmic time (Fenwick). Of
+    equal ones it is the first: what comes later may be the same, wrapped."""
 
     def __init__(self, size: int) -> None:
-        self.best = [(0, -1)] * (size + 1)
+        self.best = [NOTHING] * (size + 1)
 
     def find(self, place: int) -> tuple[int, int]:
-        heaviest = (0, -1)
+        """Its weight, and the negative of its step."""
+        heaviest = NOTHING
         while place > 0:
             heaviest = max(heaviest, self.best[place])
             place -= place & -place
@@ -122,7 +127,7 @@ class HeaviestBefore:
     def add(self, place: int, weight: int, step: int) -> None:
         place += 1
         while place < len(self.best):
-            self.best[place] = max(self.best[place], (weight, step))
+            self.best[place] = max(self.best[place], (weight, -step))
             place += place & -place
 
 

@@ -13,8 +13,10 @@ class ClientId:
     def __init__(self, hints: Hints, known: Known) -> None:
         self.name = hints.conversation
         self.places = known.find_client(self.name) if self.name else ()
-        families = {each.family for each in self.places if not each.is_single}
-        # One conversation, with its branches, has this id.
+        several = [each for each in self.places if not each.is_single]
+        families = {each.family for each in several or self.places}
+        # One conversation, with its branches, has this id; single calls, such as for a
+        # title, may have it, too.
         self.is_trusted = len(families) == 1
         self.is_shared = len(families) > 1
         self.is_new = bool(self.name) and not self.places

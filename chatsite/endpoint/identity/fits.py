@@ -65,14 +65,14 @@ def find_fits(
     messages: Sequence[Message], reach: Reach, client: ClientId, known: Known
 ) -> list[Fit]:
     """All that are proved, but for those that have only a part of another's proof."""
-    candidates = list_candidates(messages, reach, known)
-    if not candidates:
-        candidates = list_newest(messages, client, known)
-    fits = []
-    for candidate in candidates:
-        fit = fit_candidate(messages, candidate, known)
-        if fit and is_proved(fit, messages, client):
-            fits.append(_add_reach(fit, reach))
+    fits: list[Fit] = []
+    for find in (list_candidates, list_newest):
+        for candidate in find(messages, reach, client, known):
+            fit = fit_candidate(messages, candidate, known)
+            if fit and is_proved(fit, messages, client):
+                fits.append(_add_reach(fit, reach))
+        if fits:
+            break
     return [fit for fit in fits if not any(_has_more(other, fit) for other in fits)]
 
 
@@ -103,7 +103,7 @@ def is_proved(fit: Fit, messages: Sequence[Message], client: ClientId) -> bool:
 
 
 def list_candidates(
-    messages: Sequence[Message], reach: Reach, known: Known
+    messages: Sequence[Message], reach: Reach, _client: ClientId, known: Known
 ) -> list[Candidate]:
     """Those with the latest of the messages first: that is mostly the newest reply."""
     found = {
@@ -113,7 +113,7 @@ def list_candidates(
             max(0, each.position + 1 - COMPARED_AGAIN),
             reach.length,
         )
-        for each in reversed(reach.places)
+        for each in reach.places
     }
     latest = Counter[str]()
     first_index = max(0, len(messages) - COMPARED)
@@ -128,15 +128,14 @@ def list_candidates(
 
 
 def list_newest(
-    messages: Sequence[Message], client: ClientId, known: Known
+    messages: Sequence[Message], _reach: Reach, client: ClientId, known: Known
 ) -> list[Candidate]:
-    """For a history of which no message is known as it is: a client that changes both
+    """For a history of which nothing proves it as it is: a client that changes both
     questions and replies has changed all of a second request."""
-    tips = [client.tip] if client.is_trusted else known.find_client("")[:MOST_NEWEST]
+    tips = client.places or known.find_client("")
     return [
         Candidate(tip, 0, max(0, tip.position - len(messages) - MOST_PLACES), 0)
-        for tip in tips
-        if tip
+        for tip in tips[:MOST_NEWEST]
     ]
 
 
