@@ -3,7 +3,7 @@ reference, rebuilt later and proved by its hash.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -416,7 +416,20 @@ def rebuild_contexts(calls: Sequence[ModelCall]) -> list[Built]:
     """The contexts of recorded requests of one conversation. What they are made of is
     read once for all of them."""
     found = _read_sources(calls)
-    return [_rebuild(call, found) for call in calls]
+    return [
+        _send_again(call, _recompose(call, found, image_source.note_again), found)
+        for call in calls
+    ]
+
+
+def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
+    """The same for who only counts: without what was sent, and its images."""
+    found = _read_sources(calls)
+    return [_recompose(call, found, _note_sizes) for call in calls]
+
+
+def _note_sizes(_: Conversation, messages: Sequence[BaseMessage], refs: Any) -> None:
+    image_source.note_sizes(messages, refs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,6 +449,10 @@ class _Sources:
             start, end = bisect_left(self.seqs, first), bisect_right(self.seqs, last)
             picked.update(self.seqs[start:end])
         return [self.rows[seq] for seq in sorted(picked)]
+
+    def quoted(self, refs: dict[str, Any]) -> list[Summary]:
+        sent = {*refs["summaries"]}
+        return [row for row in self.summaries if row.version in sent]
 
     def messages(self, ranges: Ranges) -> list[BaseMessage]:
         return [as_langchain(*row) for row in self.within(ranges)]
@@ -493,7 +510,12 @@ def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
     )
 
 
-def _rebuild(call: ModelCall, found: _Sources) -> Built:
+def _recompose(
+    call: ModelCall,
+    found: _Sources,
+    note: Callable[[Conversation, Sequence[BaseMessage], Any], None],
+) -> Context:
+    """`note` marks the images that went along."""
     conversation, refs, texts = call.conversation, call.refs, found.texts
     newest = found.messages([[refs["newest"]] * 2]) if refs.get("newest") else []
     recalled = excerpts.restore_excerpts(
@@ -505,19 +527,18 @@ def _rebuild(call: ModelCall, found: _Sources) -> Built:
     cuts: dict[int, dict[str, int]] = {}
     for seq, part, chars in refs.get("shortened", ()):
         cuts.setdefault(seq, {})[part] = chars
-    sent = {*refs["summaries"]}
-    blocks = [row for row in found.summaries if row.version in sent]
-    said = {row[0]: (row[2], row[3]) for row in found.rows.values()}
+    rules = refs.get("rules", ())
+    said = {seq: found.rows[seq][2:4] for seq, *_ in rules if seq in found.rows}
     pinned, window = found.messages(refs["pinned"]), found.messages(refs["window"])
     if images := refs.get("images"):
         seen = [*pinned, *window, *newest]
-        image_source.note_again(conversation, seen, images)
+        note(conversation, seen, images)
     context = compose_context(
         system_prompt=texts.get(refs["system"], ""),
         fence=texts.get(refs["fence"], ""),
-        blocks=[versions.to_block(row) for row in blocks],
+        blocks=[versions.to_block(row) for row in found.quoted(refs)],
         pinned=pinned,
-        rules=list(rule_source.restore_rules(refs.get("rules", ()), said, texts)),
+        rules=list(rule_source.restore_rules(rules, said, texts)),
         window=fitting.prepare_messages(window, clip=refs.get("clipped", 0), cuts=cuts),
         recalled=[*recalled],
         newest=_prepare_newest(newest[0] if newest else None),
@@ -528,12 +549,17 @@ def _rebuild(call: ModelCall, found: _Sources) -> Built:
     if "instruction" in refs:
         asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")
         context = Context((*context.sections, Section("newest", (asked,))))
+    return context
+
+
+def _send_again(call: ModelCall, context: Context, found: _Sources) -> Built:
+    conversation, refs, texts = call.conversation, call.refs, found.texts
     count_tokens = conversation_counter(conversation)
     extra = estimate_overhead(conversation)
     built = _make_built(conversation, context, refs, call.model, count_tokens, extra)
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
-    return replace(built, texts=told, summaries=blocks)
+    return replace(built, texts=told, summaries=found.quoted(refs))
 
 
 def verify_context(call: ModelCall) -> bool:

@@ -35,7 +35,7 @@ WORDS = {
     "rule": gettext_lazy("The rules have changed."),
     "model": gettext_lazy("Another model was asked, or another provider."),
     "dialect": gettext_lazy("The provider takes messages in another form."),
-    "file": gettext_lazy("Other passages of a file were sent."),
+    "file": gettext_lazy("Other passages or images of a file were sent."),
     "idle": gettext_lazy(
         "The conversation rested for longer than a provider keeps its cache."
     ),
@@ -118,10 +118,19 @@ class _Finder:
         files = {
             n for n in changed if n in states and states[n].typed_chars is not None
         }
+        files |= self._find_dropped_images()
         if files:
             yield Cause("file", _name_numbers(files))
         if changed - files:
             yield Cause("recall", _name_numbers(changed - files))
+
+    def _find_dropped_images(self) -> set[int]:
+        """The messages of both requests of which only one has an image."""
+        before, now = (
+            {(seq, n) for seq, n, _ in each.refs.get("images", ())}
+            for each in (self.a, self.b)
+        )
+        return {seq for seq, _ in before ^ now} & self.a.numbers & self.b.numbers
 
     def _of_messages(self) -> Iterator[Cause]:
         if self.hidden:

@@ -3,11 +3,12 @@ changed, new or gone, and where the first of all differences is. The time grows 
 texts, not with their square.
 """
 
-import json
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from memory.images.image_source import without_bytes
 
 Change = Literal["equal", "moved", "changed", "new", "gone"]
 # Texts are compared in pieces of so many characters, and only one of them in letters.
@@ -28,14 +29,13 @@ class Block:
     @property
     def text(self) -> str:
         """What it says, with the calls of tools that it asks for."""
-        content = self.wire.get("content") or ""
-        text = content if isinstance(content, str) else dump_plainly(content)
+        text = text_of(self.wire)
         calls = self.wire.get("tool_calls") or ()
         called = [
             f"{each['function']['name']}({each['function']['arguments']})"
             for each in calls
         ]
-        return "\n".join(filter(None, [text, *called]))
+        return "\n".join(filter(None, [text, *name_images(self.wire), *called]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,6 @@ class Place:
     character: int
 
 
-def dump_plainly(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
 def find_first_difference(
     a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]
 ) -> Place | None:
@@ -73,13 +69,25 @@ def find_first_difference(
 def _find_character(one: dict[str, Any], other: dict[str, Any]) -> int:
     if one["role"] != other["role"]:
         return 0
-    texts = [_content_of(each) for each in (one, other)]
-    return count_common(*texts)
+    return count_common(text_of(one), text_of(other))
 
 
-def _content_of(wire: dict[str, Any]) -> str:
+def text_of(wire: dict[str, Any]) -> str:
+    """The text of a message, which stands before its images and calls."""
     content = wire.get("content") or ""
-    return content if isinstance(content, str) else dump_plainly(content)
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+def name_images(wire: dict[str, Any]) -> list[str]:
+    """What stands for each image of a message: never its bytes."""
+    content = wire.get("content") or ""
+    if isinstance(content, str):
+        return []
+    [shown] = without_bytes([wire])
+    urls = (part.get("image_url") for part in shown["content"])
+    return [f"[{each['url']}]" for each in urls if each]
 
 
 def count_common(one: str, other: str) -> int:

@@ -14,9 +14,11 @@ from langchain_core.messages import BaseMessage
 from chatsite import hooks
 from memory import context
 from memory.engine import tokens
+from memory.engine.compose import Context
 from memory.engine.policy import CACHED_PRICE
+from memory.models import ModelCall
 
-from .sent import Compared, MessageState, SentRequest
+from .sent import Compared, MessageState
 
 # The parts in the order in which they are shown. A provider has the tools, and what it
 # adds itself, before the messages.
@@ -81,12 +83,15 @@ def price_input(count: int, cached: int) -> float:
 
 def measure_costs(compared: Compared) -> Costs:
     """What the parts of the newer request, `compared.b`, cost."""
-    return measure_request(compared.b, compared.states)
+    sent = compared.b
+    return measure_request(sent.call, sent.built.context, compared.states)
 
 
-def measure_request(sent: SentRequest, states: Mapping[int, MessageState]) -> Costs:
-    pieces = list(_list_pieces(sent, states))
-    call, counted = sent.call, sum(count for _, count in pieces)
+def measure_request(
+    call: ModelCall, sent: Context, states: Mapping[int, MessageState]
+) -> Costs:
+    pieces = list(_list_pieces(call, sent, states))
+    counted = sum(count for _, count in pieces)
     total = counted if call.tokens_input is None else call.tokens_input
     pieces = _scale_down(pieces, total)
     cached = _take_cached(pieces, min(call.tokens_cached or 0, total))
@@ -105,18 +110,18 @@ def measure_request(sent: SentRequest, states: Mapping[int, MessageState]) -> Co
 
 
 def _list_pieces(
-    sent: SentRequest, states: Mapping[int, MessageState]
+    call: ModelCall, sent: Context, states: Mapping[int, MessageState]
 ) -> Iterator[tuple[str, int]]:
     """What is sent, in the order in which a provider reads it, with its tokens."""
-    conversation = sent.call.conversation
+    conversation = call.conversation
     ratio = conversation.token_ratio
-    tools = hooks.turn_steps.count_tool_tokens(sent.refs.get("tools", ()))
+    tools = hooks.turn_steps.count_tool_tokens(call.refs.get("tools", ()))
     added = context.estimate_overhead(conversation)
     offered = sum(tools.values())
     # What is learned of it holds the tools, too.
     yield "provider", max(0, added - offered)
     yield "tools", offered
-    for section in sent.built.context.sections:
+    for section in sent.sections:
         name = OF_SECTIONS.get(section.kind, section.kind)
         for message in section.messages:
             yield from _split_files(name, message, states, ratio)

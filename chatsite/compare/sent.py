@@ -3,7 +3,7 @@ the messages in them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -135,7 +135,7 @@ def read_compared(
         a,
         b,
         _find_end(calls[previous]) if previous else None,
-        read_states(conversation, list(sent.values())),
+        read_states(conversation, set().union(*map(_list_numbers, sent.values()))),
         _read_changes(conversation, a, b) if a else [],
     )
 
@@ -163,12 +163,15 @@ def _find_end(call: ModelCall) -> datetime:
     return call.created_at + timedelta(milliseconds=call.total_ms)
 
 
+def _list_numbers(sent: SentRequest) -> set[int]:
+    """Those of all messages that are in a request, or quoted by it."""
+    return sent.numbers.union(sent.refs.get("recalled", ()))
+
+
 def read_states(
-    conversation: Conversation, sent: Sequence[SentRequest]
+    conversation: Conversation, numbers: Iterable[int]
 ) -> dict[int, MessageState]:
-    """Of the messages of these requests those of which there is anything to know."""
-    numbers = {n for each in sent for n in each.refs.get("recalled", ())}
-    numbers = numbers.union(*(each.numbers for each in sent))
+    """Of these messages those of which there is anything to know."""
     told = Q(superseded_at__isnull=False) | Q(excluded_at__isnull=False)
     told |= Q(deleted_at__isnull=False) | ~Q(attachments=[])
     rows = conversation.messages.filter(in_ranges(to_ranges(numbers)), told)

@@ -15,7 +15,7 @@ from memory import context
 from memory.models import Conversation, Message, ModelCall
 
 from .costs import PARTS, Costs, Part, measure_request, price_input
-from .sent import SentRequest, make_blocks, read_states
+from .sent import read_states
 
 MOST_TURNS, MOST_REQUESTS = 50, 100
 # Messages of all their requests together: windows of a large model are long.
@@ -73,31 +73,41 @@ class CostHistory:
 
 def read_history(conversation: Conversation) -> CostHistory:
     calls = _find_latest_calls(conversation)
-    built = context.rebuild_contexts(calls) if calls else []
-    sent = [
-        SentRequest(call.seq, call, one, make_blocks(one))
-        for call, one in zip(calls, built, strict=True)
-    ]
-    states = read_states(conversation, sent) if sent else {}
-    turns: list[list[SentRequest]] = []
-    for request in sent:
-        newest = request.refs.get("newest")
-        if turns and turns[-1][-1].refs.get("newest") == newest and newest:
-            turns[-1].append(request)
-        else:
-            turns.append([request])
-    turns = turns[-MOST_TURNS:]
+    sent = context.recompose_contexts(calls) if calls else []
+    numbers = {int(each.id) for one in sent for each in one.messages if each.id}
+    states = read_states(conversation, numbers)
+    turns = _group_turns(calls)
+    costs = {
+        call.pk: measure_request(call, one, states)
+        for call, one in zip(calls, sent, strict=True)
+    }
     measured = [
         TurnCosts(
-            requests[-1].seq,
-            requests[-1].call.created_at,
-            _add_costs([measure_request(each, states) for each in requests]),
+            turn[-1].seq,
+            turn[-1].created_at,
+            _add_costs([costs[call.pk] for call in turn]),
         )
-        for requests in turns
+        for turn in turns
     ]
-    offered = [each.refs.get("tools", ()) for turn in turns for each in turn]
-    names = list(dict.fromkeys(name for tools in offered for name in tools))
-    return CostHistory(measured, _find_unused(conversation, turns), names)
+    offered = [name for turn in turns for call in turn for name in _list_tools(call)]
+    unused = _find_unused(conversation, turns)
+    return CostHistory(measured, unused, list(dict.fromkeys(offered)))
+
+
+def _group_turns(calls: Sequence[Any]) -> list[list[Any]]:
+    """The requests of each turn: those that answer the same message."""
+    turns: list[list[Any]] = []
+    for call in calls:
+        newest = call.refs.get("newest")
+        if turns and newest and turns[-1][-1].refs.get("newest") == newest:
+            turns[-1].append(call)
+        else:
+            turns.append([call])
+    return turns[-MOST_TURNS:]
+
+
+def _list_tools(call: ModelCall) -> list[str]:
+    return call.refs.get("tools", [])
 
 
 def _find_latest_calls(conversation: Conversation) -> list[Any]:
@@ -142,7 +152,7 @@ def _add_costs(found: Sequence[Costs]) -> Costs:
 
 
 def _find_unused(
-    conversation: Conversation, turns: Sequence[Sequence[SentRequest]]
+    conversation: Conversation, turns: Sequence[Sequence[Any]]
 ) -> UnusedTools | None:
     """Of the tools that the next request offers those that each of these turns offered
     and none called."""
@@ -166,10 +176,10 @@ def _find_unused(
     return UnusedTools(kept, sum(sizes.values()), min(reach[name] for name in kept))
 
 
-def _count_offered(name: str, turns: Sequence[Sequence[SentRequest]]) -> int:
+def _count_offered(name: str, turns: Sequence[Sequence[Any]]) -> int:
     count = 0
     for turn in reversed(turns):
-        if not all(name in each.refs.get("tools", ()) for each in turn):
+        if not all(name in _list_tools(each) for each in turn):
             break
         count += 1
     return count
