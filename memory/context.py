@@ -474,7 +474,8 @@ class _Sources:
 
 def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
     conversation = calls[0].conversation
-    named, used, noted, stated = set(), set(), set(), set()
+    named: set[str] = set()
+    used, noted, stated = set[int](), set[int](), set[int]()
     ranges: Ranges = []
     for call in calls:
         refs = call.refs

@@ -89,7 +89,7 @@ class _Finder:
         a, b = self.a, self.b
         if self._differs("system"):
             yield Cause("instructions")
-        tools, before = _list_tools(b), _list_tools(a)
+        tools, before = _list_tool_names(b), _list_tool_names(a)
         is_refused = bool(a.refs.get("tools_refused")) != bool(
             b.refs.get("tools_refused")
         )
@@ -209,7 +209,7 @@ def _list_versions(request: SentRequest) -> list[int]:
     return [row.version for row in rows if not row.is_trimmed]
 
 
-def _list_tools(request: SentRequest) -> list[str]:
+def _list_tool_names(request: SentRequest) -> list[str]:
     refs = request.refs
     return [*refs.get("tools", ()), *refs.get("tools_refused", ())]
 

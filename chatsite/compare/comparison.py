@@ -29,7 +29,7 @@ class Block:
     @property
     def text(self) -> str:
         """What it says, with the calls of tools that it asks for."""
-        text = text_of(self.wire)
+        text = wire_text(self.wire)
         calls = self.wire.get("tool_calls") or ()
         called = [
             f"{each['function']['name']}({each['function']['arguments']})"
@@ -69,10 +69,10 @@ def find_first_difference(
 def _find_character(one: dict[str, Any], other: dict[str, Any]) -> int:
     if one["role"] != other["role"]:
         return 0
-    return count_common(text_of(one), text_of(other))
+    return count_common(wire_text(one), wire_text(other))
 
 
-def text_of(wire: dict[str, Any]) -> str:
+def wire_text(wire: dict[str, Any]) -> str:
     """The text of a message, which stands before its images and calls."""
     content = wire.get("content") or ""
     if isinstance(content, str):
@@ -107,7 +107,9 @@ def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[Pair]:
     """All blocks of both lists: in the order of the second, and what is gone where it
     was in the first."""
     partners = _find_partners(a, b)
-    stayed = _find_stayed([i for i in partners if i is not None and _is_text(a[i])])
+    stayed = _find_stayed(
+        [i for i in partners if i is not None and _is_of_transcript(a[i])]
+    )
     # Of blocks that changed places the messages of the transcript are never the ones
     # to say so: their order does not change, that of what stands among them does.
     kept = _find_stayed([i for i in partners if i is not None], first=stayed)
@@ -133,7 +135,7 @@ def _make_pair(
     return Pair(i, j, "equal" if is_kept else "moved")
 
 
-def _is_text(block: Block) -> bool:
+def _is_of_transcript(block: Block) -> bool:
     return bool(block.seqs)
 
 

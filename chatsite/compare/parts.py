@@ -16,7 +16,7 @@ from .presenter import present_figures
 from .sent import UnknownReplyError, read_compared
 
 
-def draw_in_message(conversation: Conversation, message: ShownMessage) -> str:
+def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
     """A link in the menu of a reply whose request is known."""
     if message.role != "assistant" or not message.has_request:
         return ""
@@ -44,7 +44,7 @@ def _draw_link(conversation: Conversation, reply: int, style: str, text: str) ->
     )
 
 
-COMPARE_ITEM = MessagePart("menu", {}, draw_in_message)
+COMPARE_ITEM = MessagePart("menu", {}, draw_compare_item)
 
 
 def draw_inspected_comparison(

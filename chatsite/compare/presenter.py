@@ -66,9 +66,9 @@ def present_figures(compared: Compared) -> Figures:
     return Figures(compared, pairs, place, causes, measure_costs(compared))
 
 
-def to_json(figures: Figures) -> dict[str, Any]:
+def comparison_to_json(figures: Figures) -> dict[str, Any]:
     place, costs = figures.place, figures.costs
-    found = {
+    found: dict[str, Any] = {
         "same": figures.same,
         "first_difference": place
         and {"message": place.message, "character": place.character},

@@ -118,7 +118,7 @@ def read_compared(
 ) -> Compared:
     """The request of reply `seq` beside that of reply `other`, or of the reply before.
     `known`: the ones to take of replies that have several. Raises UnknownReplyError."""
-    calls = _find_calls(conversation, seq, other) | dict(known or {})
+    calls = _find_compared_calls(conversation, seq, other) | dict(known or {})
     for each in filter(None, (seq, other)):
         if each not in calls:
             raise UnknownReplyError(each)
@@ -134,13 +134,13 @@ def read_compared(
     return Compared(
         a,
         b,
-        _find_end(calls[previous]) if previous else None,
+        _find_answered_at(calls[previous]) if previous else None,
         read_states(conversation, set().union(*map(_list_numbers, sent.values()))),
         _read_changes(conversation, a, b) if a else [],
     )
 
 
-def _find_calls(
+def _find_compared_calls(
     conversation: Conversation, seq: int, other: int | None
 ) -> dict[int, ModelCall]:
     """The requests of these replies and of the one before `seq`, in one statement."""
@@ -159,7 +159,7 @@ def _find_calls(
     return found
 
 
-def _find_end(call: ModelCall) -> datetime:
+def _find_answered_at(call: ModelCall) -> datetime:
     return call.created_at + timedelta(milliseconds=call.total_ms)
 
 

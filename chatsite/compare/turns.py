@@ -71,7 +71,7 @@ class CostHistory:
         return max((turn.costs.total for turn in self.turns), default=0)
 
 
-def read_history(conversation: Conversation) -> CostHistory:
+def read_cost_history(conversation: Conversation) -> CostHistory:
     calls = _find_latest_calls(conversation)
     sent = context.recompose_contexts(calls) if calls else []
     numbers = {int(each.id) for one in sent for each in one.messages if each.id}
@@ -89,7 +89,7 @@ def read_history(conversation: Conversation) -> CostHistory:
         )
         for turn in turns
     ]
-    offered = [name for turn in turns for call in turn for name in _list_tools(call)]
+    offered = [name for turn in turns for call in turn for name in _list_offered(call)]
     unused = _find_unused(conversation, turns)
     return CostHistory(measured, unused, list(dict.fromkeys(offered)))
 
@@ -106,7 +106,7 @@ def _group_turns(calls: Sequence[Any]) -> list[list[Any]]:
     return turns[-MOST_TURNS:]
 
 
-def _list_tools(call: ModelCall) -> list[str]:
+def _list_offered(call: ModelCall) -> list[str]:
     return call.refs.get("tools", [])
 
 
@@ -120,7 +120,8 @@ def _find_latest_calls(conversation: Conversation) -> list[Any]:
         purpose=ModelCall.Purpose.REPLY, message__in=list(replies.values_list("pk"))
     )
     latest = {each.seq: each for each in rows.annotate(seq=F("message__seq"))}
-    found, room = [], MOST_MESSAGES
+    found: list[ModelCall] = []
+    room = MOST_MESSAGES
     for seq in sorted(latest, reverse=True):
         call = latest[seq]
         room -= sum(last - first + 1 for first, last in call.refs["window"])
@@ -179,7 +180,7 @@ def _find_unused(
 def _count_offered(name: str, turns: Sequence[Sequence[Any]]) -> int:
     count = 0
     for turn in reversed(turns):
-        if not all(name in _list_tools(each) for each in turn):
+        if not all(name in _list_offered(each) for each in turn):
             break
         count += 1
     return count

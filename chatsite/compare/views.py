@@ -78,14 +78,16 @@ def comparison_json(request: HttpRequest, conversation: Conversation) -> HttpRes
         response = respond_with_json({"detail": str(error)})
         response.status_code = 404
         return response
-    return respond_with_json(presenter.to_json(presenter.present_figures(compared)))
+    return respond_with_json(
+        presenter.comparison_to_json(presenter.present_figures(compared))
+    )
 
 
 @conversation_view("GET")
 def show_history(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """What the latest turns cost. `off`: tools that were just taken off, to be put back
     with one more tap."""
-    history = turns.read_history(conversation)
+    history = turns.read_cost_history(conversation)
     taken = [
         name
         for name in request.GET.getlist("off")
@@ -108,7 +110,7 @@ def show_history(request: HttpRequest, conversation: Conversation) -> HttpRespon
 
 @conversation_view("GET")
 def history_json(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    history = turns.read_history(conversation)
+    history = turns.read_cost_history(conversation)
     return respond_with_json(turns.history_to_json(history))
 
 
@@ -116,7 +118,7 @@ def history_json(request: HttpRequest, conversation: Conversation) -> HttpRespon
 def change_offered(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Takes tools off (`off`) or puts back some that its turns had (`on`)."""
     off, on = request.POST.getlist("off"), request.POST.getlist("on")
-    known = turns.read_history(conversation).offered if on else []
+    known = turns.read_cost_history(conversation).offered if on else []
     names = [name for name in conversation.tools if name not in off]
     names += [name for name in on if name in known and name not in names]
     if names != conversation.tools:

@@ -43,7 +43,7 @@ def say_with_offer(chat, text, *, used="", tools=TOOLS):
 
 
 def read_history(chat):
-    return turns.read_history(Conversation.objects.get(pk=chat.pk))
+    return turns.read_cost_history(Conversation.objects.get(pk=chat.pk))
 
 
 def test_each_turn_is_what_was_reported(client, chat):

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from chatsite.compare.presenter import Figures, present_figures, to_json
+from chatsite.compare.presenter import Figures, comparison_to_json, present_figures
 from chatsite.compare.sent import read_compared
 from memory.models import ModelCall
 
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, a: int, b: int, as_json: bool, **options: Any) -> None:
-        before, now = _find_call(a), _find_call(b)
+        before, now = _find_reply_request(a), _find_reply_request(b)
         if before.conversation_id != now.conversation_id:
             raise CommandError("The two requests are of different conversations.")
         known = {before.message.seq: before, now.message.seq: now}
@@ -30,10 +30,12 @@ class Command(BaseCommand):
         figures = present_figures(
             read_compared(now.conversation, now.message.seq, before.message.seq, known)
         )
-        self.stdout.write(_dump(figures) if as_json else _describe(figures))
+        self.stdout.write(
+            _dump_comparison(figures) if as_json else _describe_comparison(figures)
+        )
 
 
-def _find_call(pk: int) -> ModelCall:
+def _find_reply_request(pk: int) -> ModelCall:
     rows = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY)
     call = (
         rows.exclude(message=None)
@@ -45,11 +47,11 @@ def _find_call(pk: int) -> ModelCall:
     return found
 
 
-def _dump(figures: Figures) -> str:
-    return json.dumps(to_json(figures), ensure_ascii=False)
+def _dump_comparison(figures: Figures) -> str:
+    return json.dumps(comparison_to_json(figures), ensure_ascii=False)
 
 
-def _describe(figures: Figures) -> str:
+def _describe_comparison(figures: Figures) -> str:
     place = figures.place
     lines = ["same" if figures.same else "different"]
     if place:
