@@ -10,8 +10,10 @@ class JobsConfig(AppConfig):
         from chatsite.turns import runner
         from memory.actions import message_deleted
 
-        from . import summary_proposals, tasks
+        from . import leavers, summary_proposals, tasks
 
         message_deleted.connect(summary_proposals.forget_quoting_proposal)
 
+        # First, so that nothing of a leaver is started before it is ended.
+        runner.jobs[:0] = leavers.JOBS
         runner.jobs.append(tasks.SWEEPER)

@@ -13,6 +13,7 @@ EXPLANATIONS = DETAILS | {
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
     "quota": _("Today's tokens are used up. Nothing is lost; try again tomorrow."),
+    "deactivated": _("The account is deactivated."),
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),
     "step_removed": _(

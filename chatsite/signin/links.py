@@ -82,6 +82,8 @@ def find_link(token: str) -> MailedLink:
     """What a link opens. Raises MailedLink.DoesNotExist: for one that never was, that
     was used or has ended, and whose account is not as it was, alike."""
     rows = MailedLink.objects.filter(used_at=None, expires_at__gt=Now())
+    # Nor do those of staff who have left invite anyone, first of all themselves.
+    rows = rows.exclude(made_by__is_active=False)
     found = rows.select_related("user").get(token_hash=hash_token(token))
     user = found.user
     if user and not (user.is_active and found.account_state == describe_account(user)):

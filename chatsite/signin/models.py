@@ -32,7 +32,7 @@ class MailedLink(models.Model):
     account_state = models.CharField(max_length=64, blank=True, editable=False)
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        models.SET_NULL,
+        models.CASCADE,
         null=True,
         related_name="+",
         editable=False,

@@ -200,8 +200,9 @@ async def tell(done: Delivered) -> None:
 def due() -> QuerySet[ToolCall]:
     """Calls to look after: late ones at whose results it is time to look, or whose
     deadline has passed, before which the last look is; and cancelled ones whose tools
-    have to hear of it."""
-    return ToolCall.objects.filter(next_look_at__lte=Now())
+    have to hear of it. Those of deactivated people wait for them to come back."""
+    rows = ToolCall.objects.filter(next_look_at__lte=Now())
+    return rows.filter(conversation__owner__is_active=True)
 
 
 def claim() -> list[ToolCall]:

@@ -139,11 +139,14 @@ def claim(conversation_id: int) -> TurnClaim | None:
     """Take the conversation's next turn: queued, or running with an expired lease.
 
     None: nothing waits, another process has it, it is one for end_orphans(), or its
-    owner has as many turns running as may be.
+    owner has as many turns running as may be, or is deactivated.
     """
     _lock(conversation_id)
-    turn = unfinished(conversation_id).select_related("conversation").first()
-    return _take(turn) if turn and limits.may_run(turn) else None
+    rows = unfinished(conversation_id).select_related("conversation")
+    turn = rows.annotate(is_allowed=F("conversation__owner__is_active")).first()
+    if turn is None or not turn.is_allowed or not limits.may_run(turn):
+        return None
+    return _take(turn)
 
 
 def next_claim(conversation_id: int) -> tuple[list[Turn], TurnClaim | None]:

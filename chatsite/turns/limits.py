@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import (
     BooleanField,
@@ -40,6 +41,8 @@ from .models import TURN_LEASE, Allowance, Turn
 BURST = timedelta(minutes=5)
 # A turn takes about this long, so a full queue has room again after it.
 QUEUE_SECONDS = 10.0
+# After this long it is looked whether a deactivated account has come back.
+DEACTIVATED_SECONDS = 600.0
 TOO_FAST = gettext_noop(
     "You are sending faster than %(limit)s messages a minute. "
     "Wait %(wait)s and try again."
@@ -108,6 +111,9 @@ def admit_summary(user_id: int) -> None:
     """Count one request to a model that is about to be sent beside replies. Raises
     CommandError."""
     allowance = lock_allowance(user_id)
+    if not allowance.is_active:
+        text = _("The account is deactivated.")
+        raise CommandError("deactivated", text, retry_after=DEACTIVATED_SECONDS)
     _check_budget(allowance)
     _keep_pace(
         allowance,
@@ -140,7 +146,11 @@ def lock_allowance(user_id: int) -> Allowance:
 @prepared_rows()
 def _select_locked(user: Any) -> QuerySet[Allowance]:
     rows = Allowance.objects.select_for_update().filter(pk=user)
-    return rows.annotate(now=Now()).order_by()
+    # Not by a join: that would lock the row of the person, too.
+    people = get_user_model().objects.filter(pk=OuterRef("pk"))
+    return rows.annotate(
+        now=Now(), is_active=Subquery(people.values("is_active"))
+    ).order_by()
 
 
 def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:

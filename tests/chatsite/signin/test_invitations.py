@@ -76,3 +76,9 @@ def test_it_takes_a_permission_of_its_own(staff_with):
     user.user_permissions.add(Permission.objects.get(codename="add_invitation"))
     assert invite(get_user_model().objects.get(pk=user.pk)) is None
     assert MailedLink.objects.count() == 1
+
+
+def test_those_of_staff_who_have_left_invite_no_one(staff):
+    path = invite(staff)
+    get_user_model().objects.filter(pk=staff.pk).update(is_active=False)
+    assert Client().post(path, NEW).status_code == 404
