@@ -240,8 +240,8 @@ if TRUSTED_USER_HEADER:
     if not TRUSTED_USER_PROXIES or any(each.prefixlen == 0 for each in networks):
         raise ImproperlyConfigured(
             "TRUSTED_USER_HEADER needs TRUSTED_USER_PROXIES: the addresses or networks "
-            "that your proxies call from (or unix), and not all there are. From anywhere"
-            " else anyone could log in as anyone."
+            "that your proxies call from (or unix), and not all there are. Otherwise "
+            "anyone could log in as anyone."
         )
     MIDDLEWARE.insert(
         MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1,

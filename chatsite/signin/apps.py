@@ -28,5 +28,6 @@ class SigninConfig(AppConfig):
         if settings.SECOND_FACTOR != "no":
             from .organisation import second_factor
 
+            hooks.login_parts.insert(0, second_factor.draw_passkey_link)
             hooks.log_in = second_factor.log_in_by_stages
             hooks.account_sections.append(second_factor.draw_second_factor)

@@ -118,7 +118,7 @@ def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
         "ACCOUNT_REAUTHENTICATION_REQUIRED": False,
         "MFA_ADAPTER": f"{FOLDER}.second_factor.MfaAdapter",
         "MFA_ALLOW_UNVERIFIED_EMAIL": True,
-        "MFA_SUPPORTED_TYPES": ["totp", "recovery_codes"],
+        "MFA_SUPPORTED_TYPES": ["totp", "recovery_codes", "webauthn"],
         # A code before and after the one of now: clocks of phones are off.
         "MFA_TOTP_TOLERANCE": 1,
         "SOCIALACCOUNT_ADAPTER": f"{FOLDER}.adapters.SocialAccountAdapter",

@@ -20,6 +20,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.webauthn.internal import auth as webauthn
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib import messages
@@ -32,10 +33,12 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts.access import private_page
+from chatsite.accounts.forms import PasswordForm
 
+from . import passkeys
 from .second_factor_forms import CodeForm, SetupForm
 
 
@@ -63,8 +66,17 @@ def _cipher() -> Fernet:
 
 
 def has_second_factor(user: AbstractBaseUser) -> bool:
+    """Whether one is asked for after the password."""
+    return _has_any(user, Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+
+def has_app(user: AbstractBaseUser) -> bool:
+    return _has_any(user, Authenticator.Type.TOTP)
+
+
+def _has_any(user: AbstractBaseUser, *types: str) -> bool:
     rows = Authenticator.objects.filter(user=user.pk)
-    return rows.filter(type=Authenticator.Type.TOTP).exists()
+    return rows.filter(type__in=types).exists()
 
 
 def log_in_by_stages(
@@ -82,11 +94,28 @@ def ask_at_login(request: HttpRequest) -> HttpResponse:
     stage = LoginStageController.enter(request, AuthenticateStage.key)
     if stage is None or stage.login.user is None:
         return redirect("login")
-    form = CodeForm(request, stage.login.user, request.POST or None)
-    if form.is_valid():
-        post_authentication(request, form.authenticator)
-        return stage.exit()
-    return _show(request, "signin/ask_code.html", form=form)
+    form = ask_factor(request, stage.login.user)
+    return stage.exit() if form is None else show_question(request, form)
+
+
+def ask_factor(request: HttpRequest, user: AbstractBaseUser) -> CodeForm | None:
+    """None: it was given, by a code or a passkey."""
+    if request.POST.get("credential"):
+        if passkeys.accept_passkey(request, user):
+            return None
+        return CodeForm(request, user, {"code": "-"})
+    form = CodeForm(request, user, request.POST or None)
+    if not form.is_valid():
+        return form
+    post_authentication(request, form.authenticator)
+    return None
+
+
+def show_question(request: HttpRequest, form: CodeForm) -> HttpResponse:
+    values = {"form": form, "has_app": has_app(form.user)}
+    if passkeys.list_passkeys(form.user):
+        values["options"] = webauthn.begin_authentication(form.user)
+    return _show(request, "signin/ask_code.html", **values)
 
 
 def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
@@ -99,7 +128,7 @@ def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
 @private_page
 def set_up(request: HttpRequest) -> HttpResponse:
     """The app reads the secret, and its code proves that it has."""
-    if has_second_factor(request.user):
+    if has_app(request.user):
         return redirect("account")
     secret = totp.get_totp_secret(regenerate=request.method == "GET")
     form = SetupForm(request, request.POST or None, secret=secret)
@@ -117,13 +146,19 @@ def set_up(request: HttpRequest) -> HttpResponse:
 
 @transaction.atomic
 def _activate(request: HttpRequest, secret: str) -> list[str]:
-    Authenticator.objects.filter(user=request.user).delete()
+    _forget_app(request.user)
     activated = totp.TOTP.activate(request.user, secret).instance
     totp.clear_totp_secret(request)
     record_authentication(
         request, request.user, "mfa", id=activated.pk, type=activated.type
     )
     return RecoveryCodes.activate(request.user).get_unused_codes()
+
+
+def _forget_app(user: Any) -> None:
+    """And its recovery codes; passkeys stay."""
+    rows = Authenticator.objects.filter(user=user)
+    rows.exclude(type=Authenticator.Type.WEBAUTHN).delete()
 
 
 def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
@@ -138,7 +173,7 @@ def _change_with_code(
     @require_http_methods(["GET", "POST"])
     @private_page
     def view(request: HttpRequest) -> HttpResponse:
-        if not has_second_factor(request.user):
+        if not has_app(request.user):
             return redirect("signin-set-up")
         form = CodeForm(request, request.user, request.POST or None)
         if not form.is_valid():
@@ -158,26 +193,50 @@ def _renew_codes(request: HttpRequest) -> HttpResponse:
 
 
 def _turn_off(request: HttpRequest) -> HttpResponse:
-    Authenticator.objects.filter(user=request.user).delete()
+    _forget_app(request.user)
     messages.success(request, _("The second factor is off."))
     return redirect("account")
 
 
-def _go_on(request: HttpRequest) -> HttpResponse:
-    return redirect("admin:index")
+@require_http_methods(["GET", "POST"])
+@private_page
+def prove_again(request: HttpRequest) -> HttpResponse:
+    if not has_second_factor(request.user):
+        return redirect("signin-set-up")
+    form = ask_factor(request, request.user)
+    return redirect("admin:index") if form is None else show_question(request, form)
+
+
+@require_POST
+@private_page
+def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+    """With the password; of who has none, with a second factor."""
+    if request.user.has_usable_password():
+        form = PasswordForm(request, request.POST)
+        if not form.is_valid():
+            return _show(request, "signin/remove_passkey.html", form=form)
+    elif question := ask_factor(request, request.user):
+        return show_question(request, question)
+    passkeys.delete_passkey(request.user, pk)
+    messages.success(request, _("The passkey was removed."))
+    return redirect("account")
 
 
 renew_codes = _change_with_code("signin/renew_codes.html", _renew_codes)
 turn_off = _change_with_code("signin/turn_off_code.html", _turn_off)
-prove_again = _change_with_code("signin/ask_code.html", _go_on)
 
 
 def draw_second_factor(request: HttpRequest) -> str:
     values = {
-        "is_on": has_second_factor(request.user),
+        "is_on": has_app(request.user),
+        "passkeys": len(passkeys.list_passkeys(request.user)),
         "is_required": is_required(request.user),
     }
     return render_to_string("signin/_second_factor.html", values, request)
+
+
+def draw_passkey_link(request: HttpRequest) -> str:
+    return render_to_string("signin/_passkey_link.html", {}, request)
 
 
 def is_required(user: Any) -> bool:

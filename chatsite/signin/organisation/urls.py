@@ -33,6 +33,7 @@ urlpatterns = [
     path("accounts/login/", LoginView.as_view(), name="account_login"),
 ]
 if settings.SECOND_FACTOR != "no":
+    from . import passkeys
     from . import second_factor as second
 
     here = "account/second-factor/"
@@ -42,5 +43,12 @@ if settings.SECOND_FACTOR != "no":
         path(f"{here}prove/", second.prove_again, name="signin-prove"),
         path(f"{here}codes/", second.renew_codes, name="signin-codes"),
         path(f"{here}off/", second.turn_off, name="signin-turn-off"),
+        path("accounts/passkey/", passkeys.log_in_by_passkey, name="signin-passkey"),
+        path(f"{here}passkeys/", passkeys.manage_passkeys, name="signin-passkeys"),
+        path(
+            f"{here}passkeys/<int:pk>/remove/",
+            second.remove_passkey,
+            name="signin-remove-passkey",
+        ),
         path("admin/login/", second.lead_to_login),
     ]

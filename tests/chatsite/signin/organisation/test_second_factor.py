@@ -177,3 +177,37 @@ def test_who_comes_from_a_provider_is_asked_too(browse, idp):
     assert not again.is_in
     assert again.post(CODE, CODE, code=codes[0]).status_code == 302
     assert again.is_in
+
+
+class TestPasskeys:
+    @pytest.mark.parametrize(
+        "credential",
+        [
+            *(
+                "",
+                "{",
+                "[]",
+                "{}",
+                '{"response": []}',
+                '{"response": {"userHandle": 1}}',
+            ),
+            '{"id": "AA", "rawId": "AA", "type": "public-key", "response": '
+            '{"clientDataJSON": "e30", "authenticatorData": "AA", "signature": "AA", '
+            '"userHandle": "MQ"}}',
+            "x" * 30_000,
+        ],
+        ids=range(8),
+    )
+    def test_what_is_none_opens_nothing(self, organisation, credential):
+        stranger = Browser(organisation)
+        path = "/accounts/passkey/"
+        assert stranger.post(path, path, credential=credential).status_code == 422
+        assert not stranger.is_in
+
+    def test_what_is_none_is_not_added(self, person):
+        _name, browser = person()
+        path = f"{SETUP}passkeys/"
+        fields = {"name": "Phone", "password": PASSWORD}
+        for credential in ("", "{}", '{"id": "AA", "response": {}}'):
+            answer = browser.post(path, path, credential=credential, **fields)
+            assert answer.status_code == 422

@@ -1,0 +1,129 @@
+"""Passkeys: in place of the password and a code, or of a code after the password."""
+
+from typing import Any
+
+from allauth.account.models import Login
+from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.forms import (
+    AddWebAuthnForm,
+    AuthenticateWebAuthnForm,
+)
+from allauth.mfa.webauthn.internal import auth
+from allauth.mfa.webauthn.internal.flows import perform_passwordless_login
+from cryptography.exceptions import InvalidSignature
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from chatsite.accounts.access import private_page
+from chatsite.accounts.forms import PasswordForm
+
+Kind = Authenticator.Type.WEBAUTHN
+# What an answer that is no answer of a browser makes the libraries raise.
+MALFORMED = (
+    *(TypeError, ValueError, KeyError, AttributeError, IndexError),
+    InvalidSignature,
+)
+MOST_PASSKEYS = 20
+MOST_OF_CREDENTIAL = 20_000
+
+
+def list_passkeys(user: AbstractBaseUser) -> list[Authenticator]:
+    return list(Authenticator.objects.filter(user=user.pk, type=Kind).order_by("pk"))
+
+
+def delete_passkey(user: AbstractBaseUser, pk: int) -> None:
+    Authenticator.objects.filter(user=user.pk, type=Kind, pk=pk).delete()
+
+
+def check_credential(user: AbstractBaseUser | None, text: str) -> Authenticator | None:
+    """The passkey that has answered, of this person or of any; None: it is wrong."""
+    if len(text) > MOST_OF_CREDENTIAL:
+        return None
+    form = AuthenticateWebAuthnForm({"credential": text}, user=user)
+    try:
+        is_valid = form.is_valid()
+    except MALFORMED:
+        return None
+    return form.cleaned_data["credential"] if is_valid else None
+
+
+class PasskeyForm(PasswordForm):
+    """A name for it and, where there is one, the password."""
+
+    name = forms.CharField(label=gettext_lazy("Name of the passkey"), max_length=60)
+    credential = forms.CharField(
+        widget=forms.HiddenInput, max_length=MOST_OF_CREDENTIAL, required=False
+    )
+    field_order = ("name", "password", "credential")
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        if not request.user.has_usable_password():
+            del self.fields["password"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if self.errors:
+            return cleaned
+        data = {"name": cleaned["name"], "credential": cleaned["credential"]}
+        form = AddWebAuthnForm(data, user=self.request.user)
+        try:
+            is_valid = form.is_valid()
+        except MALFORMED:
+            is_valid = False
+        if not is_valid:
+            raise forms.ValidationError(_("The browser gave no passkey. Try again."))
+        self.credential = form.cleaned_data["credential"]
+        return cleaned
+
+
+@require_http_methods(["GET", "POST"])
+@private_page
+def manage_passkeys(request: HttpRequest) -> HttpResponse:
+    passkeys = list_passkeys(request.user)
+    form = PasskeyForm(request, request.POST or None)
+    if len(passkeys) < MOST_PASSKEYS and form.is_valid():
+        name = form.cleaned_data["name"]
+        auth.WebAuthn.add(request.user, name, form.credential)
+        messages.success(request, _("You can log in with the passkey."))
+        return redirect("account")
+    values = {
+        "form": form,
+        "passkeys": passkeys,
+        "options": auth.begin_registration(request.user, passwordless=True),
+    }
+    status = 422 if form.is_bound else 200
+    return render(request, "signin/passkeys.html", values, status=status)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def log_in_by_passkey(request: HttpRequest) -> HttpResponse:
+    """No name and no password: the browser offers the passkeys that it has."""
+    values: dict[str, Any] = {"is_wrong": False}
+    if request.method == "POST":
+        found = check_credential(None, request.POST.get("credential", ""))
+        if found is not None:
+            login = Login(user=found.user, redirect_url=None)
+            return perform_passwordless_login(request, found, login)
+        values["is_wrong"] = True
+    values["options"] = auth.begin_authentication()
+    status = 422 if values["is_wrong"] else 200
+    return render(request, "signin/passkey_login.html", values, status=status)
+
+
+def accept_passkey(request: HttpRequest, user: AbstractBaseUser) -> bool:
+    """Whether the form of the second factor came with a passkey of this person."""
+    found = check_credential(user, request.POST.get("credential", ""))
+    if found is None:
+        return False
+    post_authentication(request, found)
+    return True
