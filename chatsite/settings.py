@@ -50,6 +50,7 @@ LEAVES = [
     "chatsite.feedback",
     "chatsite.importing",
     "chatsite.labels",
+    "chatsite.retention",
     "chatsite.rules",
     "chatsite.sharing",
     "chatsite.signin",
@@ -392,6 +393,13 @@ SHARE_REQUESTS_PER_MINUTE = env.int("SHARE_REQUESTS_PER_MINUTE", default=120)
 SIGNING_KEY = env.str(
     "SIGNING_KEY", default=os.environ.get("SEAL_KEY", ""), is_secret=True
 )
+# Days until what is not used any more is deleted; 0 = never. Of conversations since
+# they were last used, of attempts to log in, of the logs of staff's acts, and of
+# records of what was erased.
+RETENTION_DAYS = env.int("RETENTION_DAYS", default=0, most=36_500)
+RETENTION_LOGIN_DAYS = env.int("RETENTION_LOGIN_DAYS", default=0, most=36_500)
+RETENTION_LOG_DAYS = env.int("RETENTION_LOG_DAYS", default=0, most=36_500)
+RETENTION_RECORD_DAYS = env.int("RETENTION_RECORD_DAYS", default=0, most=36_500)
 # An import that is larger is refused before anything of it is stored.
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50, least=1)
 # Limits of the process that reads a file, and how many of them the site has at once.

@@ -6,6 +6,7 @@ from dataclasses import fields as fields_of
 from functools import cache
 
 import pytest
+from django.apps import apps
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -162,3 +163,14 @@ async def test_the_engine_example_compacts_without_django():
     compaction, summary = await scope["example"]()
     assert [message.id for message in compaction.messages] == list("123456")
     assert summary.text == "They counted to six."
+
+
+class TestPrivacy:
+    def test_every_table_is_in_the_map_of_data(self, db):
+        """Of the site's models, and what else is in its database."""
+        page = (ROOT / "docs" / "privacy.md").read_text()
+        heads = re.findall(r"(?m)^\| (`.+?`) \|", page)
+        named = re.findall(r"`(\w+)`", " ".join(heads))
+        models = apps.get_models(include_auto_created=True)
+        tables = {model._meta.db_table for model in models} | {"django_migrations"}
+        assert sorted(named) == sorted(tables)

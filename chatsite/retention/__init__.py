@@ -1,0 +1,1 @@
+"""Retention, as a leaf app: what is too old is deleted every night."""
