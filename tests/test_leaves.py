@@ -21,7 +21,7 @@ WORDS = {
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
-    "chatsite.retention": "retention|conversations are kept",
+    "chatsite.retention": "retention|long conversations are kept",
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
     "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",
