@@ -35,6 +35,15 @@ def prepare(host: str) -> None:
     demo_user.prepare_demo_user(host)
 
 
+def check_schema() -> None:
+    import django
+
+    django.setup()
+    from chatsite.ops import schema
+
+    schema.refuse_older_schema()
+
+
 def report() -> None:
     """Tell systemd that the site listens, and from then on that it is not stuck."""
     from twisted.internet.task import LoopingCall
@@ -69,6 +78,8 @@ def main(arguments: list[str]) -> None:
     if "--prepare" in arguments:
         arguments.remove("--prepare")
         prepare(arguments[arguments.index("-b") + 1] if "-b" in arguments else "")
+    else:
+        check_schema()
     from daphne import cli
     from twisted.internet import reactor
 

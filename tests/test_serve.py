@@ -11,7 +11,9 @@ import pytest
 from chatsite.ops.logs import AccessLog
 from scripts import serve
 
+from . import warm_python
 from .clients import Person
+from .databases import copy_sqlite
 from .patience import wait_for
 from .servers import ROOT, Site
 
@@ -75,6 +77,20 @@ def test_make_run_serves_an_empty_database(tmp_path):
     with closing(sqlite3.connect(path)) as database:
         users = database.execute("SELECT username FROM auth_user ORDER BY id")
         assert [name for (name,) in users] == ["demo", "alice"]
+
+
+@pytest.mark.server
+@pytest.mark.database("sqlite")
+def test_it_refuses_a_database_that_is_older(tmp_path):
+    url = copy_sqlite(tmp_path / "db.sqlite3")
+    with closing(sqlite3.connect(tmp_path / "db.sqlite3")) as database:
+        database.execute("DELETE FROM django_migrations WHERE app = 'retention'")
+        database.commit()
+    site = Site({"DATABASE_URL": url})
+    done = warm_python.run(site.command()[1:], site.environment())
+    assert done.returncode == 1
+    [sentence] = done.stderr.splitlines()
+    assert "it lacks retention.0001_initial. Run manage.py migrate" in sentence
 
 
 @pytest.mark.parametrize("action", ["connecting", "rejected", "disconnected"])

@@ -19,6 +19,7 @@ pytestmark = [
 # Makes a table that refers to conversations first and to messages then.
 BEFORE, NAME = "0020_share", "0021_feedback"
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+WRITERS = 4
 TOUCH = "UPDATE memory_{} SET id = id WHERE id < 0"
 
 
@@ -32,17 +33,21 @@ def older():
     executor.migrate(executor.loader.graph.leaf_nodes())
 
 
-@pytest.fixture
-def serving():
-    """A connection as the site has them."""
+def connect_as_the_site():
     values = connection.settings_dict
-    with psycopg.connect(
+    return psycopg.connect(
         host=values["HOST"],
         port=values["PORT"],
         user=values["USER"],
         dbname=values["NAME"],
         options=values["OPTIONS"]["options"],
-    ) as made:
+    )
+
+
+@pytest.fixture
+def serving():
+    """A connection as the site has them."""
+    with connect_as_the_site() as made:
         yield made
 
 
@@ -70,6 +75,38 @@ def test_two_that_wait_for_each_other_both_come_through(older, serving):
     assert "trying again" in printed.getvalue()
     done = MigrationExecutor(connection).loader.applied_migrations
     assert ("chat", NAME) in done
+
+
+def test_a_site_under_load_notices_nothing(older):
+    """Others write all the time, as replies do: none of them is turned away, whether by
+    a deadlock or by a lock that it waits for in vain."""
+    made, errors = [], []
+    ended = threading.Event()
+
+    def write(number):
+        try:
+            with connect_as_the_site() as own:
+                while not ended.is_set():
+                    # As the site does: the conversation first, then what is in it.
+                    own.execute(TOUCH.format("conversation"))
+                    own.execute(TOUCH.format("message"))
+                    own.commit()
+                    made.append(number)
+        except psycopg.Error as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=[n]) for n in range(WRITERS)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len({*made}) == WRITERS, what="all writers")
+    call_command("migrate", verbosity=0)
+    before = len(made)
+    wait_for(lambda: len(made) > before + WRITERS, what="writes afterwards")
+    ended.set()
+    for thread in threads:
+        thread.join(60 * PATIENCE)
+    assert errors == []
+    assert ("chat", NAME) in MigrationExecutor(connection).loader.applied_migrations
 
 
 def test_it_says_what_to_do_when_a_lock_is_never_free(older, serving, monkeypatch):
