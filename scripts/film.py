@@ -1,5 +1,5 @@
-"""Takes the film at the top of the README: a summary is made, a person changes a word of
-it, and the model believes them. An animated WebP, put together from frames that the
+"""Takes the film at the top of the README: a summary is made, a person changes a word
+of it, and the model believes them. An animated WebP, put together from frames that the
 browser has made. Usage: python -m scripts.film
 """
 
@@ -86,7 +86,7 @@ def join_frames(frames: list[tuple[bytes, int]], size: tuple[int, int]) -> bytes
     """An animated WebP of still ones
     (https://developers.google.com/speed/webp/docs/riff_container)."""
     canvas = b"".join((each - 1).to_bytes(3, "little") for each in size)
-    # It has an animation; white behind it, and it is repeated for as long as it is seen.
+    # It has an animation; white behind it, repeated for as long as it is seen.
     chunks = [_chunk(b"VP8X", bytes([2, 0, 0, 0]) + canvas)]
     chunks.append(_chunk(b"ANIM", b"\xff\xff\xff\xff" + bytes(2)))
     for webp, milliseconds in frames:
