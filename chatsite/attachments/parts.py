@@ -24,9 +24,10 @@ def draw_composer_part(place: str) -> str:
     if place == "styles":
         return format_html(STYLES, static("attachments/attachments.css"))
     if place == "scripts":
-        names = ("attachments.js", "attachment-cards.js", "attachment-cards.css")
-        names = (f"attachments/{name}" for name in names)
-        return format_html(SCRIPTS, *map(static, names))
+        script, module = "attachments/attachments.js", "attachments/attachment-cards.js"
+        # Those of the message that takes the files, too.
+        styles = map(static, ("attachments/attachment-cards.css", "css/files.css"))
+        return format_html(SCRIPTS, static(script), static(module), " ".join(styles))
     # The page says at once what the server would say in a moment.
     values = {"max_mb": settings.ATTACHMENT_MAX_MB, "max_chars": WHOLE_CHARS}
     values["max_bytes"] = values["max_mb"] * 1024 * 1024

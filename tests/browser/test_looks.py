@@ -21,6 +21,7 @@ LETTERS = """() => {
     }
     return [Object.fromEntries(sizes), Object.fromEntries(weights)];
 }"""
+DIALOGS = ("Memory settings…", "System prompt and temperature…", "Tools…")
 SIZES = {"13px", "15px", "17px", "22px", "32px"}
 # What the eye meets in the transcript: texts, buttons, links, marks and boxes.
 OBJECTS = """() => {
@@ -60,12 +61,17 @@ def have_five_sizes(page):
 def test_every_page_has_at_most_five_sizes_and_two_weights(demo, errors):
     page, root = demo.page, demo.site.url
     have_five_sizes(page)
-    for name in ("Memory settings…", "System prompt and temperature…", "Share…"):
+    for name in (*DIALOGS, "Share…"):
         page.locator("header.bar .menu > summary").click()
         page.get_by_role("button", name=name).click()
         expect(page.locator("#dialog h2")).to_be_visible()
         have_five_sizes(page)
-        page.keyboard.press("Escape")
+        if name != "Share…":
+            page.keyboard.press("Escape")
+    page.locator("#share-view").check()
+    page.get_by_role("button", name="Make a link").click()
+    shared = page.locator(".share-links pre").first.text_content()
+    page.keyboard.press("Escape")
     page.click("#find > summary")
     page.locator("#find [name=q]").fill("budget")
     expect(page.locator(".found-list li").first).to_be_visible()
@@ -78,6 +84,8 @@ def test_every_page_has_at_most_five_sizes_and_two_weights(demo, errors):
     for path in ("/accounts/login/", "/accounts/signup/"):
         page.goto(f"{root}{path}")
         have_five_sizes(page)
+    page.goto(shared)
+    have_five_sizes(page)
 
 
 def test_ten_exchanges_of_a_line_fit_on_a_screen(open_written):

@@ -1,6 +1,6 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django import template
@@ -130,21 +130,23 @@ def page_parts(place: str) -> Sequence[str]:
 
 @register.simple_tag(takes_context=True)
 def leaf_stylesheets(context: template.Context) -> SafeString:
-    """Links to the stylesheets of leaf apps, those of steps where there may be some."""
+    """Links to the stylesheets of leaf apps, and to those of steps and of files where
+    the page shows some, or the next reply may have some."""
     link, paths = '<link rel="stylesheet" href="{}">', [*hooks.stylesheets]
-    if _has_steps(context):
+    conversation, turns = context.get("conversation"), list(_list_turns(context))
+    has_tools = conversation and hooks.turn_steps.offered(conversation)
+    if has_tools or any(turn.cards for turn in turns):
         paths += hooks.step_stylesheets
+    if any(message.attachments for turn in turns for message in turn.messages):
+        paths.append("css/files.css")
     return format_html_join("", link, ((static(path),) for path in paths))
 
 
-def _has_steps(context: template.Context) -> bool:
-    """Whether a conversation's page shows steps, or its next reply may have some."""
-    conversation = context.get("conversation")
-    if conversation and hooks.turn_steps.offered(conversation):
-        return True
+def _list_turns(context: template.Context) -> Iterator[TurnView]:
+    """The turns that the page of a conversation shows."""
     panes = filter(None, map(context.get, ("older", "pane")))
     items = (item for pane in panes for item in pane.items)
-    return any(item.cards for item in items if isinstance(item, TurnView))
+    return (item for item in items if isinstance(item, TurnView))
 
 
 @register.simple_tag

@@ -54,6 +54,16 @@ class TestCard:
         assert url("attachment", conversation, message.seq, 0) in page
         assert "more characters." in page
 
+    def test_its_styles_come_with_it(self, client, conversation):
+        sheet = "/static/css/files.css"
+        link = f'<link rel="stylesheet" href="{sheet}">'
+        assert link not in page_of(client, conversation)
+        send(conversation, ("lamps.txt", "Hello"))
+        page = page_of(client, conversation)
+        assert link in page
+        # For a page that had none so far.
+        assert f'data-styles="{sheet}"' in page
+
     def test_what_was_typed_stands_alone(self, client, conversation):
         message = send(conversation, ("a.txt", "In the file"), text="**Typed**")
         page = page_of(client, conversation)
