@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     return transcript.create_conversation(alice, preset="langgraph")
 

@@ -24,6 +24,7 @@ Status = Summary.Status
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     return transcript.create_conversation(alice, title="Audited")
 
