@@ -58,7 +58,7 @@ def note_images(
 ) -> None:
     """Note on these messages which of their images go along with a request: the newest
     that the model takes. `newest`: the row of the last one, which may not be stored."""
-    places = _find_places(conversation, messages, newest)
+    places = _read_places(conversation, messages, newest)
     measure = current.find_measure(conversation) if places else None
     if measure is None:
         return
@@ -69,7 +69,9 @@ def note_images(
         if (image := place.get("image"))
     ]
     kept = set(current.find_kept(conversation, known)) if known else set()
-    _note(messages, islice((each for each in known if each in kept), MOST_OF_REQUEST))
+    _mark_images(
+        messages, islice((each for each in known if each in kept), MOST_OF_REQUEST)
+    )
 
 
 def note_again(
@@ -83,7 +85,7 @@ def note_again(
         return
     rows = conversation.messages.filter(seq__in={seq for seq, *_ in found})
     places: Places = dict(rows.values_list("seq", "attachments"))
-    _note(
+    _mark_images(
         messages,
         (
             SentImage(seq, n, str(places[seq][n]["id"]), tokens)
@@ -93,13 +95,7 @@ def note_again(
     )
 
 
-def note_sizes(messages: Sequence[BaseMessage], refs: Iterable[Sequence[int]]) -> None:
-    """Note the images of a request from its references for their tokens alone: their
-    bytes are never read."""
-    _note(messages, (SentImage(seq, n, "", tokens) for seq, n, tokens in refs))
-
-
-def _find_places(
+def _read_places(
     conversation: "Conversation",
     messages: Sequence[BaseMessage],
     newest: Message | None,
@@ -113,7 +109,7 @@ def _find_places(
     return {seq: places for seq, places in own.items() if places}
 
 
-def _note(messages: Sequence[BaseMessage], images: Iterable[SentImage]) -> None:
+def _mark_images(messages: Sequence[BaseMessage], images: Iterable[SentImage]) -> None:
     by_seq: dict[int, list[SentImage]] = {}
     for image in images:
         by_seq.setdefault(image.seq, []).append(image)

@@ -42,19 +42,19 @@ async def read_image(user_id: int, file: IO[bytes], leave: Leave) -> ReadImage:
     """The image in a file. Raises FileError. The file is read into memory when it is
     its turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_program(file.read())
+        answer = await _run_shrinker(file.read())
     line, _mark, rest = answer.partition(b"\n")
     try:
         said = json.loads(line)
     except ValueError:
         said = {}
     if "sizes" not in said:
-        raise _make_refusal(said.get("error", ""))
+        raise _refuse_image(said.get("error", ""))
     whole, small = said.pop("sizes")
     return ReadImage(Image(**said), rest[:whole], rest[whole : whole + small])
 
 
-async def _run_program(data: bytes) -> bytes:
+async def _run_shrinker(data: bytes) -> bytes:
     limits = (
         *(settings.IMAGE_MAX_SECONDS, settings.IMAGE_MEMORY_MB * 1024 * 1024),
         *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6, MAX_BYTES),
@@ -65,7 +65,7 @@ async def _run_program(data: bytes) -> bytes:
     return answer or b""
 
 
-def _make_refusal(code: str) -> FileError:
+def _refuse_image(code: str) -> FileError:
     sentences = {
         "too_many_pixels": _(
             "The image has more than %(limit)s million pixels. Make it smaller and "

@@ -31,7 +31,7 @@ class KeptImages(ImageSource):
     def find_kept(
         self, conversation: Conversation, images: Sequence[SentImage]
     ) -> Sequence[SentImage]:
-        found = set(_read_rows(conversation, images))
+        found = set(_read_image_rows(conversation, images))
         if lacking := {each.id for each in images if key_of(each) not in found}:
             # Of a draft.
             ids = filter(None, map(read_id, lacking))
@@ -43,7 +43,7 @@ class KeptImages(ImageSource):
     def read_urls(
         self, conversation: Conversation, images: Sequence[SentImage]
     ) -> Mapping[SentImage, str]:
-        rows = _read_rows(conversation, images, "type", "data")
+        rows = _read_image_rows(conversation, images, "type", "data")
         urls = {key: make_url(*values) for key, values in rows.items()}
         found = {each: urls[key_of(each)] for each in images if key_of(each) in urls}
         if lacking := [each for each in images if each not in found]:
@@ -60,7 +60,7 @@ def make_url(kind: str, data: bytes) -> str:
     return f"data:{kind};base64,{b64encode(data).decode()}"
 
 
-def _read_rows(
+def _read_image_rows(
     conversation: Conversation, images: Iterable[SentImage], *columns: str
 ) -> dict[Key, tuple[Any, ...]]:
     """Columns of the rows of these images, by number of the message and id."""

@@ -26,7 +26,7 @@ QUALITIES = (85, 70, 50, 30)
 TYPES = {"PNG": "image/png", "JPEG": "image/jpeg"}
 
 
-def set_limits(seconds: int, memory: int) -> None:
+def limit_process(seconds: int, memory: int) -> None:
     os.nice(10)
     for name, most in (
         ("RLIMIT_AS", memory),
@@ -119,5 +119,5 @@ def _save(drawn: Any, kind: str, **options: Any) -> bytes:
 
 if __name__ == "__main__":
     seconds, memory, *limits = map(int, sys.argv[1:])
-    set_limits(seconds, memory)
+    limit_process(seconds, memory)
     sys.stdout.buffer.write(shrink_image(sys.stdin.buffer.read(), *limits))

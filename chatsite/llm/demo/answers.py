@@ -106,7 +106,7 @@ def answer_messages(messages: Sequence[BaseMessage]) -> str:
     return describe_images(messages) + find_answer(messages)[0]
 
 
-def images_of(message: BaseMessage) -> list[str]:
+def list_image_urls(message: BaseMessage) -> list[str]:
     """The images in a message, as they were sent."""
     parts = message.content if isinstance(message.content, list) else ()
     found = (part.get("image_url") for part in parts if isinstance(part, dict))
@@ -115,7 +115,7 @@ def images_of(message: BaseMessage) -> list[str]:
 
 def describe_images(messages: Sequence[BaseMessage]) -> str:
     """What was sent with the newest message; "": only text."""
-    urls = images_of(messages[-1]) if messages else []
+    urls = list_image_urls(messages[-1]) if messages else []
     if not urls:
         return ""
     asked = read_asked(messages[-1:])

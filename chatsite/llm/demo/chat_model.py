@@ -26,7 +26,7 @@ from memory.engine.summaries.schemas import render_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD
 
 from ..naming import TITLE_MARK
-from .answers import answer_messages, images_of
+from .answers import answer_messages, list_image_urls
 from .extractive import make_title, summarize_extractively
 from .structured import fill_shape, find_shape
 from .tool_use import answer_from_results, find_calls
@@ -149,7 +149,7 @@ def _make_metadata(
     messages: Sequence[BaseMessage], text: str, calls: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Any]:
     read = sum(_count_tokens(message.text) + MESSAGE_OVERHEAD for message in messages)
-    read += IMAGE_TOKENS * sum(len(images_of(message)) for message in messages)
+    read += IMAGE_TOKENS * sum(len(list_image_urls(message)) for message in messages)
     written = _count_tokens(text) + sum(_count_tokens(str(each)) for each in calls)
     usage = UsageMetadata(
         input_tokens=read, output_tokens=written, total_tokens=read + written
