@@ -83,6 +83,8 @@ class ExportSection:
     describe: (
         Callable[["Conversation", Callable[[str], str]], dict[int, list[str]]] | None
     ) = None
+    # Whether requests are made of it: then it is written before they are proved.
+    is_of_requests: bool = False
 
 
 @dataclass(frozen=True, slots=True)

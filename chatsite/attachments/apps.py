@@ -16,7 +16,7 @@ class AttachmentsConfig(AppConfig):
         from memory.images import image_source
 
         from . import parts, uploads
-        from .images import files, sending
+        from .images import audit, export, files, sending
 
         hooks.file_source = hooks.FileSource(
             uploads.read_upload_ids,
@@ -28,6 +28,8 @@ class AttachmentsConfig(AppConfig):
         image_source.current = sending.KeptImages()
         message_deleted.connect(files.forget_images)
         hooks.branch_parts.append(files.copy_branch)
+        hooks.export_sections.append(export.SECTION)
+        hooks.audit_rules.append(audit.find_false_images)
         hooks.composer_parts.append(parts.draw_composer_part)
         sweep = database_sync_to_async(uploads.delete_expired_uploads)
         runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))

@@ -4,7 +4,7 @@ database's lock for a moment each.
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 from uuid import UUID
@@ -20,7 +20,7 @@ from chatsite.turns.copying import copies
 from chatsite.turns.models import JOB_LEASE, Job
 from memory import bundle, library, staging, transcript
 from memory.leases import Claim, LostError
-from memory.models import Conversation
+from memory.models import Conversation, Message
 
 from .files import foreign, own, reading
 from .files.draft import Draft, clean_title
@@ -98,14 +98,27 @@ class _Import:
         """The conversation, and what of it was left out, in words."""
         made, left_out = self._create(draft)
         messages = bundle.write_bundle(made, draft.bundle, self._batch)
+        self._write_sections(draft, made, messages, of_requests=True)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
-        for each in export_sections:
-            each.write(made, messages, draft.sections.get(each.name, ()), self._batch)
+        self._write_sections(draft, made, messages, of_requests=False)
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
         return made, left_out
+
+    def _write_sections(
+        self,
+        draft: Draft,
+        made: Conversation,
+        messages: Mapping[int, Message],
+        *,
+        of_requests: bool,
+    ) -> None:
+        for each in export_sections:
+            if each.is_of_requests == of_requests:
+                rows = draft.sections.get(each.name, ())
+                each.write(made, messages, rows, self._batch)
 
     def _create(self, draft: Draft) -> tuple[Conversation, str]:
         known = draft.model in providers.list_models()

@@ -109,6 +109,15 @@ class AskedCall(Row):
     type: Literal["tool_call"] = "tool_call"
 
 
+class AttachedImage(Row):
+    """What a message says of an image: its bytes are in `images`, if they are known."""
+
+    sha256: Sha256
+    type: Literal["image/png", "image/jpeg"]
+    width: Annotated[int, Field(ge=1, le=20_000)]
+    height: Annotated[int, Field(ge=1, le=20_000)]
+
+
 class Attachment(Row):
     """A file in the text of a message: its own text is from `start` to `end`, and the
     mark before it begins `at`; what was typed ends before the first. `size` is in bytes
@@ -122,6 +131,7 @@ class Attachment(Row):
     at: Count
     start: Count
     end: Count
+    image: AttachedImage | None = None
 
 
 class RunningReply(Row):

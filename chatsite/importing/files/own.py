@@ -226,7 +226,10 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
         "text": "" if deleted_at else row.text,
         "sent_text": _read_sent_text(row) if is_shortened else "",
         "attachments": [
-            {**each.model_dump(), "name": clean_file_name(each.name)}
+            {
+                **each.model_dump(exclude_none=True),
+                "name": clean_file_name(each.name),
+            }
             for each in (row.attachments if is_file else ())
         ],
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,

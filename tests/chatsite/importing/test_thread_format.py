@@ -15,13 +15,14 @@ from chatsite.turns import lifecycle
 from tests.fakes import own_tools
 from tests.memory.scenes import summarise
 
+from ..attachments.images.scenes import send_images
 from ..scenes import answer, submit
 from ..tools import calls
 
 pytestmark = pytest.mark.django_db
 PARTS = (
     *("messages", "tool_calls", "summaries", "model_calls", "rules"),
-    *("feedback", "files"),
+    *("feedback", "files", "images"),
 )
 PAGE = Path(__file__).parents[3] / "docs" / "thread-state.schema.json"
 
@@ -31,7 +32,7 @@ def exported(alice, settings):
     """A conversation with every kind of row, as export.json has it."""
     settings.TOOLS = own_tools.PATHS
     conversation = calls.create(alice)
-    submit(conversation, "Hello. Always answer in rhyme.")
+    send_images(conversation, text="Hello. Always answer in rhyme.")
     answer(conversation)
     give_feedback(conversation, 2, "bad", "Too short.")
     summarise(conversation, 1, 2)
