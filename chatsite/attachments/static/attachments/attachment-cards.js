@@ -44,11 +44,11 @@ function draw(item) {
   const [name, note, again, remove] = ["name", "note", "again", "remove"].map((part) => item.card.querySelector(`.${part}`));
   const amount = (number) => number.toLocaleString(document.documentElement.lang);
   name.textContent = item.name;
-  const { image } = item;
-  const measure = image ? `${image.width} × ${image.height}` : `${amount(item.tokens)} ${words.tokens}`;
-  note.textContent = item.error || (item.id ? measure : words.reading);
-  if (image && item.id && !item.card.querySelector("img")) {
-    item.card.prepend(Object.assign(new Image(), { alt: "", src: `${words.upload}${item.id}/image/` }));
+  const { id, image } = item;
+  const measure = () => image ? `${image.width} × ${image.height}` : `${amount(item.tokens)} ${words.tokens}`;
+  note.textContent = item.error || (id ? measure() : words.reading);
+  if (image && id && !item.card.querySelector("img")) {
+    item.card.prepend(Object.assign(new Image(), { alt: "", src: `${words.upload}${id}/image/` }));
   }
   item.card.classList.toggle("refused", Boolean(item.error));
   item.card.querySelector("input").value = item.id || "";
