@@ -1,0 +1,46 @@
+"""Images beside the message box, on their message and in the right pane."""
+
+from base64 import b64encode
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.chatsite.attachments.images import pictures
+
+from .test_access import is_clean
+from .test_attachments import attached
+
+pytestmark = pytest.mark.browser
+PASTE = """([data, type, name]) => {
+    const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0));
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File([bytes], name, { type }));
+    const options = { clipboardData, bubbles: true, cancelable: true };
+    document.getElementById("text").dispatchEvent(new ClipboardEvent("paste", options));
+}"""
+OPEN = (
+    "document.querySelectorAll('#context details').forEach((each) => each.open = true)"
+)
+WIDTH = "(image) => image.decode().then(() => image.naturalWidth)"
+
+
+def test_a_pasted_image_is_sent_shown_and_accounted_for(chat):
+    photo = b64encode(pictures.make("JPEG", (800, 600))).decode()
+    chat.page.evaluate(PASTE, [photo, "image/jpeg", "image.jpg"])
+    expect(attached(chat.page)).to_contain_text("800 × 600")
+    assert attached(chat.page).locator("img").evaluate(WIDTH) == 480
+    chat.say("What is this?")
+    expect(chat.message(2)).to_contain_text("I was sent an image with it (image/jpeg")
+    card = chat.message(1).locator(".attachment")
+    expect(card).to_contain_text("image.jpg")
+    assert card.locator("summary img").evaluate(WIDTH) == 480
+    card.locator("summary").click()
+    full = card.locator("> img")
+    assert full.evaluate(WIDTH) == 800
+    # No wider than its message, however small the page is.
+    chat.page.set_viewport_size({"width": 390, "height": 844})
+    assert full.evaluate("(image) => image.clientWidth <= document.body.clientWidth")
+    is_clean(chat.page)
+    sent = chat.page.locator("#context-body .sent-image").first
+    chat.page.evaluate(OPEN)
+    expect(sent).to_contain_text("800 × 600 · 85 tokens")
