@@ -271,6 +271,13 @@ context_parts: list[Callable[["Conversation", "Built"], str]] = []
 # There, too: HTML beside what was sent for a reply, given its number.
 sent_parts: list[Callable[["Conversation", int], str]] = []
 
+# What the list says of a conversation beside its title; "" = nothing.
+row_marks: list[Callable[["Conversation"], str]] = []
+# What was sent last of a conversation that others send; None: it is the site's own.
+sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
+# Why nothing can be written into a conversation, in a sentence; "": it can.
+write_refusals: list[Callable[["Conversation"], str]] = []
+
 # Chosen: fields of settings of the policy, and of columns of a person's preferences.
 policy_fields: dict[str, Callable[[], "ChoiceField"]] = {}
 preference_fields: dict[str, Callable[[], "FormField"]] = {}
@@ -283,7 +290,7 @@ file_source = FileSource()
 user_menu_links: dict[str, Any] = {}
 
 # What people call the sites that conversations come from, by the word before the colon
-# in `imported_from`.
+# in `imported_from`; "%s" is what follows it.
 source_names: dict[str, str] = {}
 
 # Told over the socket, by the type of the event; and what a client is told when it is
@@ -324,7 +331,8 @@ audit_rules: list["Finder"] = []
 
 def name_source(imported_from: str | None) -> str:
     """The site that an imported conversation comes from; "": it is not known."""
-    return source_names.get((imported_from or "").partition(":")[0], "")
+    kind, _, rest = (imported_from or "").partition(":")
+    return source_names.get(kind, "").replace("%s", rest)
 
 
 class TurnSteps:
@@ -401,6 +409,10 @@ class TurnSteps:
 
 # Run: turns that take more than one request.
 turn_steps = TurnSteps()
+
+
+def find_write_refusal(conversation: "Conversation") -> str:
+    return next(filter(None, (find(conversation) for find in write_refusals)), "")
 
 
 def message_columns() -> Iterator[tuple[str, F]]:

@@ -412,20 +412,46 @@ def rebuild_context(call: ModelCall) -> Built:
     return rebuild_contexts([call])[0]
 
 
+# How requests are rebuilt that were not composed here, by the key of their references
+# that says so.
+rebuilders: dict[str, Callable[[ModelCall], Built]] = {}
+
+
 def rebuild_contexts(calls: Sequence[ModelCall]) -> list[Built]:
     """The contexts of recorded requests of one conversation. What they are made of is
-    read once for all of them."""
-    found = _read_sources(calls)
+    read once for all of them that were composed here."""
+    others, found = _read_sent(calls)
     return [
-        _send_again(call, _recompose(call, found, image_source.note_again), found)
+        others[call.pk]
+        if found is None or call.pk in others
+        else _send_again(call, _recompose(call, found, image_source.note_again), found)
         for call in calls
     ]
 
 
 def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
     """The same for who only counts: without what was sent, and its images."""
-    found = _read_sources(calls)
-    return [_recompose(call, found, _note_sizes) for call in calls]
+    others, found = _read_sent(calls)
+    return [
+        others[call.pk].context
+        if found is None or call.pk in others
+        else _recompose(call, found, _note_sizes)
+        for call in calls
+    ]
+
+
+def _read_sent(
+    calls: Sequence[ModelCall],
+) -> tuple[dict[int, Built], "_Sources | None"]:
+    """Those that were not composed here, rebuilt, and what the others were made of."""
+    others = {
+        call.pk: rebuild(call)
+        for call in calls
+        for name, rebuild in rebuilders.items()
+        if name in call.refs
+    }
+    composed = [call for call in calls if call.pk not in others]
+    return others, _read_sources(composed) if composed else None
 
 
 def _note_sizes(_: Conversation, messages: Sequence[BaseMessage], refs: Any) -> None:

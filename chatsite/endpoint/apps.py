@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 
 class EndpointConfig(AppConfig):
@@ -10,11 +11,24 @@ class EndpointConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from chatsite.protocol.errors import EXPLANATIONS
+        from memory import context
+        from memory.actions import message_deleted
 
-        from . import asgi, keys, parts
+        from . import asgi, keys, marks, parts
         from .addresses import START
 
-        hooks.asgi_applications[START] = asgi.answer
-        hooks.account_sections.append(parts.draw_account_section)
+        hooks.asgi_applications[START] = asgi.answer_wire
+        message_deleted.connect(marks.forget_deleted)
+        context.rebuilders["client"] = marks.rebuild_of_client
+        EXPLANATIONS["client_gone"] = gettext_noop(
+            "The client stopped reading, so this reply ends where it did."
+        )
+        hooks.sent_elsewhere.append(marks.find_sent_last)
+        hooks.source_names["client"] = "%s"
+        hooks.row_marks.append(marks.name_client)
+        hooks.write_refusals.append(marks.refuse_writing)
+        hooks.branch_parts.append(marks.take_over)
+        hooks.account_sections.append(parts.draw_keys_section)
         hooks.account_rows["api_keys"] = keys.describe_api_keys
         hooks.access_log_names["list apikey"] = _("API keys (in a list)")

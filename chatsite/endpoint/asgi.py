@@ -2,7 +2,6 @@
 nothing else of the endpoint is loaded.
 """
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from chatsite.database import TROUBLE, name_of
+from chatsite.database import TROUBLE, log_trouble
 from chatsite.fair_queue import working_for
 
 from . import keys
@@ -18,14 +17,12 @@ from .models import ApiKey
 from .wires import openai_chat
 from .wires.errors import WireError, refuse_key
 
-logger = logging.getLogger(__name__)
-
 Scope = dict[str, Any]
 WIRES = (openai_chat,)
 MAX_KEY_CHARS = 200
 
 
-async def answer(scope: Scope, receive: Any, send: Any) -> None:
+async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
     wire = find_wire(scope["path"])
     try:
         headers = read_headers(scope)
@@ -34,11 +31,11 @@ async def answer(scope: Scope, receive: Any, send: Any) -> None:
         from . import exchange
 
         with working_for(key.owner_id):
-            await exchange.answer(wire, key, scope, headers, receive, send)
+            await exchange.answer_request(wire, key, scope, headers, receive, send)
     except WireError as error:
         await send_error(send, wire, error)
     except TROUBLE as error:
-        logger.warning("request of a client refused: %s", name_of(error))
+        log_trouble(error)
         detail = "The site can't reach its database. Try again in a moment."
         unavailable = WireError(503, "unavailable", detail, retry_after=5)
         await send_error(send, wire, unavailable)

@@ -1,13 +1,35 @@
-"""One request of a client, from its first byte to the last one of its answer."""
+"""One request of a client, from its first byte to the last one of its answer. It has no
+thread of its own: only what reads and writes the database runs in one, in turn."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.urls import reverse
+
+from chatsite.fair_queue import for_drawing
+from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns.models import Turn
+
+from . import keys
 from .models import ApiKey
-from .wires.errors import WireError
+from .relay.answering import list_upstream_models
+from .relay.client import Client, GoneError
+from .relay.passing import Passing
+from .store.asked import Asked, read_client_request
+from .store.opening import Opened, Opening
+from .wires.errors import STATUSES, WireError
+
+# Of all people together, in this process: what one may have is a limit of the site.
+AT_ONCE = 200
+_running: set[object] = set()
 
 
-async def answer(
+async def answer_request(
     wire: Any,
     key: ApiKey,
     scope: dict[str, Any],
@@ -16,4 +38,119 @@ async def answer(
     send: Any,
 ) -> None:
     """Raises WireError as long as nothing was answered."""
-    raise WireError(404, "not_found", "Nothing is answered here yet.")
+    check_rest(key)
+    if scope["path"] == "/v1/models":
+        await send_models(wire, key, headers, send)
+        return
+    if keys.SEND not in key.scopes:
+        raise WireError(403, "not_allowed", "This key may not send. Use another one.")
+    if len(_running) >= AT_ONCE:
+        detail = "This site answers as many requests as it can. Try again in a moment."
+        raise WireError(503, "too_busy", detail, retry_after=2)
+    client, place = Client(scope, receive, send), object()
+    _running.add(place)
+    try:
+        await exchange(wire, key, scope, headers, client)
+    except GoneError:
+        return
+    finally:
+        _running.discard(place)
+        client.close()
+
+
+def check_rest(key: ApiKey) -> None:
+    """Raises WireError for who has had more than their share of the processor."""
+    if seconds := account_of_user(key.owner_id).rest(BURST_SECONDS):
+        detail = "Your requests have taken more than their share of this site's time."
+        raise WireError(429, "rate_limited", detail, retry_after=seconds)
+
+
+async def send_models(
+    wire: Any, key: ApiKey, headers: Mapping[str, str], send: Any
+) -> None:
+    models = await list_upstream_models(wire, headers)
+    if key.models_allowed:
+        models = [each for each in models if each["id"] in key.models_allowed]
+    body = json.dumps({"object": "list", "data": models}, ensure_ascii=False).encode()
+    pairs = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    await send({"type": "http.response.start", "status": 200, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def exchange(
+    wire: Any,
+    key: ApiKey,
+    scope: dict[str, Any],
+    headers: Mapping[str, str],
+    client: Client,
+) -> None:
+    raw = await client.read_body(headers)
+    asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+    opened = await open_exchange(key, asked)
+    await tell_pages_of_request(opened)
+    own = describe_exchange(scope, headers, asked, opened)
+    await Passing(key.pk, asked, opened, client).run(headers, own)
+
+
+def _read_in_turn(
+    key: ApiKey, wire: Any, headers: Mapping[str, str], raw: bytes
+) -> Asked:
+    with account_of_user(key.owner_id).timed():
+        asked = read_client_request(wire, headers, raw)
+    keys.check_model(key, asked.model)
+    return asked
+
+
+async def open_exchange(key: ApiKey, asked: Asked) -> Opened:
+    """Store the request. Raises WireError for a limit of the site, too."""
+    opening = Opening(key, asked)
+    account = account_of_user(key.owner_id)
+
+    def run(step: Any) -> Opened | None:
+        with account.timed():
+            return step()
+
+    store = database_sync_to_async(run)
+    try:
+        opened = await store(opening.begin)
+        while opened is None:
+            opened = await store(opening.go_on)
+    except CommandError as error:
+        status = STATUSES.get(error.code, 400)
+        wait = error.retry_after
+        raise WireError(status, error.code, error.detail, retry_after=wait) from None
+    return opened
+
+
+async def tell_pages_of_request(opened: Opened) -> None:
+    pk, turn = opened.conversation.pk, opened.claim.row_id
+    if opened.is_changed:
+        await events.publish_event(pk, events.Memory(None, "changed"))
+    await events.publish_event(pk, events.State(turn, Turn.State.RUNNING))
+    if opened.title:
+        await events.publish_event(pk, events.Title(opened.title))
+
+
+def describe_exchange(
+    scope: Mapping[str, Any],
+    headers: Mapping[str, str],
+    asked: Asked,
+    opened: Opened,
+) -> dict[str, str]:
+    """The site's own headers of an answer: never a word of the conversation."""
+    uuid = opened.conversation.uuid
+    page = reverse("conversation-detail", args=[uuid])
+    scheme = scope.get("scheme", "http")
+    if settings.BEHIND_PROXY:
+        scheme = headers.get("x-forwarded-proto", scheme)
+    count = len(asked.history.messages)
+    view = f"{scheme}://{headers['host']}{page}?reply={opened.reply_seq}"
+    return {
+        "cache-control": "no-store",
+        "x-windowpane-conversation": str(uuid),
+        "x-windowpane-view": view,
+        "x-windowpane-request-sha256": asked.body.sha256,
+        "x-windowpane-lineage": opened.lineage,
+        "x-windowpane-context": f"exact; before={count}; after={count}",
+        "x-windowpane-mode": "observe",
+    }

@@ -1,9 +1,13 @@
-"""The tables of the endpoint: keys of clients."""
+"""The tables of the endpoint: keys of clients, their conversations, and the pieces that
+bodies are made of.
+"""
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation, Message, ModelCall
 
 
 class ApiKey(models.Model):
@@ -54,3 +58,138 @@ class ApiKey(models.Model):
     def __str__(self) -> str:
         # Never the name, which a person has chosen: this goes into logs and lists.
         return gettext("API key %(id)s") % {"id": self.pk}
+
+
+class ClientConversation(models.Model):
+    """What makes a conversation one of a client: who sends it, and where it stands."""
+
+    conversation = models.OneToOneField(
+        Conversation, models.CASCADE, primary_key=True, related_name="of_client"
+    )
+    key = models.ForeignKey(ApiKey, models.SET_NULL, null=True)
+    # The id that the client gives it, by the name of its header; "" = none.
+    client = models.CharField(max_length=260, blank=True)
+    # The first of the conversations that are branches of each other.
+    family = models.UUIDField()
+    parent = models.ForeignKey(
+        Conversation, models.SET_NULL, null=True, related_name="+"
+    )
+    # How many messages it shares with its parent: these are not kept twice.
+    shared = models.PositiveIntegerField(default=0)
+    # How many messages it has, with the shared ones.
+    length = models.PositiveIntegerField(default=0)
+    is_single = models.BooleanField(default=False)
+    # The last message of a request that has no whole reply.
+    open_position = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        indexes = [models.Index(fields=["client"], name="of_client")]
+
+    def __str__(self) -> str:
+        return f"ClientConversation {self.pk}"
+
+
+class ClientMessage(models.Model):
+    """A message by its hashes, as a client's next request is compared with it."""
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="client_messages"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
+    # From 0 on, with the messages that its conversation shares with its parents.
+    position = models.PositiveIntegerField()
+    digest = models.BinaryField(max_length=32)
+    # Of all messages up to this one.
+    chain = models.BinaryField(max_length=32)
+    role = models.CharField(max_length=20)
+    size = models.PositiveIntegerField()
+    is_served = models.BooleanField(default=False)
+    # Another form of one that was kept before: the client has changed it.
+    is_again = models.BooleanField(default=False)
+    # The last row of the transcript that was made of it.
+    message = models.ForeignKey(Message, models.CASCADE, related_name="+")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "position"],
+                condition=models.Q(is_again=False),
+                name="client_message_once",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "chain"], name="client_message_chain"),
+            models.Index(fields=["owner", "digest"], name="client_message_digest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"ClientMessage {self.pk}"
+
+
+class BodyPiece(models.Model):
+    """A part of bodies of a conversation, as it was sent: kept once.
+
+    A text of the transcript is not in it, but where it stood.
+    """
+
+    # What can quote the conversation.
+    TEXTS = ("text",)
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="body_pieces", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    digest = models.BinaryField(max_length=32)
+    text = models.TextField(blank=True)
+    # Where the text of `message` stood, and whether it was written in ASCII.
+    hole = models.PositiveIntegerField(null=True)
+    is_ascii = models.BooleanField(default=False)
+    # The message that it says; None: what is beside the messages.
+    message = models.ForeignKey(
+        Message, models.CASCADE, null=True, related_name="body_pieces"
+    )
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "number"], name="body_piece_number"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"BodyPiece {self.pk}"
+
+
+class ClientRequest(models.Model):
+    """What is known of a request besides what every request has: with which key it
+    came, and why it went on the conversation that it is in."""
+
+    call = models.OneToOneField(
+        ModelCall, models.CASCADE, primary_key=True, related_name="of_client"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
+    key = models.ForeignKey(ApiKey, models.SET_NULL, null=True)
+    lineage = models.CharField(max_length=20)
+    why = models.JSONField(default=list)
+    # Of the client; "" = none.
+    idempotency_key = models.CharField(max_length=120, blank=True)
+    # The last message that it sent.
+    position = models.PositiveIntegerField()
+
+    class Meta:
+        default_permissions = ()
+        indexes = [
+            models.Index(
+                fields=["owner", "idempotency_key"], name="client_request_again"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"ClientRequest {self.pk}"

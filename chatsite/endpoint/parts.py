@@ -10,7 +10,7 @@ from .addresses import base_address
 MOST_KEYS = 200
 
 
-def draw_account_section(request: HttpRequest) -> str:
+def draw_keys_section(request: HttpRequest) -> str:
     rows = keys.only_valid(keys.list_api_keys(request.user))[:MOST_KEYS]
     values = {"keys": rows, "base": base_address(request)}
     return render_to_string("endpoint/_account.html", values, request)

@@ -5,6 +5,6 @@ from django.urls import path
 from . import views
 
 urlpatterns = [
-    path("account/keys/", views.make_key, name="api-key-make"),
+    path("account/keys/", views.make_api_key, name="api-key-make"),
     path("account/keys/<number:pk>/revoke/", views.revoke_key, name="api-key-revoke"),
 ]

@@ -15,7 +15,7 @@ from .forms import ApiKeyForm
 
 @require_http_methods(["GET", "POST"])
 @private_page
-def make_key(request: HttpRequest) -> HttpResponse:
+def make_api_key(request: HttpRequest) -> HttpResponse:
     """The form for a new key, and the only page that ever shows it."""
     form = ApiKeyForm(request.POST or None)
     if form.is_valid():

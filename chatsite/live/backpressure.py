@@ -172,9 +172,45 @@ class UnreadRequest(http_protocol.WebRequest):
     """daphne's request, without the form that Twisted makes of its body for itself, in
     the event loop: of 48 MB it takes seconds. Django reads it in a thread."""
 
+    write_buffer: WriteBuffer | None = None
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._parsePOSTFormSubmission = False
+
+    async def drained(self) -> bool:
+        """Wait until the reader has taken what it was sent. False: it takes nothing, or
+        is gone."""
+        if self.finished or self.channel is None:
+            return False
+        if self.write_buffer is None:
+            self.write_buffer = WriteBuffer()
+            self.registerProducer(self.write_buffer, True)
+        try:
+            async with asyncio.timeout(STALL_SECONDS):
+                await self.write_buffer.flows.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def cut_off(self) -> None:
+        """End the answer so that its reader knows that it is not whole."""
+        if self.channel is None:
+            return
+        if self.write_buffer:
+            self.unregisterProducer()
+        # What was written is still sent; the end of a body is not.
+        self.channel.loseConnection()
+
+    def finish(self) -> None:
+        if self.write_buffer:
+            self.unregisterProducer()
+        super().finish()
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+        if self.write_buffer:
+            self.write_buffer.stopProducing()
+        super().connectionLost(reason)
 
 
 class BoundedServer(Server):
@@ -184,7 +220,7 @@ class BoundedServer(Server):
     hand_over: Callable[[], Awaitable[None]]
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        if isinstance(protocol, BoundedProtocol):
+        if isinstance(protocol, BoundedProtocol | UnreadRequest):
             extensions = scope.get("extensions") or {}
             scope["extensions"] = {**extensions, TRANSPORT: protocol}
         return super().create_application(protocol, scope)

@@ -64,14 +64,17 @@ def render_row(
     """One conversation of the list: a link, which keeps what is chosen of its filters,
     or a box to choose it."""
     is_marked = bool(query and listed.archived_at)
+    marks = tuple(filter(None, (mark(listed) for mark in hooks.row_marks)))
     values = {
         "row": listed,
         "is_open": is_open,
         "is_marked": is_marked,
+        "marks": marks,
         "chosen": chosen,
         "selecting": selecting,
     }
     shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, chosen)
+    shown = (*shown, marks)
     return _render_once("chat/_conversation_row.html", values, *shown, selecting)
 
 

@@ -83,6 +83,7 @@ def submit_message(
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text, or for a limit.
     """
+    check_writable(conversation)
     room = hooks.turn_steps.find_room(conversation)
     message, created = transcript.append_user_message(
         conversation,
@@ -106,6 +107,12 @@ def submit_message(
     before = position(turn) if before is None else before
     title = _suggest_title(message)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
+
+
+def check_writable(conversation: Conversation) -> None:
+    """Raises CommandError for a conversation that is written elsewhere."""
+    if refusal := hooks.find_write_refusal(conversation):
+        raise CommandError("read_only", refusal)
 
 
 def send_message(
@@ -202,6 +209,7 @@ def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
 @transaction.atomic
 def retry_turn(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn again. What it had said stays, marked as superseded."""
+    check_writable(conversation)
     transcript.begin_change(conversation)
     turn = get_turn(conversation, turn_id)
     if turn.state not in Turn.RETRYABLE:
@@ -225,6 +233,7 @@ def edit_message(
 ) -> Submitted:
     """Send message `seq` again in other words and with the same attachments; it and all
     after it are superseded."""
+    check_writable(conversation)
     transcript.begin_change(conversation)
     transcript.check_client_id(client_id)
     if known := conversation.messages.filter(client_id=client_id).first():
@@ -266,6 +275,7 @@ def _not_editable(conversation: Conversation, seq: int) -> CommandError:
 @transaction.atomic
 def regenerate_reply(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn for another reply; the one it has stays, superseded."""
+    check_writable(conversation)
     transcript.begin_change(conversation)
     turn = get_turn(conversation, turn_id)
     if not turn.is_finished:

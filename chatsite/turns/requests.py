@@ -9,6 +9,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
+from chatsite import hooks
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol.errors import CommandError
@@ -103,7 +104,11 @@ def next_turn(
     conversation: Conversation, draft: str = "", files: Sequence[Attachment] = ()
 ) -> context.Built:
     """What would be sent now: the context of the waiting message, with what its turn
-    has done so far, else of the draft with its files, else the view so far."""
+    has done so far, else of the draft with its files, else the view so far. Of a
+    conversation that others send: what they sent last."""
+    for find_sent in hooks.sent_elsewhere:
+        if built := find_sent(conversation):
+            return built
     model = model_of(conversation)
     waiting = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
     turn = waiting.select_related("user_message").first()

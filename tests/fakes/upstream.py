@@ -44,6 +44,9 @@ class Request:
     headers: dict[str, str]
     body: dict[str, Any]
     at: float = field(default_factory=time.monotonic)
+    raw: bytes = b""
+    # The body of the answer, as far as it was sent.
+    answered: bytearray = field(default_factory=bytearray)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -147,10 +150,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
-        body = self._record(raw)
-        answer, args = self._find_answer(body)
+        request = self._record(raw)
+        answer, args = self._find_answer(request.body)
         try:
-            answer(Exchange(self, body), *args)
+            answer(Exchange(self, request.body, request.answered), *args)
         except (ClientGoneError, BrokenPipeError, ConnectionResetError):
             self.close_connection = True
             with self.upstream.lock:
@@ -167,19 +170,22 @@ class Handler(BaseHTTPRequestHandler):
         mode, *args = wanted.split(":")
         return MODES.get(mode, answer_ok), args
 
-    def _record(self, raw: bytes) -> dict[str, Any]:
+    def _record(self, raw: bytes) -> Request:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.path, headers, json.loads(raw))
+        request = Request(self.path, headers, json.loads(raw), raw=raw)
         with self.upstream.lock:
             self.upstream.requests.append(request)
-        return request.body
+        return request
 
 
 class Exchange:
     """One request being answered, piece by piece."""
 
-    def __init__(self, handler: Handler, body: dict[str, Any]) -> None:
+    def __init__(
+        self, handler: Handler, body: dict[str, Any], answered: bytearray | None = None
+    ) -> None:
         self.handler = handler
+        self.answered = bytearray() if answered is None else answered
         self.body = body
         self.is_stream = bool(body.get("stream"))
         self.sent = ""
@@ -200,6 +206,7 @@ class Exchange:
     def write(self, data: bytes) -> None:
         if not self.is_open:
             self.open()
+        self.answered += data
         self.handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.handler.wfile.flush()
 

@@ -1,10 +1,29 @@
 """OpenAI's wire: chat completions, which most clients and servers speak."""
 
 import json
+from collections.abc import AsyncIterator, Mapping
+from time import time
+from typing import Any
+
+from django.conf import settings
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from chatsite.llm import providers
+from chatsite.llm.gathered import read_calls
 
 from .errors import WireError
+from .reading import ReplyReader
+from .rows import ASSISTANT, TOOL, USER, Row, make_call_value, make_row, name_medium
 
+NAME = "chat"
 PATHS = {"/v1/chat/completions": "POST", "/v1/models": "GET"}
+UPSTREAM_PATH = "/chat/completions"
 # What OpenAI calls errors of a status.
 TYPES = {
     401: "authentication_error",
@@ -14,9 +33,175 @@ TYPES = {
     502: "server_error",
     503: "server_error",
 }
+SYSTEM = ("system", "developer")
 
 
 def write_error(error: WireError) -> bytes:
     kind = TYPES.get(error.status, "invalid_request_error")
     values = {"message": error.detail, "type": kind, "param": None, "code": error.code}
     return json.dumps({"error": values}, ensure_ascii=False).encode()
+
+
+def find_upstream() -> tuple[str, dict[str, str]] | None:
+    """The address of the provider, and the headers that let this site in; None: there
+    is none, and the demo model answers."""
+    key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
+    if not key and not url:
+        return None
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    return url or "https://api.openai.com/v1", headers
+
+
+def read_instructions(body: Mapping[str, Any]) -> str:
+    """What the system says before all else."""
+    texts = []
+    for message in body.get("messages") or ():
+        if not isinstance(message, dict) or message.get("role") not in SYSTEM:
+            break
+        texts.append(read_text(message.get("content")))
+    return "\n\n".join(texts)
+
+
+def read_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(filter(None, map(_read_text_part, parts)))
+
+
+def _read_text_part(part: object) -> str:
+    if not isinstance(part, dict):
+        return part if isinstance(part, str) else ""
+    kind = part.get("type")
+    if kind in ("text", "refusal"):
+        text = part.get(kind)
+        return text if isinstance(text, str) else ""
+    return name_medium(kind)
+
+
+def make_rows(message: Mapping[str, Any]) -> list[Row]:
+    """The rows of the transcript that a message of the body is."""
+    role = message.get("role")
+    text = read_text(message.get("content"))
+    if role == "assistant":
+        text = text or read_text(message.get("refusal"))
+        return [make_row(ASSISTANT, text, tool_calls=_read_calls(message))]
+    if role in ("tool", "function"):
+        call_id = str(message.get("tool_call_id") or "")[:100]
+        return [make_row(TOOL, text, tool_call_id=call_id)]
+    return [make_row(USER, text)]
+
+
+def _read_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
+        for each in read_calls(message.get("tool_calls"), is_whole=True)
+    ]
+
+
+def read_call_arguments(written: str | None) -> object:
+    try:
+        return json.loads(written or "{}")
+    except (ValueError, RecursionError):
+        return {}
+
+
+def wants_stream(body: Mapping[str, Any]) -> bool:
+    return body.get("stream") is True
+
+
+class Reader(ReplyReader):
+    """The first choice of a reply; of the others only that there are some."""
+
+    def read_object(self, value: dict[str, Any]) -> None:
+        self.read_usage(value.get("usage"), "prompt_tokens", "completion_tokens")
+        for choice in value.get("choices") or ():
+            if isinstance(choice, dict):
+                self._read_choice(choice)
+
+    def _read_choice(self, choice: dict[str, Any]) -> None:
+        is_whole = "message" in choice
+        delta = choice.get("message") if is_whole else choice.get("delta")
+        if not isinstance(delta, dict):
+            delta = {}
+        if choice.get("index"):
+            self.others += 1
+            return
+        self.add_text(read_text(delta.get("content") or delta.get("refusal")))
+        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+        self.add_reasoning(reasoning)
+        for call in read_calls(delta.get("tool_calls"), is_whole=is_whole):
+            self.calls.add(call)
+        if isinstance(reason := choice.get("finish_reason"), str):
+            self.finish_reason = reason
+
+    def to_message(self) -> dict[str, Any]:
+        """As a client sends it back."""
+        calls = [
+            {
+                "id": each["id"],
+                "type": "function",
+                "function": {"name": each["name"], "arguments": each["args"]},
+            }
+            for each in self.calls.to_chunks()
+        ]
+        message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
+        return {**message, "tool_calls": calls} if calls else message
+
+    def list_calls(self) -> list[dict[str, Any]]:
+        return [
+            make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
+            for each in self.calls.to_chunks()
+        ]
+
+
+def to_demo_messages(body: Mapping[str, Any]) -> list[BaseMessage]:
+    """What the demo model is asked."""
+    made: list[BaseMessage] = []
+    for message in body.get("messages") or ():
+        if message.get("role") in SYSTEM:
+            made.append(SystemMessage(read_text(message.get("content"))))
+            continue
+        [row] = make_rows(message)
+        if row.role == TOOL:
+            made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
+        elif row.role == ASSISTANT:
+            made.append(AIMessage(row.text, tool_calls=row.tool_calls or []))
+        else:
+            made.append(HumanMessage(row.text))
+    return made
+
+
+async def write_reply(
+    body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
+) -> AsyncIterator[bytes]:
+    """The demo model's reply as a server of this wire would send it."""
+    common = {"id": "chatcmpl-demo", "created": int(time()), "model": model}
+    if not wants_stream(body):
+        text = "".join([piece async for piece in pieces])
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        whole = {**common, "object": "chat.completion", "choices": [choice]}
+        yield json.dumps(whole, ensure_ascii=False).encode()
+        return
+
+    def write(delta: dict[str, Any], reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        chunk = {**common, "object": "chat.completion.chunk", "choices": [choice]}
+        return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()
+
+    yield write({"role": "assistant", "content": ""})
+    async for piece in pieces:
+        yield write({"content": piece})
+    yield write({}, "stop")
+    yield b"data: [DONE]\n\n"
+
+
+def list_sent(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the page shows of a request as JSON."""
+    messages = body.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+def name_upstream() -> str:
+    return providers.name_provider("")

@@ -27,7 +27,10 @@ from ..forms import ListForm
 
 PAGE = 200
 # What a row of the list shows; policies and prompts stay in the database.
-COLUMNS = ("uuid", "title", "updated_at", "pinned_at", "archived_at")
+COLUMNS = (
+    *("uuid", "title", "updated_at", "pinned_at", "archived_at"),
+    "imported_from",
+)
 MAX_TITLES = 20
 MAX_UNDO = 3
 

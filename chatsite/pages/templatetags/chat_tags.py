@@ -37,6 +37,8 @@ register.simple_tag(languages.find_sentence_space, name="space")
 register.filter("language", languages.of_text)
 register.filter("model_label", providers.name_model)
 register.filter("site_name", hooks.name_source)
+register.filter("written_elsewhere", hooks.find_write_refusal)
+register.simple_tag(hooks.find_write_refusal, name="write_refusal")
 register.filter("why_not_compacted", errors.explain_compaction)
 
 # A person's text that is longer is folded to about 12 lines (transcript.css).

@@ -1,0 +1,176 @@
+"""What answers a request: the provider, or without one the demo model. Either way it is
+a status, headers and bytes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import aiohttp
+from django.conf import settings
+
+from chatsite.endpoint.store.asked import Asked
+from chatsite.endpoint.wires.errors import WireError
+from chatsite.llm import providers, streaming
+
+from .upstream import first_seconds, select_headers, send_upstream
+
+# Of an error; a whole reply that is longer is not read on the side.
+MAX_ERROR_BYTES = 1_000_000
+# How an attempt ended, by the status of the provider.
+CODES = {
+    **{400: "bad_request", 401: "auth", 403: "auth", 404: "bad_request"},
+    **{413: "context_length", 408: "timeout", 429: "rate_limited"},
+}
+
+
+class CutError(Exception):
+    """The answer ended before it was whole; `code` says why."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Answer:
+    """`chunks` gives its bytes as they come, and raises CutError."""
+
+    def __init__(
+        self, status: int, headers: Mapping[str, str], chunks: AsyncIterator[bytes]
+    ) -> None:
+        self.status = status
+        self.headers = dict(headers)
+        self.chunks = chunks
+
+    @property
+    def kind(self) -> str:
+        return self.headers.get("content-type", "")
+
+    @property
+    def is_error(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def code(self) -> str:
+        return CODES.get(self.status, "unavailable")
+
+
+async def fetch_answer(asked: Asked, headers: Mapping[str, str]) -> Answer:
+    """Raises WireError where there is none that a client of the wire could read."""
+    upstream = asked.wire.find_upstream()
+    if upstream is None:
+        return _answer_as_demo(asked)
+    response = await send_upstream(
+        "POST",
+        upstream,
+        asked.wire.UPSTREAM_PATH,
+        headers,
+        asked.raw,
+        seconds=first_seconds(is_stream=asked.is_stream),
+    )
+    return await read_answer(response, upstream)
+
+
+async def read_answer(
+    response: aiohttp.ClientResponse, upstream: tuple[str, Mapping[str, str]]
+) -> Answer:
+    """The provider's answer as the client gets it. What it says of the site's own key
+    is not passed on."""
+    kind = response.content_type
+    is_readable = kind in ("application/json", "text/event-stream")
+    if response.status < 300 and is_readable:
+        headers = select_headers(response)
+        return Answer(response.status, headers, _read_chunks(response))
+    try:
+        async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):
+            body = await response.content.read(MAX_ERROR_BYTES)
+    except (TimeoutError, aiohttp.ClientError):
+        body = b""
+    finally:
+        response.close()
+    secrets = [text.removeprefix("Bearer ").encode() for text in upstream[1].values()]
+    is_own = response.status in (401, 403) or any(each in body for each in secrets)
+    if response.status < 400 or not is_readable or is_own:
+        raise _explain_answer(response, is_own=is_own)
+
+    async def tell() -> AsyncIterator[bytes]:
+        yield body
+
+    return Answer(response.status, select_headers(response), tell())
+
+
+def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:
+    if is_own:
+        detail = "The model's provider refused this site's key. Ask its administrator."
+        return WireError(502, "upstream_key", detail)
+    retry_after = response.headers.get("retry-after", "")
+    detail = "The model's provider sent something that is no answer of this wire."
+    status = response.status if response.status >= 400 else 502
+    wait = float(retry_after) if retry_after.isdecimal() else None
+    return WireError(status, "bad_response", detail, retry_after=wait)
+
+
+async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + settings.MODEL_TOTAL_TIMEOUT
+    try:
+        while True:
+            patience = min(end, loop.time() + settings.MODEL_IDLE_TIMEOUT)
+            async with asyncio.timeout_at(patience):
+                chunk = await response.content.readany()
+            if not chunk:
+                return
+            yield chunk
+    except TimeoutError:
+        raise CutError("timeout") from None
+    except (aiohttp.ClientError, OSError):
+        # It raises an error before it gives out what came between two chunks.
+        if rest := response.content._read_nowait(-1):
+            yield rest
+        raise CutError("no_finish_reason") from None
+    finally:
+        response.close()
+
+
+def _answer_as_demo(asked: Asked) -> Answer:
+    messages = asked.wire.to_demo_messages(asked.body.value)
+    stream = streaming.ReplyStream(providers.DEMO, messages, strict=False)
+
+    async def write() -> AsyncIterator[bytes]:
+        async with aclosing(stream):
+            written = asked.wire.write_reply(asked.body.value, asked.model, stream)
+            async with aclosing(written) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+    kind = "text/event-stream" if asked.is_stream else "application/json"
+    return Answer(200, {"content-type": kind}, write())
+
+
+async def list_upstream_models(
+    wire: Any, headers: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """What the provider has, as it says so; else what the site is set up with."""
+    upstream = wire.find_upstream()
+    if upstream is None:
+        size = providers.context_window(providers.DEMO)
+        return [{"id": providers.DEMO, "object": "model", "context_length": size}]
+    response = await send_upstream(
+        "GET", upstream, "/models", headers, seconds=settings.MODEL_IDLE_TIMEOUT
+    )
+    try:
+        async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):
+            value = await response.json(content_type=None)
+        found = value["data"] if response.status < 300 else None
+        models = [each for each in found if isinstance(each["id"], str)]
+    except (aiohttp.ClientError, TimeoutError, ValueError, LookupError, TypeError):
+        models = [{"id": name, "object": "model"} for name in providers.list_models()]
+    finally:
+        response.close()
+    return [_with_size(each) for each in models]
+
+
+def _with_size(model: dict[str, Any]) -> dict[str, Any]:
+    """Clients misjudge a model without its size, so it is told where it is known."""
+    size = settings.CONTEXT_WINDOW or model.get("max_model_len")
+    return {"context_length": size, **model} if size else model

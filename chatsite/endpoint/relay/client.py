@@ -1,0 +1,104 @@
+"""The client at the other end: what it sends, whether it is still there, and its
+answer, which is written no faster than it is read."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
+
+from chatsite.endpoint.wires.errors import WireError
+from chatsite.live.outbox import TRANSPORT
+
+from .answering import Answer
+
+T = TypeVar("T")
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+
+class GoneError(Exception):
+    """The client has hung up, or takes nothing any more."""
+
+
+class Client:
+    def __init__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
+        self._receive, self._send = receive, send
+        # None under a server whose send() waits by itself.
+        self._transport = (scope.get("extensions") or {}).get(TRANSPORT)
+        # Ends when the client hangs up.
+        self.gone: asyncio.Task[None] | None = None
+        self.is_answered = False
+
+    async def read_body(self, headers: Mapping[str, str]) -> bytes:
+        """Raises WireError for one that is too large, and GoneError."""
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
+            raise _refuse_body()
+        chunks, size, has_more = [], 0, True
+        while has_more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise GoneError
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > MAX_BODY_BYTES:
+                raise _refuse_body()
+            has_more = message.get("more_body", False)
+        self.gone = asyncio.create_task(self._wait_until_gone())
+        return b"".join(chunks)
+
+    async def _wait_until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
+        """Its result; the work ends with the client. Raises GoneError."""
+        task = asyncio.create_task(work)
+        try:
+            await self.wait({task})
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def wait(self, tasks: set[asyncio.Task[Any]]) -> None:
+        """Until one of them ends. Raises GoneError."""
+        awaited = tasks | ({self.gone} if self.gone else set())
+        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        if not any(task.done() for task in tasks):
+            raise GoneError
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        self.is_answered = True
+        pairs = [
+            (name.encode(), text.encode("latin-1")) for name, text in headers.items()
+        ]
+        start = {"type": "http.response.start", "status": status, "headers": pairs}
+        await self._send(start)
+
+    async def write(self, chunk: bytes) -> None:
+        """Raises GoneError."""
+        message = {"type": "http.response.body", "body": chunk, "more_body": True}
+        await self._send(message)
+        if self._transport and not await self._transport.drained():
+            self.cut_off()
+            raise GoneError
+
+    async def finish(self) -> None:
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def pass_error(self, answer: Answer, own: Mapping[str, str]) -> None:
+        await self.start(answer.status, {**answer.headers, **own})
+        async for chunk in answer.chunks:
+            await self.write(chunk)
+        await self.finish()
+
+    def cut_off(self) -> None:
+        if self._transport and self.is_answered:
+            self._transport.cut_off()
+
+    def close(self) -> None:
+        if self.gone:
+            self.gone.cancel()
+
+
+def _refuse_body() -> WireError:
+    detail = f"A body may have {MAX_BODY_BYTES:,} bytes. Send less."
+    return WireError(413, "too_large", detail)

@@ -1,0 +1,2 @@
+"""What clients send, kept: bodies in pieces that are stored once, and the conversation
+that each goes on."""

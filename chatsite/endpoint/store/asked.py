@@ -1,0 +1,50 @@
+"""What a client asks for, read from its request before the database is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chatsite.endpoint.identity.canonical import UnreadableHistoryError
+from chatsite.endpoint.identity.hints import Hints, read_hints
+from chatsite.endpoint.identity.history import History, read_history
+from chatsite.endpoint.wires.errors import WireError
+
+from .bodies import Body, BodyError, read_body
+
+# A model's name, as a column has it.
+MODEL_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    wire: Any
+    raw: bytes
+    body: Body
+    history: History
+    hints: Hints
+    model: str
+
+    @property
+    def is_stream(self) -> bool:
+        return bool(self.wire.wants_stream(self.body.value))
+
+    @property
+    def tokens(self) -> int:
+        """Estimated."""
+        return -(-len(self.raw) // 4)
+
+
+def read_client_request(wire: Any, headers: Mapping[str, str], raw: bytes) -> Asked:
+    """Raises WireError for what is no request of this wire."""
+    try:
+        body = read_body(raw)
+        history = read_history(wire.NAME, body.value)
+    except (BodyError, UnreadableHistoryError) as error:
+        raise WireError(400, "bad_request", str(error)) from None
+    model = body.value.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise WireError(400, "bad_request", "The body needs the name of a model.")
+    if not history.messages:
+        raise WireError(400, "bad_request", "The body needs a message to answer.")
+    hints = read_hints(headers, body.value)
+    return Asked(wire, raw, body, history, hints, model)

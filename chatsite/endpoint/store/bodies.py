@@ -1,0 +1,170 @@
+"""A request's body, taken apart so that what was sent before need not be kept again,
+and put together again byte by byte. Nothing here knows the database.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+SPACE = re.compile(r"[ \t\n\r]*")
+# A value of the body that is longer is a piece of its own, such as tools.
+PIECE_CHARS = 512
+# What is read twice could be read in two ways.
+ONCE = frozenset({"messages", "system", "model", "stream", "tools"})
+
+_decode = json.JSONDecoder().raw_decode
+
+
+class BodyError(ValueError):
+    """A body that is no request; the text says what is wrong."""
+
+
+class Piece(NamedTuple):
+    """A part of a body, as it was sent. `at`: which of the messages it is."""
+
+    text: str
+    at: int | None
+    digest: bytes
+
+
+class Body(NamedTuple):
+    """`between` are the texts before, between and after the pieces."""
+
+    value: dict[str, Any]
+    pieces: list[Piece]
+    between: list[str]
+    sha256: str
+
+
+def read_body(raw: bytes) -> Body:
+    """Raises BodyError for what is no JSON object."""
+    try:
+        text = raw.decode()
+        value, spans = _read_object(text, _skip(text, 0))
+    except UnicodeDecodeError:
+        raise BodyError("The body is not UTF-8.") from None
+    except RecursionError:
+        raise BodyError("The body is nested too deeply.") from None
+    except (ValueError, IndexError) as error:
+        if isinstance(error, BodyError):
+            raise
+        raise BodyError("The body is not valid JSON.") from None
+    pieces, between, end = [], [], 0
+    for start, stop, at in spans:
+        between.append(text[end:start])
+        piece = text[start:stop]
+        pieces.append(Piece(piece, at, hashlib.sha256(piece.encode()).digest()))
+        end = stop
+    between.append(text[end:])
+    return Body(value, pieces, between, hashlib.sha256(raw).hexdigest())
+
+
+def _skip(text: str, at: int) -> int:
+    return SPACE.match(text, at).end()
+
+
+Span = tuple[int, int, int | None]
+
+
+def _read_object(text: str, at: int) -> tuple[dict[str, Any], list[Span]]:
+    """The object that is all of the text, and the spans of its pieces."""
+    if text[at : at + 1] != "{":
+        raise BodyError("The body must be a JSON object.")
+    value: dict[str, Any] = {}
+    spans: list[Span] = []
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        name, at = _decode(text, at)
+        at = _skip(text, at)
+        if not isinstance(name, str) or text[at] != ":":
+            raise ValueError("no name")
+        if name in value and name in ONCE:
+            raise BodyError(f"The body has {name!r} twice.")
+        at = _skip(text, at + 1)
+        if name == "messages" and text[at] == "[":
+            value[name], end = _read_list(text, at, spans)
+        else:
+            value[name], end = _decode(text, at)
+            if end - at > PIECE_CHARS:
+                spans.append((at, end, None))
+        at = _skip_comma(text, end, "}")
+    if _skip(text, at + 1) != len(text):
+        raise ValueError("more follows")
+    return value, spans
+
+
+def _read_list(text: str, at: int, spans: list[Span]) -> tuple[list[Any], int]:
+    values: list[Any] = []
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        value, end = _decode(text, at)
+        spans.append((at, end, len(values)))
+        values.append(value)
+        at = _skip_comma(text, end, "]")
+    return values, at + 1
+
+
+def _skip_comma(text: str, at: int, close: str) -> int:
+    """To the next value, or to the end of what it is in."""
+    at = _skip(text, at)
+    if text[at] == ",":
+        at = _skip(text, at + 1)
+        if text[at] != close:
+            return at
+    elif text[at] == close:
+        return at
+    raise ValueError("no comma")
+
+
+# Texts that repeat are kept once with their number: of a list, all commas.
+Runs = list[list[Any]]
+
+
+def pack_runs(texts: Iterable[str]) -> Runs:
+    return [[text, len(list(same))] for text, same in groupby(texts)]
+
+
+def join_body(
+    between: Runs, numbers: Iterable[int], find: Callable[[int], str]
+) -> bytes:
+    """The body of these pieces, byte by byte."""
+    parts = (text for text, count in between for _ in range(count))
+    joined = [next(parts, "")]
+    for number, text in zip(numbers, parts, strict=False):
+        joined += (find(number), text)
+    return "".join(joined).encode()
+
+
+class Hollow(NamedTuple):
+    """A piece without a text that is kept elsewhere: where it stood, and how it was
+    written."""
+
+    text: str
+    hole: int | None = None
+    is_ascii: bool = False
+
+
+# A shorter text is not worth it.
+HOLLOW_CHARS = 40
+
+
+def hollow_out(piece: str, texts: Sequence[str]) -> Hollow:
+    """The piece without the one text that it has, if that is written as expected."""
+    if len(texts) == 1 and len(texts[0]) >= HOLLOW_CHARS:
+        for is_ascii in (False, True):
+            written = json.dumps(texts[0], ensure_ascii=is_ascii)
+            at = piece.find(written)
+            if at >= 0:
+                return Hollow(piece[:at] + piece[at + len(written) :], at, is_ascii)
+    return Hollow(piece)
+
+
+def fill_in(hollow: Hollow, text: str) -> str:
+    """The piece as it was."""
+    if hollow.hole is None:
+        return hollow.text
+    written = json.dumps(text, ensure_ascii=hollow.is_ascii)
+    return hollow.text[: hollow.hole] + written + hollow.text[hollow.hole :]

@@ -1,0 +1,83 @@
+"""The end of a client's request: its reply, its costs, and what the next one is
+compared with."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from chatsite.endpoint import keys
+from chatsite.endpoint.identity.history import read_reply
+from chatsite.endpoint.models import ClientConversation, ClientMessage
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from memory import transcript
+from memory.engine.tokens import count_text
+from memory.models import Message
+
+from .opening import Opened
+
+
+@transaction.atomic
+def end_exchange(
+    key_id: int,
+    wire: Any,
+    opened: Opened,
+    result: lifecycle.Result,
+    said: dict[str, Any],
+    calls: list[dict[str, Any]],
+) -> Turn | None:
+    """Store the reply as far as it came. None: the turn was lost."""
+    claim = opened.claim
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    reply = None
+    if result.text or calls:
+        reply = transcript.append_reply(
+            turn.conversation,
+            seq=turn.reply_seq,
+            text=result.text,
+            reasoning=result.reasoning,
+            tool_calls=calls,
+        )
+        _note_reply(key_id, wire, opened, reply, said)
+    else:
+        transcript.give_back(turn.conversation_id, turn.reply_seq)
+    Turn.objects.filter(pk=turn.pk).update(
+        state=result.state,
+        text=result.text,
+        reply=reply,
+        error=result.error,
+        finished_at=Now(),
+        lease_until=None,
+    )
+    if result.state == Turn.State.DONE:
+        rows = ClientConversation.objects.filter(pk=turn.conversation_id)
+        rows.update(open_position=None)
+    link = {"message": reply} if reply else {}
+    lifecycle.bill(turn.conversation, claim, result, **link)
+    used = (result.tokens_input or claim.tokens) if reply else 0
+    used += result.tokens_output or count_text(result.text)
+    keys.charge_api_key(key_id, used)
+    return turn.read_again()
+
+
+def _note_reply(
+    key_id: int, wire: Any, opened: Opened, reply: Message, said: dict[str, Any]
+) -> None:
+    conversation = opened.conversation
+    for message in read_reply(wire.NAME, said, opened.chain):
+        ClientMessage.objects.create(
+            conversation=conversation,
+            owner_id=conversation.owner_id,
+            position=opened.position,
+            digest=message.digest,
+            chain=message.chain,
+            role=message.role,
+            size=len(message.text.encode("utf-8", "replace")),
+            is_served=True,
+            message=reply,
+        )
+        rows = ClientConversation.objects.filter(pk=conversation.pk)
+        rows.update(length=opened.position + 1)

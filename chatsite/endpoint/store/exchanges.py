@@ -1,0 +1,85 @@
+"""The turns of a client's conversation: each message of a person has one, and it ends
+with the reply that no call of a tool follows."""
+
+from collections.abc import Sequence
+
+from django.utils import timezone
+
+from chatsite.turns.copying.copies import NO_REPLY
+from chatsite.turns.models import Turn
+from memory.models import Conversation, Message
+from memory.ranges import Ranges, to_ranges
+
+State = Turn.State
+Role = Message.Role
+
+
+class Exchanges:
+    """Goes on from the last turn that there is."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        turns = conversation.turns.select_related("reply", "user_message")
+        self.turn: Turn | None = turns.order_by("-user_message__seq").first()
+        self._new: list[Turn] = []
+        self._first: Message | None = None
+
+    def add(self, rows: Sequence[Message]) -> None:
+        """Rows that were just stored, in their order."""
+        changed: set[Turn] = set()
+        for row in rows:
+            self._first = self._first or row
+            if row.role == Role.USER:
+                self.turn = self._make_turn(row)
+            elif self._is_reply(row):
+                changed |= self._place_reply(row)
+        created, self._new = self._new, []
+        Turn.objects.bulk_create(created)
+        for turn in changed.difference(created):
+            turn.save()
+
+    def _is_reply(self, row: Message) -> bool:
+        return row.role == Role.ASSISTANT and not (row.tool_calls or row.superseded_at)
+
+    def _place_reply(self, row: Message) -> set[Turn]:
+        turn = self.turn
+        if turn is None or (turn.reply and not turn.reply.tool_calls):
+            # Two replies in a row: the second one answers nothing.
+            turn = self._make_turn(row)
+        turn.reply, turn.reply_seq, turn.text = row, row.seq, row.text
+        turn.state, turn.error, turn.finished_at = State.DONE, "", timezone.now()
+        return {turn} if turn.pk else set()
+
+    def _make_turn(self, row: Message) -> Turn:
+        turn = Turn(
+            conversation=self.conversation,
+            user_message=row,
+            state=State.STOPPED,
+            error=NO_REPLY,
+            reply_seq=row.seq + 1,
+            finished_at=timezone.now(),
+        )
+        self._new.append(turn)
+        return turn
+
+    def find_turn(self) -> Turn:
+        """The one that the next reply ends: of the last message of a person."""
+        if self.turn is None:
+            self.turn = self._make_turn(self._first)
+            self.add([])
+        return self.turn
+
+    def find_sent(
+        self, reply_seq: int, known: set[int] | None
+    ) -> tuple[int | None, Ranges, Ranges]:
+        """The numbers of the message that is answered, of those before it, and of what
+        was done for it so far. `known`: the only ones that were sent; None: all."""
+        newest = self.turn.user_message.seq if self.turn else None
+        gone = self.conversation.messages.exclude(superseded_at=None)
+        gone = set(gone.values_list("seq", flat=True))
+        if known is None:
+            known = set(range(1, reply_seq)) - gone
+        if newest is None or newest not in known:
+            return None, to_ranges(known), []
+        before = to_ranges(seq for seq in known if seq < newest)
+        return newest, before, to_ranges(seq for seq in known if seq > newest)

@@ -1,0 +1,110 @@
+"""What is known of a person's conversations with clients, as the rule of identity asks
+for it. Nothing here writes.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
+from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
+
+OF_PLACE = (
+    *("conversation_id", "position", "conversation__of_client__family"),
+    *("conversation__of_client__client", "conversation__of_client__length"),
+    *("conversation__of_client__open_position", "conversation__of_client__is_single"),
+)
+
+
+class KnownToOwner:
+    """A store (identity/known.py) that answers for one person."""
+
+    def __init__(self, owner_id: int) -> None:
+        self.owner_id = owner_id
+        rows = ClientMessage.objects.filter(owner_id=owner_id)
+        self._rows = rows.filter(conversation__deleted_at=None)
+
+    def find_chains(self, chains: Sequence[bytes]) -> Mapping[bytes, Sequence[Place]]:
+        return self._find("chain", chains)
+
+    def find_messages(
+        self, digests: Sequence[bytes]
+    ) -> Mapping[bytes, Sequence[Place]]:
+        return self._find("digest", digests)
+
+    def _find(self, name: str, values: Sequence[bytes]) -> dict[bytes, list[Place]]:
+        rows = self._rows.filter(**{f"{name}__in": values}).order_by("-pk")
+        found = defaultdict(list)
+        for value, *columns in rows.values_list(name, *OF_PLACE).iterator():
+            found[bytes(value)].append(_make_place(*columns))
+        return {
+            value: sorted(places, key=lambda each: not each.is_tip)[:MOST_PLACES]
+            for value, places in found.items()
+        }
+
+    def find_client(self, client: str) -> Sequence[Place]:
+        rows = self._rows.filter(
+            conversation__of_client__client=client,
+            position=F("conversation__of_client__length") - 1,
+        )
+        return _read_places(rows.order_by("-conversation__updated_at", "-pk"))
+
+    def find_request(self, key: str) -> Place | None:
+        requests = ClientRequest.objects.filter(
+            owner_id=self.owner_id, idempotency_key=key
+        )
+        last = requests.order_by("-pk").values_list("call__conversation", "position")
+        for conversation, position in last[:1]:
+            rows = self._rows.filter(conversation=conversation, position=position)
+            return next(iter(_read_places(rows)), None)
+        return None
+
+    def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
+        of_client = ClientConversation.objects.get(pk=int(conversation))
+        rows = self._rows.filter(
+            conversation=of_client.pk,
+            position__gte=max(first, of_client.shared),
+            is_again=False,
+        )
+        values = rows.order_by("position").values_list(
+            "digest", "role", "size", "is_served"
+        )
+        own = [Kept(bytes(digest), *rest) for digest, *rest in values]
+        if first >= of_client.shared or of_client.parent_id is None:
+            return own
+        before = self.read_path(str(of_client.parent_id), first)
+        return [*before[: of_client.shared - first], *own]
+
+    def read_text(self, conversation: str, position: int) -> str:
+        pk = int(conversation)
+        of_client = ClientConversation.objects.get(pk=pk)
+        if position < of_client.shared and of_client.parent_id:
+            return self.read_text(str(of_client.parent_id), position)
+        rows = self._rows.filter(conversation=pk, position=position, is_again=False)
+        return rows.values_list("message__text", flat=True).first() or ""
+
+
+def _read_places(rows: QuerySet[ClientMessage]) -> list[Place]:
+    return [_make_place(*row) for row in rows.values_list(*OF_PLACE)[:MOST_PLACES]]
+
+
+def _make_place(
+    conversation: int,
+    position: int,
+    family: Any,
+    client: str,
+    length: int,
+    open_position: int | None,
+    is_single: bool,
+) -> Place:
+    return Place(
+        str(conversation),
+        position,
+        str(family),
+        client,
+        is_tip=position == length - 1,
+        is_open=position == open_position,
+        is_single=is_single,
+    )

@@ -1,0 +1,403 @@
+"""A client's request, stored before it is sent: the conversation that it goes on, its
+new messages, its turn and its record.
+
+All of it is one transaction, unless there is more than others should wait for: then the
+messages come before the rest, some at a time. What is stored of them stays right
+whenever that ends, and the next request goes on from there.
+"""
+
+import uuid
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from chatsite.endpoint import keys
+from chatsite.endpoint.identity.deciding import decide_lineage
+from chatsite.endpoint.identity.decision import Decision, list_chains
+from chatsite.endpoint.marks import SOURCE
+from chatsite.endpoint.models import (
+    ApiKey,
+    ClientConversation,
+    ClientMessage,
+    ClientRequest,
+)
+from chatsite.endpoint.wires.errors import WireError
+from chatsite.llm import providers
+from chatsite.llm.streaming import clean_text
+from chatsite.turns import lifecycle, limits
+from chatsite.turns.copying import copies
+from chatsite.turns.models import TURN_LEASE, Turn
+from memory import prompts, transcript
+from memory.models import Conversation, Message, ModelCall
+
+from .asked import MODEL_CHARS, Asked
+from .bodies import pack_runs
+from .exchanges import Exchanges
+from .known import KnownToOwner
+from .pieces import Pieces, pack_numbers
+
+# Of the site's summaries and searches: a client sends what it sends.
+POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off"}
+# Messages that are stored in one transaction.
+BATCH = 100
+# No process may run such a turn again, as the client waits for this answer only.
+LAST_ATTEMPT = 1_000
+TITLE_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A request that may be sent."""
+
+    claim: lifecycle.TurnClaim
+    conversation: Conversation
+    lineage: str
+    reply_seq: int
+    # Where the reply will be in the client's chain, and the chain before it.
+    position: int
+    chain: bytes
+    title: str = ""
+    is_changed: bool = False
+
+
+class Opening:
+    """One request on its way into the database."""
+
+    def __init__(self, key: ApiKey, asked: Asked) -> None:
+        self.key, self.asked = key, asked
+        self.messages = asked.history.messages
+        self.title = ""
+        self.rows: dict[int, Message] = {}
+        self.decision: Decision
+        self.conversation: Conversation
+        self.of_client: ClientConversation
+        self.pieces: Pieces
+        self.exchanges: Exchanges
+        self.todo: list[tuple[int, int]] = []
+
+    @transaction.atomic
+    def begin(self) -> Opened | None:
+        """None: more has to be stored by go_on(). Raises CommandError for a limit, and
+        WireError."""
+        keys.check_tokens(self.key)
+        limits.check_turn(self.key.owner_id)
+        self.decision = self._decide()
+        self.pieces = Pieces(self.conversation)
+        self.exchanges = Exchanges(self.conversation)
+        known = set(self.decision.aligned)
+        chains = [*list_chains(self.asked.history, self.decision)]
+        self._note([each for each in chains if each in known], is_again=True)
+        self.todo = [each for each in chains if each not in known]
+        return self._go_on()
+
+    @transaction.atomic
+    def go_on(self) -> Opened | None:
+        """Some more; None: not all yet."""
+        transcript.begin_change(self.conversation)
+        return self._go_on()
+
+    def _go_on(self) -> Opened | None:
+        some, self.todo = self.todo[:BATCH], self.todo[BATCH:]
+        if some:
+            self._append(some)
+        return None if self.todo else self._record()
+
+    def _decide(self) -> Decision:
+        # Two requests of one person are decided one after the other. Not by the row of
+        # the limits, which is locked after that of a conversation.
+        people = get_user_model().objects.select_for_update(no_key=True)
+        people.filter(pk=self.key.owner_id).values("pk").first()
+        known = KnownToOwner(self.key.owner_id)
+        decision = decide_lineage(self.asked.history, self.asked.hints, known)
+        if decision.conversation is None:
+            self._make_conversation()
+            return decision
+        found = Conversation.objects.get(pk=int(decision.conversation))
+        is_busy = lifecycle.unfinished(found.pk).exists()
+        if decision.kind == "branch" or is_busy:
+            self._branch(found, decision)
+            return decision._replace(kind="branch")
+        transcript.begin_change(found)
+        self.conversation = found
+        self.of_client = ClientConversation.objects.get(pk=found.pk)
+        self.of_client.is_single = False
+        if decision.kind == "retry":
+            self._take_back(decision.parent_position)
+        return decision
+
+    def _make_conversation(self) -> None:
+        limits.admit_conversation(self.key.owner_id)
+        made = transcript.create_conversation(self.key.owner, policy=POLICY)
+        self._mark(made)
+        self.of_client = ClientConversation(conversation=made, family=made.uuid)
+        self.of_client.is_single = len(self.messages) == 1
+
+    def _mark(self, made: Conversation) -> None:
+        made.imported_from = f"{SOURCE}{self.key.name}"
+        made.save(update_fields=["imported_from"])
+        self.conversation = made
+
+    def _branch(self, parent: Conversation, decision: Decision) -> None:
+        shared = decision.parent_position
+        of_parent = ClientConversation.objects.get(pk=parent.pk)
+        seq = self._find_seq(of_parent, shared - 1)
+        made = copies.branch_conversation(parent, seq)
+        made.policy = POLICY
+        made.save(update_fields=["policy"])
+        self._mark(made)
+        self.of_client = ClientConversation(
+            conversation=made, family=of_parent.family, parent=parent, shared=shared
+        )
+
+    def _find_seq(self, of_client: ClientConversation, position: int) -> int:
+        while position < of_client.shared and of_client.parent_id:
+            of_client = ClientConversation.objects.get(pk=of_client.parent_id)
+        rows = ClientMessage.objects.filter(
+            conversation=of_client.pk, position=position, is_again=False
+        )
+        return rows.values_list("message__seq", flat=True).get()
+
+    def _take_back(self, position: int) -> None:
+        """Another reply is wanted: the one that is there stays, superseded."""
+        rows = self.conversation.messages.filter(superseded_at=None)
+        last = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
+        newest = self._find_seq(self.of_client, position - 1)
+        if last and last.seq > newest:
+            transcript.supersede_messages(self.conversation, last.seq, last.seq)
+        ClientMessage.objects.filter(
+            conversation=self.conversation, position__gte=position
+        ).delete()
+
+    def _append(self, some: list[tuple[int, int]]) -> None:
+        """Store the rows of these messages, with their turns and pieces."""
+        asked = self.asked
+        sent = asked.body.value["messages"]
+        last = len(self.messages) - 1
+        made: list[tuple[int, list[Message]]] = []
+        for index, _ in some:
+            raw = sent[self.messages[index].start]
+            rows = [self._make_message(row) for row in asked.wire.make_rows(raw)]
+            made.append((index, rows))
+        flat = [row for _, rows in made for row in rows]
+        first = transcript.reserve_numbers(self.conversation, len(flat))
+        for seq, row in enumerate(flat, first):
+            row.seq = seq
+        if made[-1][0] == last and flat[-1].role == Message.Role.ASSISTANT:
+            # The beginning of the reply that the client asks for.
+            flat[-1].superseded_at = timezone.now()
+        transcript.store_results(flat)
+        self.exchanges.add(flat)
+        ends = {index: rows[-1] for index, rows in made}
+        self.rows |= {self.messages[i].start: row for i, row in ends.items()}
+        wanted = {self.messages[i].start for i in ends}
+        pieces = (each for each in asked.body.pieces if each.at in wanted)
+        self.pieces.store(pieces, self.rows)
+        self._note(some, ends)
+
+    def _make_message(self, row: Any) -> Message:
+        is_told = row.role != Message.Role.USER
+        return Message(
+            conversation=self.conversation,
+            role=row.role,
+            text=row.text,
+            tool_calls=row.tool_calls or [],
+            tool_call_id=row.tool_call_id,
+            # What no request of this site is known of.
+            imported_at=timezone.now() if is_told else None,
+        )
+
+    def _note(
+        self,
+        some: list[tuple[int, int]],
+        ends: dict[int, Message] | None = None,
+        *,
+        is_again: bool = False,
+    ) -> None:
+        """Keep the hashes of these messages, and where the conversation stands."""
+        rows = []
+        for index, position in some:
+            message = self.messages[index]
+            row_id = ends[index].pk if ends else self._find_row(position)
+            rows.append(
+                ClientMessage(
+                    conversation=self.conversation,
+                    owner_id=self.key.owner_id,
+                    position=position,
+                    digest=message.digest,
+                    chain=message.chain,
+                    role=message.role,
+                    size=len(message.text.encode("utf-8", "replace")),
+                    is_again=is_again,
+                    message_id=row_id,
+                )
+            )
+        ClientMessage.objects.bulk_create(rows)
+        self.of_client.key = self.key
+        self.of_client.client = self.asked.hints.conversation or self.of_client.client
+        self.of_client.length = max(
+            self.of_client.length,
+            self.of_client.shared,
+            *(position + 1 for _, position in some),
+            0,
+        )
+        self.of_client.open_position = max(self.of_client.length - 1, 0)
+        self.of_client.save()
+
+    def _find_row(self, position: int) -> int:
+        seq = self._find_seq(self.of_client, position)
+        return self.conversation.messages.values_list("pk", flat=True).get(seq=seq)
+
+    def _record(self) -> Opened:
+        open_turns = limits.admit_turn(self.key.owner_id, stored=False)
+        if not limits.has_place(open_turns):
+            detail = "Too many of your requests run at once. Wait for one to end."
+            raise WireError(429, "too_many_requests", detail, retry_after=1)
+        if self.decision.kind == "retry":
+            self.of_client.length = self.decision.parent_position
+            self._note([])
+        self._store_rest()
+        conversation = self.conversation
+        reply_seq = transcript.reserve_numbers(conversation, 1)
+        call = self._store_call(reply_seq)
+        turn, claim = self._claim_turn(call, reply_seq)
+        return Opened(
+            claim=claim,
+            conversation=conversation,
+            lineage=self._name_lineage(),
+            reply_seq=reply_seq,
+            position=self.of_client.length,
+            chain=self.messages[-1].chain,
+            title=self._suggest_title(),
+            is_changed=turn.user_message.seq < reply_seq - 1,
+        )
+
+    def _name_lineage(self) -> str:
+        return "continued" if self.decision.kind == "retry" else self.decision.kind
+
+    def _store_rest(self) -> None:
+        """What is beside the messages, and those that came in another form."""
+        self._find_rows_of_new_pieces()
+        self.pieces.store(self.asked.body.pieces, self.rows)
+        text = clean_text(self.asked.wire.read_instructions(self.asked.body.value))
+        if text != self.conversation.system_prompt:
+            rows = Conversation.objects.filter(pk=self.conversation.pk)
+            rows.update(system_prompt=text)
+
+    def _find_rows_of_new_pieces(self) -> None:
+        """Of messages that are known, and are written in another way than before: the
+        last reply, as this client writes it, and what it has changed."""
+        pieces = self.asked.body.pieces
+        new = {each.at for each in pieces if self.pieces.is_new(each)}
+        new -= {None, *self.rows}
+        if not new:
+            return
+        aligned = dict(self.decision.aligned)
+        shift = self.decision.parent_position - self.decision.first_new
+        for index, message in enumerate(self.messages):
+            if message.start in new:
+                position = aligned.get(index, index + shift)
+                row = self._find_row(position)
+                self.rows[message.start] = Message.objects.get(pk=row)
+
+    def _store_call(self, reply_seq: int) -> ModelCall:
+        asked = self.asked
+        is_demo = asked.wire.find_upstream() is None
+        model = providers.DEMO if is_demo else asked.model[:MODEL_CHARS]
+        call = ModelCall.objects.create(
+            conversation=self.conversation,
+            purpose=ModelCall.Purpose.REPLY,
+            refs=self._make_refs(reply_seq),
+            sha256=asked.body.sha256,
+            model=model,
+            provider="" if is_demo else asked.wire.name_upstream(),
+            tokens_estimated=asked.tokens,
+        )
+        ClientRequest.objects.create(
+            call=call,
+            owner_id=self.key.owner_id,
+            key=self.key,
+            lineage=self.decision.kind,
+            why=list(self.decision.why),
+            idempotency_key=asked.hints.idempotency_key,
+            position=self.of_client.length - 1,
+        )
+        return call
+
+    def _make_refs(self, reply_seq: int) -> dict[str, Any]:
+        body = self.asked.body
+        newest, window, steps = self.exchanges.find_sent(reply_seq, self._find_sent())
+        instructions = self.asked.wire.read_instructions(body.value)
+        return {
+            "system": prompts.hash_text(
+                instructions.encode("utf-8", "replace").decode()
+            ),
+            "fence": "",
+            "summaries": [],
+            "pinned": [],
+            "recalled": [],
+            "left_out": [],
+            "window": window,
+            "newest": newest,
+            **({"steps": steps} if steps else {}),
+            "client": {
+                "wire": self.asked.wire.NAME,
+                "between": pack_runs(body.between),
+                "pieces": pack_numbers(map(self.pieces.number_of, body.pieces)),
+            },
+        }
+
+    def _find_sent(self) -> set[int] | None:
+        """The rows that the client still knows; None: all."""
+        if self.decision.kind != "client-compacted":
+            return None
+        kept = (row.pk for row in self.rows.values())
+        rows = self.conversation.messages.filter(pk__in=list(kept))
+        return set(rows.values_list("seq", flat=True))
+
+    def _claim_turn(
+        self, call: ModelCall, reply_seq: int
+    ) -> tuple[Turn, lifecycle.TurnClaim]:
+        turn, started = self.exchanges.find_turn(), monotonic()
+        # Not of this process: at its end such a turn is not handed to another one.
+        owner = uuid.uuid4().hex
+        attempt = max(turn.attempt + 1, LAST_ATTEMPT)
+        values = {
+            "state": Turn.State.RUNNING,
+            "attempt": attempt,
+            "owner": owner,
+            "lease_until": TURN_LEASE.end(),
+            "cancel_requested_at": None,
+            "started_at": Now(),
+            "finished_at": None,
+            "reply": None,
+            "reply_seq": reply_seq,
+            "text": "",
+            "text_attempt": attempt,
+            "call": call,
+            "model": call.model,
+            "error": "",
+        }
+        Turn.objects.filter(pk=turn.pk).update(**values)
+        claim = lifecycle.TurnClaim(
+            turn.pk,
+            owner,
+            self.conversation.pk,
+            attempt,
+            call_id=call.pk,
+            tokens=call.tokens_estimated,
+            renewed_at=started,
+        )
+        return turn, claim
+
+    def _suggest_title(self) -> str:
+        if self.conversation.title_set_by != Conversation.TitleSource.NONE:
+            return ""
+        texts = (each.text for each in self.messages if each.role == "user")
+        words = next(filter(str.strip, texts), "")[:TITLE_CHARS]
+        words = clean_text(words)
+        return transcript.suggest_title(self.conversation, words) if words else ""

@@ -1,0 +1,125 @@
+"""A reply, read on the side while its bytes go to the client: nothing that it holds can
+stop them.
+"""
+
+import json
+import zlib
+from typing import Any
+
+from chatsite.llm.event_stream import MAX_JSON_BYTES, EventReader
+from chatsite.llm.gathered import Calls, Words
+
+MOST_CHARS = 1_000_000
+MOST_TOKENS = 10_000_000
+
+
+class ReplyReader:
+    """Fed with bytes that are cut anywhere: `text`, `reasoning`, `calls`, the finish
+    reason and the tokens that the provider has reported."""
+
+    def __init__(self, kind: str, encoding: str = "") -> None:
+        self.finish_reason: str | None = None
+        self.tokens_input: int | None = None
+        self.tokens_cached: int | None = None
+        self.tokens_output: int | None = None
+        self.calls = Calls(MOST_CHARS)
+        # Pieces of choices besides the first one.
+        self.others = 0
+        self.is_error = False
+        # The stream says itself that nothing follows.
+        self.is_done = False
+        self.is_garbled = False
+        self._new: list[str] = []
+        self._text, self._reasoning = Words(MOST_CHARS), Words(MOST_CHARS)
+        self._events = EventReader() if "event-stream" in kind else None
+        self._whole = bytearray()
+        is_packed = encoding in ("gzip", "deflate")
+        self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if is_packed else None
+
+    @property
+    def text(self) -> str:
+        return str(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        return str(self._reasoning)
+
+    @property
+    def is_begun(self) -> bool:
+        return bool(self._text or self._reasoning or self.calls)
+
+    def take_new(self) -> str:
+        """The text since the last call."""
+        text = "".join(self._new)
+        self._new.clear()
+        return text
+
+    def feed(self, chunk: bytes) -> None:
+        if self.is_garbled:
+            return
+        try:
+            if self._unpacker:
+                chunk = self._unpacker.decompress(chunk, MAX_JSON_BYTES)
+            if self._events is None:
+                self._whole += chunk[: MAX_JSON_BYTES - len(self._whole)]
+                return
+            for data in self._events.feed(chunk):
+                if data.startswith("[DONE]"):
+                    self.is_done = True
+                else:
+                    self._read(data)
+        except (ValueError, zlib.error, RecursionError):
+            # The client gets it as it is, and knows what to make of it.
+            self.is_garbled = True
+
+    def end(self) -> None:
+        """The body has ended."""
+        if self._events is None and not self.is_garbled:
+            try:
+                self._read(self._whole.decode())
+            except (ValueError, RecursionError):
+                self.is_garbled = True
+
+    def _read(self, data: str) -> None:
+        value = json.loads(data)
+        if not isinstance(value, dict):
+            return
+        if value.get("error"):
+            self.is_error = True
+            return
+        try:
+            self.read_object(value)
+        except (TypeError, AttributeError):
+            self.is_garbled = True
+
+    def read_object(self, value: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def to_message(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def list_calls(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def add_text(self, text: object) -> None:
+        if isinstance(text, str) and text:
+            self._text.add(text)
+            self._new.append(text)
+
+    def add_reasoning(self, text: object) -> None:
+        if isinstance(text, str):
+            self._reasoning.add(text)
+
+    def read_usage(self, usage: object, read: str, written: str) -> None:
+        if not isinstance(usage, dict):
+            return
+        self.tokens_input = _read_token_count(usage.get(read)) or self.tokens_input
+        self.tokens_output = _read_token_count(usage.get(written)) or self.tokens_output
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict):
+            self.tokens_cached = _read_token_count(details.get("cached_tokens"))
+
+
+def _read_token_count(value: object) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 < value <= MOST_TOKENS else None

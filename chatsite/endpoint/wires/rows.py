@@ -1,0 +1,41 @@
+"""Messages of any wire as rows of the transcript."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from chatsite.llm.streaming import clean_text
+
+USER, ASSISTANT, TOOL = "user", "assistant", "tool"
+# A longer text is whole in its body only.
+MOST_CHARS = 200_000
+CALL_ID_CHARS = 100
+
+
+class Row(NamedTuple):
+    role: str
+    text: str = ""
+    # In LangChain's form.
+    tool_calls: list[dict[str, Any]] | None = None
+    tool_call_id: str = ""
+
+
+def make_row(role: str, text: str, **more: Any) -> Row:
+    text = clean_text(text)
+    if len(text) > MOST_CHARS:
+        text = text[: MOST_CHARS - 1] + "…"
+    return Row(role, text, **more)
+
+
+def make_call_value(name: object, arguments: object, call_id: object) -> dict[str, Any]:
+    values = arguments if isinstance(arguments, Mapping) else {}
+    return {
+        "name": clean_text(str(name or "")),
+        "args": dict(values),
+        "id": clean_text(str(call_id or ""))[:CALL_ID_CHARS],
+        "type": "tool_call",
+    }
+
+
+def name_medium(kind: object) -> str:
+    """What stands in the transcript for an image and such."""
+    return f"[{str(kind or 'part').partition('_')[0]}]"

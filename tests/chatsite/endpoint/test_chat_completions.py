@@ -1,0 +1,232 @@
+"""OpenAI's wire in observe: bytes in and out, and what is kept of them."""
+
+import asyncio
+import hashlib
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from chatsite.endpoint import keys
+from chatsite.endpoint.models import BodyPiece, ClientRequest
+from chatsite.turns.models import Turn
+from memory import context
+from memory.models import Conversation, Message, ModelCall
+from tests.chatsite.scenes import violations
+
+from .wire import Call
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATH = "/v1/chat/completions"
+
+
+@pytest.fixture
+def key(alice):
+    return keys.create_api_key(alice, "llm")[1]
+
+
+def body_of(*messages, **more):
+    return json.dumps({"model": "ok", "messages": [*messages], **more}).encode()
+
+
+def says(role, text, **more):
+    return {"role": role, "content": text, **more}
+
+
+async def complete(key, *messages, headers=None, **more):
+    raw = body_of(*messages, **more)
+    return await Call(PATH, raw, key=key, **(headers or {})).run()
+
+
+def read(call):
+    return json.loads(call.answer)["choices"][0]["message"]
+
+
+@sync_to_async
+def state():
+    """Each conversation with its messages; nothing is wrong with any."""
+    assert violations() == []
+    for call in ModelCall.objects.all():
+        assert context.verify_context(call), call.refs
+    return [
+        [f"{row.role[0]}: {row.text}" for row in each.messages.order_by("seq")]
+        for each in Conversation.objects.order_by("pk")
+    ]
+
+
+async def test_bytes_go_out_and_come_back_unchanged(key, upstream):
+    raw = b'{ "model":"ok",\n "messages" : [ {"role":"user","content":"H\\u00e9y"} ] }'
+    call = await Call(PATH, raw, key=key).run()
+    assert call.status == 200
+    assert upstream.requests[-1].raw == raw
+    assert call.answer == bytes(upstream.requests[-1].answered)
+    assert (
+        call.headers["x-windowpane-request-sha256"] == hashlib.sha256(raw).hexdigest()
+    )
+    assert upstream.requests[-1].headers["authorization"] == "Bearer sk-test-SECRET"
+    assert await state() == [["u: Héy", "a: Reply to: Héy"]]
+
+
+async def test_a_conversation_goes_on_where_the_client_goes_on(key, upstream):
+    said = [says("system", "Be brief."), says("user", "Hello")]
+    for text in ("And now?", "Thank you"):
+        call = await complete(key, *said, stream=True)
+        assert call.answer == bytes(upstream.requests[-1].answered)
+        reply = Message.objects.filter(role="assistant").order_by("-pk")
+        answer = await reply.values_list("text", flat=True).afirst()
+        said += [says("assistant", answer), says("user", text)]
+    assert call.headers["x-windowpane-lineage"] == "continued"
+    await complete(key, *said)
+    [rows] = await state()
+    assert rows[::2] == ["u: Hello", "u: And now?", "u: Thank you"]
+    assert rows[-1] == "a: Reply to: Thank you"
+
+
+async def test_each_text_is_kept_once(key, upstream):
+    text = "A sentence that no one else says, long enough to be kept once. " * 3
+    tools = [{"type": "function", "function": {"name": "f", "description": "x" * 900}}]
+    said = [says("user", text)]
+    for more in ("Two", "Three"):
+        await complete(key, *said, tools=tools)
+        answer = await Message.objects.filter(role="assistant").alatest("pk")
+        said += [says("assistant", answer.text), says("user", more)]
+    await complete(key, *said, tools=tools)
+    assert len(await state()) == 1
+    pieces = [each async for each in BodyPiece.objects.values_list("text", flat=True)]
+    assert not [each for each in pieces if text[:40] in each]
+    assert sum("x" * 900 in each for each in pieces) == 1
+
+
+async def test_a_tool_conversation_is_one_turn(key, upstream):
+    call = {"id": "c1", "type": "function"}
+    call["function"] = {"name": "add", "arguments": '{"a": 1}'}
+    said = [says("user", "One and one?")]
+    upstream.script(lambda x: x.send_json(asking(call)))
+    first = await complete(key, *said)
+    said += [read(first), says("tool", "2", tool_call_id="c1")]
+    await complete(key, *said)
+    [rows] = await state()
+    assert [row[0] for row in rows] == ["u", "a", "t", "a"]
+    turn = await Turn.objects.select_related("reply").aget()
+    assert turn.state == "done"
+    assert turn.reply.seq == 4
+
+
+def asking(call):
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+
+
+async def test_a_history_that_was_never_served_is_taken_as_told(key, upstream):
+    said = [says("user", "A"), says("assistant", "B"), says("assistant", "C")]
+    said += [says("user", "D"), says("user", "E"), says("system", "F")]
+    await complete(key, says("assistant", "Welcome"), *said)
+    [rows] = await state()
+    assert rows[:4] == ["a: Welcome", "u: A", "a: B", "a: C"]
+    claimed = Message.objects.filter(role="assistant", imported_at__isnull=False)
+    assert await claimed.acount() == 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "turn", "error"),
+    [
+        ("length", "truncated", "length"),
+        ("cut", "truncated", "no_finish_reason"),
+        ("reset", "truncated", "no_finish_reason"),
+        ("eof", "truncated", "no_finish_reason"),
+        ("error-event", "failed", "unavailable"),
+        ("bad-json", "truncated", "no_finish_reason"),
+        ("html", "failed", "bad_response"),
+        ("429-retry-after", "failed", "rate_limited"),
+        ("401", "failed", "auth"),
+        ("500", "failed", "unavailable"),
+        ("400-context", "failed", "bad_request"),
+    ],
+)
+async def test_what_the_provider_says_is_passed_on(key, upstream, mode, turn, error):
+    call = await complete(key, says("user", "Hi"), model=mode, stream=True)
+    answered = bytes(upstream.requests[-1].answered)
+    own = mode in ("html", "401")
+    assert (call.answer != answered) is own
+    if own:
+        assert json.loads(call.answer)["error"]["message"]
+        assert b"sk-test" not in call.answer
+    if mode == "429-retry-after":
+        assert call.headers["retry-after"]
+    found = await Turn.objects.aget()
+    assert (found.state, found.error) == (turn, error)
+    await state()
+
+
+async def test_a_client_that_hangs_up_keeps_what_it_was_sent(key, upstream):
+    call = Call(
+        PATH, body_of(says("user", "mode=ok-slow:200:0.05"), stream=True), key=key
+    )
+    task = asyncio.create_task(call.run())
+    await call.until(b"word2")
+    call.hang_up()
+    await task
+    assert await sync_to_async(upstream.wait_closed_early)()
+    turn = await Turn.objects.select_related("reply").aget()
+    assert (turn.state, turn.error) == ("stopped", "client_gone")
+    assert turn.reply.text.startswith("word1 word2")
+    await state()
+
+
+async def test_without_a_provider_the_demo_model_answers(key):
+    call = await complete(key, says("user", "Where is Kyoto?"), model="any")
+    assert read(call)["content"]
+    said = [says("user", "Where is Kyoto?"), read(call), says("user", "Thanks")]
+    streamed = await complete(key, *said, stream=True)
+    assert streamed.answer.endswith(b"data: [DONE]\n\n")
+    assert len(await state()) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"", 400),
+        (b"<html>", 400),
+        (b'{"model":"ok"}', 400),
+        (b'{"model":"ok","messages":[]}', 400),
+        (b'{"model":7,"messages":[{"role":"user","content":"x"}]}', 400),
+        (b" " * (32 * 1024 * 1024 + 1), 413),
+    ],
+)
+async def test_what_is_no_request_stores_nothing(key, upstream, raw, status):
+    call = await Call(PATH, raw, key=key, method="POST").run()
+    assert call.status == status
+    assert json.loads(call.answer)["error"]["message"].endswith(".")
+    assert upstream.requests == []
+    assert await state() == []
+
+
+async def test_two_people_with_one_text_never_meet(alice, bob, upstream):
+    for owner in (alice, bob):
+        _, key = await sync_to_async(keys.create_api_key)(owner, "llm")
+        await complete(key, says("user", "Hello"))
+        said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
+        await complete(key, *said, says("user", "Again"))
+    assert [len(rows) for rows in await state()] == [4, 4]
+    assert await ClientRequest.objects.acount() == 4
+
+
+async def test_limits_of_the_site_hold(key, upstream, settings):
+    settings.MESSAGES_PER_MINUTE = 1
+    calls = [await complete(key, says("user", f"Hi {n}")) for n in range(7)]
+    assert {call.status for call in calls} == {200, 429}
+    assert calls[-1].headers["retry-after"]
+    assert json.loads(calls[-1].answer)["error"]["type"] == "rate_limit_error"
+    assert len(await state()) == len(upstream.requests)
+
+
+async def test_another_branch_does_not_change_the_first(key, upstream):
+    said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
+    await complete(key, said[0])
+    await complete(key, *said, says("user", "Left"))
+    call = await complete(key, *said, says("user", "Right"))
+    assert call.headers["x-windowpane-lineage"] == "branch"
+    first, second = await state()
+    assert first[-1] == "a: Reply to: Left"
+    assert second[2:] == ["u: Right", "a: Reply to: Right"]
