@@ -95,6 +95,12 @@ def note_again(
     )
 
 
+def note_sizes(messages: Sequence[BaseMessage], refs: Iterable[Sequence[int]]) -> None:
+    """Note the images of a request from its references for their tokens alone: their
+    bytes are never read."""
+    _mark_images(messages, (SentImage(seq, n, "", tokens) for seq, n, tokens in refs))
+
+
 def _read_places(
     conversation: "Conversation",
     messages: Sequence[BaseMessage],
