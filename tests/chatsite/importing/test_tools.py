@@ -12,6 +12,7 @@ from chatsite.tools.models import ToolCall
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import transcript
+from tests.remembered import remembered
 
 from ..scenes import Use, arrive, signed_in, talk_in_turns, url, use_tools
 from .test_importing import as_json, chatgpt, node, refusal, take
@@ -20,6 +21,7 @@ State = ToolCall.State
 
 
 @pytest.fixture
+@remembered
 def conversation(bob):
     """Of Bob: calls that ended in every way, and a late result turns later."""
     made = transcript.create_conversation(bob, title="Kyoto")

@@ -9,6 +9,7 @@ from memory import transcript
 from memory.models import Change
 from tests.fakes import own_tools
 from tests.memory.scenes import summarise
+from tests.remembered import remembered
 
 from ..rules.scenes import state_rule
 from ..scenes import memory_url, signed_in, talk_in_turns, url
@@ -20,6 +21,7 @@ Action = Change.Action
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create_conversation(alice, title="Trip")
     talk_in_turns(made, *(f"Text {n}" for n in range(4)))

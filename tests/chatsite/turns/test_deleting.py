@@ -12,6 +12,7 @@ from chatsite.turns.models import Job, Turn
 from memory import context, transcript
 from memory.models import Conversation, ModelCall, Summary
 from tests.memory.scenes import summarise
+from tests.remembered import remembered
 
 from ..scenes import HTMX, memory_url, page_of, talk_in_turns, url, violations
 
@@ -20,6 +21,7 @@ State = Turn.State
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create_conversation(alice)
     talk_in_turns(made, f"my key is {KEY}, keep it", "Two", "Three", reply="noted")
