@@ -149,7 +149,7 @@ def path_of(conversation):
 
 
 class Auditor:
-    """A process that runs `manage.py audit` whenever it is asked."""
+    """A process that audits or erases what is in the database whenever it is asked."""
 
     def __init__(self, env):
         self.process = subprocess.Popen(
@@ -161,8 +161,8 @@ class Auditor:
             text=True,
         )
 
-    def run(self):
-        self.process.stdin.write("audit\n")
+    def run(self, command="audit"):
+        self.process.stdin.write(f"{command}\n")
         self.process.stdin.flush()
         lines = []
         while (line := self.process.stdout.readline().rstrip()) != auditor.END:
