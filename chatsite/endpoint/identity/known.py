@@ -62,7 +62,8 @@ class Known(Protocol):
 
     def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
         """The messages of a conversation from this position on, with those that it
-        shares with its parents."""
+        shares with its parents; of each, the version that its client sent last."""
 
     def read_text(self, conversation: str, position: int) -> str:
-        """The canonical text of a message (`history.py::text_of_parts`)."""
+        """The canonical text of a message (`history.py::text_of_parts`) in that
+        version."""
