@@ -18,8 +18,8 @@ from .costs import PARTS, Costs, Part, measure_request, price_input
 from .sent import read_states
 
 MOST_TURNS, MOST_REQUESTS = 50, 100
-# Messages of all their requests together: windows of a large model are long.
-MOST_MESSAGES = 6_000
+# Of all their requests together: windows of a large model are long.
+MOST_MESSAGES, MOST_TOKENS = 6_000, 2_000_000
 # So many turns without a call say that a tool is not needed.
 TELLING_TURNS = 10
 # Of the strip's height.
@@ -121,11 +121,12 @@ def _find_latest_calls(conversation: Conversation) -> list[Any]:
     )
     latest = {each.seq: each for each in rows.annotate(seq=F("message__seq"))}
     found: list[ModelCall] = []
-    room = MOST_MESSAGES
+    messages, tokens = MOST_MESSAGES, MOST_TOKENS
     for seq in sorted(latest, reverse=True):
         call = latest[seq]
-        room -= sum(last - first + 1 for first, last in call.refs["window"])
-        if found and room < 0:
+        messages -= sum(last - first + 1 for first, last in call.refs["window"])
+        tokens -= call.tokens_estimated
+        if found and min(messages, tokens) < 0:
             break
         call.conversation = conversation
         found.append(call)

@@ -77,8 +77,10 @@ def test_the_latest_turns_are_shown_and_no_more(chat, monkeypatch):
     for n in range(5):
         say(chat, f"Text {n}", tokens_input=50)
     assert [turn.seq for turn in read_history(chat).turns] == [6, 8, 10]
-    monkeypatch.setattr(turns, "MOST_MESSAGES", 9)
-    assert [turn.seq for turn in read_history(chat).turns] == [10]
+    for name, most in (("MOST_MESSAGES", 9), ("MOST_TOKENS", 100)):
+        with monkeypatch.context() as patch:
+            patch.setattr(turns, name, most)
+            assert [turn.seq for turn in read_history(chat).turns] == [10]
 
 
 def test_tools_that_no_turn_called_can_be_taken_off_and_put_back(client, chat):
