@@ -5,7 +5,6 @@ the environment (or from a .env file beside manage.py); see .env.example.
 import os
 from datetime import timedelta
 from importlib import import_module
-from ipaddress import ip_network
 from pathlib import Path
 
 import environ
@@ -231,19 +230,12 @@ if providers_file or SECOND_FACTOR != "no":
         MIDDLEWARE.append(organisation.STAFF_MIDDLEWARE)
     globals().update(organisation.make_settings(SIGNIN_PROVIDERS))
 # A header in which a proxy names the person, and the proxies that are believed.
-TRUSTED_USER_HEADER = env.str("TRUSTED_USER_HEADER", default="")
-TRUSTED_USER_PROXIES = env.list("TRUSTED_USER_PROXIES", default=[])
+TRUSTED_USER_HEADER = env.str("TRUSTED_USER_HEADER")
+TRUSTED_USER_PROXIES = env.list("TRUSTED_USER_PROXIES")
 if TRUSTED_USER_HEADER:
-    try:
-        networks = [ip_network(each) for each in TRUSTED_USER_PROXIES if each != "unix"]
-    except ValueError as error:
-        raise ImproperlyConfigured(f"TRUSTED_USER_PROXIES: {error}.") from None
-    if not TRUSTED_USER_PROXIES or any(each.prefixlen == 0 for each in networks):
-        raise ImproperlyConfigured(
-            "TRUSTED_USER_HEADER needs TRUSTED_USER_PROXIES: the addresses or networks "
-            "that your proxies call from (or unix), and not all there are. Otherwise "
-            "anyone could log in as anyone."
-        )
+    trusted = import_module("chatsite.signin.proxies")
+    if not trusted.are_named(TRUSTED_USER_PROXIES):
+        env.refuse("TRUSTED_USER_PROXIES", trusted.ALLOWED)
     MIDDLEWARE.insert(
         MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1,
         "chatsite.signin.trusted_header.TrustedHeaderMiddleware",

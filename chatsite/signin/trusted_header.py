@@ -13,19 +13,18 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from .proxies import UNIX, find_networks
+
 LOCAL = "django.contrib.auth.backends.ModelBackend"
 # In sessions that a header has begun: they end when it is gone.
 KEY = "signin_by_header"
-UNIX = "unix"
 
 
 class HeaderError(ValueError):
     """The proxy names no one, or more than one."""
 
 
-@cache
-def _networks(proxies: tuple[str, ...]) -> tuple:
-    return tuple(ipaddress.ip_network(each) for each in proxies if each != UNIX)
+_networks = cache(find_networks)
 
 
 def is_from_proxy(request: HttpRequest) -> bool:
