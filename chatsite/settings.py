@@ -316,6 +316,11 @@ OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="", is_secret=True)
 OPENAI_BASE_URL = env.address(
     "OPENAI_BASE_URL", "", "http", "https", example="http://127.0.0.1:11434/v1"
 )
+# For clients that speak Anthropic's wire, and for nothing else.
+ANTHROPIC_API_KEY = env.str("ANTHROPIC_API_KEY", default="", is_secret=True)
+ANTHROPIC_BASE_URL = env.address(
+    "ANTHROPIC_BASE_URL", "", "http", "https", example="http://127.0.0.1:4000"
+)
 # Who runs the models, as replies name it; empty = the host of the base URL.
 PROVIDER_NAME = env.str("PROVIDER_NAME", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")

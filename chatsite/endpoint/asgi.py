@@ -14,11 +14,11 @@ from chatsite.fair_queue import working_for
 
 from . import keys
 from .models import ApiKey
-from .wires import openai_chat
+from .wires import WIRES
 from .wires.errors import WireError, refuse_key
+from .wires.wire import Wire
 
 Scope = dict[str, Any]
-WIRES = (openai_chat,)
 MAX_KEY_CHARS = 200
 
 
@@ -41,9 +41,9 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
         await send_error(send, wire, unavailable)
 
 
-def find_wire(path: str) -> Any:
+def find_wire(path: str) -> Wire:
     """The wire of this path; for an unknown one the one that most clients read."""
-    return next((wire for wire in WIRES if path in wire.PATHS), WIRES[0])
+    return next((wire for wire in WIRES if path in wire.paths), WIRES[0])
 
 
 def read_headers(scope: Scope) -> Mapping[str, str]:
@@ -55,7 +55,7 @@ def read_headers(scope: Scope) -> Mapping[str, str]:
     return found
 
 
-def check_address(wire: Any, scope: Scope, headers: Mapping[str, str]) -> None:
+def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
     """Raises WireError for what is not answered here, whoever asks."""
     host, _ = split_domain_port(headers.get("host", ""))
     allowed = settings.ALLOWED_HOSTS
@@ -63,7 +63,7 @@ def check_address(wire: Any, scope: Scope, headers: Mapping[str, str]) -> None:
         allowed = [".localhost", "127.0.0.1", "[::1]"]
     if not host or not validate_host(host, allowed):
         raise WireError(400, "bad_host", "This site does not answer to that host name.")
-    method = wire.PATHS.get(scope["path"])
+    method = wire.paths.get(scope["path"])
     if method is None:
         raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
     if scope["method"] != method:
@@ -88,7 +88,7 @@ async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
     return found
 
 
-async def send_error(send: Any, wire: Any, error: WireError) -> None:
+async def send_error(send: Any, wire: Wire, error: WireError) -> None:
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     if error.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))

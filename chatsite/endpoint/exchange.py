@@ -17,12 +17,13 @@ from chatsite.turns.models import Turn
 
 from . import keys
 from .models import ApiKey
-from .relay.answering import list_upstream_models
+from .relay.answering import fetch_count, list_upstream_models
 from .relay.client import Client, GoneError
 from .relay.passing import Passing
 from .store.asked import Asked, read_client_request
 from .store.opening import Opened, Opening
 from .wires.errors import STATUSES, WireError
+from .wires.wire import Wire
 
 # Of all people together, in this process: what one may have is a limit of the site.
 AT_ONCE = 200
@@ -30,7 +31,7 @@ _running: set[object] = set()
 
 
 async def answer_request(
-    wire: Any,
+    wire: Wire,
     key: ApiKey,
     scope: dict[str, Any],
     headers: Mapping[str, str],
@@ -66,7 +67,7 @@ def check_rest(key: ApiKey) -> None:
 
 
 async def send_models(
-    wire: Any, key: ApiKey, headers: Mapping[str, str], send: Any
+    wire: Wire, key: ApiKey, headers: Mapping[str, str], send: Any
 ) -> None:
     models = await list_upstream_models(wire, headers)
     if key.models_allowed:
@@ -78,13 +79,16 @@ async def send_models(
 
 
 async def exchange(
-    wire: Any,
+    wire: Wire,
     key: ApiKey,
     scope: dict[str, Any],
     headers: Mapping[str, str],
     client: Client,
 ) -> None:
     raw = await client.read_body(headers)
+    if scope["path"] == wire.count_path:
+        await pass_count(wire, headers, client, raw)
+        return
     asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
     opened = await open_exchange(key, asked)
     await tell_pages_of_request(opened)
@@ -92,8 +96,16 @@ async def exchange(
     await Passing(key.pk, asked, opened, client).run(headers, own)
 
 
+async def pass_count(
+    wire: Wire, headers: Mapping[str, str], client: Client, raw: bytes
+) -> None:
+    """How many tokens a body has: a question that is no part of any conversation."""
+    answer = await client.unless_gone(fetch_count(wire, headers, raw))
+    await client.pass_on(answer, {})
+
+
 def _read_in_turn(
-    key: ApiKey, wire: Any, headers: Mapping[str, str], raw: bytes
+    key: ApiKey, wire: Wire, headers: Mapping[str, str], raw: bytes
 ) -> Asked:
     with account_of_user(key.owner_id).timed():
         asked = read_client_request(wire, headers, raw)

@@ -173,10 +173,16 @@ class UnreadRequest(http_protocol.WebRequest):
     the event loop: of 48 MB it takes seconds. Django reads it in a thread."""
 
     write_buffer: WriteBuffer | None = None
+    # Answered for longer than a page may take: its application has its own deadlines.
+    takes_long = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._parsePOSTFormSubmission = False
+
+    def check_timeouts(self) -> None:
+        if not self.takes_long:
+            super().check_timeouts()
 
     async def drained(self) -> bool:
         """Wait until the reader has taken what it was sent. False: it takes nothing, or

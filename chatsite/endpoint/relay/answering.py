@@ -2,6 +2,7 @@
 a status, headers and bytes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -11,6 +12,7 @@ from django.conf import settings
 
 from chatsite.endpoint.store.asked import Asked
 from chatsite.endpoint.wires.errors import WireError
+from chatsite.endpoint.wires.wire import Wire
 from chatsite.llm import providers, streaming
 
 from .upstream import first_seconds, select_headers, send_upstream
@@ -63,12 +65,29 @@ async def fetch_answer(asked: Asked, headers: Mapping[str, str]) -> Answer:
     response = await send_upstream(
         "POST",
         upstream,
-        asked.wire.UPSTREAM_PATH,
+        asked.wire.upstream_path,
         headers,
         asked.raw,
         seconds=first_seconds(is_stream=asked.is_stream),
     )
     return await read_answer(response, upstream)
+
+
+async def fetch_count(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Answer:
+    """The provider's answer to how many tokens a body has; an estimate without one."""
+    upstream = wire.find_upstream()
+    if upstream is None:
+        body = json.dumps({"input_tokens": -(-len(raw) // 4)}).encode()
+        return Answer(200, {"content-type": "application/json"}, _tell_once(body))
+    seconds = settings.MODEL_IDLE_TIMEOUT
+    response = await send_upstream(
+        "POST", upstream, wire.count_path, headers, raw, seconds=seconds
+    )
+    return await read_answer(response, upstream)
+
+
+async def _tell_once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
 
 
 async def read_answer(
@@ -92,11 +111,7 @@ async def read_answer(
     is_own = response.status in (401, 403) or any(each in body for each in secrets)
     if response.status < 400 or not is_readable or is_own:
         raise _explain_answer(response, is_own=is_own)
-
-    async def tell() -> AsyncIterator[bytes]:
-        yield body
-
-    return Answer(response.status, select_headers(response), tell())
+    return Answer(response.status, select_headers(response), _tell_once(body))
 
 
 def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:
@@ -148,7 +163,7 @@ def _answer_as_demo(asked: Asked) -> Answer:
 
 
 async def list_upstream_models(
-    wire: Any, headers: Mapping[str, str]
+    wire: Wire, headers: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What the provider has, as it says so; else what the site is set up with."""
     upstream = wire.find_upstream()

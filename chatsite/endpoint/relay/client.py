@@ -23,6 +23,8 @@ class Client:
         self._receive, self._send = receive, send
         # None under a server whose send() waits by itself.
         self._transport = (scope.get("extensions") or {}).get(TRANSPORT)
+        if self._transport:
+            self._transport.takes_long = True
         # Ends when the client hangs up.
         self.gone: asyncio.Task[None] | None = None
         self.is_answered = False
@@ -84,7 +86,7 @@ class Client:
     async def finish(self) -> None:
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def pass_error(self, answer: Answer, own: Mapping[str, str]) -> None:
+    async def pass_on(self, answer: Answer, own: Mapping[str, str]) -> None:
         await self.start(answer.status, {**answer.headers, **own})
         async for chunk in answer.chunks:
             await self.write(chunk)

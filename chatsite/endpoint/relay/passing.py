@@ -44,7 +44,7 @@ class Passing:
     ) -> None:
         self.key_id, self.asked, self.opened = key_id, asked, opened
         self.client = client
-        self.reader: ReplyReader = asked.wire.Reader("")
+        self.reader: ReplyReader = asked.wire.reader("")
         self.followed = FollowedReply(self.reader)
         self.following: asyncio.Task[BaseException | None] | None = None
         self.is_ended = False
@@ -59,7 +59,7 @@ class Passing:
             answer = await self.client.unless_gone(fetch_answer(self.asked, headers))
             if answer.is_error:
                 error = answer.code
-                await self.client.pass_error(answer, own)
+                await self.client.pass_on(answer, own)
             else:
                 state, error = await self._follow(answer, own)
         except WireError as refusal:
@@ -76,7 +76,7 @@ class Passing:
     async def _follow(self, answer: Answer, own: Mapping[str, str]) -> tuple[str, str]:
         """How it ended: the state, and the code of what went wrong."""
         encoding = answer.headers.get("content-encoding", "")
-        self.reader = self.asked.wire.Reader(answer.kind, encoding)
+        self.reader = self.asked.wire.reader(answer.kind, encoding)
         self.followed = FollowedReply(self.reader)
         claim = self.opened.claim
         async with events.stop_hints(claim.row_id) as stop:

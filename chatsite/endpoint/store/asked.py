@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from chatsite.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.endpoint.identity.hints import Hints, read_hints
 from chatsite.endpoint.identity.history import History, read_history
 from chatsite.endpoint.wires.errors import WireError
+from chatsite.endpoint.wires.wire import Wire, wants_stream
 
 from .bodies import Body, BodyError, read_body
 
@@ -17,7 +17,7 @@ MODEL_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    wire: Any
+    wire: Wire
     raw: bytes
     body: Body
     history: History
@@ -26,7 +26,7 @@ class Asked:
 
     @property
     def is_stream(self) -> bool:
-        return bool(self.wire.wants_stream(self.body.value))
+        return wants_stream(self.body.value)
 
     @property
     def tokens(self) -> int:
@@ -34,11 +34,11 @@ class Asked:
         return -(-len(self.raw) // 4)
 
 
-def read_client_request(wire: Any, headers: Mapping[str, str], raw: bytes) -> Asked:
+def read_client_request(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Asked:
     """Raises WireError for what is no request of this wire."""
     try:
         body = read_body(raw)
-        history = read_history(wire.NAME, body.value)
+        history = read_history(wire.name, body.value)
     except (BodyError, UnreadableHistoryError) as error:
         raise WireError(400, "bad_request", str(error)) from None
     model = body.value.get("model")

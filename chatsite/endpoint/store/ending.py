@@ -67,7 +67,7 @@ def _note_reply(
     key_id: int, wire: Any, opened: Opened, reply: Message, said: dict[str, Any]
 ) -> None:
     conversation = opened.conversation
-    for message in read_reply(wire.NAME, said, opened.chain):
+    for message in read_reply(wire.name, said, opened.chain):
         ClientMessage.objects.create(
             conversation=conversation,
             owner_id=conversation.owner_id,

@@ -345,7 +345,7 @@ class Opening:
             "newest": newest,
             **({"steps": steps} if steps else {}),
             "client": {
-                "wire": self.asked.wire.NAME,
+                "wire": self.asked.wire.name,
                 "between": pack_runs(body.between),
                 "pieces": pack_numbers(map(self.pieces.number_of, body.pieces)),
             },

@@ -1,12 +1,12 @@
 """The wires that clients speak, each in a module of its own: its errors, what a request
 asks for, and how a reply is read. Nothing here knows the database."""
 
-from importlib import import_module
-from typing import Any
+from .anthropic_messages import WIRE as ANTHROPIC_MESSAGES
+from .openai_chat import WIRE as OPENAI_CHAT
+from .wire import Wire
 
-# By the name that requests are kept with.
-NAMES = {"chat": "openai_chat"}
+WIRES = (OPENAI_CHAT, ANTHROPIC_MESSAGES)
 
 
-def find_wire_by_name(name: str) -> Any:
-    return import_module(f"{__name__}.{NAMES[name]}")
+def find_wire_by_name(name: str) -> Wire:
+    return next(wire for wire in WIRES if wire.name == name)

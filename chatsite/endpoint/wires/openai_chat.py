@@ -19,11 +19,18 @@ from chatsite.llm.gathered import read_calls
 
 from .errors import WireError
 from .reading import ReplyReader
-from .rows import ASSISTANT, TOOL, USER, Row, make_call_value, make_row, name_medium
+from .rows import (
+    ASSISTANT,
+    TOOL,
+    USER,
+    Row,
+    make_call_value,
+    make_row,
+    name_medium,
+    read_call_arguments,
+)
+from .wire import Wire, wants_stream
 
-NAME = "chat"
-PATHS = {"/v1/chat/completions": "POST", "/v1/models": "GET"}
-UPSTREAM_PATH = "/chat/completions"
 # What OpenAI calls errors of a status.
 TYPES = {
     401: "authentication_error",
@@ -36,13 +43,13 @@ TYPES = {
 SYSTEM = ("system", "developer")
 
 
-def write_error(error: WireError) -> bytes:
+def write_openai_error(error: WireError) -> bytes:
     kind = TYPES.get(error.status, "invalid_request_error")
     values = {"message": error.detail, "type": kind, "param": None, "code": error.code}
     return json.dumps({"error": values}, ensure_ascii=False).encode()
 
 
-def find_upstream() -> tuple[str, dict[str, str]] | None:
+def find_openai() -> tuple[str, dict[str, str]] | None:
     """The address of the provider, and the headers that let this site in; None: there
     is none, and the demo model answers."""
     key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
@@ -52,7 +59,7 @@ def find_upstream() -> tuple[str, dict[str, str]] | None:
     return url or "https://api.openai.com/v1", headers
 
 
-def read_instructions(body: Mapping[str, Any]) -> str:
+def read_openai_instructions(body: Mapping[str, Any]) -> str:
     """What the system says before all else."""
     texts = []
     for message in body.get("messages") or ():
@@ -79,7 +86,7 @@ def _read_text_part(part: object) -> str:
     return name_medium(kind)
 
 
-def make_rows(message: Mapping[str, Any]) -> list[Row]:
+def make_openai_rows(message: Mapping[str, Any]) -> list[Row]:
     """The rows of the transcript that a message of the body is."""
     role = message.get("role")
     text = read_text(message.get("content"))
@@ -99,18 +106,7 @@ def _read_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def read_call_arguments(written: str | None) -> object:
-    try:
-        return json.loads(written or "{}")
-    except (ValueError, RecursionError):
-        return {}
-
-
-def wants_stream(body: Mapping[str, Any]) -> bool:
-    return body.get("stream") is True
-
-
-class Reader(ReplyReader):
+class OpenAIReader(ReplyReader):
     """The first choice of a reply; of the others only that there are some."""
 
     def read_object(self, value: dict[str, Any]) -> None:
@@ -148,21 +144,15 @@ class Reader(ReplyReader):
         message: dict[str, Any] = {"role": "assistant", "content": self.text or None}
         return {**message, "tool_calls": calls} if calls else message
 
-    def list_calls(self) -> list[dict[str, Any]]:
-        return [
-            make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
-            for each in self.calls.to_chunks()
-        ]
 
-
-def to_demo_messages(body: Mapping[str, Any]) -> list[BaseMessage]:
+def ask_demo_as_openai(body: Mapping[str, Any]) -> list[BaseMessage]:
     """What the demo model is asked."""
     made: list[BaseMessage] = []
     for message in body.get("messages") or ():
         if message.get("role") in SYSTEM:
             made.append(SystemMessage(read_text(message.get("content"))))
             continue
-        [row] = make_rows(message)
+        [row] = make_openai_rows(message)
         if row.role == TOOL:
             made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
         elif row.role == ASSISTANT:
@@ -172,7 +162,7 @@ def to_demo_messages(body: Mapping[str, Any]) -> list[BaseMessage]:
     return made
 
 
-async def write_reply(
+async def write_openai_reply(
     body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
 ) -> AsyncIterator[bytes]:
     """The demo model's reply as a server of this wire would send it."""
@@ -197,11 +187,20 @@ async def write_reply(
     yield b"data: [DONE]\n\n"
 
 
-def list_sent(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the page shows of a request as JSON."""
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-def name_upstream() -> str:
+def name_openai() -> str:
     return providers.name_provider("")
+
+
+WIRE = Wire(
+    name="chat",
+    paths={"/v1/chat/completions": "POST", "/v1/models": "GET"},
+    upstream_path="/chat/completions",
+    reader=OpenAIReader,
+    write_error=write_openai_error,
+    find_upstream=find_openai,
+    name_upstream=name_openai,
+    read_instructions=read_openai_instructions,
+    make_rows=make_openai_rows,
+    to_demo_messages=ask_demo_as_openai,
+    write_reply=write_openai_reply,
+)

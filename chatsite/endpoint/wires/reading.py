@@ -9,6 +9,8 @@ from typing import Any
 from chatsite.llm.event_stream import MAX_JSON_BYTES, EventReader
 from chatsite.llm.gathered import Calls, Words
 
+from .rows import make_call_value, read_call_arguments
+
 MOST_CHARS = 1_000_000
 MOST_TOKENS = 10_000_000
 
@@ -99,7 +101,11 @@ class ReplyReader:
         raise NotImplementedError
 
     def list_calls(self) -> list[dict[str, Any]]:
-        raise NotImplementedError
+        """As the transcript has them."""
+        return [
+            make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
+            for each in self.calls.to_chunks()
+        ]
 
     def add_text(self, text: object) -> None:
         if isinstance(text, str) and text:

@@ -1,5 +1,6 @@
 """Messages of any wire as rows of the transcript."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -34,6 +35,14 @@ def make_call_value(name: object, arguments: object, call_id: object) -> dict[st
         "id": clean_text(str(call_id or ""))[:CALL_ID_CHARS],
         "type": "tool_call",
     }
+
+
+def read_call_arguments(written: str | None) -> object:
+    """A model may write what is no JSON: then there are none."""
+    try:
+        return json.loads(written or "{}")
+    except (ValueError, RecursionError):
+        return {}
 
 
 def name_medium(kind: object) -> str:

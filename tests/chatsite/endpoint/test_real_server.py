@@ -2,13 +2,32 @@
 
 import json
 import socket
+from types import SimpleNamespace
 
 import openai
 import pytest
 
+from chatsite.live.backpressure import UnreadRequest
 from tests.clients import Person
 
 pytestmark = pytest.mark.server
+
+
+def make_late_request(monkeypatch, *, takes_long):
+    """A request whose answer has begun, a thousand seconds ago."""
+    request, ended = UnreadRequest.__new__(UnreadRequest), []
+    request.server = SimpleNamespace(http_timeout=60)
+    request._response_started = True
+    request.takes_long = takes_long
+    monkeypatch.setattr(UnreadRequest, "duration", lambda self: 1000.0)
+    monkeypatch.setattr(UnreadRequest, "finish", lambda self: ended.append(True))
+    request.check_timeouts()
+    return ended
+
+
+def test_a_long_reply_outlasts_what_a_page_may_take(monkeypatch):
+    assert make_late_request(monkeypatch, takes_long=False)
+    assert not make_late_request(monkeypatch, takes_long=True)
 
 
 @pytest.fixture

@@ -1,0 +1,247 @@
+"""Anthropic's wire: messages of blocks, as Claude's own clients speak it."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from django.conf import settings
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.messages.tool import tool_call_chunk
+
+from .errors import WireError
+from .reading import ReplyReader
+from .rows import (
+    ASSISTANT,
+    TOOL,
+    USER,
+    Row,
+    make_call_value,
+    make_row,
+    name_medium,
+    read_call_arguments,
+)
+from .wire import Wire, list_sent, wants_stream
+
+COUNT = "/v1/messages/count_tokens"
+# What Anthropic calls errors of a status.
+TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    502: "api_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+
+
+def write_anthropic_error(error: WireError) -> bytes:
+    kind = TYPES.get(error.status, "invalid_request_error")
+    values = {"type": kind, "message": error.detail}
+    return json.dumps({"type": "error", "error": values}, ensure_ascii=False).encode()
+
+
+def find_anthropic() -> tuple[str, dict[str, str]] | None:
+    """The address of the provider, and the headers that let this site in; None: there
+    is none, and the demo model answers."""
+    key, url = settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL
+    if not key and not url:
+        return None
+    return url or "https://api.anthropic.com", {"x-api-key": key} if key else {}
+
+
+def name_anthropic() -> str:
+    return "Anthropic" if not settings.ANTHROPIC_BASE_URL else ""
+
+
+def read_anthropic_instructions(body: Mapping[str, Any]) -> str:
+    """What the system says."""
+    return read_block_texts(body.get("system"))
+
+
+def list_blocks(content: object) -> Iterator[dict[str, Any]]:
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict):
+            yield block
+
+
+def read_block_texts(content: object) -> str:
+    """What people read of blocks: not what the model thought, nor calls of tools."""
+    texts = []
+    for block in list_blocks(content):
+        kind, text = block.get("type"), block.get("text")
+        if kind == "text":
+            texts.append(text if isinstance(text, str) else "")
+        elif kind not in ("tool_use", "tool_result", "thinking", "redacted_thinking"):
+            texts.append(name_medium(kind))
+    return "\n".join(filter(None, texts))
+
+
+def make_anthropic_rows(message: Mapping[str, Any]) -> list[Row]:
+    """The rows of the transcript that a message of the body is: results of tools come
+    before what a person says."""
+    content = message.get("content")
+    text = read_block_texts(content)
+    if message.get("role") == "assistant":
+        calls = [
+            make_call_value(block.get("name"), block.get("input"), block.get("id"))
+            for block in list_blocks(content)
+            if block.get("type") == "tool_use"
+        ]
+        return [make_row(ASSISTANT, text, tool_calls=calls)]
+    rows = [
+        make_row(
+            TOOL,
+            read_block_texts(block.get("content")),
+            tool_call_id=str(block.get("tool_use_id") or "")[:100],
+        )
+        for block in list_blocks(content)
+        if block.get("type") == "tool_result"
+    ]
+    return [*rows, make_row(USER, text)] if text or not rows else rows
+
+
+class AnthropicReader(ReplyReader):
+    """A message, whole or in events."""
+
+    def read_object(self, value: dict[str, Any]) -> None:
+        match value.get("type"):
+            case "message_start":
+                self._read_tokens(value["message"].get("usage"))
+            case "content_block_start":
+                self._read_block(value.get("index"), value["content_block"])
+            case "content_block_delta":
+                self._read_delta(value.get("index"), value["delta"])
+            case "message_delta":
+                self._read_tokens(value.get("usage"))
+                self.finish_reason = value["delta"].get("stop_reason")
+            case "message_stop":
+                self.is_done = True
+            case "message":
+                for index, block in enumerate(list_blocks(value.get("content"))):
+                    self._read_block(index, block)
+                self._read_tokens(value.get("usage"))
+                self.finish_reason = value.get("stop_reason")
+
+    def _read_block(self, index: int | None, block: dict[str, Any]) -> None:
+        self.add_text(block.get("text"))
+        self.add_reasoning(block.get("thinking"))
+        if block.get("type") == "tool_use":
+            given = block.get("input")
+            self.calls.add(
+                tool_call_chunk(
+                    name=str(block.get("name") or ""),
+                    args=json.dumps(given) if given else "",
+                    id=str(block.get("id") or ""),
+                    index=index,
+                )
+            )
+
+    def _read_delta(self, index: int | None, delta: dict[str, Any]) -> None:
+        self.add_text(delta.get("text"))
+        self.add_reasoning(delta.get("thinking"))
+        if isinstance(part := delta.get("partial_json"), str):
+            piece = tool_call_chunk(name=None, args=part, id=None, index=index)
+            self.calls.add(piece)
+
+    def _read_tokens(self, usage: object) -> None:
+        if not isinstance(usage, dict):
+            return
+        cached = usage.get("cache_read_input_tokens")
+        made = usage.get("cache_creation_input_tokens")
+        fresh = usage.get("input_tokens")
+        counts = [each for each in (fresh, cached, made) if isinstance(each, int)]
+        details = {"cached_tokens": cached}
+        self.read_usage(
+            {**usage, "all": sum(counts), "prompt_tokens_details": details},
+            "all",
+            "output_tokens",
+        )
+
+    def to_message(self) -> dict[str, Any]:
+        """As a client sends it back."""
+        blocks = [{"type": "text", "text": self.text}] if self.text else []
+        calls = [
+            {
+                "type": "tool_use",
+                "id": each["id"],
+                "name": each["name"],
+                "input": read_call_arguments(each["args"]),
+            }
+            for each in self.calls.to_chunks()
+        ]
+        return {"role": "assistant", "content": [*blocks, *calls]}
+
+
+def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:
+    """What the demo model is asked."""
+    made: list[BaseMessage] = []
+    if instructions := read_anthropic_instructions(body):
+        made.append(SystemMessage(instructions))
+    for message in list_sent(body):
+        for row in make_anthropic_rows(message):
+            if row.role == TOOL:
+                made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
+            elif row.role == ASSISTANT:
+                made.append(AIMessage(row.text, tool_calls=row.tool_calls or []))
+            else:
+                made.append(HumanMessage(row.text))
+    return made
+
+
+async def write_anthropic_reply(
+    body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
+) -> AsyncIterator[bytes]:
+    """The demo model's reply as a server of this wire would send it."""
+    message: dict[str, Any] = {
+        **{"id": "msg_demo", "type": "message", "role": "assistant", "model": model},
+        **{"content": [], "stop_reason": None, "stop_sequence": None},
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
+    if not wants_stream(body):
+        text = "".join([piece async for piece in pieces])
+        content = [{"type": "text", "text": text}]
+        whole = {**message, "content": content, "stop_reason": "end_turn"}
+        yield json.dumps(whole, ensure_ascii=False).encode()
+        return
+    yield _write_event("message_start", message=message)
+    block = {"type": "text", "text": ""}
+    yield _write_event("content_block_start", index=0, content_block=block)
+    async for piece in pieces:
+        delta = {"type": "text_delta", "text": piece}
+        yield _write_event("content_block_delta", index=0, delta=delta)
+    yield _write_event("content_block_stop", index=0)
+    ended = {"stop_reason": "end_turn", "stop_sequence": None}
+    yield _write_event("message_delta", delta=ended, usage={"output_tokens": 0})
+    yield _write_event("message_stop")
+
+
+def _write_event(kind: str, **values: Any) -> bytes:
+    data = json.dumps({"type": kind, **values}, ensure_ascii=False)
+    return f"event: {kind}\ndata: {data}\n\n".encode()
+
+
+WIRE = Wire(
+    name="messages",
+    paths={"/v1/messages": "POST", COUNT: "POST"},
+    upstream_path="/v1/messages",
+    count_path=COUNT,
+    reader=AnthropicReader,
+    write_error=write_anthropic_error,
+    find_upstream=find_anthropic,
+    name_upstream=name_anthropic,
+    read_instructions=read_anthropic_instructions,
+    make_rows=make_anthropic_rows,
+    to_demo_messages=ask_demo_as_anthropic,
+    write_reply=write_anthropic_reply,
+)
