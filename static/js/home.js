@@ -47,6 +47,14 @@
     event.preventDefault();
     form.requestSubmit();
   });
+  // A suggestion begins with the options that are chosen, too.
+  document.addEventListener("click", (event) => {
+    const starter = event.target.closest("[data-starter]");
+    if (!starter || box.value) return;
+    event.preventDefault();
+    box.value = starter.value;
+    form.requestSubmit();
+  });
   form.addEventListener("htmx:beforeRequest", (event) => {
     const error = document.getElementById("composer-error");
     error.textContent = isTooLong() ? form.dataset.tooLong : "";

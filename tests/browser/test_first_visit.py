@@ -34,8 +34,12 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
         page.get_by_role("link", name="Export as Markdown").click()
     assert "planning a weekend" in download.value.path().read_text()
     page.click(".sidebar .new")
+    page.locator(".option > summary", has_text="Tools").click()
+    page.get_by_label("Calculate", exact=True).check()
+    page.keyboard.press("Escape")
     page.get_by_role("button", name="What do you see").click()
     chat.is_live()
+    expect(chat.right).to_contain_text("The model may call: Calculate")
     expect(chat.message(1)).to_contain_text("What do you see")
     account = page.request.get(f"{site.url}/account/export.json").json()["account"]
     assert account["preferences"]["time_zone"] == "Asia/Tokyo"
