@@ -8,9 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from chatsite.compare import turns
 from chatsite.tools import registry
-from memory import transcript
+from memory import context, transcript
 from memory.models import Conversation, ModelCall
-from tests.memory.scenes import ask, call_tools, record, say
+from tests.memory.scenes import ask, call_tools, record, reply_to, say
 
 from ..scenes import page_of, signed_in, url
 
@@ -26,8 +26,6 @@ def chat(alice):
 
 def say_with_offer(chat, text, *, used="", tools=TOOLS):
     """A turn that offered these tools, and called one of them."""
-    from memory import context
-
     message = ask(chat, text)
     if used:
         first = call_tools(message, (used, "42"))
@@ -140,3 +138,14 @@ def test_strangers_find_nothing_and_change_nothing(bob, chat):
     assert taken.status_code == 404
     assert Conversation.objects.get(pk=chat.pk).tools == TOOLS
     assert not ModelCall.objects.exists()
+
+
+def test_images_are_counted_without_their_bytes(chat):
+    message = ask(chat, "Look at this")
+    built = context.build_request_context(chat, newest=message, model="m")
+    built.refs["images"] = [[message.seq, 0, 765]]
+    record(chat, built, reply_to(message, "A cat."), tokens_input=900)
+    with CaptureQueriesContext(connection) as asked:
+        [turn] = read_history(chat).turns
+    assert turn.count("newest") > 765
+    assert not [each for each in asked.captured_queries if "image" in each["sql"]]
