@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from langchain_core.messages import BaseMessage
 
 from memory.models.change import Change
 from memory.ranges import Ranges, is_within
@@ -87,7 +88,8 @@ class _Finder:
 
     def _of_settings(self) -> Iterator[Cause]:
         a, b = self.a, self.b
-        if self._differs("system"):
+        said = [each.built.context.section("system") for each in (a, b)]
+        if self._differs("system") or _list_texts(said[0]) != _list_texts(said[1]):
             yield Cause("instructions")
         tools, before = _list_tool_names(b), _list_tool_names(a)
         is_refused = bool(a.refs.get("tools_refused")) != bool(
@@ -197,6 +199,10 @@ def _find_hidden(changes: Iterable[tuple[str, int]]) -> set[int]:
         elif action == Change.Action.DELETE:
             deleted.add(n)
     return deleted | {n for n, count in counts.items() if count % 2}
+
+
+def _list_texts(messages: Iterable[BaseMessage]) -> list[str]:
+    return [message.text for message in messages]
 
 
 def _list_covered(request: SentRequest) -> Ranges:

@@ -32,8 +32,9 @@ class Block:
         text = wire_text(self.wire)
         calls = self.wire.get("tool_calls") or ()
         called = [
-            f"{each['function']['name']}({each['function']['arguments']})"
+            f"{said.get('name', '')}({said.get('arguments', '')})"
             for each in calls
+            if isinstance(said := each.get("function"), dict)
         ]
         return "\n".join(filter(None, [text, *name_images(self.wire), *called]))
 
@@ -67,7 +68,7 @@ def find_first_difference(
 
 
 def _find_character(one: dict[str, Any], other: dict[str, Any]) -> int:
-    if one["role"] != other["role"]:
+    if one.get("role") != other.get("role"):
         return 0
     return count_common(wire_text(one), wire_text(other))
 
@@ -77,7 +78,7 @@ def wire_text(wire: dict[str, Any]) -> str:
     content = wire.get("content") or ""
     if isinstance(content, str):
         return content
-    return "".join(part.get("text", "") for part in content)
+    return "".join(str(part.get("text", "")) for part in content)
 
 
 def name_images(wire: dict[str, Any]) -> list[str]:

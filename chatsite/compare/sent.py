@@ -2,7 +2,9 @@
 the messages in them.
 """
 
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -205,11 +207,25 @@ def make_blocks(built: context.Built) -> list[Block]:
         for message in section.messages
     ]
     groups = Shape.of(built.refs).group([message for _, message in named])
+    if len(groups) != len(built.wire):
+        return _name_by_words(built.wire)
     parts = iter(named)
     return [
         _make_block(wire, [next(parts) for _ in group])
         for wire, group in zip(built.wire, groups, strict=True)
     ]
+
+
+def _name_by_words(wires: Sequence[dict[str, Any]]) -> list[Block]:
+    """Of a request that was not composed here it is not known what each of its messages
+    is made of: those that say the same are the same, one after the other."""
+    seen: Counter[str] = Counter()
+    blocks = []
+    for wire in wires:
+        words = json.dumps(wire, ensure_ascii=False, sort_keys=True)
+        seen[words] += 1
+        blocks.append(Block(((words, seen[words]),), wire, "window"))
+    return blocks
 
 
 def _make_block(wire: dict[str, Any], parts: list[tuple[str, BaseMessage]]) -> Block:

@@ -10,6 +10,9 @@ from chatsite.compare.comparison import (
     find_first_difference,
 )
 from chatsite.compare.presenter import diff_texts
+from chatsite.compare.sent import make_blocks
+from memory.context import Built
+from memory.engine.compose import Context
 
 
 def block(key, text=None, *, quoted=False):
@@ -99,3 +102,16 @@ def test_long_texts_take_no_longer_than_their_letters():
     assert count_common(old, old) == len(old)
     many = [block(n) for n in range(20_000)]
     assert len(align_blocks(many, many[::-1])) == len(many)
+
+
+def test_requests_that_were_not_composed_here_are_aligned_by_their_words():
+    def sent(*texts):
+        wire = [{"type": "message", "content": text} for text in texts]
+        return make_blocks(Built(Context(()), {}, [], wire, "", 0))
+
+    assert changes(sent("a", "b", "b"), sent("a", "b", "c", "b")) == [
+        (0, 0, "equal"),
+        (1, 1, "equal"),
+        (None, 2, "new"),
+        (2, 3, "equal"),
+    ]
