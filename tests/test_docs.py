@@ -24,7 +24,13 @@ COMMANDS = {
     for path in (ROOT / top).glob("**/management/commands/*.py")
     if path.stem != "__init__"
 }
-DJANGO_COMMANDS = {"check", "collectstatic", "createsuperuser", "makemigrations"}
+DJANGO_COMMANDS = {
+    "axes_reset_username",
+    "check",
+    "collectstatic",
+    "createsuperuser",
+    "makemigrations",
+}
 FOLDERS = r"(?:chatsite|memory|tests|bench|scripts|static|templates|deploy|docs|locale)"
 
 

@@ -240,7 +240,10 @@ class ReplyStream:
             error.instead = dialects.find_other(
                 self.dialect, exc, self._messages, fields
             )
-        logger.info("Model %r: %s (%s)", self.name, error.code, type(exc).__name__)
+        # A wrong key is the operator's to mend, and no reply comes until then.
+        level = logging.ERROR if error.code == "auth" else logging.INFO
+        name = type(exc).__name__
+        logger.log(level, "Model %r: %s (%s)", self.name, error.code, name)
         return error
 
     def _note(self, batch: list[Delta]) -> None:

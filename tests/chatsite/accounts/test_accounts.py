@@ -53,13 +53,16 @@ class TestAccount:
         self.log_in(client)
         assert client.session.session_key != before
 
-    def test_it_locks_out_after_too_many_tries(self, alice, settings):
+    def test_it_locks_out_after_too_many_tries(self, alice, settings, caplog):
         settings.AXES_FAILURE_LIMIT = 3
         for _ in range(3):
             answer = self.log_in(Client(), typed="wrong")
         assert answer.status_code == 429
         assert b"Too many attempts" in answer.content
         assert self.log_in(Client()).status_code == 429
+        # For fail2ban, and without the name that was tried.
+        assert "log-in locked address=127.0.0.1" in caplog.messages
+        assert "alice" not in str(caplog.messages)
 
     def test_it_logs_out_by_post_only(self, client):
         assert client.get(reverse("logout")).status_code == 405

@@ -138,12 +138,15 @@ class TestErrors:
         ],
     )
     async def test_it_names_an_error_before_the_first_token(
-        self, upstream, mode, code, calls
+        self, upstream, caplog, mode, code, calls
     ):
         stream = ReplyStream(mode, MESSAGES)
         text, error = await read_until_error(stream)
         assert (text, error.code) == ("", code)
         assert len(upstream.calls) == stream.attempts == calls
+        # What an operator has to mend, and nothing that passes by itself.
+        found = [each for each in caplog.records if each.levelname == "ERROR"]
+        assert len(found) == (code == "auth")
 
     @pytest.mark.parametrize(
         ("mode", "code", "text"),
