@@ -325,6 +325,9 @@ spending_tables: list[type[Model]] = []
 # beginnings of their paths. Each answers errors itself and reads no session.
 asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
 
+# What `make run` prints besides, given the host and the port: lines, or "".
+banner_lines: list[Callable[[str, str], str]] = []
+
 # Audited: rules of `manage.py audit`.
 audit_rules: list["Finder"] = []
 

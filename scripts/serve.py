@@ -24,15 +24,23 @@ FLAGS = [
 ]
 
 
-def prepare(host: str) -> None:
+def read_flag(arguments: list[str], name: str) -> str:
+    return arguments[arguments.index(name) + 1] if name in arguments else ""
+
+
+def prepare(host: str, port: str) -> None:
     import django
     from django.core.management import call_command
 
     django.setup()
     call_command("migrate", verbosity=0)
+    from chatsite import hooks
     from chatsite.ops import demo_user
 
     demo_user.prepare_demo_user(host)
+    for tell in hooks.banner_lines:
+        sys.stdout.write(tell(host, port))
+    sys.stdout.flush()
 
 
 def check_schema() -> None:
@@ -77,7 +85,7 @@ def main(arguments: list[str]) -> None:
     asyncioreactor.install(uvloop.new_event_loop())
     if "--prepare" in arguments:
         arguments.remove("--prepare")
-        prepare(arguments[arguments.index("-b") + 1] if "-b" in arguments else "")
+        prepare(*(read_flag(arguments, name) for name in ("-b", "-p")))
     else:
         check_schema()
     from daphne import cli

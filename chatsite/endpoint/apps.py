@@ -15,7 +15,7 @@ class EndpointConfig(AppConfig):
         from memory import context
         from memory.actions import message_deleted
 
-        from . import asgi, keys, marks, parts
+        from . import asgi, demo, keys, marks, parts
         from .addresses import START
 
         hooks.asgi_applications[START] = asgi.answer_wire
@@ -29,6 +29,7 @@ class EndpointConfig(AppConfig):
         hooks.row_marks.append(marks.name_client)
         hooks.write_refusals.append(marks.refuse_writing)
         hooks.branch_parts.append(marks.take_over)
+        hooks.banner_lines.append(demo.offer_demo_key)
         hooks.account_sections.append(parts.draw_keys_section)
         hooks.account_rows["api_keys"] = keys.describe_api_keys
         hooks.access_log_names["list apikey"] = _("API keys (in a list)")

@@ -156,7 +156,8 @@ def describe_exchange(
     if settings.BEHIND_PROXY:
         scheme = headers.get("x-forwarded-proto", scheme)
     count = len(asked.history.messages)
-    view = f"{scheme}://{headers['host']}{page}?reply={opened.reply_seq}"
+    at = f"?at={opened.reply_seq}#message-{opened.reply_seq}"
+    view = f"{scheme}://{headers['host']}{page}{at}"
     return {
         "cache-control": "no-store",
         "x-windowpane-conversation": str(uuid),

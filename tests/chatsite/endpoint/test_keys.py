@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.endpoint import keys
+from chatsite.endpoint.demo import offer_demo_key
 from chatsite.endpoint.models import ApiKey
 from tests.chatsite.scenes import signed_in
 
@@ -72,7 +73,8 @@ def spoil(row, how):
     if how == "locked":
         row.owner.is_active = False
         row.owner.save()
-    values = {"expired": {"expires_at": now}, "revoked": {"revoked_at": now}}
+    before = now - timedelta(seconds=1)
+    values = {"expired": {"expires_at": before}, "revoked": {"revoked_at": now}}
     ApiKey.objects.filter(pk=row.pk).update(**values.get(how, {}))
 
 
@@ -162,3 +164,17 @@ def test_the_download_of_the_account_has_no_hash(alice):
     [row] = keys.describe_api_keys(alice)
     assert row["name"] == "aider"
     assert "sha256" not in row
+
+
+def test_a_machine_of_ones_own_has_a_new_key_at_each_start(alice, settings):
+    settings.DEBUG = True
+    assert offer_demo_key("127.0.0.1", "8000") == ""  # there is no user demo
+    alice.username = "demo"
+    alice.save()
+    told = [offer_demo_key("127.0.0.1", "8000") for _ in range(2)]
+    first, second = (re.search(r"wp_[\w-]{43}", text)[0] for text in told)
+    assert keys.find_api_key(first) is None
+    assert keys.find_api_key(second).owner == alice
+    assert offer_demo_key("0.0.0.0", "8000") == ""  # noqa: S104
+    settings.DEBUG = False
+    assert offer_demo_key("127.0.0.1", "8000") == ""
