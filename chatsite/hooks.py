@@ -197,6 +197,16 @@ def _keep_nothing(
     """The text of the message has all."""
 
 
+def _has_no_images(conversation: "Conversation") -> bool:
+    return False
+
+
+def _read_no_image(
+    conversation: "Conversation", seq: int, place: int, is_small: bool
+) -> tuple[str, bytes] | None:
+    return None
+
+
 def _find_no_address(conversation: "Conversation", seq: int, place: int) -> str:
     return ""
 
@@ -208,7 +218,8 @@ class FileSource:
     of these ids, and `take` gives them to a message, in the transaction that stores it.
     Each raises TextError. `keep` gives the stored message what is not in its text, of
     the files or of the message that was `edited`. `find_address` says where its owner
-    gets the image at a place of message `seq`; "": its text stands for it."""
+    gets the image at a place of message `seq`; "": its text stands for it.
+    `read_image` gives its media type and bytes, or those of a small one."""
 
     read_ids: Callable[[object], list[str]] = _refuse_files
     find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
@@ -217,6 +228,10 @@ class FileSource:
         _keep_nothing
     )
     find_address: Callable[["Conversation", int, int], str] = _find_no_address
+    has_images: Callable[["Conversation"], bool] = _has_no_images
+    read_image: Callable[["Conversation", int, int, bool], tuple[str, bytes] | None] = (
+        _read_no_image
+    )
 
 
 # Exported, and copied by an import.

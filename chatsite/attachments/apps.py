@@ -24,6 +24,8 @@ class AttachmentsConfig(AppConfig):
             uploads.take_files,
             files.keep_images,
             parts.find_address,
+            files.has_any_image,
+            files.read_image_of,
         )
         image_source.current = sending.KeptImages()
         message_deleted.connect(files.forget_images)

@@ -27,7 +27,6 @@ from .images import files
 from .models import Upload
 
 # Other refusals are 400.
-SMALL_TYPE = "image/jpeg"
 STATUS = {"signed_out": 401, "too_large": 413, "too_many": 429, "busy": 429}
 
 
@@ -77,12 +76,12 @@ def show_image(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
     """An image of message `seq`, as models get it, or a small one for its card."""
-    row = files.find_image(conversation, seq, place)
-    if row is None:
-        raise Http404
     is_small = request.GET.get("size") == "small"
-    kind = SMALL_TYPE if is_small else row.type
-    response = HttpResponse(bytes(row.small if is_small else row.data), kind)
+    found = files.read_image_of(conversation, seq, place, is_small)
+    if found is None:
+        raise Http404
+    kind, data = found
+    response = HttpResponse(data, kind)
     ending = kind.partition("/")[2]
     name = f"{seq}-{place + 1}.{ending}"
     return _respond_with_image(respond_with_file(response, conversation, name))
@@ -96,7 +95,7 @@ def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
     small = rows.values_list("small", flat=True).first()
     if small is None:
         raise Http404
-    return _respond_with_image(HttpResponse(bytes(small), SMALL_TYPE))
+    return _respond_with_image(HttpResponse(bytes(small), files.SMALL_TYPE))
 
 
 def _respond_with_image(response: HttpResponse) -> HttpResponse:

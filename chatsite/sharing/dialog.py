@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite import hooks
 from chatsite.accounts.access import conversation_view, lead_back
 from chatsite.pages.views import read_number
 from memory.models import Conversation
@@ -30,6 +31,7 @@ class ShareForm(forms.Form):
 
     last_seq = forms.IntegerField(min_value=1, max_value=10**9, required=False)
     with_view = forms.BooleanField(required=False)
+    with_images = forms.BooleanField(required=False)
     days = forms.TypedChoiceField(
         choices=[(days, ENDS[days]) for days in services.DAYS],
         coerce=int,
@@ -88,6 +90,7 @@ def _render_dialog(
     """`wanted`: the last message that a new link is to show; None = the newest."""
     values: dict[str, Any] = {
         "conversation": conversation,
+        "has_images": hooks.file_source.has_images(conversation),
         "newest": services.newest_to_share(conversation, wanted),
         "is_part": wanted is not None,
         "ends": ENDS.items(),

@@ -29,6 +29,8 @@ class Share(models.Model):
     last_seq = models.PositiveIntegerField()
     # Whether it also shows what the model saw for each reply.
     with_view = models.BooleanField(_("with what the model saw"), default=False)
+    # Whether it also shows images; without, it has their names.
+    with_images = models.BooleanField(_("with images"), default=False, db_default=False)
     # By the database's clock, as the marks of messages are that it is compared with.
     created_at = models.DateTimeField(_("created at"), db_default=Now())
     expires_at = models.DateTimeField(_("expires at"))

@@ -59,6 +59,7 @@ class SharedMessage:
     # Name and arguments of each call of a tool.
     calls: tuple[tuple[str, str], ...] = ()
     attachments: tuple[AttachmentCard, ...] = ()
+    with_images: bool = False
 
     @property
     def html(self) -> SafeString:
@@ -134,6 +135,7 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
         reasoning=row.reasoning if share.with_view else "",
         calls=tuple(map(_present_call, row.tool_calls)) if share.with_view else (),
         attachments=make_attachment_cards(row),
+        with_images=share.with_images,
     )
 
 

@@ -28,8 +28,8 @@ MOST_OPEN, MOST_ENDED = 20, 100
 MADE, REVOKED = "share", "revoke"
 # What the download of the account has of each.
 DESCRIBED = (
-    *("last_seq", "with_view", "created_at", "expires_at", "revoked_at", "opens"),
-    "last_opened_at",
+    *("last_seq", "with_view", "with_images", "created_at", "expires_at"),
+    *("revoked_at", "opens", "last_opened_at"),
 )
 
 
@@ -43,6 +43,7 @@ def create_share(
     *,
     last_seq: int | None = None,
     with_view: bool = False,
+    with_images: bool = False,
     days: int = USUAL_DAYS,
 ) -> Share:
     """A link to the conversation as it stands, or as far as message `last_seq`.
@@ -66,6 +67,7 @@ def create_share(
         token=secrets.token_urlsafe(TOKEN_BYTES),
         last_seq=newest,
         with_view=with_view,
+        with_images=with_images,
         expires_at=Now() + timedelta(days=days),
     )
     made.refresh_from_db()

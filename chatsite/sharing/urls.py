@@ -24,6 +24,9 @@ shared = [
     path("messages/", views.show_messages, name="shared-messages"),
     path("context/", views.show_context, name="shared-context"),
     path("moment/", views.show_moment, name="shared-moment"),
+    path(
+        "images/<number:seq>/<int:place>/", views.show_shared_image, name="shared-image"
+    ),
     path("raw/", views.show_request, name="shared-raw"),
 ]
 

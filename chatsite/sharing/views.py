@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from math import ceil
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from chatsite import hooks
 from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 
@@ -32,8 +33,8 @@ def shared_view(view: View) -> View:
     one page for every reason; an address that asks too often gets 429."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, token: str) -> HttpResponse:
-        response = _answer_token(view, request, token)
+    def guarded(request: HttpRequest, token: str, **numbers: int) -> HttpResponse:
+        response = _answer_token(partial(view, **numbers), request, token)
         response["X-Robots-Tag"] = ROBOTS
         return response
 
@@ -107,6 +108,26 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
         raise Http404
     text = json.dumps(presenter.wire_of(seen), ensure_ascii=False, indent=2)
     return _render_for_anyone(request, "chat/_request_json.html", text=text)
+
+
+@shared_view
+def show_shared_image(
+    request: HttpRequest, share: Share, seq: int, place: int
+) -> HttpResponse:
+    """An image of a message that the link shows, if it shows images."""
+    if not (share.with_images and shown_messages(share).filter(seq=seq).exists()):
+        raise Http404
+    is_small = request.GET.get("size") == "small"
+    read_image = hooks.file_source.read_image
+    found = read_image(share.conversation, seq, place, is_small)
+    if found is None:
+        raise Http404
+    kind, data = found
+    response = HttpResponse(data, kind)
+    response["Content-Disposition"] = "attachment"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def _read_seen(request: HttpRequest, share: Share) -> presenter.Seen:

@@ -16,6 +16,8 @@ from memory.transcript import TextError
 
 from ..models import ImageFile, Upload
 
+SMALL_TYPE = "image/jpeg"
+
 
 @dataclass(frozen=True, slots=True)
 class UploadedImage(Attachment):
@@ -104,6 +106,20 @@ def find_image(conversation: Conversation, seq: int, place: int) -> ImageFile | 
         return None
     file_id = read_id(message.attachments[place]["id"])
     return ImageFile.objects.filter(message=message, file_id=file_id).first()
+
+
+def has_any_image(conversation: Conversation) -> bool:
+    return conversation.image_files.exists()
+
+
+def read_image_of(
+    conversation: Conversation, seq: int, place: int, is_small: bool
+) -> tuple[str, bytes] | None:
+    """The media type and the bytes of an image of message `seq`, or of a small one."""
+    row = find_image(conversation, seq, place)
+    if row is None:
+        return None
+    return (SMALL_TYPE, bytes(row.small)) if is_small else (row.type, bytes(row.data))
 
 
 def read_id(value: Any) -> UUID | None:
