@@ -1,7 +1,6 @@
 """Conversations that a history fits though its chain is not theirs: the client has
 rewritten messages, cut off the beginning or put a summary there."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -103,9 +102,10 @@ def is_proved(fit: Fit, messages: Sequence[Message], client: ClientId) -> bool:
 
 
 def list_candidates(
-    messages: Sequence[Message], reach: Reach, _client: ClientId, known: Known
+    messages: Sequence[Message], reach: Reach, client: ClientId, known: Known
 ) -> list[Candidate]:
-    """Those with the latest of the messages first: that is mostly the newest reply."""
+    """By the rarest of the last messages that they have, and the latest of those: that
+    is mostly the newest reply. What many have, such as "OK.", leads nowhere."""
     found = {
         each.conversation: Candidate(
             each,
@@ -115,16 +115,21 @@ def list_candidates(
         )
         for each in reach.places
     }
-    latest = Counter[str]()
+    ranks = dict.fromkeys(found, (1 / max(1, len(found)), 0))
     first_index = max(0, len(messages) - COMPARED)
-    for index, place in _find_hits(messages, known):
+    for index, rarity, place in _find_hits(messages, known):
         reached = place.position - len(messages) - MOST_PLACES
         first = Candidate(place, first_index, max(0, reached), 0)
         found.setdefault(place.conversation, first)
-        latest[place.conversation] = index
-    return sorted(found.values(), key=lambda each: -latest[each.place.conversation])[
-        :MOST_CANDIDATES
-    ]
+        rank = ranks.get(place.conversation, (0.0, 0))
+        ranks[place.conversation] = max(rank, (rarity, index))
+
+    def rank_of(candidate: Candidate) -> tuple[bool, float, int]:
+        place = candidate.place
+        is_own = bool(client.name) and place.client == client.name
+        return (is_own and not client.is_shared, *ranks[place.conversation])
+
+    return sorted(found.values(), key=rank_of, reverse=True)[:MOST_CANDIDATES]
 
 
 def list_newest(
@@ -141,13 +146,14 @@ def list_newest(
 
 def _find_hits(
     messages: Sequence[Message], known: Known
-) -> Iterator[tuple[int, Place]]:
-    """Where the last messages are known, in their order: (index, place)."""
+) -> Iterator[tuple[int, float, Place]]:
+    """Where the last messages are known: (index, how rare the message is, place)."""
     first = max(0, len(messages) - LOOKED_FOR)
     digests = {each.digest: first + n for n, each in enumerate(messages[first:])}
     found = known.find_messages([*digests])
     for digest, index in digests.items():
-        yield from ((index, place) for place in found.get(digest, ()))
+        places = found.get(digest, ())
+        yield from ((index, 1 / len(places), place) for place in places)
 
 
 def fit_candidate(
