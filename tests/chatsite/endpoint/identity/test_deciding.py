@@ -234,6 +234,13 @@ class TestRewritten:
         more = client.send(HELLO, wrapped, user("And?"))
         assert (more.lineage, client.decision.rewritten) == ("continued", ((1, 1),))
 
+    def test_both_at_once_in_a_second_request(self, client):
+        client.send(user(f"### Context\nA city.\n{HELLO['content']}"), answer="By rail")
+        wrapped = reply('<details type="reasoning">\n> Hm.\n</details>\nBy rail')
+        more = client.send(HELLO, wrapped, user("And?"))
+        assert more.lineage == "continued"
+        assert client.decision.rewritten == ((0, 0), (1, 1))
+
     def test_changing_reminders_begin_nothing(self, client):
         def remind(text, minute):
             reminder = f"<system-reminder>Minute {minute}.</system-reminder>"
@@ -307,6 +314,15 @@ class TestClientCompaction:
             history.append(reply(f"Answer number {turn}."))
             assert sent.conversation == "c0"
         assert client.texts("c0") == [each["content"] for each in history]
+
+    def test_what_many_have_replied_hides_nothing(self, client):
+        asked = user("And how long is it to Osaka?")
+        client.send(HELLO, answer=LONG)
+        client.send(HELLO, reply(LONG), asked, answer="OK.")
+        for number in range(10):
+            client.send(user(f"Note the number {number}."), answer="OK.")
+        more = client.send(asked, reply("OK."), user("Thanks"))
+        assert (more.lineage, more.conversation) == ("client-compacted", "c0")
 
     def test_a_client_that_says_so_needs_no_suffix(self):
         client = Client(x_claude_code_session_id="one")
