@@ -80,12 +80,14 @@ class Judge:
         history = tuple(said.known for said in talk.history)
         key = talk.person, answer.conversation
         is_right = self.is_right(key, history, answer)
-        is_wanted = not is_copy and self.has_tip(talk.person, history)
+        # Even where another conversation happens to end there, these are branches.
+        is_other = is_copy or act in ("edit", "regenerate")
+        is_wanted = not is_other and self.has_tip(talk.person, history)
         is_known = answer.lineage in GOES_ON
         line = f"{talk.name} {talk.wire} {talk.header} {talk.habits} {act}: {answer}"
         if not is_right:
             self.wrong.append(line)
-        elif is_wanted and not is_known and act not in ("edit", "regenerate"):
+        elif is_wanted and not is_known:
             self.missed.append(line)
         for group in (("header", talk.header), ("wire", talk.wire), ("act", act)):
             self.count(group, is_right, is_wanted, is_known)
@@ -98,9 +100,8 @@ class Judge:
         counts = self.counts[group]
         counts["requests"] += 1
         counts["wrong"] += not is_right
-        if group[1] not in ("edit", "regenerate"):
-            counts["wanted"] += is_wanted
-            counts["known"] += is_wanted and is_known and is_right
+        counts["wanted"] += is_wanted
+        counts["known"] += is_wanted and is_known and is_right
 
     def is_right(
         self, key: tuple[int, str], history: tuple[Known, ...], answer: Answer
