@@ -108,7 +108,8 @@ class Words(HTMLParser):
         if not self._is_hidden():
             self.found += [v for n, v in values.items() if n in SHOWN_ATTRIBUTES]
             said = [v for n, v in values.items() if n.startswith("data-") and " " in v]
-            self.found += said
+            # Several addresses are no words.
+            self.found += [each for each in said if not each.startswith("/")]
 
     def handle_endtag(self, tag):
         while self.open and self.open.pop()[0] != tag:
