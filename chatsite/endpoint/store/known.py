@@ -66,12 +66,13 @@ class KnownToOwner:
         rows = self._rows.filter(
             conversation=of_client.pk,
             position__gte=max(first, of_client.shared),
-            is_again=False,
         )
-        values = rows.order_by("position").values_list(
-            "digest", "role", "size", "is_served"
+        values = rows.order_by("position", "pk").values_list(
+            "position", "digest", "role", "size", "is_served"
         )
-        own = [Kept(bytes(digest), *rest) for digest, *rest in values]
+        # Of a message that the client has changed, the form that it sent last.
+        last = {at: Kept(bytes(digest), *rest) for at, digest, *rest in values}
+        own = [*last.values()]
         if first >= of_client.shared or of_client.parent_id is None:
             return own
         before = self.read_path(str(of_client.parent_id), first)
