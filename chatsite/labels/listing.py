@@ -12,13 +12,16 @@ from memory.models import Conversation
 from .models import Label
 from .services import list_labels
 
+# All that labels have, for templates that show more of them one day.
+COLUMNS = Label._meta.concrete_fields
+
 
 def narrow_to_label(rows: QuerySet[Conversation], label: Any) -> QuerySet[Conversation]:
     return rows.filter(labels=label)
 
 
 def find_choices(user: Any) -> QuerySet[Label]:
-    choice = JSONObject(pk="pk", name="name", key="key")
+    choice = JSONObject(**{field.attname: field.attname for field in COLUMNS})
     return list_labels(user).order_by().annotate(choice=choice)
 
 
