@@ -1,5 +1,5 @@
 """The door of the wires: which wire it is, and who is calling. Without a valid key
-nothing else of the endpoint is loaded.
+nothing else of the endpoint is loaded but the forms of the wires.
 """
 
 from collections.abc import Mapping
