@@ -115,22 +115,6 @@ def test_a_closed_sheet_shows_the_beginning_of_its_texts(alice):
     assert all(len(each.text) <= sheets.MESSAGE_CHARS for each in glances)
 
 
-def test_a_closed_sheet_shows_calls_and_results_in_words():
-    calls = (("search_transcript", "{}"),)
-    found = 'Quoted. <message n="3" role="user">Sushi, a &lt; b</message>'
-    seen = (
-        context_pane.SeenMessage(4, "assistant", "", calls),
-        context_pane.SeenMessage(5, "tool", found),
-        context_pane.SeenMessage(6, "user", "if a<b>c"),
-    )
-    section = context_pane.ContextSection("window", "Recent", 9, seen)
-    assert [each.text for each in sheets.list_glances(section)] == [
-        "Search the whole conversation",
-        "Quoted. Sushi, a < b",
-        "if a<b>c",
-    ]
-
-
 @pytest.mark.parametrize("kind", ["tokens", "sha256", "Raw JSON", "accounted for"])
 def test_every_figure_is_behind_the_button(alice, kind):
     page = page_of(signed_in(alice), make(alice, "One"))

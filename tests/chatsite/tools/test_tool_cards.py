@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.accounts import preferences
-from chatsite.pages.presenters import context_pane, search, transcript_pane
+from chatsite.pages.presenters import context_pane, search, sheets, transcript_pane
 from chatsite.pages.presenters.calls import RESULT_CHARS
 from chatsite.tools.models import ToolCall
 from chatsite.turns.models import Turn
@@ -382,3 +382,19 @@ class TestPreference:
         answer = client.post(reverse("account-display"), {"tool_cards": "bubble"})
         assert answer.status_code == 422
         assert preferences.find_preferences(alice).tool_cards == "card"
+
+
+def test_a_closed_sheet_shows_calls_and_results_in_words():
+    calls = (("search_transcript", "{}"),)
+    found = 'Quoted. <message n="3" role="user">Sushi, a &lt; b</message>'
+    seen = (
+        context_pane.SeenMessage(4, "assistant", "", calls),
+        context_pane.SeenMessage(5, "tool", found),
+        context_pane.SeenMessage(6, "user", "if a<b>c"),
+    )
+    section = context_pane.ContextSection("window", "Recent", 9, seen)
+    assert [each.text for each in sheets.list_glances(section)] == [
+        "Search the whole conversation",
+        "Quoted. Sushi, a < b",
+        "if a<b>c",
+    ]
