@@ -505,8 +505,8 @@ def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
     ranges: Ranges = []
     for call in calls:
         refs = call.refs
-        named.update(prompts.named_in(refs))
         used.update(refs["summaries"])
+        named.update(prompts.named_in(refs))
         noted.update(refs.get("recalled", ()))
         stated.update(rule[0] for rule in refs.get("rules", ()))
         ranges += [*refs["pinned"], *refs["window"], *refs.get("steps", ())]
