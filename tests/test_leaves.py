@@ -25,7 +25,8 @@ WORDS = {
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
     "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",
-    "chatsite.tools": r"(?<!object-)(?<!user-)\btools?\b|\btool[ -]|consent|remind",
+    "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b|\btool[ -]"
+    r"|consent|remind",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chatsite.attachments.models import ImageFile
+from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessage
 from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
@@ -58,6 +59,7 @@ OF_CONVERSATION = {
     "memory_conversation.set_aside": "numbers",
     "memory_conversation.compaction_owner": "a token",
     "memory_prompt.text": "it was sent with all messages",
+    "endpoint_clientconversation.client": "an id",
     "memory_label.name": "a person's own list of names",
     "memory_label.key": "a person's own list of names",
     "desk_review.username": "a name",
@@ -88,6 +90,10 @@ OF_ROWS = {
     "chat_job.slot": "a name",
     "chat_job.owner": "a token",
     "attachments_imagefile.type": "a kind",
+    "endpoint_bodypiece.digest": "a hash",
+    "endpoint_clientmessage.chain": "a hash",
+    "endpoint_clientmessage.digest": "a hash",
+    "endpoint_clientmessage.role": "a name",
     "chat_turn.owner": "a token",
     "chat_turn.model": "a name",
     "chat_turn.error": "a code",
@@ -151,6 +157,12 @@ def rows_besides(made, word):
     yield Experiment, {**values, "state": "done", "result": result}
     values = {"user": made.owner, "version": 1, "last_seq": 2, "memory_version": 1}
     yield Review, {**values, "note": OWN}
+    first = made.messages.get(seq=1)
+    yield ClientConversation, {"family": made.uuid, "client": "an id", "length": 1}
+    values = {"message": first, "digest": b"a", "is_ascii": True}
+    yield BodyPiece, {**values, "number": 0, "text": f'{{"content":"{word}"}}'}
+    values = {"message": first, "digest": b"a", "chain": b"a", "owner": made.owner}
+    yield ClientMessage, {**values, "position": 0, "role": "user", "size": 1}
     answer = made.messages.filter(role="tool").first()
     yield ResultFile, {"message": answer, "place": 0, "data": word.encode()}
     asked = {"seq": 2, "typed": word, "focus": word}
@@ -179,7 +191,11 @@ APART = {
     "chat_presence": "of a process",
     "desk_accessevent": "its tests say that it has no texts",
     "desk_tombstone": "written when a conversation is erased",
+    "endpoint_apikey": "goes with the account of the person",
+    "endpoint_clientrequest": "codes and ids, which go with their request",
+    "retention_retentionrun": "numbers",
     "signin_mailedlink": "goes with the account of the person",
+    "signin_membership": "goes with the account of the person",
 }
 
 

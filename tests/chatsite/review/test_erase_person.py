@@ -98,7 +98,7 @@ def test_what_is_still_running_is_said(eraser, alice, monkeypatch):
 
 def test_it_speaks_chinese(eraser, alice):
     page = eraser.get(page_of(alice), headers={"accept-language": "zh-hans"}).text
-    assert "清除此人" in page
+    assert "抹除此人" in page
     assert "Erase" not in page.partition('id="content-main"')[2]
 
 

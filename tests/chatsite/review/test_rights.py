@@ -189,7 +189,7 @@ def test_no_one_reads_where_the_site_promises_so(signed_in, walked, settings):
     settings.STAFF_CAN_READ_CHATS = False
     client = signed_in(is_superuser=True)
     for one in walk(client, shorter(walked)):
-        assert one.is_as(("metadata", "export", "purge")), one
+        assert one.is_as(("metadata", "export", "purge", "delete_user")), one
         assert not one.has_word, one
         assert not one.is_written_down, one
 

@@ -352,6 +352,8 @@ class TestBounds:
 ROOT = Path(site_settings.BASE_DIR)
 # Who may reach a model, and where its requests pass the door; see the tests above.
 REACHES = {
+    # Admitted with the request of the client; the demo model, which costs nothing.
+    "chatsite/endpoint/relay/answering.py": "ReplyStream",
     "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
     "chatsite/turns/requests.py": "fetch_reply",  # for runner.py alone
     "chatsite/turns/runner.py": "complete_request",  # make_summariser(), by its door
