@@ -173,11 +173,11 @@ def may_erase_person(user: Any) -> bool:
     return rights_of(user).purge and user.has_perm("auth.delete_user")
 
 
-def show_erasure(request: HttpRequest, pk: int) -> HttpResponse:
+def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
     """The page before a person is erased, and then the deed."""
     if not may_erase_person(request.user):
         raise PermissionDenied
-    user = get_object_or_404(User, pk=pk)
+    user = get_object_or_404(User, pk=person)
     code = people.code_of_person(user)
     form = PersonErasureForm(request.POST or None, expected=code)
     if request.method == "POST" and form.is_valid():
@@ -217,7 +217,7 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
     is deleting the account, as the person can."""
 
     def get_urls(self) -> list[URLPattern]:
-        page = path("<int:pk>/erase/", self.erase_view, name="review-erase-person")
+        page = path("<int:person>/erase/", self.erase_view, name="review-erase-person")
         return [page, *super().get_urls()]
 
     @property

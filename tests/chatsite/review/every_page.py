@@ -190,6 +190,7 @@ def in_place(value, word):
 # What the review pages ask for besides the conversation; a new name belongs here.
 ARGUMENTS = {
     "pk": lambda row: row.pk,
+    "person": lambda row: row.owner_id,
     "seq": lambda row: 2,
     "version": lambda row: 1,
     "experiment": lambda row: row.experiments.first().pk,
