@@ -83,7 +83,11 @@ def bound_of(name: str) -> int:
 
 
 # Modules that only run as a process of their own, or say how the site is put together.
-NOT_READ = re.compile(r"\.(?:migrations|management|asgi|settings|urls)\b|\.__main__$")
+# Log-ins by an organisation are loaded only where a setting asks for their tables.
+NOT_READ = re.compile(
+    r"\.(?:migrations|management|asgi|settings|urls)\b|\.__main__$"
+    r"|\.signin\.organisation\."
+)
 
 
 @dataclass(frozen=True, slots=True)
