@@ -83,10 +83,11 @@ def bound_of(name: str) -> int:
 
 
 # Modules that only run as a process of their own, or say how the site is put together.
-# Log-ins by an organisation are loaded only where a setting asks for their tables.
+# The last ones need tables that are there only where a setting asks for them; they keep
+# no pattern (test_linear.py).
 NOT_READ = re.compile(
     r"\.(?:migrations|management|asgi|settings|urls)\b|\.__main__$"
-    r"|\.signin\.organisation\."
+    r"|\.organisation\.(?:adapters|connections|oidc|passkeys|second_factor\w*|tokens)$"
 )
 
 

@@ -1,8 +1,10 @@
 """No text freezes the process: whatever reads one takes time in proportion to it."""
 
+import ast
 import json
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -12,6 +14,7 @@ from chatsite.importing.files import citations, reading
 from chatsite.llm.demo import chat_model, extractive, structured, tool_use
 from chatsite.pages import diff, incremental, markdown
 from chatsite.protocol import events
+from chatsite.signin import organisation
 from chatsite.tools import results
 from chatsite.tools.tool_loop import asked
 from memory.engine import replies
@@ -130,6 +133,21 @@ def test_patterns_are_linear():
         for each in found
     ]
     assert list(map(str, filter(None, slow))) == []
+
+
+def test_nor_is_another_in_modules_that_are_not_loaded():
+    """Their tables are there only where a setting asks for them, so they are read."""
+    calls = {
+        (node.func.attr, node.args[0].value)
+        for path in Path(organisation.__file__).parent.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")
+    }
+    assert calls == {("sub", r"\W+"), ("sub", r"[^\w.@+-]")}
+    for method, pattern in calls:
+        found = linear.Found("own", re.compile(pattern), frozenset({method}))
+        shapes = linear.shapes_of(found.pattern)
+        assert linear.find_slow("own", linear.run_pattern(found), shapes) is None
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))

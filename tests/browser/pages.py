@@ -95,7 +95,7 @@ class ConversationPage:
         return self.page.locator(f"#message-{seq}")
 
     def text_of(self, seq):
-        return self.message(seq).locator(".body").inner_text().strip()
+        return self.message(seq).locator(".body").inner_text()
 
     def mark(self, seq):
         return self.message(seq).locator(".mark").first

@@ -31,6 +31,8 @@ def test_earlier_replies_can_be_leafed_through(chat):
     pager = chat.page.get_by_role("group", name="Versions of this reply")
     expect(pager).to_contain_text("2 / 2")
     pager.get_by_role("button", name="Previous version").click()
+    # What turns them is loaded on first use.
+    expect(chat.message(2)).to_be_visible()
     assert chat.text_of(2) == first
     expect(chat.message(3)).to_be_hidden()
     expect(pager).to_contain_text("1 / 2")
