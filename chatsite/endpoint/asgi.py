@@ -56,7 +56,7 @@ def read_headers(scope: Scope) -> Mapping[str, str]:
 
 
 def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
-    """Raises WireError for what is not answered here, whoever asks."""
+    """Raises WireError for what is answered to no one."""
     host, _ = split_domain_port(headers.get("host", ""))
     allowed = settings.ALLOWED_HOSTS
     if settings.DEBUG and not allowed:

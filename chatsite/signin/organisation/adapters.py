@@ -1,5 +1,5 @@
 """allauth's choices as this site makes them: whose account it is, what it is called,
-and that nobody gets one by an address of e-mail.
+and that no one gets one by an address of e-mail.
 """
 
 import logging

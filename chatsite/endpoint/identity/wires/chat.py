@@ -12,7 +12,14 @@ from ..canonical import (
     result_part,
     text_part,
 )
-from .entry import Entry, name_kind, name_role, take_list, take_object
+from .entry import (
+    Entry,
+    name_kind,
+    name_role,
+    read_mixed_parts,
+    take_list,
+    take_object,
+)
 
 RESULTS = frozenset({"tool", "function"})
 
@@ -65,13 +72,13 @@ def _find_place_of_call(entry: Entry) -> tuple[bool, int]:
 
 def _read_result(message: Mapping[str, Any], calls: dict[str, int], at: int) -> Entry:
     call = calls.get(str(message.get("tool_call_id")))
-    parts = read_content(message.get("content"))
+    parts = read_mixed_parts(message.get("content"), _read_part)
     return Entry("tool", [result_part(call, parts)], at, at + 1)
 
 
 def read_parts(message: Mapping[str, Any]) -> list[Part]:
     """Reasoning (`reasoning`, `reasoning_content`) and `name` are not read."""
-    parts = read_content(message.get("content"))
+    parts = read_mixed_parts(message.get("content"), _read_part)
     if refusal := message.get("refusal"):
         parts.append(text_part(str(refusal)))
     called = message.get("tool_calls") or []
@@ -91,20 +98,7 @@ def _read_call(call: Any) -> Part:
     return other_part(call)
 
 
-def read_content(content: Any) -> list[Part]:
-    if content is None:
-        return []
-    if isinstance(content, str):
-        return [text_part(content)]
-    if not isinstance(content, list):
-        return [other_part(content)]
-    return [_read_part(each) for each in content if each is not None]
-
-
-def _read_part(part: Any) -> Part:
-    if isinstance(part, str):
-        return text_part(part)
-    part = take_object(part, "Each part of `content`")
+def _read_part(part: Mapping[str, Any]) -> Part:
     kind = name_kind(part)
     if kind in ("text", "refusal"):
         return text_part(str(part.get(kind) or ""))

@@ -1,9 +1,9 @@
 """What all wires give: messages with their place in the body."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..canonical import Part, UnreadableHistoryError
+from ..canonical import Part, UnreadableHistoryError, other_part, text_part
 
 # A developer's message is the system's under its newer name.
 SYSTEM = frozenset({"system", "developer"})
@@ -41,3 +41,22 @@ def name_kind(value: Mapping[str, Any]) -> str:
     """Its `type`; anything but a text is none."""
     kind = value.get("type")
     return kind if isinstance(kind, str) else ""
+
+
+def read_mixed_parts(
+    content: Any, read_part: Callable[[Mapping[str, Any]], Part]
+) -> list[Part]:
+    """A text, or a list of texts and objects, of which each wire reads its own."""
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [text_part(content)]
+    if not isinstance(content, list):
+        return [other_part(content)]
+    return [
+        text_part(each)
+        if isinstance(each, str)
+        else read_part(take_object(each, "Each part of `content`"))
+        for each in content
+        if each is not None
+    ]

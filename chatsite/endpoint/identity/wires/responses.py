@@ -13,7 +13,14 @@ from ..canonical import (
     text_part,
 )
 from .chat import sort_results
-from .entry import Entry, name_kind, name_role, take_list, take_object
+from .entry import (
+    Entry,
+    name_kind,
+    name_role,
+    read_mixed_parts,
+    take_list,
+    take_object,
+)
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -62,7 +69,7 @@ class ItemReader:
         if kind in RESULTS:
             self.end_reply(at)
             call = self.calls.get(str(item.get("call_id")))
-            part = result_part(call, _read_content(item.get("output")))
+            part = result_part(call, read_mixed_parts(item.get("output"), _read_part))
             self.results.append(Entry("tool", [part], at, at + 1))
             return
         role = name_role(item.get("role")) if kind == "message" else "assistant"
@@ -71,7 +78,7 @@ class ItemReader:
             self.say(item, kind, at)
             return
         self.end_reply(at)
-        parts = join_texts(_read_content(item.get("content")))
+        parts = join_texts(read_mixed_parts(item.get("content"), _read_part))
         self.entries.append(Entry(role, parts, at, at + 1))
 
     def say(self, item: Mapping[str, Any], kind: str, at: int) -> None:
@@ -79,7 +86,7 @@ class ItemReader:
         if not self.said:
             self.said_from, self.calls = at, {}
         if kind == "message":
-            self.said += _read_content(item.get("content"))
+            self.said += read_mixed_parts(item.get("content"), _read_part)
         elif kind in CALLS:
             self.calls[str(item.get("call_id"))] = len(self.calls)
             self.said.append(call_part(item.get("name"), item.get(CALLS[kind])))
@@ -100,20 +107,7 @@ class ItemReader:
             self.results = []
 
 
-def _read_content(content: Any) -> list[Part]:
-    if content is None:
-        return []
-    if isinstance(content, str):
-        return [text_part(content)]
-    if not isinstance(content, list):
-        return [other_part(content)]
-    return [_read_part(each) for each in content if each is not None]
-
-
-def _read_part(part: Any) -> Part:
-    if isinstance(part, str):
-        return text_part(part)
-    part = take_object(part, "Each part of `content`")
+def _read_part(part: Mapping[str, Any]) -> Part:
     kind = name_kind(part)
     if kind in TEXTS:
         return text_part(str(part.get(TEXTS[kind]) or ""))
