@@ -178,3 +178,12 @@ def test_a_machine_of_ones_own_has_a_new_key_at_each_start(alice, settings):
     assert offer_demo_key("0.0.0.0", "8000") == ""  # noqa: S104
     settings.DEBUG = False
     assert offer_demo_key("127.0.0.1", "8000") == ""
+
+
+def test_a_site_starts_whose_demo_user_has_all_keys_there_can_be(alice, settings):
+    settings.DEBUG = True
+    alice.username = "demo"
+    alice.save()
+    for number in range(keys.MOST_OPEN):
+        keys.create_api_key(alice, f"Client {number}")
+    assert offer_demo_key("127.0.0.1", "8000") == ""
