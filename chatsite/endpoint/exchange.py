@@ -2,6 +2,7 @@
 thread of its own: only what reads and writes the database runs in one, in turn."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,9 +26,10 @@ from .store.opening import Opened, Opening
 from .wires.errors import STATUSES, WireError
 from .wires.wire import Wire
 
-# Of all people together, in this process: what one may have is a limit of the site.
-AT_ONCE = 200
-_running: set[object] = set()
+# Requests of all people together in this process, and of one of them, who can ask how
+# many tokens a body has without a place among the replies at once.
+AT_ONCE, OF_ONE = 200, 64
+_running: Counter[int] = Counter()
 
 
 async def answer_request(
@@ -45,18 +47,32 @@ async def answer_request(
         return
     if keys.SEND not in key.scopes:
         raise WireError(403, "not_allowed", "This key may not send. Use another one.")
-    if len(_running) >= AT_ONCE:
-        detail = "This site answers as many requests as it can. Try again in a moment."
-        raise WireError(503, "too_busy", detail, retry_after=2)
-    client, place = Client(scope, receive, send), object()
-    _running.add(place)
+    client = Client(scope, receive, send)
+    take_place(key.owner_id)
     try:
         await exchange(wire, key, scope, headers, client)
     except GoneError:
         return
     finally:
-        _running.discard(place)
+        leave_place(key.owner_id)
         client.close()
+
+
+def take_place(owner_id: int) -> None:
+    """Raises WireError where there is none."""
+    if _running[owner_id] >= OF_ONE:
+        detail = "Too many of your requests run at once. Wait for one to end."
+        raise WireError(429, "too_many_requests", detail, retry_after=1)
+    if _running.total() >= AT_ONCE:
+        detail = "This site answers as many requests as it can. Try again in a moment."
+        raise WireError(503, "too_busy", detail, retry_after=2)
+    _running[owner_id] += 1
+
+
+def leave_place(owner_id: int) -> None:
+    _running[owner_id] -= 1
+    if not _running[owner_id]:
+        del _running[owner_id]
 
 
 def check_rest(key: ApiKey) -> None:

@@ -1,11 +1,13 @@
 """Anthropic's wire in observe."""
 
+import asyncio
 import json
+import threading
 
 import pytest
 from asgiref.sync import sync_to_async
 
-from chatsite.endpoint import keys
+from chatsite.endpoint import exchange, keys
 from chatsite.turns.models import Turn
 from memory import context
 from memory.models import Conversation, ModelCall
@@ -134,6 +136,37 @@ async def test_tokens_are_counted_by_the_provider_and_nothing_is_kept(key, claud
     status, _, body = await ask(f"{PATH}/count_tokens", raw, key=key)
     assert (status, body) == (200, {"input_tokens": 21})
     assert not await Conversation.objects.aexists()
+
+
+async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch):
+    """Who asks for nothing but counts has no place among the replies at once."""
+    monkeypatch.setattr(exchange, "OF_ONE", 2)
+    came, go_on = threading.Semaphore(0), threading.Event()
+
+    def wait_and_count(x):
+        came.release()
+        go_on.wait(10)
+        x.send_json({"input_tokens": 1})
+
+    claude.script(*[wait_and_count] * 3)
+    other = await sync_to_async(keys.create_api_key)(bob, "his")
+    said = [{"role": "user", "content": "How long is this?"}]
+    raw = json.dumps({"model": "claude", "messages": said}).encode()
+
+    def count(key):
+        return asyncio.create_task(Call(f"{PATH}/count_tokens", raw, key=key).run())
+
+    running = [count(key), count(key)]
+    for _ in running:
+        assert await asyncio.to_thread(came.acquire, timeout=10)
+    refused = await count(key)
+    assert (refused.status, refused.headers.get("retry-after")) == (429, "1")
+    running.append(count(other[1]))
+    assert await asyncio.to_thread(came.acquire, timeout=10)
+    go_on.set()
+    done = await asyncio.gather(*running)
+    assert [call.status for call in done] == [200] * 3
+    assert not exchange._running
 
 
 async def test_without_a_provider_the_demo_model_answers(key):
