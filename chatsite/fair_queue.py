@@ -24,9 +24,10 @@ from memory.engine.summaries.summarizer import Checks
 
 T = TypeVar("T")
 
-# A thread that computes lets another one go on after so long: a first word goes from
-# one thread to another some dozen times.
-SWITCH_SECONDS = 0.001
+# A thread that computes lets another one go on after so long. The sqlite3 module gives
+# the interpreter away at each row and takes it back: while streams are read, one piece of
+# work of the database thread waits up to a thousand times for that long.
+SWITCH_SECONDS = 0.00002
 
 # The number of a user, or whatever else tells one from another. None: the process
 # itself, and what is not known yet.
