@@ -110,10 +110,12 @@ def _parent() -> socket.socket:
 
 
 def main() -> None:
+    gc.disable()
     for name in IMPORTED:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
+    gc.enable()
     if arguments := serve(socket.socket(fileno=int(sys.argv[1]))):
         run_program(arguments)
 
