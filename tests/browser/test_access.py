@@ -1,5 +1,6 @@
-"""Pages for everybody: axe-core finds nothing in either theme, wide or on a phone, and
-what is long, large or written from right to left stays inside.
+"""Pages for everybody: axe-core finds nothing in either theme, wide or on a phone, the
+letters have the five sizes, and what is long, large or written from right to left stays
+inside.
 """
 
 from pathlib import Path
@@ -9,6 +10,7 @@ from playwright.sync_api import expect
 
 from .conftest import open_tab
 from .pages import ConversationPage
+from .test_looks import have_five_sizes
 
 pytestmark = pytest.mark.browser
 
@@ -46,6 +48,7 @@ def is_clean(page, within=None):
         tab.click()
         found += findings(page, "#context")
         page.click("[data-tab-to=you]")
+    have_five_sizes(page)
     page.set_viewport_size(WIDE)
     assert found == []
 
