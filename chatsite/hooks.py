@@ -257,11 +257,11 @@ first_use_styles: dict[
 page_parts: dict[str, list[str]] = defaultdict(list)
 # What narrows the list of conversations.
 list_filters: list[ListFilter] = []
-# HTML on the page of a conversation: items of its menu, and sentences that follow who
-# can read it. "" shows nothing.
+# HTML on the page of a conversation: items of its menu, sentences that follow who can
+# read it, and lines about where it comes from. "" shows nothing.
 conversation_parts: dict[
-    Literal["menu", "readers"], list[Callable[["Conversation"], str]]
-] = {"menu": [], "readers": []}
+    Literal["menu", "readers", "origin"], list[Callable[["Conversation"], str]]
+] = {"menu": [], "readers": [], "origin": []}
 # HTML in the home page and the split page, for a person; and as a fragment, when a page
 # is brought up to date.
 person_parts: list[Callable[[int, bool], str]] = []

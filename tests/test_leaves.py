@@ -16,7 +16,8 @@ WORDS = {
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
     r"|what .{1,9} cost\b|request before",
-    "chatsite.endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys|api_keys",
+    "chatsite.endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys"
+    r"|api_keys|/why/",
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",

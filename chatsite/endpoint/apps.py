@@ -14,9 +14,12 @@ class EndpointConfig(AppConfig):
         from chatsite.protocol.errors import EXPLANATIONS
         from memory import context
         from memory.actions import message_deleted
+        from memory.models.change import LEAF_ACTIONS
 
         from . import asgi, demo, keys, marks, parts
         from .addresses import START
+        from .lineage import joining
+        from .lineage import parts as lineage
 
         hooks.asgi_applications[START] = asgi.answer_wire
         message_deleted.connect(marks.forget_deleted)
@@ -29,6 +32,11 @@ class EndpointConfig(AppConfig):
         hooks.row_marks.append(marks.name_client)
         hooks.write_refusals.append(marks.refuse_writing)
         hooks.branch_parts.append(marks.take_over)
+        LEAF_ACTIONS[joining.JOIN] = _("joined it to another one")
+        LEAF_ACTIONS[joining.SEPARATE] = _("undid the joining")
+        hooks.message_parts.append(lineage.WHY_ITEM)
+        hooks.sent_parts.append(lineage.draw_beside_sent)
+        hooks.conversation_parts["origin"].append(lineage.draw_origin)
         hooks.banner_lines.append(demo.offer_demo_key)
         hooks.account_sections.append(parts.draw_keys_section)
         hooks.account_rows["api_keys"] = keys.describe_api_keys

@@ -74,6 +74,16 @@ class ClientConversation(models.Model):
     parent = models.ForeignKey(
         Conversation, models.SET_NULL, null=True, related_name="+"
     )
+    # That it goes on by the word of its owner, who has joined the two; and its family
+    # without that, None = the same.
+    joined = models.ForeignKey(
+        Conversation, models.SET_NULL, null=True, related_name="+"
+    )
+    own_family = models.UUIDField(null=True)
+    # That its client names besides: of a subagent or a single call, what it is for.
+    linked = models.ForeignKey(
+        Conversation, models.SET_NULL, null=True, related_name="+"
+    )
     # How many messages it shares with its parent: these are not kept twice.
     shared = models.PositiveIntegerField(default=0)
     # How many messages it has, with the shared ones.

@@ -1,10 +1,18 @@
 """The addresses of the pages. The wires are no pages: asgi.py answers them."""
 
-from django.urls import path
+from django.urls import include, path
 
 from . import views
+from .lineage import views as lineage
+
+why = [
+    path("why/", lineage.show_why, name="endpoint-why"),
+    path("why/join/", lineage.join, name="endpoint-join"),
+    path("why/separate/", lineage.separate, name="endpoint-separate"),
+]
 
 urlpatterns = [
+    path("c/<uuid:uuid>/", include(why)),
     path("account/keys/", views.make_api_key, name="api-key-make"),
     path("account/keys/<number:pk>/revoke/", views.revoke_key, name="api-key-revoke"),
 ]

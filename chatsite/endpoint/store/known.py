@@ -11,6 +11,8 @@ from django.db.models import F, QuerySet
 from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
 from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
 
+from .sent_forms import find_form
+
 OF_PLACE = (
     *("conversation_id", "position", "conversation__of_client__family"),
     *("conversation__of_client__client", "conversation__of_client__length"),
@@ -83,8 +85,13 @@ class KnownToOwner:
         of_client = ClientConversation.objects.get(pk=pk)
         if position < of_client.shared and of_client.parent_id:
             return self.read_text(str(of_client.parent_id), position)
-        rows = self._rows.filter(conversation=pk, position=position, is_again=False)
-        return rows.values_list("message__text", flat=True).first() or ""
+        rows = self._rows.filter(conversation=pk, position=position).order_by("-pk")
+        values = rows.values_list("is_again", "digest", "message_id", "message__text")
+        for is_again, digest, message, text in values[:1]:
+            # Of one that the client has changed, the form that it sent last.
+            changed = find_form(pk, message, bytes(digest)) if is_again else None
+            return text if changed is None else changed
+        return ""
 
 
 def _read_places(rows: QuerySet[ClientMessage]) -> list[Place]:

@@ -115,7 +115,7 @@ class Opening:
         known = KnownToOwner(self.key.owner_id)
         decision = decide_lineage(self.asked.history, self.asked.hints, known)
         if decision.conversation is None:
-            self._make_conversation()
+            self._make_conversation(decision.linked)
             return decision
         found = Conversation.objects.get(pk=int(decision.conversation))
         is_busy = lifecycle.unfinished(found.pk).exists()
@@ -130,12 +130,16 @@ class Opening:
             self._take_back(decision.parent_position)
         return decision
 
-    def _make_conversation(self) -> None:
+    def _make_conversation(self, linked: str | None) -> None:
         limits.admit_conversation(self.key.owner_id)
         made = transcript.create_conversation(self.key.owner, policy=POLICY)
         self._mark(made)
         self.of_client = ClientConversation(conversation=made, family=made.uuid)
         self.of_client.is_single = len(self.messages) == 1
+        if linked:
+            # Locked, since it could be erased before this is stored.
+            rows = Conversation.objects.select_for_update(no_key=True)
+            self.of_client.linked = rows.filter(pk=int(linked)).first()
 
     def _mark(self, made: Conversation) -> None:
         made.imported_from = f"{SOURCE}{self.key.name}"
@@ -151,7 +155,11 @@ class Opening:
         made.save(update_fields=["policy"])
         self._mark(made)
         self.of_client = ClientConversation(
-            conversation=made, family=of_parent.family, parent=parent, shared=shared
+            conversation=made,
+            family=of_parent.family,
+            own_family=of_parent.own_family,
+            parent=parent,
+            shared=shared,
         )
 
     def _find_seq(self, of_client: ClientConversation, position: int) -> int:
@@ -352,12 +360,21 @@ class Opening:
         }
 
     def _find_sent(self) -> set[int] | None:
-        """The rows that the client still knows; None: all."""
-        if self.decision.kind != "client-compacted":
+        """The rows that the client still sends; None: all."""
+        if len(self.messages) == self.of_client.length:
             return None
-        kept = (row.pk for row in self.rows.values())
-        rows = self.conversation.messages.filter(pk__in=list(kept))
-        return set(rows.values_list("seq", flat=True))
+        numbers = {self.pieces.number_of(each) for each in self.asked.body.pieces}
+        ends = dict(self.pieces.list_messages())
+        sent = {ends[number] for number in numbers if number in ends}
+        rows = self.conversation.messages.order_by("-seq").values_list("seq", "role")
+        known, is_known, stored = set(), False, {*ends.values()}
+        for seq, role in rows:
+            # Results that came in one message are rows of their own before its last.
+            if seq in stored or role != Message.Role.TOOL:
+                is_known = seq in sent
+            if is_known:
+                known.add(seq)
+        return known
 
     def _claim_turn(
         self, call: ModelCall, reply_seq: int

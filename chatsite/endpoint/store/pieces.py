@@ -4,10 +4,11 @@ again."""
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F, QuerySet
 
 from chatsite.endpoint.models import BodyPiece
 from memory.models import Conversation, Message
+from memory.ranges import in_ranges, to_ranges
 
 from .bodies import Hollow, Piece, fill_in, hollow_out, join_body
 
@@ -30,6 +31,14 @@ def unpack_numbers(spans: Spans) -> Iterator[int]:
         yield from range(first, last + 1)
 
 
+def find_pieces(conversation_id: int, spans: Spans) -> QuerySet[BodyPiece]:
+    """The pieces with these numbers, each once."""
+    # A short message that is said again and again cuts them into thousands of spans.
+    wanted = in_ranges(to_ranges(set(unpack_numbers(spans))))
+    rows = BodyPiece.objects.filter(conversation=conversation_id)
+    return rows.alias(seq=F("number")).filter(wanted)
+
+
 class Pieces:
     """Those of one conversation, which is locked while new ones are stored."""
 
@@ -46,6 +55,12 @@ class Pieces:
     def number_of(self, piece: Piece) -> int:
         """Of one that is stored."""
         return self._numbers[piece.digest]
+
+    def list_messages(self) -> Iterable[tuple[int, int]]:
+        """Numbers of pieces with those of the messages that they say."""
+        rows = BodyPiece.objects.filter(conversation=self.conversation)
+        found = rows.exclude(message=None).values_list("number", "message__seq")
+        return found.iterator()
 
     def store(self, pieces: Iterable[Piece], messages: Mapping[int, Message]) -> None:
         """Store those that are new. `messages`: the row of each that is one."""
@@ -81,10 +96,7 @@ def rebuild_body(conversation: Conversation, frame: Mapping[str, Any]) -> bytes:
     """The body that was sent, of what a request refers to. A piece that is gone is
     empty: then the hash differs."""
     spans: Spans = frame["pieces"]
-    wanted = Q(pk__in=())
-    for first, last in spans:
-        wanted |= Q(number__range=(first, last))
-    rows = BodyPiece.objects.filter(wanted, conversation=conversation)
+    rows = find_pieces(conversation.pk, spans)
     values = rows.values_list("number", "text", "hole", "is_ascii", "message__text")
     found = {
         number: fill_in(Hollow(text, hole, is_ascii), said or "")

@@ -22,7 +22,7 @@ KEY = "client"
 
 def rebuild_request(call: ModelCall) -> Built:
     raw = rebuild_body(call.conversation, call.refs[KEY])
-    body = _read_sent_body(raw)
+    body = _read_body(raw)
     wire = find_wire_by_name(call.refs[KEY]["wire"])
     sections = tuple(_make_sent_sections(call, wire.read_instructions(body)))
     context = Context(sections)
@@ -52,7 +52,12 @@ def _make_sent_view(context: Context, call: ModelCall) -> View:
     )
 
 
-def _read_sent_body(raw: bytes) -> Mapping[str, Any]:
+def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
+    """The body as an object; {} where a piece of it was deleted."""
+    return _read_body(rebuild_body(call.conversation, call.refs[KEY]))
+
+
+def _read_body(raw: bytes) -> Mapping[str, Any]:
     try:
         body = json.loads(raw)
     except ValueError:  # a piece of it was deleted

@@ -1,9 +1,6 @@
 """A client's conversation on the pages: what is shown, proved and refused."""
 
-import json
-
 import pytest
-from asgiref.sync import async_to_sync
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.models import BodyPiece
@@ -14,17 +11,9 @@ from memory import actions, context
 from memory.models import Conversation, ModelCall
 from tests.chatsite.scenes import page_of, url, violations
 
-from .wire import Call
+from .wire import send
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def send(key, *messages, **more):
-    raw = json.dumps({"model": "ok", "messages": messages, **more}).encode()
-    call = Call("/v1/chat/completions", raw, key=key)
-    async_to_sync(call.run)()
-    assert call.status == 200, call.answer
-    return raw
 
 
 SYSTEM = {"role": "system", "content": "You are the assistant of a shipping office."}

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+from asgiref.sync import async_to_sync
+
 from chatsite import asgi
 
 
@@ -71,3 +73,13 @@ async def ask(path, body=b"", **options):
     """Status, headers and the JSON of an answer."""
     call = await Call(path, body, **options).run()
     return call.status, call.headers, json.loads(call.answer)
+
+
+def send(key, *messages, headers=None, **more):
+    """These messages to the model "ok", from a test that is not async; the headers of
+    the answer."""
+    raw = json.dumps({"model": "ok", "messages": messages, **more}).encode()
+    call = Call("/v1/chat/completions", raw, key=key, **(headers or {}))
+    async_to_sync(call.run)()
+    assert call.status == 200, call.answer
+    return call.headers
