@@ -24,8 +24,8 @@ from memory.engine.summaries.summarizer import Checks
 
 T = TypeVar("T")
 
-# A thread that computes lets another one go on after so long. The sqlite3 module gives
-# the interpreter away at each row and takes it back: while streams are read, one piece of
+# A thread that computes lets another one go on after so long. sqlite3 gives the
+# interpreter away at each row and takes it back: while streams are read, one piece of
 # work of the database thread waits up to a thousand times for that long.
 SWITCH_SECONDS = 0.00002
 
