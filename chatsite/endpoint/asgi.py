@@ -43,7 +43,7 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
 
 def find_wire(path: str) -> Wire:
     """The wire of this path; for an unknown one the one that most clients read."""
-    return next((wire for wire in WIRES if path in wire.paths), WIRES[0])
+    return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
 
 
 def read_headers(scope: Scope) -> Mapping[str, str]:
@@ -63,7 +63,7 @@ def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
         allowed = [".localhost", "127.0.0.1", "[::1]"]
     if not host or not validate_host(host, allowed):
         raise WireError(400, "bad_host", "This site does not answer to that host name.")
-    method = wire.paths.get(scope["path"])
+    method = wire.find_method(scope["path"])
     if method is None:
         raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
     if scope["method"] != method:

@@ -3,8 +3,9 @@ thread of its own: only what reads and writes the database runs in one, in turn.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -23,9 +24,11 @@ from .relay.client import Client, GoneError
 from .relay.passing import Passing
 from .store.asked import Asked, read_client_request
 from .store.opening import Opened, Opening
+from .wires import OPENAI_COMPACT
 from .wires.errors import STATUSES, WireError
 from .wires.wire import Wire
 
+T = TypeVar("T")
 # Requests of all people together in this process, and of one of them, who can ask how
 # many tokens a body has without a place among the replies at once.
 AT_ONCE, OF_ONE = 200, 64
@@ -105,7 +108,13 @@ async def exchange(
     if scope["path"] == wire.count_path:
         await pass_count(wire, headers, client, raw)
         return
+    if scope["method"] == "GET":
+        await pass_kept(wire, key, scope, headers, client)
+        return
     asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+    if wire is OPENAI_COMPACT:
+        await pass_compacted(key, asked, headers, client)
+        return
     opened = await open_exchange(key, asked)
     await tell_pages_of_request(opened)
     own = describe_exchange(scope, headers, asked, opened)
@@ -118,6 +127,36 @@ async def pass_count(
     """How many tokens a body has: a question that is no part of any conversation."""
     answer = await client.unless_gone(fetch_count(wire, headers, raw))
     await client.pass_on(answer, {})
+
+
+async def pass_kept(
+    wire: Wire,
+    key: ApiKey,
+    scope: Mapping[str, Any],
+    headers: Mapping[str, str],
+    client: Client,
+) -> None:
+    """A reply that this person was sent: no one gets another's by its id."""
+    from .kept import fetch_kept, find_kept
+
+    response_id = scope["path"].removeprefix(wire.id_path)
+    kept = await database_sync_to_async(find_kept)(key.owner_id, response_id)
+    query = scope["query_string"].decode("latin-1")
+    fetched = fetch_kept(wire, kept, response_id, query, headers)
+    await client.pass_on(await client.unless_gone(fetched), {})
+
+
+async def pass_compacted(
+    key: ApiKey, asked: Asked, headers: Mapping[str, str], client: Client
+) -> None:
+    """The history in the provider's short form, by which it is known from then on."""
+    from .compacted import admit_compaction, fetch_compacted, note_compaction
+
+    await database_sync_to_async(_tell_limits)(admit_compaction, key, asked)
+    answer, said = await client.unless_gone(fetch_compacted(asked, headers))
+    if not answer.is_error:
+        await database_sync_to_async(note_compaction)(key, asked, said)
+    await client.pass_on(answer, {"x-windowpane-mode": "observe"})
 
 
 def _read_in_turn(
@@ -139,15 +178,20 @@ async def open_exchange(key: ApiKey, asked: Asked) -> Opened:
             return step()
 
     store = database_sync_to_async(run)
+    opened = await store(partial(_tell_limits, opening.begin))
+    while opened is None:
+        opened = await store(partial(_tell_limits, opening.go_on))
+    return opened
+
+
+def _tell_limits(step: Callable[..., T], *given: Any) -> T:
+    """A limit of the site as the wire says it."""
     try:
-        opened = await store(opening.begin)
-        while opened is None:
-            opened = await store(opening.go_on)
+        return step(*given)
     except CommandError as error:
         status = STATUSES.get(error.code, 400)
         wait = error.retry_after
         raise WireError(status, error.code, error.detail, retry_after=wait) from None
-    return opened
 
 
 async def tell_pages_of_request(opened: Opened) -> None:

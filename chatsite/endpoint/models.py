@@ -192,12 +192,21 @@ class ClientRequest(models.Model):
     idempotency_key = models.CharField(max_length=120, blank=True)
     # The last message that it sent.
     position = models.PositiveIntegerField()
+    # Of its reply, by the provider: a later request may go on from it. "" = none.
+    response_id = models.CharField(
+        max_length=300, blank=True, default="", db_default=""
+    )
 
     class Meta:
         default_permissions = ()
         indexes = [
             models.Index(
                 fields=["owner", "idempotency_key"], name="client_request_again"
+            ),
+            models.Index(
+                fields=["response_id"],
+                condition=~models.Q(response_id=""),
+                name="client_request_response",
             ),
         ]
 

@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from ..patience import PATIENCE
-from . import markdown, openai_rules
+from . import markdown, openai_rules, wires
 
 SUMMARY_MARK = "[windowpane:summarise]"
 # A message that begins with this chooses how it is answered, among many at once.
@@ -144,9 +144,10 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet: the tests look at .requests."""
 
     def do_GET(self) -> None:
-        self._record(b"{}")
+        request = self._record(b"{}")
         models = [{"id": name, "object": "model"} for name in sorted(MODES)]
-        Exchange(self, {}).send_json({"object": "list", "data": models})
+        exchange = Exchange(self, {}, request.answered)
+        exchange.send_json({"object": "list", "data": models})
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -160,13 +161,16 @@ class Handler(BaseHTTPRequestHandler):
                 self.upstream.closed_early += 1
 
     def _find_answer(self, body: dict[str, Any]) -> "tuple[Answer, list[str]]":
-        if found := openai_rules.find_violations(body):
+        is_chat = self.path.endswith("/chat/completions")
+        if is_chat and (found := openai_rules.find_violations(body)):
             with self.upstream.lock:
                 self.upstream.violations += found
             return answer_status(400, "; ".join(found)), []
         wanted = self.upstream.next_mode(body)
         if callable(wanted):
             return wanted, []
+        if not is_chat:
+            return answer_in_wire, []
         mode, *args = wanted.split(":")
         return MODES.get(mode, answer_ok), args
 
@@ -406,6 +410,19 @@ def answer_ok(x: Exchange) -> None:
         return x.whole(reply)
     x.texts(reply)
     x.end()
+
+
+def answer_in_wire(x: Exchange) -> None:
+    """On the other wires: the newest text back."""
+    wire = wires.find_wire(x.handler.path)
+    said = [text for role, text in wires.list_said(wire, x.body) if role == "user"]
+    reply = wires.Reply(f"Reply to: {said[-1]}" if said else "Hello!")
+    model = str(x.body.get("model"))
+    if not x.is_stream:
+        return x.send_json(wires.write_whole(wire, model, reply))
+    for event in wires.write_events(wire, model, reply):
+        x.write(event)
+    x.close()
 
 
 def answer_slow(x: Exchange, count: str = "20", delay: str = "0.05") -> None:

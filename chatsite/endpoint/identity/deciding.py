@@ -22,8 +22,13 @@ LOOKED_BACK = 64
 KEPT_BACK = 32
 
 
-def decide_lineage(history: History, hints: Hints, known: Known) -> Decision:
-    return Deciding(history, hints, known).decide()
+def decide_lineage(
+    history: History, hints: Hints, known: Known, previous: Place | None = None
+) -> Decision:
+    """`previous`: the reply that the client names instead of sending what came before;
+    the history has its chain as its base."""
+    deciding = Deciding(history, hints, known)
+    return deciding.decide_after(previous) if previous else deciding.decide()
 
 
 class Deciding:
@@ -45,6 +50,16 @@ class Deciding:
         if tip := next((each for each in reach.places if each.is_tip), None):
             return self.go_on(tip, reach.length)
         return self.decide_changed(reach)
+
+    def decide_after(self, previous: Place) -> Decision:
+        """Its id is known to whom it was told, so it is proof."""
+        reach = find_reach(self.messages, self.known)
+        same = [each for each in reach.places if each.family == previous.family]
+        if same and reach.length == len(self.messages):
+            return self.decide_whole(same)
+        if previous.is_tip:
+            return self.make("continued", previous, 0, "previous")
+        return self.make("branch", previous, 0, "previous")
 
     def decide_whole(self, places: Sequence[Place]) -> Decision:
         """All is known: sent again, to be gone on with, or for another reply."""
@@ -71,6 +86,8 @@ class Deciding:
     def go_on(self, tip: Place, count: int) -> Decision:
         if self.client.begins_a_copy(tip):
             return self.make_branch(tip, count, "tip")
+        if _is_compaction(self.messages[count - 1]):
+            return self.make("client-compacted", tip, count, "compaction")
         return self.make("continued", tip, count, "tip")
 
     def decide_changed(self, reach: Reach) -> Decision:
@@ -160,6 +177,11 @@ class Deciding:
             return tip.conversation
         parents = self.known.find_client(self.hints.parent) if self.hints.parent else ()
         return parents[0].conversation if parents else None
+
+
+def _is_compaction(message: Message) -> bool:
+    """The provider's own short form of all that came before."""
+    return any('"type":"compaction"' in part.get("other", "") for part in message.parts)
 
 
 def _sizes_of_replies(path: Iterable[Kept]) -> dict[bytes, int]:

@@ -48,7 +48,14 @@ WHY = (
     *("tip", "inside", "whole", "rewritten", "suffix", "head-cut", "hint-compacted"),
     *("unknown", "one-message", "equal-first", "no-served-reply", "unknown-replies"),
     *("two-fit", "prefill", "open", "retry-header", "retry-key"),
-    *("header-same", "header-other", "header-new", "header-shared"),
+    *(
+        "previous",
+        "compaction",
+        "header-same",
+        "header-other",
+        "header-new",
+        "header-shared",
+    ),
 )
 
 

@@ -37,6 +37,14 @@ class Message(NamedTuple):
     def text(self) -> str:
         return text_of_parts(self.parts)
 
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.role, self.parts, self.start, self.end)
+
+    @property
+    def span(self) -> range:
+        return range(self.start, self.end)
+
 
 class History(NamedTuple):
     """A body, read."""
@@ -65,6 +73,12 @@ def read_history(wire: str, body: Mapping[str, Any], base: bytes = GENESIS) -> H
         instructions.append(text_of_parts(entries[leading].parts))
         leading += 1
     return History(chain_entries(entries[leading:], base), instructions, base)
+
+
+def go_on_from(history: History, base: bytes) -> History:
+    """The same messages after others that the body has not."""
+    messages = chain_entries([each.entry for each in history.messages], base)
+    return history._replace(messages=messages, base=base)
 
 
 def read_reply(wire: str, reply: Mapping[str, Any], base: bytes) -> list[Message]:

@@ -3,12 +3,13 @@ a status, headers and bytes."""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
 import aiohttp
 from django.conf import settings
+from langchain_core.messages import BaseMessage
 
 from chatsite.endpoint.store.asked import Asked
 from chatsite.endpoint.wires.errors import WireError
@@ -57,11 +58,14 @@ class Answer:
         return CODES.get(self.status, "unavailable")
 
 
-async def fetch_answer(asked: Asked, headers: Mapping[str, str]) -> Answer:
-    """Raises WireError where there is none that a client of the wire could read."""
+async def fetch_answer(
+    asked: Asked, headers: Mapping[str, str], earlier: Sequence[BaseMessage] = ()
+) -> Answer:
+    """`earlier`: what the demo model knows besides the body. Raises WireError where
+    there is no answer that a client of the wire could read."""
     upstream = asked.wire.find_upstream()
     if upstream is None:
-        return _answer_as_demo(asked)
+        return _answer_as_demo(asked, earlier)
     response = await send_upstream(
         "POST",
         upstream,
@@ -77,8 +81,7 @@ async def fetch_count(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Ans
     """The provider's answer to how many tokens a body has; an estimate without one."""
     upstream = wire.find_upstream()
     if upstream is None:
-        body = json.dumps({"input_tokens": -(-len(raw) // 4)}).encode()
-        return Answer(200, {"content-type": "application/json"}, _tell_once(body))
+        return answer_value({"input_tokens": -(-len(raw) // 4)})
     seconds = settings.MODEL_IDLE_TIMEOUT
     response = await send_upstream(
         "POST", upstream, wire.count_path, headers, raw, seconds=seconds
@@ -86,7 +89,13 @@ async def fetch_count(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Ans
     return await read_answer(response, upstream)
 
 
-async def _tell_once(body: bytes) -> AsyncIterator[bytes]:
+def answer_value(value: Mapping[str, Any]) -> Answer:
+    """What this site says itself, where there is no provider."""
+    body = json.dumps(value, ensure_ascii=False).encode()
+    return Answer(200, {"content-type": "application/json"}, tell_once(body))
+
+
+async def tell_once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
@@ -111,7 +120,7 @@ async def read_answer(
     is_own = response.status in (401, 403) or any(each in body for each in secrets)
     if response.status < 400 or not is_readable or is_own:
         raise _explain_answer(response, is_own=is_own)
-    return Answer(response.status, select_headers(response), _tell_once(body))
+    return Answer(response.status, select_headers(response), tell_once(body))
 
 
 def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:
@@ -147,8 +156,8 @@ async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]
         response.close()
 
 
-def _answer_as_demo(asked: Asked) -> Answer:
-    messages = asked.wire.to_demo_messages(asked.body.value)
+def _answer_as_demo(asked: Asked, earlier: Sequence[BaseMessage]) -> Answer:
+    messages = [*earlier, *asked.wire.to_demo_messages(asked.body.value)]
     stream = streaming.ReplyStream(providers.DEMO, messages, strict=False)
 
     async def write() -> AsyncIterator[bytes]:

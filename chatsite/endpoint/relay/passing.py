@@ -56,7 +56,8 @@ class Passing:
         """Raises WireError where nothing was answered yet."""
         state, error = State.FAILED, "internal"
         try:
-            answer = await self.client.unless_gone(fetch_answer(self.asked, headers))
+            fetched = fetch_answer(self.asked, headers, self.opened.earlier)
+            answer = await self.client.unless_gone(fetched)
             if answer.is_error:
                 error = answer.code
                 await self.client.pass_on(answer, own)

@@ -13,7 +13,12 @@ SPACE = re.compile(r"[ \t\n\r]*")
 # A value of the body that is longer is a piece of its own, such as tools.
 PIECE_CHARS = 512
 # What is read twice could be read in two ways.
-ONCE = frozenset({"messages", "system", "model", "stream", "tools"})
+ONCE = frozenset(
+    {
+        *("messages", "system", "model", "stream", "tools"),
+        *("input", "instructions", "previous_response_id"),
+    }
+)
 
 _decode = json.JSONDecoder().raw_decode
 
@@ -39,11 +44,11 @@ class Body(NamedTuple):
     sha256: str
 
 
-def read_body(raw: bytes) -> Body:
-    """Raises BodyError for what is no JSON object."""
+def read_body(raw: bytes, list_name: str = "messages") -> Body:
+    """`list_name`: what has the messages. Raises BodyError: it is no JSON object."""
     try:
         text = raw.decode()
-        value, spans = _read_object(text, _skip(text, 0))
+        value, spans = _read_object(text, _skip(text, 0), list_name)
     except UnicodeDecodeError:
         raise BodyError("The body is not UTF-8.") from None
     except RecursionError:
@@ -69,7 +74,9 @@ def _skip(text: str, at: int) -> int:
 Span = tuple[int, int, int | None]
 
 
-def _read_object(text: str, at: int) -> tuple[dict[str, Any], list[Span]]:
+def _read_object(
+    text: str, at: int, list_name: str
+) -> tuple[dict[str, Any], list[Span]]:
     """The object that is all of the text, and the spans of its pieces."""
     if text[at : at + 1] != "{":
         raise BodyError("The body must be a JSON object.")
@@ -84,12 +91,14 @@ def _read_object(text: str, at: int) -> tuple[dict[str, Any], list[Span]]:
         if name in value and name in ONCE:
             raise BodyError(f"The body has {name!r} twice.")
         at = _skip(text, at + 1)
-        if name == "messages" and text[at] == "[":
+        if name == list_name and text[at] == "[":
             value[name], end = _read_list(text, at, spans)
         else:
             value[name], end = _decode(text, at)
-            if end - at > PIECE_CHARS:
-                spans.append((at, end, None))
+            # A text instead of a list is one message.
+            is_message = name == list_name and isinstance(value[name], str)
+            if is_message or end - at > PIECE_CHARS:
+                spans.append((at, end, 0 if is_message else None))
         at = _skip_comma(text, end, "}")
     if _skip(text, at + 1) != len(text):
         raise ValueError("more follows")

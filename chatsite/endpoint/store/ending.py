@@ -8,7 +8,8 @@ from django.db.models.functions import Now
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.identity.history import read_reply
-from chatsite.endpoint.models import ClientConversation, ClientMessage
+from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
+from chatsite.endpoint.wires.wire import ID
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
@@ -42,6 +43,9 @@ def end_exchange(
             tool_calls=calls,
         )
         _note_reply(key_id, wire, opened, reply, said)
+        if ID.fullmatch(response_id := said.get("id", "")):
+            asked = ClientRequest.objects.filter(call=claim.call_id)
+            asked.update(response_id=response_id)
     else:
         transcript.give_back(turn.conversation_id, turn.reply_seq)
     Turn.objects.filter(pk=turn.pk).update(

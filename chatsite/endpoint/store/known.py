@@ -4,12 +4,13 @@ for it. Nothing here writes.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
 
 from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
 from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
+from memory.models import ModelCall
 
 from .sent_forms import find_form
 
@@ -18,6 +19,18 @@ OF_PLACE = (
     *("conversation__of_client__client", "conversation__of_client__length"),
     *("conversation__of_client__open_position", "conversation__of_client__is_single"),
 )
+
+
+class NotYoursError(Exception):
+    """Something of another person."""
+
+
+class Served(NamedTuple):
+    """A reply, where it is, and the chain up to it."""
+
+    call: ModelCall
+    place: Place
+    chain: bytes
 
 
 class KnownToOwner:
@@ -61,6 +74,30 @@ class KnownToOwner:
         for conversation, position in last[:1]:
             rows = self._rows.filter(conversation=conversation, position=position)
             return next(iter(_read_places(rows)), None)
+        return None
+
+    def find_reply(self, response_id: str) -> "Served | None":
+        """The reply with this id of the provider. None: there is no one such.
+
+        Raises NotYoursError where it is another person's.
+        """
+        rows = ClientRequest.objects.filter(response_id=response_id)
+        found = rows.filter(owner_id=self.owner_id)
+        asked = [*found.select_related("call__message")[:2]]
+        if not asked and rows.exists():
+            raise NotYoursError
+        if len(asked) != 1 or asked[0].call.message_id is None:
+            return None
+        call = asked[0].call
+        # Another reply may have taken its place.
+        served = self._rows.filter(
+            conversation=call.conversation_id,
+            position=asked[0].position + 1,
+            message_id=call.message_id,
+            is_again=False,
+        )
+        for chain, *columns in served.values_list("chain", *OF_PLACE):
+            return Served(call, _make_place(*columns), bytes(chain))
         return None
 
     def read_path(self, conversation: str, first: int) -> Sequence[Kept]:

@@ -7,7 +7,7 @@ whenever that ends, and the next request goes on from there.
 """
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -15,10 +15,13 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
+from langchain_core.messages import BaseMessage
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.identity.deciding import decide_lineage
 from chatsite.endpoint.identity.decision import Decision, list_chains
+from chatsite.endpoint.identity.history import Message as CanonicalMessage
+from chatsite.endpoint.identity.history import go_on_from
 from chatsite.endpoint.marks import SOURCE
 from chatsite.endpoint.models import (
     ApiKey,
@@ -33,12 +36,12 @@ from chatsite.turns import lifecycle, limits
 from chatsite.turns.copying import copies
 from chatsite.turns.models import TURN_LEASE, Turn
 from memory import prompts, transcript
-from memory.models import Conversation, Message, ModelCall
+from memory.models import Conversation, Message, ModelCall, read_langchain
 
 from .asked import MODEL_CHARS, Asked
 from .bodies import pack_runs
 from .exchanges import Exchanges
-from .known import KnownToOwner
+from .known import KnownToOwner, NotYoursError, Served
 from .pieces import Pieces, pack_numbers
 
 # Of the site's summaries and searches: a client sends what it sends.
@@ -63,6 +66,8 @@ class Opened:
     chain: bytes
     title: str = ""
     is_changed: bool = False
+    # For the demo model, which keeps nothing: what the body only refers to.
+    earlier: list[BaseMessage] = field(default_factory=list)
 
 
 class Opening:
@@ -70,7 +75,8 @@ class Opening:
 
     def __init__(self, key: ApiKey, asked: Asked) -> None:
         self.key, self.asked = key, asked
-        self.messages = asked.history.messages
+        self.history = asked.history
+        self.previous: Served | None = None
         self.title = ""
         self.rows: dict[int, Message] = {}
         self.decision: Decision
@@ -79,6 +85,10 @@ class Opening:
         self.pieces: Pieces
         self.exchanges: Exchanges
         self.todo: list[tuple[int, int]] = []
+
+    @property
+    def messages(self) -> list[CanonicalMessage]:
+        return self.history.messages
 
     @transaction.atomic
     def begin(self) -> Opened | None:
@@ -90,7 +100,7 @@ class Opening:
         self.pieces = Pieces(self.conversation)
         self.exchanges = Exchanges(self.conversation)
         known = set(self.decision.aligned)
-        chains = [*list_chains(self.asked.history, self.decision)]
+        chains = [*list_chains(self.history, self.decision)]
         self._note([each for each in chains if each in known], is_again=True)
         self.todo = [each for each in chains if each not in known]
         return self._go_on()
@@ -113,7 +123,11 @@ class Opening:
         people = get_user_model().objects.select_for_update(no_key=True)
         people.filter(pk=self.key.owner_id).values("pk").first()
         known = KnownToOwner(self.key.owner_id)
-        decision = decide_lineage(self.asked.history, self.asked.hints, known)
+        self.previous = self._find_previous(known)
+        if self.previous:
+            self.history = go_on_from(self.history, self.previous.chain)
+        place = self.previous and self.previous.place
+        decision = decide_lineage(self.history, self.asked.hints, known, place)
         if decision.conversation is None:
             self._make_conversation(decision.linked)
             return decision
@@ -129,6 +143,17 @@ class Opening:
         if decision.kind == "retry":
             self._take_back(decision.parent_position)
         return decision
+
+    def _find_previous(self, known: KnownToOwner) -> Served | None:
+        """What the body says instead of a history. Raises WireError for a reply of
+        another person, as if there were none."""
+        if not self.asked.previous:
+            return None
+        try:
+            return known.find_reply(self.asked.previous)
+        except NotYoursError:
+            detail = "There is no response with the id of `previous_response_id`."
+            raise WireError(404, "previous_response_not_found", detail) from None
 
     def _make_conversation(self, linked: str | None) -> None:
         limits.admit_conversation(self.key.owner_id)
@@ -184,11 +209,12 @@ class Opening:
     def _append(self, some: list[tuple[int, int]]) -> None:
         """Store the rows of these messages, with their turns and pieces."""
         asked = self.asked
-        sent = asked.body.value["messages"]
+        sent = asked.wire.list_sent(asked.body.value)
         last = len(self.messages) - 1
         made: list[tuple[int, list[Message]]] = []
         for index, _ in some:
-            raw = sent[self.messages[index].start]
+            message = self.messages[index]
+            raw = asked.wire.take_message(sent, message.start, message.end)
             rows = [self._make_message(row) for row in asked.wire.make_rows(raw)]
             made.append((index, rows))
         flat = [row for _, rows in made for row in rows]
@@ -201,8 +227,8 @@ class Opening:
         transcript.store_results(flat)
         self.exchanges.add(flat)
         ends = {index: rows[-1] for index, rows in made}
-        self.rows |= {self.messages[i].start: row for i, row in ends.items()}
-        wanted = {self.messages[i].start for i in ends}
+        wanted = {at: row for i, row in ends.items() for at in self.messages[i].span}
+        self.rows |= wanted
         pieces = (each for each in asked.body.pieces if each.at in wanted)
         self.pieces.store(pieces, self.rows)
         self._note(some, ends)
@@ -270,6 +296,7 @@ class Opening:
             self._note([])
         self._store_rest()
         conversation = self.conversation
+        earlier = self._read_earlier()
         reply_seq = transcript.reserve_numbers(conversation, 1)
         call = self._store_call(reply_seq)
         turn, claim = self._claim_turn(call, reply_seq)
@@ -282,7 +309,16 @@ class Opening:
             chain=self.messages[-1].chain,
             title=self._suggest_title(),
             is_changed=turn.user_message.seq < reply_seq - 1,
+            earlier=earlier,
         )
+
+    def _read_earlier(self) -> list[BaseMessage]:
+        if self.previous is None or self.asked.wire.find_upstream():
+            return []
+        first = min((row.seq for row in self.rows.values()), default=None)
+        rows = self.conversation.messages.filter(superseded_at=None, deleted_at=None)
+        rows = rows if first is None else rows.filter(seq__lt=first)
+        return read_langchain(rows.order_by("seq"))
 
     def _name_lineage(self) -> str:
         return "continued" if self.decision.kind == "retry" else self.decision.kind
@@ -307,10 +343,11 @@ class Opening:
         aligned = dict(self.decision.aligned)
         shift = self.decision.parent_position - self.decision.first_new
         for index, message in enumerate(self.messages):
-            if message.start in new:
-                position = aligned.get(index, index + shift)
-                row = self._find_row(position)
-                self.rows[message.start] = Message.objects.get(pk=row)
+            if new.isdisjoint(message.span):
+                continue
+            position = aligned.get(index, index + shift)
+            row = Message.objects.get(pk=self._find_row(position))
+            self.rows |= dict.fromkeys(message.span, row)
 
     def _store_call(self, reply_seq: int) -> ModelCall:
         asked = self.asked

@@ -9,7 +9,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from chatsite.endpoint.wires import find_wire_by_name
-from chatsite.endpoint.wires.wire import list_sent
 from memory.context import Built, View
 from memory.engine.compose import Context, Section
 from memory.models import Conversation, ModelCall, read_langchain
@@ -30,7 +29,7 @@ def rebuild_request(call: ModelCall) -> Built:
         context,
         call.refs,
         context.messages,
-        list_sent(body),
+        wire.list_sent(body),
         hashlib.sha256(raw).hexdigest(),
         call.tokens_estimated,
         _make_sent_view(context, call),

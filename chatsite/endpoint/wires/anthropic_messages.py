@@ -26,7 +26,7 @@ from .rows import (
     name_medium,
     read_call_arguments,
 )
-from .wire import Wire, list_sent, wants_stream
+from .wire import Wire, list_messages, wants_stream
 
 COUNT = "/v1/messages/count_tokens"
 # What Anthropic calls errors of a status.
@@ -188,7 +188,7 @@ def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:
     made: list[BaseMessage] = []
     if instructions := read_anthropic_instructions(body):
         made.append(SystemMessage(instructions))
-    for message in list_sent(body):
+    for message in list_messages(body):
         for row in make_anthropic_rows(message):
             if row.role == TOOL:
                 made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))

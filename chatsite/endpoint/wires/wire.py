@@ -1,5 +1,6 @@
 """What there is to know of a wire."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,17 @@ from .reading import ReplyReader
 from .rows import Row
 
 Body = Mapping[str, Any]
+# What stands for one thing in a path.
+ID = re.compile(r"[A-Za-z0-9_\-]{1,300}")
+
+
+def list_messages(body: Body) -> list[dict[str, Any]]:
+    messages = body.get("messages")
+    return messages if isinstance(messages, list) else []
+
+
+def take_one(messages: list[dict[str, Any]], start: int, _end: int) -> dict[str, Any]:
+    return messages[start]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +49,24 @@ class Wire:
     write_reply: Callable[[Body, str, AsyncIterator[str]], AsyncIterator[bytes]]
     # Where tokens are counted; "" = nowhere.
     count_path: str = ""
+    # The list of the body that is the history, and how it is read: what the page shows
+    # of a request as JSON.
+    list_name: str = "messages"
+    list_sent: Callable[[Body], list[dict[str, Any]]] = list_messages
+    # A message by where it is in that list, as `make_rows` takes it.
+    take_message: Callable[[list[dict[str, Any]], int, int], Mapping[str, Any]] = (
+        take_one
+    )
+    # Before the id of a reply that can be fetched again; "" = none can.
+    id_path: str = ""
 
-
-def list_sent(body: Body) -> list[dict[str, Any]]:
-    """What the page shows of a request as JSON."""
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
+    def find_method(self, path: str) -> str | None:
+        """How this path is asked; None: it is none of this wire."""
+        if method := self.paths.get(path):
+            return method
+        is_one = self.id_path and path.startswith(self.id_path)
+        is_one = is_one and ID.fullmatch(path.removeprefix(self.id_path))
+        return "GET" if is_one else None
 
 
 def wants_stream(body: Body) -> bool:

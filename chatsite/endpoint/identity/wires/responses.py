@@ -52,7 +52,8 @@ class ItemReader:
         self.entries: list[Entry] = []
         self.results: list[Entry] = []
         self.said: list[Part] = []
-        self.said_from = 0
+        # Where it begins, with what was thought before it.
+        self.said_from: int | None = None
         self.calls: dict[str, int] = {}
 
     def read(self, items: list[Any]) -> list[Entry]:
@@ -65,6 +66,7 @@ class ItemReader:
     def read_item(self, item: Mapping[str, Any], at: int) -> None:
         kind = name_kind(item) or "message"
         if kind == "reasoning":
+            self.said_from = at if self.said_from is None else self.said_from
             return
         if kind in RESULTS:
             self.end_reply(at)
@@ -84,7 +86,8 @@ class ItemReader:
     def say(self, item: Mapping[str, Any], kind: str, at: int) -> None:
         """An item of the model's."""
         if not self.said:
-            self.said_from, self.calls = at, {}
+            self.calls = {}
+        self.said_from = at if self.said_from is None else self.said_from
         if kind == "message":
             self.said += read_mixed_parts(item.get("content"), _read_part)
         elif kind in CALLS:
@@ -98,8 +101,9 @@ class ItemReader:
     def end_reply(self, at: int) -> None:
         if self.said:
             parts = join_texts(self.said)
-            self.entries.append(Entry("assistant", parts, self.said_from, at))
+            self.entries.append(Entry("assistant", parts, self.said_from or 0, at))
             self.said = []
+        self.said_from = None
 
     def end_results(self) -> None:
         if self.results:

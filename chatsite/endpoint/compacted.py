@@ -1,0 +1,105 @@
+"""A history that a client has the provider make shorter: it is passed on, paid for, and
+known from then on as the same conversation. It is no message of it.
+"""
+
+from collections.abc import Mapping
+from contextlib import aclosing
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from chatsite.fair_queue import for_drawing
+from chatsite.llm.demo.extractive import summarize_extractively
+from chatsite.llm.event_stream import MAX_JSON_BYTES
+from chatsite.turns import limits
+
+from . import keys
+from .identity.history import read_history
+from .identity.search import find_reach
+from .models import ApiKey, ClientMessage
+from .relay.answering import (
+    Answer,
+    CutError,
+    answer_value,
+    fetch_answer,
+    tell_once,
+)
+from .store.asked import Asked
+from .store.known import KnownToOwner
+from .wires.errors import WireError
+from .wires.openai_responses import ResponsesReader, make_compacted
+
+DEMO_TOKENS = 400
+
+
+@transaction.atomic
+def admit_compaction(key: ApiKey, asked: Asked) -> None:
+    """Raises CommandError. It is charged before, as its client may hang up."""
+    keys.check_tokens(key)
+    limits.admit_summary(key.owner_id)
+    charge_compaction(key, asked.tokens)
+
+
+def charge_compaction(key: ApiKey, tokens: int) -> None:
+    limits.charge_tokens(key.owner_id, tokens)
+    keys.charge_api_key(key.pk, tokens)
+
+
+async def fetch_compacted(
+    asked: Asked, headers: Mapping[str, str]
+) -> tuple[Answer, ResponsesReader]:
+    """The provider's answer, whole, and what it says. Raises WireError."""
+    if asked.wire.find_upstream() is None:
+        answer = answer_value(await for_drawing(_compact_as_demo)(asked))
+    else:
+        answer = await fetch_answer(asked, headers)
+    reader = ResponsesReader(answer.kind, answer.headers.get("content-encoding", ""))
+    body = bytearray()
+    try:
+        async with aclosing(answer.chunks) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                reader.feed(chunk)
+                if len(body) > MAX_JSON_BYTES:
+                    raise CutError("too long")
+    except CutError:
+        detail = "The answer of the model's provider broke off. Try again."
+        raise WireError(502, "bad_response", detail) from None
+    reader.end()
+    return Answer(answer.status, answer.headers, tell_once(bytes(body))), reader
+
+
+def _compact_as_demo(asked: Asked) -> Mapping[str, object]:
+    said = asked.history.messages
+    texts = [f"{each.role.capitalize()}: {each.text}" for each in said]
+    summary = summarize_extractively(texts, max_tokens=DEMO_TOKENS)
+    return make_compacted(summary)
+
+
+@transaction.atomic
+def note_compaction(key: ApiKey, asked: Asked, reader: ResponsesReader) -> None:
+    """The short form is another form of the last message: what goes on from it goes on
+    the conversation. Of a history that is not known it is nothing."""
+    used = (reader.tokens_input or asked.tokens) + (reader.tokens_output or 0)
+    charge_compaction(key, max(0, used - asked.tokens))
+    people = get_user_model().objects.select_for_update(no_key=True)
+    people.filter(pk=key.owner_id).values("pk").first()
+    sent = asked.history.messages
+    reach = find_reach(sent, KnownToOwner(key.owner_id))
+    short = read_history(asked.wire.name, {"input": reader.output}).messages
+    if reach.length < len(sent) or not short:
+        return
+    place, last = reach.places[0], short[-1]
+    row = ClientMessage.objects.filter(
+        conversation=int(place.conversation), position=place.position, is_again=False
+    ).first()
+    if row:
+        row.pk, row.digest, row.chain, row.is_again = (
+            None,
+            last.digest,
+            last.chain,
+            True,
+        )
+        row.role, row.size, row.is_served = last.role, len(last.text), True
+        row._state.adding = True
+        row.save()

@@ -1,0 +1,323 @@
+"""OpenAI's newer wire: responses, whose history is a list of items or what an earlier
+response stands for."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from time import time
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.messages.tool import tool_call_chunk
+
+from .openai_chat import SYSTEM, find_openai, name_openai, write_openai_error
+from .reading import ReplyReader
+from .rows import (
+    ASSISTANT,
+    CALL_ID_CHARS,
+    TOOL,
+    USER,
+    Row,
+    make_call_value,
+    make_row,
+    name_medium,
+    read_call_arguments,
+)
+from .wire import Body, Wire, wants_stream
+
+PATH = "/v1/responses"
+COMPACT = f"{PATH}/compact"
+TEXTS = {"input_text": "text", "output_text": "text", "text": "text"}
+TEXTS |= {"refusal": "refusal"}
+RESULTS = ("function_call_output", "custom_tool_call_output")
+
+
+def list_items(body: Body) -> list[dict[str, Any]]:
+    """The input; a text is that of a person."""
+    given = body.get("input")
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return given if isinstance(given, list) else []
+
+
+def find_kind(item: Mapping[str, Any]) -> str:
+    return str(item.get("type") or "message")
+
+
+def read_response_instructions(body: Body) -> str:
+    """What the system says before all else."""
+    given = body.get("instructions")
+    texts = [given] if isinstance(given, str) else []
+    for item in list_items(body):
+        if not isinstance(item, dict) or item.get("role") not in SYSTEM:
+            break
+        texts.append(read_part_texts(item.get("content")))
+    return "\n\n".join(texts)
+
+
+def read_part_texts(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(filter(None, map(_read_part_text, parts)))
+
+
+def _read_part_text(part: object) -> str:
+    if not isinstance(part, dict):
+        return part if isinstance(part, str) else ""
+    kind = str(part.get("type"))
+    if kind in TEXTS:
+        text = part.get(TEXTS[kind])
+        return text if isinstance(text, str) else ""
+    return name_medium(kind.removeprefix("input_"))
+
+
+def make_response_rows(said: Mapping[str, Any]) -> list[Row]:
+    """The rows of the transcript that the items of a message are: one, as a reply is
+    one message, however many items it has."""
+    items = said["items"]
+    first = items[0]
+    kind = find_kind(first)
+    if kind in RESULTS:
+        call_id = str(first.get("call_id") or "")[:CALL_ID_CHARS]
+        return [
+            make_row(TOOL, read_part_texts(first.get("output")), tool_call_id=call_id)
+        ]
+    if kind == "message" and first.get("role") != "assistant":
+        return [make_row(USER, read_part_texts(first.get("content")))]
+    text = "\n".join(filter(None, map(_read_item_text, items)))
+    return [make_row(ASSISTANT, text, tool_calls=[*list_item_calls(items)])]
+
+
+def _read_item_text(item: Mapping[str, Any]) -> str:
+    kind = find_kind(item)
+    if kind == "message":
+        return read_part_texts(item.get("content"))
+    is_told_elsewhere = kind == "reasoning" or kind in CALLS
+    return "" if is_told_elsewhere else name_medium(kind)
+
+
+CALLS = ("function_call", "custom_tool_call")
+
+
+def read_item_arguments(item: Mapping[str, Any]) -> str:
+    """As JSON; what a custom tool is given is a text."""
+    if find_kind(item) == "custom_tool_call":
+        return json.dumps({"input": item.get("input")})
+    written = item.get("arguments")
+    return written if isinstance(written, str) else ""
+
+
+def list_item_calls(items: object) -> Iterator[dict[str, Any]]:
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict) and find_kind(item) in CALLS:
+            arguments = read_call_arguments(read_item_arguments(item))
+            yield make_call_value(item.get("name"), arguments, item.get("call_id"))
+
+
+class ResponsesReader(ReplyReader):
+    """A response, whole or in events."""
+
+    def __init__(self, kind: str, encoding: str = "") -> None:
+        super().__init__(kind, encoding)
+        self.response_id = ""
+        self.output: list[dict[str, Any]] = []
+
+    def read_object(self, value: dict[str, Any]) -> None:
+        match value.get("type"):
+            case "response.output_text.delta" | "response.refusal.delta":
+                self.add_text(value.get("delta"))
+            case (
+                "response.reasoning_text.delta"
+                | "response.reasoning_summary_text.delta"
+            ):
+                self.add_reasoning(value.get("delta"))
+            case "response.output_item.done":
+                self._read_call(value["item"], value.get("output_index"))
+            case "response.completed" | "response.incomplete" | "response.failed":
+                self._read_response(value["response"])
+                self.is_done = True
+            case "error":
+                self.is_error = True
+            case None:
+                self._read_response(value)
+
+    def _read_response(self, response: dict[str, Any]) -> None:
+        if isinstance(response.get("id"), str):
+            self.response_id = response["id"]
+        output = response.get("output")
+        self.output = output if isinstance(output, list) else []
+        if not self.is_begun:
+            for index, item in enumerate(self.output):
+                self._read_item(item, index)
+        usage = response.get("usage")
+        if isinstance(usage, dict):
+            details = usage.get("input_tokens_details")
+            usage = {**usage, "prompt_tokens_details": details}
+        self.read_usage(usage, "input_tokens", "output_tokens")
+        why = response.get("incomplete_details") or {}
+        self.finish_reason = why.get("reason") or response.get("status") or "completed"
+        self.is_error = self.is_error or response.get("status") == "failed"
+
+    def _read_item(self, item: dict[str, Any], index: int) -> None:
+        if find_kind(item) == "message":
+            self.add_text(read_part_texts(item.get("content")))
+        elif find_kind(item) == "reasoning":
+            for part in (*(item.get("summary") or ()), *(item.get("content") or ())):
+                self.add_reasoning(part.get("text"))
+        self._read_call(item, index)
+
+    def _read_call(self, item: dict[str, Any], index: int | None) -> None:
+        if find_kind(item) in CALLS:
+            self.calls.add(
+                tool_call_chunk(
+                    name=str(item.get("name") or ""),
+                    args=read_item_arguments(item),
+                    id=str(item.get("call_id") or ""),
+                    index=index,
+                )
+            )
+
+    def to_message(self) -> dict[str, Any]:
+        """As a client sends it back."""
+        output = self.output
+        if not output:
+            output = [_make_message_item(self.text)] if self.text else []
+            output += [
+                {
+                    "type": "function_call",
+                    "call_id": each["id"],
+                    "name": each["name"],
+                    "arguments": each["args"],
+                }
+                for each in self.calls.to_chunks()
+            ]
+        return {"id": self.response_id, "output": output}
+
+
+def ask_demo_as_responses(body: Body) -> list[BaseMessage]:
+    """What the demo model is asked."""
+    made: list[BaseMessage] = []
+    given = body.get("instructions")
+    if isinstance(given, str):
+        made.append(SystemMessage(given))
+    for item in list_items(body):
+        if item.get("role") in SYSTEM:
+            made.append(SystemMessage(read_part_texts(item.get("content"))))
+            continue
+        if find_kind(item) == "reasoning":
+            continue
+        [row] = make_response_rows({"items": [item]})
+        if row.role == TOOL:
+            made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
+        elif row.role == ASSISTANT:
+            made.append(AIMessage(row.text, tool_calls=row.tool_calls or []))
+        else:
+            made.append(HumanMessage(row.text))
+    return made
+
+
+def make_response(
+    body: Body, model: str, response_id: str, output: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A response as a server of this wire would send it."""
+    return {
+        **{"id": response_id, "object": "response", "created_at": int(time())},
+        **{"status": "completed", "error": None, "incomplete_details": None},
+        **{"model": model, "output": output, "parallel_tool_calls": True},
+        **{"instructions": body.get("instructions"), "metadata": {}, "tools": []},
+        **{"tool_choice": "auto", "temperature": 1.0, "top_p": 1.0},
+        "previous_response_id": body.get("previous_response_id"),
+        "usage": None,
+    }
+
+
+def _make_message_item(text: str, item_id: str = "", state: str = "completed") -> Any:
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {
+        **{"id": item_id, "type": "message", "role": "assistant", "status": state},
+        "content": [part] if text else [],
+    }
+
+
+def make_kept_response(model: str, response_id: str, text: str) -> dict[str, Any]:
+    """What was answered before."""
+    item_id = response_id.replace("resp_", "msg_")
+    return make_response({}, model, response_id, [_make_message_item(text, item_id)])
+
+
+def make_compacted(summary: str) -> dict[str, Any]:
+    """A short form that people can read."""
+    item = _make_message_item(summary, f"msg_{uuid4().hex}")
+    return {
+        **{"id": f"resp_{uuid4().hex}", "object": "response.compaction"},
+        **{"created_at": int(time()), "output": [item], "usage": None},
+    }
+
+
+async def write_responses_reply(
+    body: Body, model: str, pieces: AsyncIterator[str]
+) -> AsyncIterator[bytes]:
+    """The demo model's reply as a server of this wire would send it."""
+    name = uuid4().hex
+    item_id = f"msg_{name}"
+    empty = make_response(body, model, f"resp_{name}", [])
+    if not wants_stream(body):
+        text = "".join([piece async for piece in pieces])
+        whole = {**empty, "output": [_make_message_item(text, item_id)]}
+        yield json.dumps(whole, ensure_ascii=False).encode()
+        return
+    number = 0
+
+    def write(kind: str, **values: Any) -> bytes:
+        nonlocal number
+        event = {"type": f"response.{kind}", "sequence_number": number, **values}
+        number += 1
+        data = json.dumps(event, ensure_ascii=False)
+        return f"event: response.{kind}\ndata: {data}\n\n".encode()
+
+    begun = {**empty, "status": "in_progress"}
+    yield write("created", response=begun) + write("in_progress", response=begun)
+    item = _make_message_item("", item_id, "in_progress")
+    yield write("output_item.added", output_index=0, item=item)
+    at = {"item_id": item_id, "output_index": 0, "content_index": 0}
+    part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+    yield write("content_part.added", **at, part=part)
+    text = ""
+    async for piece in pieces:
+        text += piece
+        yield write("output_text.delta", **at, delta=piece, logprobs=[])
+    yield write("output_text.done", **at, text=text, logprobs=[])
+    yield write("content_part.done", **at, part={**part, "text": text})
+    item = _make_message_item(text, item_id)
+    yield write("output_item.done", output_index=0, item=item)
+    yield write("completed", response={**empty, "output": [item]})
+
+
+WIRE = Wire(
+    name="responses",
+    paths={PATH: "POST"},
+    upstream_path="/responses",
+    list_name="input",
+    list_sent=list_items,
+    take_message=lambda items, start, end: {"items": items[start:end]},
+    id_path=f"{PATH}/",
+    reader=ResponsesReader,
+    write_error=write_openai_error,
+    find_upstream=find_openai,
+    name_upstream=name_openai,
+    read_instructions=read_response_instructions,
+    make_rows=make_response_rows,
+    to_demo_messages=ask_demo_as_responses,
+    write_reply=write_responses_reply,
+)
+COMPACT_WIRE = replace(
+    WIRE, paths={COMPACT: "POST"}, upstream_path="/responses/compact", id_path=""
+)
