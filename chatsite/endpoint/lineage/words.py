@@ -45,6 +45,8 @@ WHY = {
         "in doubt, it is a new one."
     ),
     "two-fit": _("It fits two conversations equally: in doubt, it is a new one."),
+    "previous": _("It names a reply from here, after which it goes on."),
+    "compaction": _("The provider's own short form of what came before stands in it."),
     "header-same": _("Your client's own id says the same."),
     "header-other": _(
         "Your client's own id is that of another conversation. What was said counts."
