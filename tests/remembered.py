@@ -78,7 +78,8 @@ def tables() -> dict[str, list[str]]:
     for model in apps.get_models(include_auto_created=True):
         fields = [f for f in model._meta.local_concrete_fields if not f.generated]
         fields.sort(key=lambda field: not field.primary_key)
-        if model._meta.managed and model._meta.db_table not in LEFT_OUT:
+        has_table = model._meta.managed and not model._meta.proxy
+        if has_table and model._meta.db_table not in LEFT_OUT:
             found[model._meta.db_table] = [field.column for field in fields]
     return found
 

@@ -20,6 +20,7 @@ from django.urls import get_resolver, reverse
 from chatsite.database import RefusedInputError
 from chatsite.ops.unavailable import UnavailableMiddleware
 from tests.hostile import ROUNDS, SEED, TEXTS, form, randomness
+from tests.remembered import remembered
 
 from .review.every_page import make_conversation, places
 from .scenes import HTMX, signed_in
@@ -84,15 +85,21 @@ KEY = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[0-9]+")
 
 
 @pytest.fixture
-def conversation(staff, caplog, settings):
-    """One with rows in every table; its owner may do everything."""
+@remembered
+def filled(staff):
+    """A conversation with rows in every table; its owner may do everything."""
+    return make_conversation(staff, "pear")
+
+
+@pytest.fixture
+def conversation(filled, caplog, settings):
     caplog.set_level("CRITICAL")
     settings.AXES_FAILURE_LIMIT = 1_000_000
     if connection.vendor == "postgresql":
         # The whole test is one transaction, on a busy machine an idle one at times.
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-    return make_conversation(staff, "pear")
+    return filled
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from chatsite.review.rights import Rights, rights_of
 from chatsite.rules.models import Rule
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
 
+from tests.remembered import remembered
+
 from ..conftest import CODENAMES
 from .every_page import Place, links, make_conversation, places, plant_everywhere
 
@@ -51,13 +53,20 @@ COLUMNS = {
 
 
 @pytest.fixture
-def walked(alice, caplog):
+@remembered
+def planted(alice):
+    """Two conversations with the word everywhere."""
+    rows = [make_conversation(alice, WORD) for _ in range(2)]
+    plant_everywhere(rows[1], WORD, short=WORD)
+    return rows
+
+
+@pytest.fixture
+def walked(planted, caplog):
     """All places, with the word behind each."""
     # Each refusal would be written with its traceback.
     caplog.set_level("CRITICAL", logger="django.request")
-    rows = [make_conversation(alice, WORD) for _ in range(2)]
-    plant_everywhere(rows[1], WORD, short=WORD)
-    return places(rows)
+    return places(planted)
 
 
 @pytest.fixture
