@@ -162,7 +162,7 @@ def _shared(camera: Camera, page: Page) -> None:
     page.locator("header.bar .menu > summary").click()
     page.get_by_role("button", name="Share…").click()
     page.get_by_label("Also show what the model saw").check()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     page.goto(page.locator("#dialog .made pre").inner_text())
     expect(page.locator("#context")).to_contain_text("hash matches")
     camera.take(page, "page-shared")

@@ -32,7 +32,7 @@ WORDS = {
         "results take less room."
     ),
     "excluded": gettext_lazy("A message was hidden from the model, or shown again."),
-    "pinned": gettext_lazy("Other messages are pinned."),
+    "pinned": gettext_lazy("Other messages are always sent."),
     "rule": gettext_lazy("The rules have changed."),
     "model": gettext_lazy("Another model was asked, or another provider."),
     "dialect": gettext_lazy("The provider takes messages in another form."),

@@ -27,7 +27,7 @@ PARTS = {
     "tools": gettext_lazy("Tools"),
     "instructions": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
-    "pins": gettext_lazy("Pinned messages"),
+    "pins": gettext_lazy("Messages that are always sent"),
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent messages"),
     "files": gettext_lazy("Files"),

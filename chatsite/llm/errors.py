@@ -48,7 +48,7 @@ DETAILS = {
         "The address of the model provider is incomplete. Ask the site administrator "
         "to check OPENAI_BASE_URL."
     ),
-    "unavailable": _("Can't reach the model right now. Try again."),
+    "unavailable": _("The model can't be reached right now."),
     "bad_response": _(
         "The model sent something that is not a reply. Try again. If the problem "
         "persists, ask the site administrator."

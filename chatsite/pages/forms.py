@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -118,7 +119,7 @@ class TemperatureField(forms.FloatField):
             max_value=2,
             step_size=0.1,
             widget=forms.NumberInput(attrs={"placeholder": " "}),
-            help_text=_("0 to 2; higher is more varied. Empty: the site's own."),
+            help_text=_("0–2. Higher is more creative. Leave empty for the default."),
         )
 
 
@@ -151,17 +152,13 @@ class NewConversationForm(forms.Form):
     )
     temperature = TemperatureField()
     system_prompt = SystemPromptField()
-    temporary = forms.BooleanField(
-        label=_("Temporary conversation"),
-        required=False,
-        help_text=_(
-            "Not listed, and permanently deleted after you close it: no history, and "
-            "no proof of what the model saw."
-        ),
-    )
+    temporary = forms.BooleanField(label=_("Temporary conversation"), required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        text = gettext("Not saved. Deleted %(minutes)s minutes after you close it.")
+        minutes = transcript.TEMPORARY // timedelta(minutes=1)
+        self.fields["temporary"].help_text = text % {"minutes": minutes}
         self.fields |= {name: make() for name, make in hooks.start_fields.items()}
 
     def clean(self) -> dict[str, Any]:

@@ -175,7 +175,7 @@ MESSAGE_ACTIONS = {
     ),
     "unpin": (
         lambda conversation, seq, **_: actions.unpin_message(conversation, seq),
-        gettext_lazy("Message #%(seq)s is no longer pinned."),
+        gettext_lazy("Message #%(seq)s is no longer always sent."),
         "pin",
     ),
     "leave-out": (

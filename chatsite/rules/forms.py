@@ -23,7 +23,7 @@ def make_policy_field() -> forms.ChoiceField:
 def make_preference_field() -> forms.ChoiceField:
     """The same for new conversations."""
     return forms.ChoiceField(
-        label=_("Rules that you state in a conversation"),
+        label=_("Rules found in your messages"),
         choices=[("", _("Site default")), *policy.rule_choices(gettext)],
         required=False,
     )
@@ -54,7 +54,7 @@ class OwnRulesField(forms.CharField):
 def make_switch() -> forms.BooleanField:
     """Whether new conversations begin with the list."""
     return forms.BooleanField(
-        label=_("Begin new conversations with my own rules"), required=False
+        label=_("Use my rules in new conversations"), required=False
     )
 
 

@@ -42,7 +42,7 @@ def decide_rule(
     before = conversation.rules.filter(pk=pk).values_list("state", flat=True).first()
     if name == "keep":
         confirm_rule(conversation, pk, room=_find_rule_room(conversation))
-        text = _("The model is sent this rule with every request.")
+        text = _("Rule saved. It goes with every message.")
     else:
         state, text = RULE_STATES[name]
         set_rule(conversation, pk, state)

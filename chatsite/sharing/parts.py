@@ -34,7 +34,7 @@ def draw_readers(conversation: Conversation) -> str:
     """Who else can read the conversation."""
     if not _can_have_links(conversation):
         return ""
-    text = _("Anyone with a link that you made can see what it shows.")
+    text = _("Who has a link that you made sees what it shows.")
     return f"{languages.find_sentence_space()}{text}"
 
 

@@ -229,9 +229,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 # Settings of a preset that mean nothing for other numbers than its own.
 OF_NUMBERS = ("fold_least", "adaptive")
 LABELS = {
-    "layered": _(
-        "Layered: summarise at 4,000 to 10,000 tokens, merge old summaries by level"
-    ),
+    "layered": _("Layered (recommended): summarises older messages in steps"),
     "langgraph": _("LangGraph tutorial: more than 6 messages, keep 2"),
     "langmem": _("LangMem: summarise the first 4,000 tokens, keep the rest"),
     "langchain": _(
@@ -248,7 +246,7 @@ LABELS = {
 RULES = {
     "offer": _("Ask me at the message"),
     "keep": _("Keep them without asking"),
-    "off": _("Don't look for them"),
+    "off": _("Don't detect"),
 }
 
 # Between them an adaptive policy's trigger follows the conversation.

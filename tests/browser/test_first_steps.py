@@ -171,7 +171,9 @@ def test_imported_replies_lead_to_no_request(open_page, site):
     import_talk(chat, "Brought along", ["One?", "One.", "Two?", "Two."])
     reply = chat.message(2)
     reply.hover()
-    expect(reply.get_by_text("imported, request unknown")).to_be_visible()
+    expect(
+        reply.get_by_text("Imported – no record of what the model saw")
+    ).to_be_visible()
     expect(reply.get_by_text("What the model saw")).to_have_count(0)
     expect(reply.locator(".who")).to_have_text("Claude")
     expect(reply.locator("header")).to_contain_text("Imported")
@@ -187,7 +189,12 @@ def test_imported_replies_lead_to_no_request(open_page, site):
     expect(chat.message(6).locator(".who")).to_have_text("Demo model")
     chat.act(6, "What the model saw")
     expect(chat.page.locator("#shown-reply")).to_have_value("6")
-    assert chat.message(2).get_by_text("imported, request unknown").count() == 1
+    assert (
+        chat.message(2)
+        .get_by_text("Imported – no record of what the model saw")
+        .count()
+        == 1
+    )
 
 
 def test_a_hit_far_up_loads_the_page_around_it(open_page, site):

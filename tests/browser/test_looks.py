@@ -88,7 +88,7 @@ def test_dialogs_and_shared_pages_have_five_sizes_and_two_weights(demo):
         if name != "Share…":
             page.keyboard.press("Escape")
     page.locator("#share-view").check()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     shared = page.locator(".share-links pre").first.text_content()
     page.keyboard.press("Escape")
     page.click("#find > summary")
@@ -202,7 +202,7 @@ def test_a_notice_floats_and_moves_nothing(chat):
     chat.say("One")
     before = chat.page.locator("#composer .box").bounding_box()
     chat.act(1, "⋯")
-    chat.page.get_by_role("button", name="Pin for the model").click()
+    chat.page.get_by_role("button", name="Always send").click()
     notice = chat.page.locator("#notice")
     expect(notice.locator("p")).to_be_visible()
     assert chat.page.locator("#composer .box").bounding_box() == before

@@ -69,9 +69,9 @@ def test_the_notice_comes_after_its_message_was_drawn_again(talked):
 def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
     other = open_page(site, is_home=False)
     other.open(talked.url)
-    open_menu(talked, 1, "Pin for the model")
+    open_menu(talked, 1, "Always send")
     for each in (talked, other):
-        expect(each.message(1)).to_contain_text("Pinned")
+        expect(each.message(1)).to_contain_text("Always sent")
     compact_up_to(talked, 4)
     expect(talked.right.locator(".part-pinned")).to_contain_text("I'm Lance.")
 
@@ -186,7 +186,7 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     page.fill("#find input", "红茶")
     found = page.locator("#found li").filter(has_text="#3")
     expect(found).to_contain_text("does not say this")
-    found.get_by_text("Pin for the model").click()
+    found.get_by_text("Always send").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
     expect(found).to_contain_text("In full, because it is pinned")
     notice(talked).get_by_text("Undo").click()
@@ -229,7 +229,7 @@ def test_settings_say_what_they_would_do(talked):
     estimate = page.locator("#policy .estimate")
     expect(estimate).to_contain_text("will summarise messages #1–#6")
     page.locator("#policy").get_by_text("Never summarise").click()
-    expect(estimate).to_contain_text("summarise nothing now")
+    expect(estimate).to_contain_text("Nothing to summarise yet")
     page.locator("#policy").get_by_role("button", name="Apply").click()
     expect(talked.right).to_contain_text("never summarises")
     expect(notice(talked)).to_contain_text("LangGraph")

@@ -25,9 +25,9 @@ def rules(chat):
 
 
 def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
-    expect(offer(stated)).to_contain_text("Keep this for the whole conversation?")
+    expect(offer(stated)).to_contain_text("Always follow this?")
     expect(rules(stated)).to_have_count(0)
-    offer(stated).get_by_role("button", name="Keep").click()
+    offer(stated).get_by_role("button", name="Yes").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)
     stated.open_sheet("rules")
     # As it is sent: a day has no hour in the reader's time zone.
@@ -50,7 +50,7 @@ def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
 
 def test_nothing_of_it_shuts_anyone_out(stated):
     is_clean(stated.page)
-    offer(stated).get_by_role("button", name="Keep").click()
+    offer(stated).get_by_role("button", name="Yes").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)
     stated.open_sheet("rules")
     is_clean(stated.page)

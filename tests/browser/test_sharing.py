@@ -48,7 +48,7 @@ def share(owner, *, with_view):
     page.get_by_role("button", name="Share…").click()
     if with_view:
         page.get_by_label("Also show what the model saw").check()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     return page.locator("#dialog .share-links .made pre").inner_text()
 
 

@@ -66,7 +66,7 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
     model of the last. `site` is who wrote them, as people know it."""
     said = _join_turns(talk)
     if not said:
-        raise ImportItemError(_("it contains no text."))
+        raise ImportItemError(_("it is empty."))
     check_count(len(said))
     now = timezone.now()
     rows, infos, at, user = [], {}, said[0].at or now, 0

@@ -26,7 +26,7 @@ FREE_REM = 4
 WORDS = {
     "system": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
-    "pinned": gettext_lazy("Pinned"),
+    "pinned": gettext_lazy("Always sent"),
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent"),
     "recalled": gettext_lazy("Recalled"),
@@ -143,7 +143,11 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
         last = ngettext("the last message", "the last %(n)s messages", n)
     words = {
         "summaries": ngettext("%(n)s summary", "%(n)s summaries", n),
-        "pinned": ngettext("%(n)s pinned message", "%(n)s pinned messages", n),
+        "pinned": ngettext(
+            "%(n)s message that is always sent",
+            "%(n)s messages that are always sent",
+            n,
+        ),
         "rules": ngettext("%(n)s rule", "%(n)s rules", n),
         "recalled": ngettext("%(n)s recalled message", "%(n)s recalled messages", n),
         "steps": _("the tool calls so far"),

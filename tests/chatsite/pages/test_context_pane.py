@@ -68,7 +68,7 @@ def test_past_the_mark_its_second_bar_is_full_and_says_so(alice):
     assert gauge.window_tokens > gauge.window_limit == 1000
     page = signed_in(alice).get(url("context", made)).content.decode()
     shown = f"{gauge.window_tokens:,}"
-    assert f"Recent messages: {shown} tokens, past the mark of 1,000." in page
+    assert f"Summarising soon ({shown} of 1,000 tokens)" in page
     assert "until they are summarised" not in page
     gauge = context_pane.model_view(made, draft="word " * 600).gauge
     parts = gauge.window_segments

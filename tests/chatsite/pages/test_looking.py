@@ -272,7 +272,7 @@ class TestEstimate:
 
     def test_it_says_when_nothing_would(self, client, long):
         shown = page(client, long, "estimate", preset="langgraph", no_compaction="on")
-        assert "summarise nothing now" in shown
+        assert "Nothing to summarise yet" in shown
         assert "8 messages" in shown
 
     def test_it_says_what_is_wrong(self, client, long):

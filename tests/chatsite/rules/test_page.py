@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 WORDS = "Always answer in <rhyme>."
 SHOWN = "Always answer in &lt;rhyme&gt;."
-OFFER = "Keep this for the whole conversation?"
+OFFER = "Always follow this?"
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def pane(client, chat):
 def test_one_tap_keeps_what_is_offered(client, chat):
     assert OFFER in page_of(client, chat)
     assert "part-rules" not in pane(client, chat)
-    assert "every request" in act(client, chat, "keep")
+    assert "every message" in act(client, chat, "keep")
     page = page_of(client, chat)
     assert OFFER not in page
     assert "Kept for the whole conversation: <q" in " ".join(page.split())
