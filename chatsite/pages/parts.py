@@ -18,7 +18,7 @@ from chatsite.languages import of_text
 from memory.models import Conversation, Summary
 
 from .html_cache import Cache
-from .presenters.context_pane import SeenMessage
+from .presenters.context_pane import ContextSection, SeenMessage
 from .presenters.transcript_pane import Divider, TurnView
 
 # Enough for the latest page of some hundred conversations.
@@ -83,6 +83,12 @@ def render_seen_message(message: SeenMessage) -> SafeString:
     values = {"message": message, "language": of_text(message.text)}
     shown = (message.seq, message.role, message.text, message.calls, message.shortened)
     return _render_once("chat/_context_message.html", values, *shown, message.images)
+
+
+def render_glances(section: ContextSection) -> SafeString:
+    """The beginnings of the texts of a closed sheet."""
+    glances = tuple(section.glances)
+    return _render_once("chat/_context_glances.html", {"glances": glances}, glances)
 
 
 def render_divider(conversation: Conversation, line: Divider) -> SafeString:

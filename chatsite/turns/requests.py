@@ -20,6 +20,7 @@ from memory.engine.blank import is_blank
 from memory.engine.compose import Shape
 from memory.images import image_source
 from memory.models import Conversation, Message, ModelCall
+from memory.sql import prepared_rows
 
 from .models import Turn
 
@@ -110,8 +111,7 @@ def next_turn(
         if built := find_sent(conversation):
             return built
     model = model_of(conversation)
-    waiting = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
-    turn = waiting.select_related("user_message").first()
+    turn = next(iter(_select_waiting(conversation=conversation.pk)), None)
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
     return context.build_request_context(
         conversation,
@@ -122,6 +122,12 @@ def next_turn(
         shape=shape_of(model),
         with_images=dialects.find_dialect(model).has_images,
     )
+
+
+@prepared_rows()
+def _select_waiting(conversation: Any) -> QuerySet[Turn]:
+    rows = Turn.objects.filter(conversation=conversation, state__one_of=Turn.UNFINISHED)
+    return rows.select_related("user_message").order_by("id")[:1]
 
 
 def _make_unsent(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 from django.utils.html import format_html_join
 from django.utils.text import capfirst
@@ -33,6 +34,7 @@ from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, to_ranges
+from memory.sql import prepared_rows
 from memory.view import places
 
 from ..forms import preset_name
@@ -251,11 +253,6 @@ def model_view(
     policy = _policy_in_force(conversation, built, sections)
     tools, refused = _tools_of(conversation, call)
     gauge = _make_gauge(conversation, policy, sections, model)
-    answered = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
-    answered = answered.exclude(message=None).order_by("-id")
-    # Only replies with a known request: there is nothing to show for the others.
-    replies = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
-    replies = replies.order_by("-seq").values_list("seq", flat=True)[:MAX_REPLIES]
     parts = [] if call else hooks.context_parts
     return ContextPane(
         reply=reply,
@@ -265,9 +262,9 @@ def model_view(
         counts=counts,
         model=providers.name_model(model),
         is_demo=providers.is_demo(model),
-        call=call or answered.first(),
+        call=call or next(iter(_select_answered(conversation=conversation.pk)), None),
         verified=_is_verified(call, built) if call else None,
-        replies=tuple(replies),
+        replies=tuple(_select_replies(conversation=conversation.pk)),
         wire=built.wire,
         sha256=built.sha256,
         policy=preset_name(policy.preset),
@@ -282,6 +279,21 @@ def model_view(
             "", "{}", ((draw(conversation, built),) for draw in parts)
         ),
     )
+
+
+@prepared_rows()
+def _select_answered(conversation: Any) -> QuerySet[ModelCall]:
+    """The newest call that a reply came from."""
+    rows = ModelCall.objects.filter(conversation=conversation, message__isnull=False)
+    return rows.filter(purpose=ModelCall.Purpose.REPLY).order_by("-id")[:1]
+
+
+@prepared_rows()
+def _select_replies(conversation: Any) -> QuerySet[Message, Any]:
+    """Only those with a known request: there is nothing to show for the others."""
+    rows = Message.objects.filter(has_request(), conversation=conversation)
+    rows = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq")
+    return rows.values_list("seq", flat=True)[:MAX_REPLIES]
 
 
 def _is_verified(call: ModelCall, built: context.Built) -> bool | None:

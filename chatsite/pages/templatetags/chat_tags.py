@@ -30,6 +30,7 @@ from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
 register.simple_tag(parts.render_seen_message, name="seen_message")
+register.simple_tag(parts.render_glances, name="glances")
 register.simple_tag(parts.render_form_fields, name="form_fields")
 # Between a translated sentence and what follows it on its line.
 register.simple_tag(languages.find_sentence_space, name="space")

@@ -22,7 +22,6 @@ from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
 from chatsite.rules.models import Rule
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
-
 from tests.remembered import remembered
 
 from ..conftest import CODENAMES
