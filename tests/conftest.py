@@ -10,6 +10,7 @@ from functools import cache, partial
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection, connections, transaction
+from django.db.migrations.executor import MigrationExecutor
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
@@ -17,7 +18,7 @@ from hypothesis import settings as hypothesis_settings
 from chatsite.llm import dialects, providers
 from chatsite.ops import processor_time
 
-from . import plugin
+from . import migrating, plugin
 from .databases import MIGRATED, copy_sqlite
 from .fakes.upstream import Upstream
 from .remembered import remembered
@@ -96,9 +97,11 @@ def empty_tables(case):
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_ends():
-    """Tables are emptied, and authorities read, in the quickest way that there is."""
+    """Tables are emptied, migrations taken back and authorities read in the quickest
+    way that there is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty_tables)
+        patch.setattr(MigrationExecutor, "_migrate_all_backwards", migrating.unapply)
         # Every client of a model reads the list of authorities, which takes 30 ms.
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
