@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
+OWN = "memory."
 # Without what reads settings or starts an event loop when it is imported.
 IMPORTED = (
     *("django.core.management", "django.core.handlers.asgi", "django.views.generic"),
@@ -37,6 +38,9 @@ IMPORTED = (
     *("prometheus_client", "langchain_core.language_models", "langchain_openai"),
     *("twisted.internet.asyncioreactor", "twisted.web.http", "twisted.internet.ssl"),
     *("twisted.internet.endpoints", "autobahn.twisted.websocket"),
+    # Of the project only what knows no settings, for its patterns.
+    *(f"{OWN}engine.rules.keeper", f"{OWN}engine.search.archive"),
+    *(f"{OWN}engine.summaries.summarizer", f"{OWN}engine.compose"),
 )
 # With all its modules: it knows no settings, and compiles a hundred patterns.
 PURE = "memory.engine"
@@ -167,7 +171,12 @@ def run_program(arguments: list[str]) -> None:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
-        sys.path[0] = str(Path(arguments[0]).resolve().parent)
+        program = Path(arguments[0]).resolve()
+        if ROOT not in program.parents:
+            # A copy of the project has modules of its own.
+            for name in [each for each in sys.modules if f"{each}.".startswith(OWN)]:
+                del sys.modules[name]
+        sys.path[0] = str(program.parent)
         runpy.run_path(arguments[0], run_name="__main__")
 
 
