@@ -66,6 +66,7 @@ def manage(folder, *command, **env):
 
 def test_manage_py_works_after_setup(clone):
     assert manage(clone, "check").stderr.startswith("Set SECRET_KEY and ALLOWED_HOSTS")
+    copy_sqlite(clone / "db.sqlite3")
     setup(clone)
     key = re.search(r"(?m)^SECRET_KEY=(\S{60,})$", (clone / ".env").read_text())
     assert key

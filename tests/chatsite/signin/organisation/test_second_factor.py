@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from .conftest import PASSWORD, Browser
+from .conftest import PASSWORD, Browser, call_commands
 
 pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 ENV = {"SECOND_FACTOR": "staff"}
@@ -25,17 +25,24 @@ def make_code(secret, steps=0):
     return f"{number % 1_000_000:06}"
 
 
+@pytest.fixture(scope="module")
+def made():
+    """{options: names of people who are there and whom no test has met}"""
+    return {}
+
+
 @pytest.fixture
-def person(organisation):
+def person(organisation, made):
     """person(*, staff=False) -> (name, a browser that is logged in)."""
-    made = []
 
     def make(*options):
-        name = f"p{time.monotonic_ns()}"
-        organisation.manage("create_user", name, PASSWORD, *options)
-        browser = Browser(organisation)
+        names = made.setdefault(options, [])
+        if not names:
+            names += [f"p{time.monotonic_ns()}{n}" for n in range(1 if options else 7)]
+            each = [("create_user", name, PASSWORD, *options) for name in names]
+            call_commands(organisation, *each)
+        name, browser = names.pop(), Browser(organisation)
         browser.log_in(name)
-        made.append(name)
         return name, browser
 
     return make
