@@ -6,6 +6,7 @@ import pytest
 
 from tests import plugin
 from tests.clients import Person
+from tests.databases import MIGRATED
 from tests.fakes.upstream import Upstream
 
 from .installation import Installation, Nginx
@@ -41,7 +42,8 @@ def _installation(provider, redis_server, manager):
         "WATCHDOG_USEC": "300000000",
     }
     with (
-        plugin.cluster.database() as url,
+        # Migrated by the same command, from nothing.
+        plugin.cluster.database(MIGRATED) as url,
         Installation(**env, DATABASE_URL=url) as installation,
     ):
         yield installation
