@@ -18,18 +18,18 @@ pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
 
 
 def test_cut_connections_are_replaced_before_anybody_notices(pair, crowd):
-    viewers = pair.begin_stories(crowd, 10, words=50)
+    viewers = pair.begin_stories(crowd, 6, words=50)
     for _ in range(4):
         assert pair.cut_connections() > 0
         time.sleep(0.7)
     waiting = [viewer.send(story_text(5)) for viewer in viewers]
     pair.settle_and_check(viewers)
-    assert len(waiting) == 10
-    assert pair.truth.attempts(viewers) == [1] * 10
+    assert len(waiting) == 6
+    assert pair.truth.attempts(viewers) == [1] * 6
 
 
 def test_replies_outlive_a_crash_and_restart(pair, crowd):
-    viewers = pair.begin_stories(crowd, 10)
+    viewers = pair.begin_stories(crowd, 6)
     waiting = [viewer.send(story_text(5)) for viewer in viewers[:3]]
     pair.postgres.crash()
     pair.postgres.restart()

@@ -13,6 +13,8 @@ from .harness import TAKEOVER, story_text
 
 pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
 
+# Replies of one process at once.
+COUNT = 10
 STOP_SECONDS = 1.0
 EXIT_SECONDS = 10.0
 
@@ -25,20 +27,18 @@ def wait_taken_over(pair, viewers, seconds):
     return time.monotonic() - started
 
 
-@pytest.mark.parametrize("count", [1, 20])
-def test_a_killed_process_loses_its_replies_to_the_other(pair, crowd, count):
+def test_a_killed_process_loses_its_replies_to_the_other(pair, crowd):
     here, _ = pair.sites
-    viewers = pair.begin_at(here, crowd, count)
+    viewers = pair.begin_at(here, crowd, COUNT)
     here.kill()
     wait_taken_over(pair, viewers, TAKEOVER)
     pair.settle_and_check(viewers)
-    assert pair.truth.attempts(viewers) == [2] * count
+    assert pair.truth.attempts(viewers) == [2] * COUNT
 
 
-@pytest.mark.parametrize("count", [1, 20])
-def test_a_process_that_is_asked_to_end_hands_its_replies_on(pair, crowd, count):
+def test_a_process_that_is_asked_to_end_hands_its_replies_on(pair, crowd):
     here, _ = pair.sites
-    viewers = pair.begin_at(here, crowd, count)
+    viewers = pair.begin_at(here, crowd, COUNT)
     with within(EXIT_SECONDS):
         assert here.terminate() == 0
     # The next process need not wait for a lease to end.
@@ -46,7 +46,7 @@ def test_a_process_that_is_asked_to_end_hands_its_replies_on(pair, crowd, count)
     assert ("running", 1) not in left
     wait_taken_over(pair, viewers, TAKEOVER)
     pair.settle_and_check(viewers)
-    assert pair.truth.attempts(viewers) == [2] * count
+    assert pair.truth.attempts(viewers) == [2] * COUNT
 
 
 def test_a_frozen_process_that_wakes_up_writes_nothing(pair, crowd):

@@ -28,31 +28,31 @@ def streams_again(crowd, pair):
 
 
 def test_replies_are_complete_while_redis_is_stopped(pair, crowd):
-    viewers = pair.begin_stories(crowd, 10, words=40)
+    viewers = pair.begin_stories(crowd, 6, words=40)
     pair.redis.terminate()
     waiting = [viewer.send(story_text(20)) for viewer in viewers]
     pair.settle_and_check(viewers)
-    assert len(waiting) == 10
+    assert len(waiting) == 6
     pair.redis.start()
     wait_for(lambda: streams_again(crowd, pair), CATCH_UP, "frames over Redis")
 
 
 def test_a_restart_of_redis_is_hardly_seen(pair, crowd):
-    viewers = pair.begin_stories(crowd, 10, words=50)
+    viewers = pair.begin_stories(crowd, 6, words=50)
     pair.redis.restart()
     pair.settle_and_check(viewers)
     wait_for(lambda: streams_again(crowd, pair), CATCH_UP, "frames over Redis")
 
 
 def test_a_frozen_redis_holds_nothing_up(pair, crowd):
-    viewers = pair.begin_stories(crowd, 10, words=40)
+    viewers = pair.begin_stories(crowd, 6, words=40)
     pair.redis.send(signal.SIGSTOP)
     with within(LAYER_PAUSE):
         late = crowd.open(pair.sites, viewers[0].path)
         late.wait_acked(late.send(story_text(5)))
     pair.settle_and_check([*viewers, late])
     pair.redis.send(signal.SIGCONT)
-    assert pair.truth.attempts(viewers) == [1] * 10
+    assert pair.truth.attempts(viewers) == [1] * 6
 
 
 def test_without_redis_a_stop_takes_a_checkpoint(pair, crowd):
