@@ -57,6 +57,13 @@ def site(make_site):
 
 
 @pytest.fixture(scope="session")
+def seeded(site):
+    """With the user demo and the conversation of 31 messages that the pictures show."""
+    site.manage("seed_demo")
+    return site
+
+
+@pytest.fixture(scope="session")
 def slow_provider():
     with Upstream() as server:
         yield server

@@ -29,34 +29,32 @@ SHOW = "(theme) => { document.documentElement.dataset.theme = theme }"
 
 def findings(page, within=None):
     """All rules in the light theme; those on colours again in the dark one."""
+    found = look_at(page, "light", within)
+    return found + look_at(page, "dark", within, ["color-contrast"])
+
+
+def look_at(page, theme, within=None, rules=None):
     page.wait_for_load_state()  # what has no styles yet is too small for a finger
     if not page.evaluate("Boolean(window.axe)"):
         # A script element would be stopped by the page's CSP; this goes past it.
         page.evaluate(AXE)
-    page.evaluate(SHOW, "light")
-    light = page.evaluate(RUN, [within, None])
-    page.evaluate(SHOW, "dark")
-    return light + page.evaluate(RUN, [within, ["color-contrast"]])
+    page.evaluate(SHOW, theme)
+    return page.evaluate(RUN, [within, rules])
 
 
 def is_clean(page, within=None):
+    """Wide in both themes. What only a phone shows is small: dark is enough there."""
     found = findings(page, within)
     page.set_viewport_size(PHONE)
-    found += findings(page, within)
+    found += look_at(page, "dark", within)
     tab = page.locator("[data-tab-to=model]")
     if within is None and tab.is_visible():
         tab.click()
-        found += findings(page, "#context")
+        found += look_at(page, "dark", "#context")
         page.click("[data-tab-to=you]")
     have_five_sizes(page)
     page.set_viewport_size(WIDE)
     assert found == []
-
-
-@pytest.fixture(scope="module")
-def seeded(site):
-    site.manage("seed_demo")
-    return site
 
 
 @pytest.fixture
@@ -101,6 +99,9 @@ def test_pages_around_the_chat_shut_nobody_out(stranger, errors):
 def test_the_split_page_shuts_nobody_out(demo):
     page = demo.page
     is_clean(page)
+    page.set_viewport_size(PHONE)
+    assert look_at(page, "light") == []
+    page.set_viewport_size(WIDE)
     for details in ("header.bar .menu", ".user-menu", ".divider >> nth=-1"):
         page.locator(details).evaluate("(element) => { element.open = true }")
     is_clean(page, "header.bar, .user-menu, .divider[open]")

@@ -13,23 +13,17 @@ from .test_access import WIDE, findings, is_clean
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def seeded(site):
-    site.manage("seed_demo")
-    return site
-
-
 @pytest.fixture
-def owner(open_written, seeded):
+def owner(open_written):
     """A conversation of three replies."""
     texts = ("My budget is 3,200 euros.", "I fly in April.", "What is my budget?")
     return open_written(*texts)
 
 
 @pytest.fixture
-def stranger(take_context, errors, seeded):
+def stranger(take_context, errors, site):
     """A browser that no one has logged in with; its sockets are counted."""
-    page = open_tab(take_context(**WIDE), seeded)
+    page = open_tab(take_context(**WIDE), site)
     sockets = []
     page.on("websocket", lambda socket: sockets.append(socket.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
