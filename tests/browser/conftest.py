@@ -11,7 +11,7 @@ from tests.patience import PATIENCE
 from tests.servers import Site, find_chromium
 
 from .pages import PASSWORD, USER, ConversationPage
-from .written import write_turns
+from .written import work_in, write_turns
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -203,16 +203,26 @@ def chat(open_page, site):
     return page
 
 
-@pytest.fixture
-def open_written(open_page, site, django_db_blocker):
-    """open_written(*texts) -> the page of a conversation in which these messages have
-    been answered, for tests of what comes after them."""
+@pytest.fixture(scope="session")
+def write_in(django_db_blocker):
+    """write_in(site, work, *args): see work_in."""
 
-    def open_written(*texts):
-        page = open_page(site, is_home=False)
-        address = page.make()
+    def write_in(*args):
         with django_db_blocker.unblock():
-            write_turns(site, address, *texts)
+            return work_in(*args)
+
+    return write_in
+
+
+@pytest.fixture
+def open_written(open_page, site, write_in):
+    """open_written(*texts, width=…) -> the page of a conversation in which these
+    messages have been answered, for tests of what comes after them."""
+
+    def open_written(*texts, **size):
+        page = open_page(site, is_home=False, **size)
+        address = page.make()
+        write_in(site, write_turns, address, *texts)
         page.open(address)
         return page
 

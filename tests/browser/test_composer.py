@@ -45,8 +45,8 @@ def test_a_draft_outlives_a_reload_and_belongs_to_its_conversation(chat):
     expect(chat.box).to_have_value("")
 
 
-def test_an_edit_gives_a_draft_back_whether_it_is_sent_or_cancelled(chat):
-    chat.say("First wording")
+def test_an_edit_gives_a_draft_back_whether_it_is_sent_or_cancelled(open_written):
+    chat = open_written("First wording")
     chat.box.fill("half a thought")
     chat.act(1, "Edit")
     expect(chat.box).to_have_value("First wording")
@@ -62,9 +62,8 @@ def test_an_edit_gives_a_draft_back_whether_it_is_sent_or_cancelled(chat):
     expect(chat.page.locator("#editing")).to_be_hidden()
 
 
-def test_up_in_the_empty_box_edits_the_last_message(chat):
-    for text in ("First", "Second"):
-        chat.say(text)
+def test_up_in_the_empty_box_edits_the_last_message(open_written):
+    chat = open_written("First", "Second")
     chat.box.press_sequentially("x")
     chat.box.press("ArrowUp")
     expect(chat.box).to_have_value("x")

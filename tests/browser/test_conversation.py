@@ -36,17 +36,16 @@ def test_it_compacts_and_shows_where(open_page, site):
     assert len(chat.transcript()) == 8
 
 
-def test_it_keeps_what_was_opened_when_the_panes_are_drawn_anew(chat):
-    chat.say("One")
+def test_it_keeps_what_was_opened_when_the_panes_are_drawn_anew(open_written):
+    chat = open_written("One")
     chat.right.locator(".part-system > summary").click()
     chat.say("Two")
     expect(chat.right.locator(".glances [data-first='4']")).to_be_visible()
     expect(chat.right.locator(".part-system")).to_have_attribute("open", "")
 
 
-def test_it_shows_what_a_reply_was_built_from(chat):
-    chat.say("First")
-    chat.say("Second")
+def test_it_shows_what_a_reply_was_built_from(open_written):
+    chat = open_written("First", "Second")
     chat.act(2, "What the model saw")
     expect(chat.right).to_contain_text("As sent for reply #2")
     expect(chat.right).to_contain_text("hash matches")
@@ -136,8 +135,8 @@ def test_only_the_latest_failure_offers_a_retry(slow_chat, slow_provider):
     expect(slow_chat.in_state("failed").last).to_contain_text("Retry")
 
 
-def test_an_edit_supersedes_what_came_after(chat):
-    chat.say("I live in Zurich")
+def test_an_edit_supersedes_what_came_after(open_written):
+    chat = open_written("I live in Zurich")
     chat.act(1, "Edit")
     expect(chat.box).to_have_value("I live in Zurich")
     expect(chat.page.locator("#editing")).to_contain_text("#1")
@@ -145,14 +144,6 @@ def test_an_edit_supersedes_what_came_after(chat):
     expect(chat.page.locator("details.superseded")).to_have_count(1)
     expect(chat.message(3)).to_contain_text("I live in Basel")
     expect(chat.right).to_contain_text("2 replaced")
-
-
-def test_the_first_run_compactions_by_itself(open_page, site):
-    chat = open_page(site)
-    chat.page.click("form[action='/demo/'] button")
-    chat.page.wait_for_url("**/c/*/?guide")
-    expect(chat.page.locator(".divider").first).to_be_visible(timeout=20_000 * PATIENCE)
-    expect(chat.in_state("done")).to_have_count(12, timeout=30_000 * PATIENCE)
 
 
 def test_it_survives_a_killed_server(open_page, make_site, errors):

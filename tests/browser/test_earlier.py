@@ -3,22 +3,19 @@
 import pytest
 from playwright.sync_api import expect
 
+from .written import write_long
+
 pytestmark = pytest.mark.browser
 
-MAKE = """
-from django.contrib.auth.models import User
-from bench.long_conversation import make
-print(make(User.objects.get(username="lance"), 240).uuid)
-"""
 # Where a message stands in the window of the transcript.
 PLACE = """(message) => message.getBoundingClientRect().top"""
 SCROLL = "(scroller, by) => { scroller.scrollTop += by }"
 
 
 @pytest.fixture(scope="module")
-def address(site):
-    """A conversation of 120 turns, compacted up to the last ten."""
-    return f"{site.url}/c/{site.manage('shell', '-v0', '-c', MAKE).strip()}/"
+def address(site, write_in):
+    """A conversation of 75 turns, compacted up to the last ten."""
+    return site.url + write_in(site, write_long, 150)
 
 
 def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
@@ -29,7 +26,7 @@ def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
     scroller = chat.page.locator("#transcript")
     expect(chat.turns).to_have_count(30)
     # The message at the top stays where it is while others come above it.
-    for count, top in ((60, 181), (90, 121), (120, 61)):
+    for count, top in ((60, 91), (75, 31)):
         scroller.evaluate(SCROLL, -100_000)
         expect(chat.turns).to_have_count(count)
         assert abs(chat.message(top).evaluate(PLACE) - scroller.evaluate(PLACE)) < 80
@@ -42,7 +39,7 @@ def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
     expect(chat.mark(1)).not_to_have_text("Summarised (v1)")
     expect(chat.message(3)).to_be_in_viewport()
     chat.send("One more")
-    expect(chat.in_state("done")).to_have_count(121)
+    expect(chat.in_state("done")).to_have_count(76)
 
 
 def test_earlier_turns_asked_for_before_the_first_sync_arrive(open_page, site, address):

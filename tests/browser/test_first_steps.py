@@ -5,6 +5,8 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from .written import write_long
+
 pytestmark = pytest.mark.browser
 
 
@@ -138,8 +140,8 @@ def test_what_is_typed_at_home_is_kept_and_stored_only_when_it_is_sent(
     expect(chat.right).to_contain_text("The model may call: Tell the time, Calculate")
 
 
-def test_a_key_beside_every_field_goes_to_the_message_box(chat):
-    chat.say("Hello")
+def test_a_key_beside_every_field_goes_to_the_message_box(open_written):
+    chat = open_written("Hello")
     page = chat.page
     chat.message(2).locator("a.seq").focus()
     page.keyboard.type("Typed on a link")
@@ -197,27 +199,24 @@ def test_imported_replies_lead_to_no_request(open_page, site):
     )
 
 
-def test_a_hit_far_up_loads_the_page_around_it(open_page, site):
-    chat = open_page(site)
-    lines = [f"Line {n + 1} of many" for n in range(200)]
-    lines[20] = "The heron stood there"
-    import_talk(chat, "Long ago", lines)
+def test_a_hit_far_up_loads_the_page_around_it(open_page, site, write_in):
+    chat = open_page(site, is_home=False)
+    chat.open(site.url + write_in(site, write_long, 100))
     assert chat.message(21).count() == 0
     chat.box.fill("Half a thought")
     chat.page.click("#find > summary")
-    chat.page.fill("#find [name=q]", "heron")
+    chat.page.fill("#find [name=q]", "Nemo21")
     chat.page.locator("#find a.seq").click()
     chat.page.wait_for_url("**/?at=21#message-21")
     chat.is_live()
     expect(chat.message(21)).to_be_in_viewport()
-    expect(chat.page.locator(".message.aimed")).to_contain_text("heron")
+    expect(chat.page.locator(".message.aimed")).to_contain_text("Nemo21")
     expect(chat.box).to_have_value("Half a thought")
 
 
-def test_a_hit_on_the_page_is_shown_without_loading_it_again(chat):
-    chat.say("The heron stood there. " + "And so on. " * 300)
-    for number in range(3):
-        chat.say(f"Other things {number}. " + "Words. " * 200)
+def test_a_hit_on_the_page_is_shown_without_loading_it_again(open_written):
+    others = (f"Other things {number}. " + "Words. " * 200 for number in range(3))
+    chat = open_written("The heron stood there. " + "And so on. " * 300, *others)
     chat.page.evaluate("window.still = true")
     chat.page.click("#find > summary")
     chat.page.fill("#find [name=q]", "heron")

@@ -183,8 +183,11 @@ class TestAttachments:
 
 
 class TestReplayAndDialog:
+    @pytest.fixture
+    def chat(self, open_written):
+        return open_written("Hello")
+
     def test_the_first_use_loads_each_once(self, chat, loaded):
-        chat.say("Hello")
         for _ in range(2):
             chat.page.click("[data-replay]")
             expect(chat.page.locator("#replayed .message")).to_have_count(2)
@@ -196,7 +199,6 @@ class TestReplayAndDialog:
         assert loaded == ["replay", "open-dialog"]
 
     def test_without_the_replay_the_page_says_so(self, chat, cut_off):
-        chat.say("Hello")
         cut_off(re.compile(r"/js/replay\b"))
         chat.page.click("[data-replay]")
         expect(chat.page.locator("#notice")).to_contain_text(NOT_LOADED)

@@ -52,6 +52,8 @@ def test_it_is_watched_and_followed_step_by_step(open_page, quick):
     expect(chat.turns.last).to_be_in_viewport()
     act = page.locator("#guide-act")
     expect(act).to_have_text("Edit the summary", timeout=60_000 * PATIENCE)
+    expect(page.locator(".divider").first).to_be_visible()
+    expect(chat.in_state("done")).to_have_count(13)
     assert findings(page, ".guide") == []
     act.press("Enter")
     summary = page.locator("#summary-text")

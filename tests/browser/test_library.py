@@ -6,6 +6,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from .written import write_long
+
 pytestmark = pytest.mark.browser
 
 
@@ -43,37 +45,21 @@ def hold_back(route):
     route.continue_()
 
 
-def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site):
-    chat = open_page(site)
-    chat.page.goto(f"{site.url}/import/")
-    talk = [
-        {"sender": ("human", "assistant")[n % 2], "text": f"Line {n + 1} of many"}
-        for n in range(260)
-    ]
-    file = {"uuid": "far-up", "name": "Far up", "chat_messages": talk}
-    chat.page.set_input_files(
-        "[name=file]",
-        {
-            "name": "conversations.json",
-            "mimeType": "application/json",
-            "buffer": json.dumps([file]).encode(),
-        },
-    )
-    chat.page.get_by_role("button", name="Import").click()
-    chat.page.get_by_role("link", name="Far up").click()
-    chat.is_live()
+def test_a_message_far_up_is_reached_and_the_gap_closes(open_page, site, write_in):
+    chat = open_page(site, is_home=False)
+    chat.open(site.url + write_in(site, write_long, 200))
     assert chat.message(21).count() == 0
     chat.open(f"{chat.url}?at=21#message-21")
     expect(chat.message(21)).to_be_in_viewport()
     expect(chat.message(1)).to_have_count(1)
-    expect(chat.message(260)).to_have_count(1)
+    expect(chat.message(200)).to_have_count(1)
     gap = chat.page.get_by_role("button", name="Show the messages between")
     turns = chat.page.locator("#turns .turn")
     while gap.count():
         shown = turns.count()
         gap.click()
         expect(turns).not_to_have_count(shown)
-    expect(turns).to_have_count(130)
+    expect(turns).to_have_count(100)
 
     # Drawn before its last script is there, and without a word from the server.
     chat.page.route("**/js/context*.js", hold_back)

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
+
 # Sizes and weights of all letters that a page has, whether they are in sight or not.
 LETTERS = """() => {
     const sizes = new Map(), weights = new Map();
@@ -60,10 +61,8 @@ OBJECTS = """() => {
 
 
 @pytest.fixture
-def demo(open_page, site):
-    """The conversation of 31 messages that the pictures show."""
-    site.manage("seed_demo")
-    chat = open_page(site, is_home=False)
+def demo(open_page, seeded):
+    chat = open_page(seeded, is_home=False)
     chat.page.context.clear_cookies()
     chat.sign_in("demo", "demo")
     chat.page.locator("#conversation-list .row > a", has_text="Kyoto").click()
@@ -163,10 +162,8 @@ def test_number_time_and_state_are_one_glance_away(open_written):
     expect(hidden).to_be_in_viewport()
 
 
-def test_the_column_is_44_rem_of_17_px_on_28(open_page, site):
-    chat = open_page(site, width=1900, is_home=False)
-    chat.create()
-    chat.say("Hello")
+def test_the_column_is_44_rem_of_17_px_on_28(open_written):
+    chat = open_written("Hello", width=1900)
     assert chat.page.locator("#turns").bounding_box()["width"] == 44 * 16
     body = chat.message(2).locator(".body")
     expect(body).to_have_css("font-size", "17px")
@@ -198,8 +195,8 @@ def test_the_message_box_of_the_home_page_stands_above_the_middle(open_page, sit
     assert panel["y"] > box["y"] + box["height"]
 
 
-def test_a_notice_floats_and_moves_nothing(chat):
-    chat.say("One")
+def test_a_notice_floats_and_moves_nothing(open_written):
+    chat = open_written("One")
     before = chat.page.locator("#composer .box").bounding_box()
     chat.act(1, "⋯")
     chat.page.get_by_role("button", name="Always send").click()
@@ -212,8 +209,8 @@ def test_a_notice_floats_and_moves_nothing(chat):
     assert abs(pill["x"] + pill["width"] / 2 - middle) <= 1
 
 
-def test_a_dialog_opens_at_its_title(chat):
-    chat.say("Hello")
+def test_a_dialog_opens_at_its_title(open_written):
+    chat = open_written("Hello")
     chat.page.set_viewport_size({"width": 1440, "height": 300})
     chat.page.locator("header.bar .menu > summary").click()
     chat.page.get_by_role("button", name="Share…").click()
@@ -231,8 +228,8 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });"""
 
 
-def test_nothing_moves_while_a_reply_is_written(chat):
-    chat.say("Hello")
+def test_nothing_moves_while_a_reply_is_written(open_written):
+    chat = open_written("Hello")
     chat.page.evaluate(SHIFTS)
     chat.say("Tell me something")
     assert "\n".join(chat.page.evaluate("window.shifts")) == ""

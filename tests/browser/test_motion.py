@@ -10,6 +10,7 @@ from .test_memory import compact_up_to, open_menu
 
 pytestmark = pytest.mark.browser
 
+
 # Motions are noted as they begin: none is still there when a test comes to look.
 NOTE = """() => {
     const seen = window.seen = [];

@@ -1,6 +1,7 @@
 """The page around the conversation: narrow screens, keys, the list, hostile text."""
 
 import pytest
+from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
 
 from tests.patience import wait_for
@@ -26,10 +27,8 @@ def test_hostile_text_stays_text_on_both_sides(chat):
     expect(chat.page).not_to_have_title("broken")
 
 
-def test_a_phone_has_two_tabs(open_page, site):
-    chat = open_page(site, width=390, height=844, is_home=False)
-    chat.create()
-    chat.say("Hi, I'm Lance!")
+def test_a_phone_has_two_tabs(open_written):
+    chat = open_written("Hi, I'm Lance!", width=390, height=844)
     expect(chat.message(1)).to_be_visible()
     expect(chat.right).to_be_hidden()
     chat.page.click("[data-tab-to=model]")
@@ -98,10 +97,8 @@ LONG = f"""{"x" * 300} مرحبا https://example.org/{"y" * 300}
 LARGE_LETTERS = {"fontSizes": {"standard": 32, "fixed": 26}}
 
 
-def test_nothing_is_wider_than_the_screen(open_page, site):
-    chat = open_page(site, width=390, height=844, is_home=False)
-    chat.create()
-    chat.say(LONG)
+def test_nothing_is_wider_than_the_screen(open_written):
+    chat = open_written(LONG, width=390, height=844)
     page, wide = chat.page, []
     page.locator("[data-tab-to=model]").click()
     chat.open_sheet("window")
@@ -116,10 +113,8 @@ def test_nothing_is_wider_than_the_screen(open_page, site):
     assert wide == []
 
 
-def test_enlarged_four_times_there_is_room_to_read(open_page, site):
-    chat = open_page(site, width=360, height=225, is_home=False)
-    chat.create()
-    chat.say("Hello")
+def test_enlarged_four_times_there_is_room_to_read(open_written):
+    chat = open_written("Hello", width=360, height=225)
     assert chat.page.locator("#transcript").bounding_box()["height"] > 110
     chat.message(2).scroll_into_view_if_needed()
     expect(chat.message(2)).to_be_in_viewport()
@@ -203,8 +198,8 @@ def test_the_right_pane_stays_closed_when_it_was_closed(chat):
     expect(strip).to_be_hidden()
 
 
-def test_a_message_and_its_twin_light_up_together(chat):
-    chat.say("Hi, I'm Lance!")
+def test_a_message_and_its_twin_light_up_together(open_written):
+    chat = open_written("Hi, I'm Lance!")
     chat.message(1).hover()
     expect(chat.right.locator("[data-seq='1']")).to_have_class("counterpart")
     chat.open_sheet("window").locator("[data-seq='2']").hover()
@@ -258,8 +253,8 @@ def test_it_deletes_after_asking(chat):
     assert chat.page.request.get(address).status == 404
 
 
-def test_nothing_is_left_to_go_back_to_after_the_log_out(chat, sessions):
-    chat.say("My secret is plum")
+def test_nothing_is_left_to_go_back_to_after_the_log_out(open_written, sessions):
+    chat = open_written("My secret is plum")
     sessions.clear()
     chat.page.click(".sidebar .user-menu summary")
     chat.page.get_by_role("button", name="Log out").click()
@@ -268,17 +263,12 @@ def test_nothing_is_left_to_go_back_to_after_the_log_out(chat, sessions):
     expect(chat.page.locator("body")).not_to_contain_text("plum")
 
 
-def test_it_says_so_when_the_session_ends(chat, sessions):
+def test_it_says_so_when_the_session_ends(chat, sessions, write_in):
     # A request that is still under way would lead to the login page.
     chat.page.wait_for_load_state("networkidle")
     sessions.clear()
-    chat.site.manage("shell", "-c", DROP_SESSIONS)
+    write_in(chat.site, Session.objects.all().delete)
     expect(chat.page.locator("#connection")).to_contain_text("Logged out")
-
-
-DROP_SESSIONS = (
-    "from django.contrib.sessions.models import Session; Session.objects.all().delete()"
-)
 
 
 def test_it_follows_the_end_only_while_the_reader_is_there(open_written):
@@ -294,8 +284,8 @@ def test_it_follows_the_end_only_while_the_reader_is_there(open_written):
     expect(chat.page.locator("#jump")).to_be_hidden()
 
 
-def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(chat):
-    chat.say("Hi, I'm Lance!")
+def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(open_written):
+    chat = open_written("Hi, I'm Lance!")
     chat.memory_settings()
     policy = chat.page.locator("#policy")
     policy.locator(".form-details > summary").click()

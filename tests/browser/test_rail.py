@@ -10,6 +10,7 @@ from .test_memory import compact_up_to, open_menu
 
 pytestmark = pytest.mark.browser
 
+
 STROKES = """(article) => ["::before", "::after"].flatMap((pseudo) => {
     const style = getComputedStyle(article, pseudo);
     const isCut = style.clipPath.includes("100%");

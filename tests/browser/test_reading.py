@@ -22,8 +22,8 @@ It costs $5, and $a_1 * b_1 * c$ holds.
 """
 
 
-def test_earlier_replies_can_be_leafed_through(chat):
-    chat.say("Hello")
+def test_earlier_replies_can_be_leafed_through(open_written):
+    chat = open_written("Hello")
     first = chat.text_of(2)
     chat.act(2, "Regenerate")
     expect(chat.message(3)).to_be_visible()
@@ -80,8 +80,8 @@ def test_code_has_its_language_colours_and_a_copy_button(chat):
     assert body.inner_html() == drawn
 
 
-def test_only_the_transcript_is_printed(chat):
-    chat.say("To be printed")
+def test_only_the_transcript_is_printed(open_written):
+    chat = open_written("To be printed")
     chat.page.emulate_media(media="print")
     expect(chat.message(1)).to_be_visible()
     for gone in ("#composer", "#sidebar", "#context", ".bar .menu"):
@@ -129,9 +129,8 @@ WIDTHS = """(table) => ({
 })"""
 
 
-def test_a_wide_table_scrolls_before_its_cells_are_squeezed(chat):
-    chat.page.set_viewport_size({"width": 390, "height": 844})
-    chat.say(WIDE)
+def test_a_wide_table_scrolls_before_its_cells_are_squeezed(open_written):
+    chat = open_written(WIDE, width=390, height=844)
     tables = chat.message(1).locator(".body table")
     wide, narrow = (tables.nth(n).evaluate(WIDTHS) for n in (0, 1))
     assert min(wide["cells"]) >= 72
@@ -141,10 +140,10 @@ def test_a_wide_table_scrolls_before_its_cells_are_squeezed(chat):
     expect(tables.first.locator("td").last).to_be_in_viewport()
 
 
-def test_a_wide_formula_scrolls_in_its_message_as_a_table_does(chat):
-    chat.page.set_viewport_size({"width": 390, "height": 844})
+def test_a_wide_formula_scrolls_in_its_message_as_a_table_does(open_written):
     terms = " + ".join(f"x_{{{number}}}" for number in range(30))
-    chat.say(f"{WIDE}\n\\begin{{align}}\ns &= {terms}\n\\end{{align}}")
+    text = f"{WIDE}\n\\begin{{align}}\ns &= {terms}\n\\end{{align}}"
+    chat = open_written(text, width=390, height=844)
     body = chat.message(1).locator(".body")
     formula = body.locator("p:has(> math)")
     assert formula.evaluate("(place) => place.scrollWidth > place.clientWidth")
@@ -159,8 +158,8 @@ def height_of(element):
     return element.bounding_box()["height"]
 
 
-def test_an_edited_message_keeps_its_earlier_wording_in_one_place(chat):
-    chat.say("First wording")
+def test_an_edited_message_keeps_its_earlier_wording_in_one_place(open_written):
+    chat = open_written("First wording")
     chat.act(1, "Edit")
     chat.box.fill("Second wording")
     chat.box.press("Enter")

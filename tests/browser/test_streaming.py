@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
+
 # Slow enough that each state of it is seen, also on a busy machine.
 REPLY = "mode=markdown:1400:0.04"
 LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"

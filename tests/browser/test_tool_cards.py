@@ -6,16 +6,14 @@ import pytest
 from playwright.sync_api import expect
 
 from .test_access import PHONE, is_clean
+from .tool_scenes import make, make_long
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def made(site):
-    """The address of the conversation, and the id of the call that waits."""
-    code = "from tests.browser.tool_scenes import make; make()"
-    address, call = site.manage("shell", "--no-imports", "-c", code).split()[-2:]
-    return address, call
+def made(site, write_in):
+    return write_in(site, make)
 
 
 @pytest.fixture
@@ -116,10 +114,9 @@ def test_an_answer_is_sent_with_the_digest_of_the_call(chat, made):
     assert re.search(r'"digest":"[0-9a-f]{64}"', text)
 
 
-def test_a_card_in_an_earlier_turn_follows_its_call(open_page, site):
+def test_a_card_in_an_earlier_turn_follows_its_call(open_page, site, write_in):
     """Such a turn was loaded on the way up, and the socket does not know of it."""
-    code = "from tests.browser.tool_scenes import make_long; make_long()"
-    path = site.manage("shell", "--no-imports", "-c", code).split()[-1]
+    path = write_in(site, make_long)
     chat, other = open_page(site), open_page(site)
     for page in (chat, other):
         page.open(site.url + path)

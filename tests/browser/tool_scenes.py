@@ -1,10 +1,7 @@
-"""Conversations with calls of tools, written by a process of the site's own:
-`manage.py shell -c "from tests.browser.tool_scenes import make; make()"`.
-"""
+"""Conversations with calls of tools, written into the database of a site."""
 
 from datetime import timedelta
 
-from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from chatsite.tools.models import ToolCall
@@ -12,25 +9,24 @@ from chatsite.turns.models import Turn
 from memory import transcript
 from tests.chatsite.scenes import Use, arrive, talk_in_turns, use_tools
 
-from .pages import USER
+from .written import find_owner
 
 HOSTILE = '<img src=x onerror="alert(1)"> \u202egnp.exe'
 
 
-def make_long(user=USER):
-    """One whose first turn has a late call and is not on the page at first. Prints its
-    address."""
-    owner = get_user_model().objects.get(username=user)
+def make_long():
+    """The path of one whose first turn has a late call and is not on the page at
+    first."""
+    owner = find_owner()
     made = transcript.create_conversation(owner, title="A late call", model="demo")
     use_tools(made, "Weigh the parcel", Use(name="weigh", state="late"))
     talk_in_turns(made, *(f"Meanwhile {number}" for number in range(31)))
-    print(f"/c/{made.uuid}/")  # noqa: T201
+    return f"/c/{made.uuid}/"
 
 
-def make(user=USER):
-    """One with calls in every state. Prints the conversation's address and the key of
-    the call that waits."""
-    owner = get_user_model().objects.get(username=user)
+def make():
+    """One with calls in every state: its path, and the key of the call that waits."""
+    owner = find_owner()
     made = transcript.create_conversation(owner, title="Calls of tools", model="demo")
     soon = timezone.now() + timedelta(hours=1)
     answered = {"answered_at": timezone.now(), "answered_by": owner}
@@ -92,4 +88,4 @@ def make(user=USER):
         made, "Clean up, please", *uses, reply=None, state=Turn.State.WAITING
     )
     waiting = turn.tool_calls.get(state=ToolCall.State.WAITING)
-    print(f"/c/{made.uuid}/ {waiting.pk}")  # noqa: T201
+    return f"/c/{made.uuid}/", waiting.pk
