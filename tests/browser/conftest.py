@@ -109,28 +109,37 @@ def sessions():
 
 @pytest.fixture(scope="session")
 def kept_contexts():
-    """Browsers by their size that no test uses now. A new one has no cache: it asks the
-    site for 45 static files before it shows anything."""
+    """Browsers by their size and motion that no test uses now. A new one has no cache:
+    it asks the site for 45 static files before it shows anything."""
     return {}
 
 
 @pytest.fixture
-def take_context(browser, kept_contexts):
+def motion():
+    """Drawing what moves takes a third of a page's time. Files about what moves, or
+    what one sees of a reply that is being written, have "no-preference" here."""
+    return "reduce"
+
+
+@pytest.fixture
+def take_context(browser, kept_contexts, motion):
     """take_context(width=…) -> a browser that knows no one, for this test alone."""
     taken = []
 
     def take_context(*, width=1440, height=900):
-        size = (width, height)
-        context = kept_contexts.pop(size, None)
+        kind = (width, height, motion)
+        context = kept_contexts.pop(kind, None)
         if context is None:
-            context = browser.new_context(viewport={"width": width, "height": height})
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, reduced_motion=motion
+            )
             context.add_init_script(REPORT_CSP)
-        taken.append((size, context))
+        taken.append((kind, context))
         return context
 
     yield take_context
-    for size, context in taken:
-        if kept_contexts.setdefault(size, context) is context:
+    for kind, context in taken:
+        if kept_contexts.setdefault(kind, context) is context:
             forget_person(context)
         else:
             context.close()

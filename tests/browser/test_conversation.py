@@ -10,6 +10,11 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def motion():
+    return "no-preference"
+
+
 def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat, slow_provider):
     with slow_provider.unfinished():
         slow_chat.send("Tell me **more**")

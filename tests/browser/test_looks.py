@@ -10,6 +10,11 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def motion():
+    return "no-preference"
+
+
 # Sizes and weights of all letters that a page has, whether they are in sight or not.
 LETTERS = """() => {
     const sizes = new Map(), weights = new Map();

@@ -11,6 +11,11 @@ from .test_memory import compact_up_to, open_menu
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def motion():
+    return "no-preference"
+
+
 # Motions are noted as they begin: none is still there when a test comes to look.
 NOTE = """() => {
     const seen = window.seen = [];

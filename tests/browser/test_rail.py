@@ -11,6 +11,11 @@ from .test_memory import compact_up_to, open_menu
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def motion():
+    return "no-preference"
+
+
 STROKES = """(article) => ["::before", "::after"].flatMap((pseudo) => {
     const style = getComputedStyle(article, pseudo);
     const isCut = style.clipPath.includes("100%");

@@ -6,6 +6,11 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def motion():
+    return "no-preference"
+
+
 # Slow enough that each state of it is seen, also on a busy machine.
 REPLY = "mode=markdown:1400:0.04"
 LAST_TURN = "() => document.querySelector('#turns > .turn:last-of-type').outerHTML"
