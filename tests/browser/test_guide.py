@@ -61,6 +61,8 @@ def test_it_is_watched_and_followed_step_by_step(open_page, quick):
     summary.fill(summary.input_value().replace("Kyoto", "Nara"))
     page.get_by_role("button", name="Save as a new version").press("Enter")
     expect(text).to_contain_text("Step 2 of 3")
+    pill, guide = (page.locator(x).bounding_box() for x in ("#notice", ".guide"))
+    assert pill["y"] + pill["height"] <= guide["y"]
 
     # The rest on a phone. The focus goes from step to step.
     phone = open_page(quick, width=390, context=page.context)

@@ -42,11 +42,28 @@ def lit(chat):
     return [each.get_attribute("data-seq") for each in found]
 
 
+# Where the stroke of an element begins and ends.
+ENDS = """([element, pseudo]) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    const stroke = getComputedStyle(element, pseudo);
+    return [top + parseFloat(stroke.top), bottom - parseFloat(stroke.bottom)];
+}"""
+
+
+def stroke_of(locator, pseudo):
+    return locator.evaluate(f"(element) => ({ENDS})([element, '{pseudo}'])")
+
+
 def test_its_stroke_says_what_the_model_has_of_a_message(talked):
     draws(talked, 1, "solid")
     compact_up_to(talked, 4, "They met.")
     for seq in (1, 4):
         draws(talked, seq, "double")
+    # One band for the summary, down to its knot, and the next begins there.
+    last, first = (stroke_of(talked.message(seq), "::before") for seq in (4, 5))
+    knot = stroke_of(talked.page.locator("#turns .divider"), "::after")
+    assert last[1] >= knot[0] - 0.5
+    assert first[0] <= knot[1] + 0.5
     draws(talked, 5, "solid")
     open_menu(talked, 6, "Hide from the model")
     draws(talked, 6, "dotted")
