@@ -52,7 +52,8 @@ def import_file(request: HttpRequest) -> HttpResponse:
 @require_GET
 @private_page
 def show_import_progress(request: HttpRequest) -> HttpResponse:
-    return render(request, "importing/_progress.html", _describe_latest(request))
+    values = {"form": ImportForm(), **_describe_latest(request)}
+    return render(request, "importing/_progress.html", values)
 
 
 def _describe_latest(request: HttpRequest) -> dict[str, object]:

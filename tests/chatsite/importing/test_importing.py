@@ -541,11 +541,14 @@ class TestPage:
         queue.renew(worker.waiting[0].claim, done=3, total=7)
         page = client.get(reverse("import-progress")).content.decode()
         assert 'value="3" max="7"' in page
+        assert 'type="file"' not in page
         second = client.post(reverse("import"), {"file": upload([CLAUDE])})
         assert second.status_code == 422
         assert "Another import of yours is still running" in second.content.decode()
         assert len(worker.waiting) == 1
         work_off()
+        page = client.get(reverse("import-progress")).content.decode()
+        assert 'type="file"' in page
 
     def test_a_restart_is_told(self, client):
         client.post(reverse("import"), {"file": upload([CLAUDE])})
