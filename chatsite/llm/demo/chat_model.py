@@ -26,8 +26,8 @@ from memory.engine.summaries.schemas import render_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD
 
 from ..naming import TITLE_MARK
-from .answers import answer_messages, list_image_urls
-from .extractive import make_title, summarize_extractively
+from .answers import answer_messages, is_chinese, list_image_urls
+from .extractive import make_title, name_in_chinese, summarize_extractively
 from .structured import fill_shape, find_shape
 from .tool_use import answer_from_results, find_calls
 
@@ -129,9 +129,21 @@ def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
             filled = fill_shape(
                 shape, text.encode("utf-8", "replace").decode().splitlines()
             )
+            if is_chinese(text):
+                filled = _name_in_chinese(filled)
             if _count_tokens(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
-    return summarize_extractively(texts, previous=previous, max_tokens=room)
+    text = summarize_extractively(texts, previous=previous, max_tokens=room)
+    return name_in_chinese(text) if is_chinese(text) else text
+
+
+def _name_in_chinese(value: Any) -> Any:
+    """All texts of an object with who said them in Chinese."""
+    if isinstance(value, dict):
+        return {name: _name_in_chinese(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_name_in_chinese(each) for each in value]
+    return name_in_chinese(value) if isinstance(value, str) else value
 
 
 def _quote_messages(messages: list[dict[str, Any]]) -> Iterator[str]:

@@ -12,11 +12,17 @@ MAX_GREETING_CHARS = 8
 
 SPEAKER = re.compile(r"((?:User|Assistant|Tool)(?: \([\d-]{1,10}\))?: )")
 # A line of a summary that has a form: its time and topic stand before who said it.
-HEADING = re.compile(r"[\w ]{1,60}:")
-ROLE = r"(?:User|Assistant|Tool)(?: \(|:)"
+HEADING = re.compile(r"[\w ]{1,60}[:：]")
+ROLE = r"(?:(?:User|Assistant|Tool)(?: \(|:)|(?:用户|助手|工具)[（：])"
 ENTRY = re.compile(
     rf"(?:- )?(?:(?:\[[\d :-]{{10,16}}\] )*(?:(?!{ROLE})[\w ]{{1,60}}: )?(?={ROLE}))|- "
 )
+# Who said it, in summaries of what was said in Chinese.
+CHINESE_SPEAKERS = {"User": "用户", "Assistant": "助手", "Tool": "工具"}
+IN_ENGLISH = re.compile(
+    r"^(- )?(User|Assistant|Tool)(?: \(([\d-]{1,10})\))?: ", re.MULTILINE
+)
+IN_CHINESE = re.compile(r"(用户|助手|工具)(?:（([\d-]{1,10})）)?：")
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*|\n+")
 PERSONAL = re.compile(
     r"\b(?:i'm|i am|my|mine|call me|remember"
@@ -72,7 +78,27 @@ def split_sentences(text: str) -> list[str]:
 def read_lines(summary: str) -> list[str]:
     """What a summary says line by line, without the marks of its form."""
     lines = [line for line in summary.splitlines() if not HEADING.fullmatch(line)]
-    return [ENTRY.sub("", line, count=1) for line in lines]
+    said = (ENTRY.sub("", line, count=1) for line in lines)
+    return [_name_in_english(line) for line in said]
+
+
+def _name_in_english(line: str) -> str:
+    """The line with who said it as in a request, from a summary in Chinese."""
+    if not (named := IN_CHINESE.match(line)):
+        return line
+    role = next(role for role, name in CHINESE_SPEAKERS.items() if name == named[1])
+    day = f" ({named[2]})" if named[2] else ""
+    return f"{role}{day}: {line[named.end() :]}"
+
+
+def name_in_chinese(text: str) -> str:
+    """The lines of a summary with who said them in Chinese."""
+
+    def name(found: re.Match[str]) -> str:
+        day = f"（{found[3]}）" if found[3] else ""
+        return f"{found[1] or ''}{CHINESE_SPEAKERS[found[2]]}{day}："
+
+    return IN_ENGLISH.sub(name, text)
 
 
 def is_question(text: str) -> bool:

@@ -28,6 +28,19 @@ TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::[\d.]+)?(?:Z|[+-][\d:
 STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d) \d\d:\d\d\]")
 # Fields that need no name in front of what they say.
 BARE = ("topic", "text")
+# Headings of a summary whose texts are in Chinese; others stand as they are named.
+CHINESE_HEADINGS = {
+    **{"user_profile": "用户信息", "topics": "主题", "facts": "要点"},
+    **{"action_items": "待办事项", "customer": "客户", "issues": "问题"},
+    **{"solutions": "解决办法", "pending": "待处理", "student": "学生"},
+    **{
+        "topics_covered": "已学内容",
+        "understanding": "已掌握",
+        "weak_areas": "薄弱之处",
+    },
+    **{"homework": "作业", "goals": "目标", "decisions": "决定", "blockers": "阻碍"},
+    **{"artifacts": "成果", "next_steps": "下一步"},
+}
 # Classes may hold each other, even themselves.
 MAX_DEPTH = 4
 
@@ -173,8 +186,11 @@ def dump_summary(value: BaseModel) -> Data:
 def render_summary(structured: Mapping[str, Any]) -> str:
     """The text of a summary from its data: a heading and a list for each field."""
     lines: list[str] = []
+    known = CHINESE_HEADINGS if _is_chinese(structured) else {}
     for name, value in structured.items():
         heading = f"{name.replace('_', ' ').capitalize()}:"
+        if name in known:
+            heading = f"{known[name]}："
         if not isinstance(value, (list, dict)):
             text = _render_entry(value)
             part = [f"{heading} {text}"] if text else []
@@ -186,6 +202,13 @@ def render_summary(structured: Mapping[str, Any]) -> str:
             lines.append("")
         lines += part
     return "\n".join(lines)
+
+
+def _is_chinese(structured: Mapping[str, Any]) -> bool:
+    """Whether its texts have more Chinese characters than words in Latin."""
+    text = "\n".join(filter(None, map(_render_entry, structured.values())))
+    characters = sum("\u3400" <= char <= "\u9fff" for char in text)
+    return characters > len(re.findall(r"[A-Za-z]+", text))
 
 
 def _render_entries(value: list[Any] | Data) -> Iterator[str]:

@@ -294,6 +294,16 @@ class TestSummariser:
         text = reply_to(self.request(summaries=summaries, max_tokens=50))
         assert text == "User: I'm Lance\nUser: i like tea"
 
+    def test_who_said_it_is_named_in_the_language_of_what_was_said(self):
+        day = "2026-05-01"
+        messages = [{"n": 1, "role": "user", "date": day, "text": "我叫小林。"}]
+        first = reply_to(self.request(messages=messages))
+        assert first == "用户（2026-05-01）：我叫小林。"
+        messages = [{"n": 3, "role": "user", "text": "我住在苏黎世。"}]
+        both = reply_to(self.request(previous_summary=first, messages=messages))
+        assert both == f"{first}\n用户：我住在苏黎世。"
+        assert "小林" in ask_summary(both, "我叫什么名字？")
+
     def test_it_answers_from_its_own_summary(self):
         messages = [{"n": 1, "role": "user", "text": "hi! I'm Lance. I like <tea>."}]
         text = reply_to(self.request(messages=messages, max_tokens=50))

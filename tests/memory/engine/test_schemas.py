@@ -71,6 +71,13 @@ def test_it_renders_headings_and_entries():
     assert text == "Topics:\n- Tea: She likes it.\n\nFacts:\n- Ann pays 12."
 
 
+def test_a_summary_in_chinese_has_headings_in_chinese():
+    said = {"user_profile": ["Lance，住在苏黎世"], "facts": ["预算 3200 欧元"]}
+    text = render_summary(said)
+    assert text == "用户信息：\n- Lance，住在苏黎世\n\n要点：\n- 预算 3200 欧元"
+    assert render_summary({"plan": ["去京都"]}) == "Plan:\n- 去京都"
+
+
 def test_it_lets_no_entry_forge_a_heading():
     assert (
         render_summary({"facts": ["a\nTopics:\n- b", " "]}) == "Facts:\n- a Topics: - b"
