@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 SPACE = re.compile(r"[ \t\n\r]*")
+WHITE = frozenset(" \t\n\r")
 # A value of the body that is longer is a piece of its own, such as tools.
 PIECE_CHARS = 512
 # What is read twice could be read in two ways.
@@ -68,6 +69,11 @@ def read_body(raw: bytes, list_name: str = "messages") -> Body:
 
 
 def _skip(text: str, at: int) -> int:
+    """Past white space: mostly there is none, or one character."""
+    for _ in range(2):
+        if text[at : at + 1] not in WHITE:
+            return at
+        at += 1
     return SPACE.match(text, at).end()
 
 

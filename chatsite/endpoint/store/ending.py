@@ -33,7 +33,7 @@ def end_exchange(
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
-    reply = None
+    reply, stands = None, {}
     if result.text or calls:
         reply = transcript.append_reply(
             turn.conversation,
@@ -42,7 +42,7 @@ def end_exchange(
             reasoning=result.reasoning,
             tool_calls=calls,
         )
-        _note_reply(key_id, wire, opened, reply, said)
+        stands = _note_reply(wire, opened, reply, said)
         if ID.fullmatch(response_id := said.get("id", "")):
             asked = ClientRequest.objects.filter(call=claim.call_id)
             asked.update(response_id=response_id)
@@ -57,8 +57,10 @@ def end_exchange(
         lease_until=None,
     )
     if result.state == Turn.State.DONE:
+        stands["open_position"] = None
+    if stands:
         rows = ClientConversation.objects.filter(pk=turn.conversation_id)
-        rows.update(open_position=None)
+        rows.update(**stands)
     link = {"message": reply} if reply else {}
     lifecycle.bill(turn.conversation, claim, result, **link)
     used = (result.tokens_input or claim.tokens) if reply else 0
@@ -68,9 +70,10 @@ def end_exchange(
 
 
 def _note_reply(
-    key_id: int, wire: Any, opened: Opened, reply: Message, said: dict[str, Any]
-) -> None:
-    conversation = opened.conversation
+    wire: Any, opened: Opened, reply: Message, said: dict[str, Any]
+) -> dict[str, Any]:
+    """Where its conversation stands with it."""
+    conversation, stands = opened.conversation, {}
     for message in read_reply(wire.name, said, opened.chain):
         ClientMessage.objects.create(
             conversation=conversation,
@@ -83,5 +86,5 @@ def _note_reply(
             is_served=True,
             message=reply,
         )
-        rows = ClientConversation.objects.filter(pk=conversation.pk)
-        rows.update(length=opened.position + 1)
+        stands = {"length": opened.position + 1}
+    return stands

@@ -101,7 +101,8 @@ class Opening:
         self.exchanges = Exchanges(self.conversation)
         known = set(self.decision.aligned)
         chains = [*list_chains(self.history, self.decision)]
-        self._note([each for each in chains if each in known], is_again=True)
+        if again := [each for each in chains if each in known]:
+            self._note(again, is_again=True)
         self.todo = [each for each in chains if each not in known]
         return self._go_on()
 
@@ -256,7 +257,7 @@ class Opening:
         rows = []
         for index, position in some:
             message = self.messages[index]
-            row_id = ends[index].pk if ends else self._find_row(position)
+            row = ends[index] if ends else self._find_row(position)
             rows.append(
                 ClientMessage(
                     conversation=self.conversation,
@@ -267,7 +268,7 @@ class Opening:
                     role=message.role,
                     size=len(message.text.encode("utf-8", "replace")),
                     is_again=is_again,
-                    message_id=row_id,
+                    message=row,
                 )
             )
         ClientMessage.objects.bulk_create(rows)
@@ -282,9 +283,14 @@ class Opening:
         self.of_client.open_position = max(self.of_client.length - 1, 0)
         self.of_client.save()
 
-    def _find_row(self, position: int) -> int:
-        seq = self._find_seq(self.of_client, position)
-        return self.conversation.messages.values_list("pk", flat=True).get(seq=seq)
+    def _find_row(self, position: int) -> Message:
+        if position < self.of_client.shared:
+            seq = self._find_seq(self.of_client, position)
+            return self.conversation.messages.get(seq=seq)
+        rows = ClientMessage.objects.filter(
+            conversation=self.conversation, position=position, is_again=False
+        )
+        return rows.select_related("message").get().message
 
     def _record(self) -> Opened:
         open_turns = limits.admit_turn(self.key.owner_id, stored=False)
@@ -343,11 +349,9 @@ class Opening:
         aligned = dict(self.decision.aligned)
         shift = self.decision.parent_position - self.decision.first_new
         for index, message in enumerate(self.messages):
-            if new.isdisjoint(message.span):
-                continue
-            position = aligned.get(index, index + shift)
-            row = Message.objects.get(pk=self._find_row(position))
-            self.rows |= dict.fromkeys(message.span, row)
+            if not new.isdisjoint(message.span):
+                row = self._find_row(aligned.get(index, index + shift))
+                self.rows |= dict.fromkeys(message.span, row)
 
     def _store_call(self, reply_seq: int) -> ModelCall:
         asked = self.asked
