@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.urls import reverse
 
-from chatsite.fair_queue import for_drawing
+from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -33,6 +33,9 @@ T = TypeVar("T")
 # many tokens a body has without a place among the replies at once.
 AT_ONCE, OF_ONE = 200, 64
 _running: Counter[int] = Counter()
+# Copies of long conversations, in the turns of the people who want them: the database
+# thread goes on meanwhile.
+_copier = make_fair_thread()
 
 
 async def answer_request(
@@ -179,6 +182,10 @@ async def open_exchange(key: ApiKey, asked: Asked) -> Opened:
 
     store = database_sync_to_async(run)
     opened = await store(partial(_tell_limits, opening.begin))
+    if opening.parent is not None:
+        copy = partial(_tell_limits, opening.copy_parent)
+        apart = {"thread_sensitive": False, "executor": _copier}
+        await database_sync_to_async(run, **apart)(copy)
     while opened is None:
         opened = await store(partial(_tell_limits, opening.go_on))
     return opened

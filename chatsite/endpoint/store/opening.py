@@ -7,6 +7,7 @@ whenever that ends, and the next request goes on from there.
 """
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -46,8 +47,8 @@ from .pieces import Pieces, pack_numbers
 
 # Of the site's summaries and searches: a client sends what it sends.
 POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off"}
-# Messages that are stored in one transaction.
-BATCH = 100
+# Messages that are stored in one transaction, and that one copies for a branch.
+BATCH, MOST_COPIED = 100, 200
 # No process may run such a turn again, as the client waits for this answer only.
 LAST_ATTEMPT = 1_000
 TITLE_CHARS = 400
@@ -70,6 +71,9 @@ class Opened:
     earlier: list[BaseMessage] = field(default_factory=list)
 
 
+Branch = Callable[[Conversation, int], Conversation]
+
+
 class Opening:
     """One request on its way into the database."""
 
@@ -78,6 +82,8 @@ class Opening:
         self.history = asked.history
         self.previous: Served | None = None
         self.title = ""
+        # That this request is a branch of, which is still to be copied.
+        self.parent: Conversation | None = None
         self.rows: dict[int, Message] = {}
         self.decision: Decision
         self.conversation: Conversation
@@ -97,6 +103,12 @@ class Opening:
         keys.check_tokens(self.key)
         limits.check_turn(self.key.owner_id)
         self.decision = self._decide()
+        if self.parent is not None:
+            return None
+        self._list_todo()
+        return self._go_on()
+
+    def _list_todo(self) -> None:
         self.pieces = Pieces(self.conversation)
         self.exchanges = Exchanges(self.conversation)
         known = set(self.decision.aligned)
@@ -104,12 +116,14 @@ class Opening:
         if again := [each for each in chains if each in known]:
             self._note(again, is_again=True)
         self.todo = [each for each in chains if each not in known]
-        return self._go_on()
 
     @transaction.atomic
     def go_on(self) -> Opened | None:
         """Some more; None: not all yet."""
         transcript.begin_change(self.conversation)
+        if self.parent is not None:
+            self.parent = None
+            self._list_todo()
         return self._go_on()
 
     def _go_on(self) -> Opened | None:
@@ -135,7 +149,10 @@ class Opening:
         found = Conversation.objects.get(pk=int(decision.conversation))
         is_busy = lifecycle.unfinished(found.pk).exists()
         if decision.kind == "branch" or is_busy:
-            self._branch(found, decision)
+            if decision.parent_position > MOST_COPIED:
+                self.parent = found
+            else:
+                self._branch(found, decision, copies.branch_conversation)
             return decision._replace(kind="branch")
         transcript.begin_change(found)
         self.conversation = found
@@ -172,11 +189,15 @@ class Opening:
         made.save(update_fields=["imported_from"])
         self.conversation = made
 
-    def _branch(self, parent: Conversation, decision: Decision) -> None:
+    def copy_parent(self) -> None:
+        """For a long one, between begin() and go_on() and in a thread of its own."""
+        self._branch(self.parent, self.decision, copies.branch_in_batches)
+
+    def _branch(self, parent: Conversation, decision: Decision, branch: Branch) -> None:
         shared = decision.parent_position
         of_parent = ClientConversation.objects.get(pk=parent.pk)
         seq = self._find_seq(of_parent, shared - 1)
-        made = copies.branch_conversation(parent, seq)
+        made = branch(parent, seq)
         made.policy = POLICY
         made.save(update_fields=["policy"])
         self._mark(made)

@@ -3,16 +3,19 @@ were copied or imported.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from time import monotonic, sleep
 
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite import hooks
 from chatsite.protocol.errors import CommandError
-from memory import bundle, transcript
+from memory import bundle, library, transcript
 from memory.compaction import lease
 from memory.models import Change, Conversation, Message, ModelCall, Summary
 
@@ -22,6 +25,8 @@ from ..models import Turn
 State = Turn.State
 Source = Conversation.TitleSource
 NO_REPLY = "no_reply"
+# How long a copy may take that is written in batches.
+PATIENCE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,38 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
 
     Raises CommandError when there is no such message, or too many were made lately.
     """
+    made, message = _make_branch(conversation, seq)
+    _copy_rows(conversation, made, message, bundle.at_once)
+    return made
+
+
+def branch_in_batches(conversation: Conversation, seq: int) -> Conversation:
+    """The same outside of a transaction, some rows at a time, so that others write
+    between. Nothing shows it before it is whole; one that stays in parts is purged."""
+    with transaction.atomic():
+        made, message = _make_branch(conversation, seq)
+        rows = Conversation.objects.filter(pk=made.pk)
+        # As a temporary one that was deleted: no list offers to bring it back.
+        rows.update(deleted_at=Now(), temporary_until=Now() + PATIENCE)
+    _copy_rows(conversation, made, message, _short_transaction)
+    until = conversation.temporary_until
+    if not rows.update(deleted_at=None, temporary_until=until):
+        raise CommandError("not_found", _("There is no such conversation any more."))
+    made.refresh_from_db()
+    return made
+
+
+@contextmanager
+def _short_transaction(count: int) -> Iterator[None]:
+    begun = monotonic()
+    with transaction.atomic():
+        yield
+    # For as long as the batch had the database, the others have it.
+    sleep(min(library.MAX_PAUSE, monotonic() - begun))
+
+
+def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, Message]:
+    """It, with no message yet, and the last one that it will have."""
     message = conversation.messages.filter(seq=seq, deleted_at=None).first()
     if message is None:
         missing = _("There is no message #%(seq)s.") % {"seq": seq}
@@ -65,17 +102,22 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
     made.token_overhead = conversation.token_overhead
     made.token_sums = conversation.token_sums
     made.save()
-    messages = bundle.write_bundle(made, _read_as_it_was(conversation, message))
-    rows = conversation.turns.filter(user_message__seq__lte=seq).order_by("pk")
+    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
+    limits.admit_conversation(conversation.owner_id)
+    return made, message
+
+
+def _copy_rows(
+    conversation: Conversation, made: Conversation, last: Message, batch: bundle.Batch
+) -> None:
+    messages = bundle.write_bundle(made, _read_as_it_was(conversation, last), batch)
+    rows = conversation.turns.filter(user_message__seq__lte=last.seq).order_by("pk")
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
-    write_turns(made, messages, infos)
+    write_turns(made, messages, infos, batch)
     for copy in hooks.branch_parts:
         copy(conversation, made, messages)
     lease.mark_due(made.pk)
-    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
-    limits.admit_conversation(conversation.owner_id)
-    return made
 
 
 def _read_as_it_was(conversation: Conversation, last: Message) -> bundle.Bundle:

@@ -6,11 +6,14 @@ import json
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.models import BodyPiece, ClientRequest
+from chatsite.endpoint.store import opening
+from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
-from memory import context
+from memory import context, library
 from memory.models import Conversation, Message, ModelCall
 from tests.chatsite.scenes import violations
 
@@ -230,3 +233,38 @@ async def test_another_branch_does_not_change_the_first(key, upstream):
     first, second = await state()
     assert first[-1] == "a: Reply to: Left"
     assert second[2:] == ["u: Right", "a: Reply to: Right"]
+
+
+async def test_a_long_conversation_is_branched_in_batches(key, upstream, monkeypatch):
+    monkeypatch.setattr(opening, "MOST_COPIED", 3)
+    said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
+    await complete(key, said[0])
+    said += [says("user", "Left"), says("assistant", "Reply to: Left")]
+    await complete(key, *said[:3])
+    await complete(key, *said, says("user", "Up"))
+    call = await complete(key, *said, says("user", "Down"))
+    assert call.headers["x-windowpane-lineage"] == "branch"
+    first, second = await state()
+    assert first[-1] == "a: Reply to: Up"
+    assert second == [*first[:4], "u: Down", "a: Reply to: Down"]
+    made = await Conversation.objects.alatest("pk")
+    assert (made.deleted_at, made.temporary_until) == (None, None)
+
+
+async def test_a_copy_that_ends_in_the_middle_is_seen_nowhere_and_purged(
+    alice, key, upstream, monkeypatch
+):
+    monkeypatch.setattr(opening, "MOST_COPIED", 1)
+    said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
+    await complete(key, said[0])
+    await complete(key, *said, says("user", "Left"))
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "write_turns", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await complete(key, *said, says("user", "Right"))
+    assert await sync_to_async(library.list_own(alice).count)() == 1
+    assert await sync_to_async(library.deleted_lately(alice).count)() == 0
+    await Conversation.objects.exclude(temporary_until=None).aupdate(
+        temporary_until=timezone.now()
+    )
+    assert await sync_to_async(library.purge_deleted)() == 1
