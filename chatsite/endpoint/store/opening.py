@@ -7,7 +7,7 @@ whenever that ends, and the next request goes on from there.
 """
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -35,7 +35,7 @@ from chatsite.llm import providers
 from chatsite.llm.streaming import clean_text
 from chatsite.turns import lifecycle, limits
 from chatsite.turns.copying import copies
-from chatsite.turns.models import TURN_LEASE, Turn
+from chatsite.turns.models import ONLY_ATTEMPT, TURN_LEASE, Turn
 from memory import prompts, transcript
 from memory.models import Conversation, Message, ModelCall, read_langchain
 
@@ -49,8 +49,6 @@ from .pieces import Pieces, pack_numbers
 POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off"}
 # Messages that are stored in one transaction, and that one copies for a branch.
 BATCH, MOST_COPIED = 100, 200
-# No process may run such a turn again, as the client waits for this answer only.
-LAST_ATTEMPT = 1_000
 TITLE_CHARS = 400
 
 
@@ -425,9 +423,11 @@ class Opening:
         """The rows that the client still sends; None: all."""
         if len(self.messages) == self.of_client.length:
             return None
-        numbers = {self.pieces.number_of(each) for each in self.asked.body.pieces}
-        ends = dict(self.pieces.list_messages())
-        sent = {ends[number] for number in numbers if number in ends}
+        ends, pieces = dict(self.pieces.list_messages()), self.asked.body.pieces
+        pieces = {each.at: ends.get(self.pieces.number_of(each)) for each in pieces}
+        # By their chains, as one piece can be said twice; old ones may have none.
+        chains = dict(self._list_chains_of_rows())
+        sent = {chains.get(m.chain, pieces.get(m.start)) for m in self.messages}
         rows = self.conversation.messages.order_by("-seq").values_list("seq", "role")
         known, is_known, stored = set(), False, {*ends.values()}
         for seq, role in rows:
@@ -438,13 +438,18 @@ class Opening:
                 known.add(seq)
         return known
 
+    def _list_chains_of_rows(self) -> Iterator[tuple[bytes, int]]:
+        rows = ClientMessage.objects.filter(conversation=self.conversation)
+        for chain, seq in rows.values_list("chain", "message__seq").iterator():
+            yield bytes(chain), seq
+
     def _claim_turn(
         self, call: ModelCall, reply_seq: int
     ) -> tuple[Turn, lifecycle.TurnClaim]:
         turn, started = self.exchanges.find_turn(), monotonic()
         # Not of this process: at its end such a turn is not handed to another one.
         owner = uuid.uuid4().hex
-        attempt = max(turn.attempt + 1, LAST_ATTEMPT)
+        attempt = max(turn.attempt + 1, ONLY_ATTEMPT)
         values = {
             "state": Turn.State.RUNNING,
             "attempt": attempt,

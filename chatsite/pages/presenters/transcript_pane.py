@@ -23,7 +23,7 @@ from chatsite.hooks import (
 )
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain_code
-from chatsite.turns.models import Turn
+from chatsite.turns.models import ONLY_ATTEMPT, Turn
 from chatsite.turns.requests import model_of, with_model
 from memory import context, versions
 from memory.models import Conversation, Message, Summary
@@ -333,7 +333,8 @@ def _view_turns(
         yield TurnView(
             id=turn.pk,
             state=turn.state,
-            attempt=turn.attempt - turn.attempts_before,
+            attempt=min(turn.attempt - turn.attempts_before, ONLY_ATTEMPT)
+            % ONLY_ATTEMPT,
             text_attempt=turn.text_attempt,
             messages=tuple(
                 replace(

@@ -23,6 +23,10 @@ FAILING_FIRST = models.Func(
     output_field=models.SmallIntegerField(),
 ).asc()
 
+# Of this or a higher number, an attempt is the last one wherever its process ends: no
+# one would be answered by another.
+ONLY_ATTEMPT = 1_000
+
 
 def lease_duration() -> timedelta:
     return timedelta(seconds=settings.TURN_LEASE_SECONDS)
