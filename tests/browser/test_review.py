@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from memory.models import Conversation
 from tests.patience import PATIENCE
 
 from .conftest import open_tab
