@@ -45,6 +45,7 @@ LEAVES = [
     "chatsite.attachments",
     "chatsite.compare",
     "chatsite.endpoint",
+    "chatsite.examples",
     "chatsite.experiments",
     "chatsite.feedback",
     "chatsite.importing",

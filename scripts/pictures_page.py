@@ -45,6 +45,7 @@ def take_all(camera: Camera) -> None:
         _preview(camera, page)
         _diff(camera, page)
         _compare(camera, page)
+        _example(camera, page)
         _replay(camera, page)
         _shared(camera, page)
         _compactions(camera, page)
@@ -141,6 +142,27 @@ def _compare(camera: Camera, page: Page) -> None:
     page.get_by_role("link", name="What the turns cost").click()
     expect(page.locator(".strip")).to_be_visible()
     camera.take(page, "page-costs")
+    page.goto(opened)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
+
+
+def _example(camera: Camera, page: Page) -> None:
+    """A reply, what should have been said, and what a model answers now."""
+    opened = page.url
+    reply = page.locator("#turns .message.assistant").last
+    reply.hover()
+    reply.locator(".message-menu > summary").click()
+    reply.get_by_role("button", name="Mark as an example…").click()
+    page.get_by_label("What should have been said").fill(
+        "At the beginning you said that you like good coffee."
+    )
+    page.locator("#dialog").get_by_role("button", name="Save").click()
+    expect(page.locator("#notice")).to_contain_text("is an example")
+    page.goto(urljoin(page.url, "/examples/"))
+    page.locator(".example-list a").first.click()
+    page.get_by_role("button", name="Answer").click()
+    expect(page.locator(".example-answer")).to_be_visible()
+    camera.take(page, "page-example")
     page.goto(opened)
     expect(page.locator("#connection")).to_have_attribute("data-state", "open")
 

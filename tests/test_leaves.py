@@ -18,6 +18,7 @@ WORDS = {
     r"|what .{1,9} cost\b|request before",
     "chatsite.endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys"
     r"|api_keys|/why/",
+    "chatsite.examples": r"as an example|/examples?/|\bExamples\b|\"examples\"",
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",

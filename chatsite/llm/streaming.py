@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
@@ -301,15 +301,18 @@ async def fetch_reply(
     schema: type[BaseModel] | None = None,
     cache_key: str = "",
     dialect: dialects.Dialect | None = None,
+    temperature: float | Literal["of summaries"] | None = "of summaries",
 ) -> AIMessage:
-    """The whole reply at once, for summaries and titles, in their temperature.
-    `cache_key`: of the conversation whose last request begins like this one.
+    """The whole reply at once, for summaries and titles.
+    `cache_key`: of the conversation whose last request begins like this one;
+    `temperature`: None is the provider's own.
 
     An empty, filtered or cut-off reply is returned as it is: the caller looks at
     the text and at response_metadata["finish_reason"].
     """
     total = settings.SUMMARY_TOTAL_TIMEOUT if total is None else total
-    temperature = settings.SUMMARY_TEMPERATURE
+    if temperature == "of summaries":
+        temperature = settings.SUMMARY_TEMPERATURE
     bind = {
         **(providers.cache_options(name, cache_key) if cache_key else {}),
         **providers.schema_options(name, schema),

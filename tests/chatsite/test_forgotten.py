@@ -17,6 +17,8 @@ from django.utils import timezone
 
 from chatsite.attachments.models import ImageFile
 from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessage
+from chatsite.examples.models import ExampleAnswer
+from chatsite.examples.services import mark_example
 from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
@@ -102,6 +104,9 @@ OF_ROWS = {
     "chat_toolcall.owner": "a token",
     "chat_toolcall.tool_digest": "a hash of the tool",
     "chat_toolcall.error": "a code",
+    "examples_exampleanswer.model": "a name",
+    "examples_exampleanswer.preset": "a name",
+    "examples_exampleanswer.error": "a code",
     "desk_experiment.policy": "settings of staff",
     "desk_experiment.model": "a name",
     "desk_experiment.error": "a code",
@@ -129,6 +134,8 @@ def make_conversation(owner, word):
     summarise(made, 1, 4, text=word, structured={"a": word}, replaces=[first])
     summarise(made, 5, 9, text="", status="failed", error="timeout")
     give_feedback(made, 2, "bad", word)
+    example = mark_example(made, 2, owner, "wrong", word)
+    ExampleAnswer.objects.create(conversation=made, example=example, model="m")
     plant_image(made, word)
     Rule.objects.get_or_create(
         conversation=made,

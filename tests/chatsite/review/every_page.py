@@ -15,6 +15,7 @@ from django.db.models import ForeignKey, QuerySet
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
+from chatsite.examples.models import Example
 from chatsite.feedback.models import Feedback
 from chatsite.rules.models import Rule
 from chatsite.turns.models import Allowance, Preferences, Turn
@@ -74,6 +75,8 @@ def make_conversation(owner, word):
     Feedback.objects.create(
         conversation=row, message=reply, verdict="bad", comment=f"{word}, why"
     )
+    marked = {"author": owner, "label": "wrong", "correction": f"{word}, better"}
+    Example.objects.create(conversation=row, message=reply, **marked)
     for app in {*APPS} - {"memory", "chat", "tools"}:
         for model in apps.get_app_config(app).get_models():
             if not rows_of(model, row).exists():

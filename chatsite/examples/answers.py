@@ -1,0 +1,166 @@
+"""Examples answered again, by another model or as another policy would have asked: a
+background job of the person who wants it, one answer after the other.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.utils.translation import gettext as _
+from langchain_core.messages import AIMessage, BaseMessage
+
+from chatsite.jobs import queue, tasks
+from chatsite.llm import providers
+from chatsite.llm.errors import LLMError
+from chatsite.protocol.errors import explain_code
+from chatsite.turns import limits, requests, runner, spending
+from chatsite.turns.models import Job
+from memory.compaction.compactor import InvokeError, RefusedError
+from memory.engine.policy import PRESETS
+from memory.engine.tokens import count_text, count_tokens
+from memory.leases import Claim, LostError
+from memory.models import ModelCall
+from memory.transcript import ActionError
+
+from .models import Example, ExampleAnswer
+from .player import RequestPlayer, TooManySummariesError
+from .proofs import UNREADABLE, prove_examples, read_examples
+
+KIND = "examples"
+# In one job, and that are kept of one example.
+MOST_AT_ONCE, MOST_KEPT = 20, 12
+CANNOT_REBUILD, TOO_MANY_SUMMARIES = "cannot_rebuild", "too_many_summaries"
+
+
+def start_answers(
+    user: AbstractBaseUser, examples: Sequence[Example], model: str, preset: str
+) -> Claim:
+    """Have a model answer them, as they were sent or (`preset`) as another policy would
+    have asked. Raises ActionError, and CommandError where the tokens of the day are
+    used up."""
+    if model not in providers.list_models() or preset not in ("", *PRESETS):
+        raise ActionError(_("Choose one of the models and policies."))
+    if not examples:
+        raise ActionError(_("There is no example to answer."))
+    limits.admit_spending(user.pk)
+    keys = [each.pk for each in examples[:MOST_AT_ONCE]]
+    values = {"examples": keys, "model": model, "preset": preset}
+    try:
+        return queue.add(KIND, user, f"{KIND}:{user.pk}", values=values)
+    except queue.JobBusyError:
+        busy = _("Other answers of yours are being written. Wait for them, or cancel.")
+        raise ActionError(busy) from None
+
+
+def find_job(user: AbstractBaseUser) -> Job | None:
+    """What the pages show: the person's newest, unless they cancelled it."""
+    job = queue.latest(KIND, user)
+    return None if job and job.state == Job.State.CANCELLED else job
+
+
+async def _write_answers(running: tasks.Running) -> dict[str, Any]:
+    keys = running.job.values["examples"]
+    for done, key in enumerate(keys):
+        kept = database_sync_to_async(queue.renew)
+        if not await kept(running.claim, done=done, total=len(keys)):
+            raise LostError
+        answer = await _Asking(running, key).find_answer()
+        if answer is not None:
+            await database_sync_to_async(_keep_answer)(answer)
+    return {"answers": len(keys)}
+
+
+class _Asking:
+    """One example, and what its answer took."""
+
+    def __init__(self, running: tasks.Running, key: int) -> None:
+        self.running, self.key = running, key
+        values, self.payer = running.job.values, running.job.user_id
+        self.model, self.preset = values["model"], values["preset"]
+        self.requests = self.read = self.written = 0
+
+    async def find_answer(self) -> ExampleAnswer | None:
+        """None: the example is gone. Raises JobError when no more may be spent."""
+        found = await database_sync_to_async(self._prove)()
+        if found is None:
+            return None
+        example, call, sent = found
+        text = error = ""
+        try:
+            text = await self._answer(call, sent) if sent else ""
+            error = "" if sent else CANNOT_REBUILD
+        except RefusedError as refused:
+            raise tasks.JobError(explain_code(refused.code)) from None
+        except (InvokeError, LLMError) as failure:
+            error = failure.code
+        except TooManySummariesError:
+            error = TOO_MANY_SUMMARIES
+        except UNREADABLE:
+            error = CANNOT_REBUILD
+        return ExampleAnswer(
+            example_id=example.pk,
+            conversation_id=example.conversation_id,
+            user_id=self.payer,
+            model=self.model,
+            preset=self.preset,
+            text=text,
+            error=error,
+            requests=self.requests,
+            tokens_in=self.read,
+            tokens_out=self.written,
+        )
+
+    def _prove(self) -> tuple[Example, ModelCall | None, list[BaseMessage]] | None:
+        rows = read_examples([self.key])
+        if not rows:
+            return None
+        [proof] = prove_examples(rows)
+        return proof.example, proof.call, proof.built.messages if proof.built else []
+
+    async def _answer(self, call: ModelCall, sent: list[BaseMessage]) -> str:
+        if self.preset:
+            sent = await self._play(call)
+        temperature = requests.temperature_of(call.conversation)
+        ask = partial(requests.complete_request, self.model, temperature=temperature)
+        reply = await self._pay_for(ask, sent)
+        return str(reply.text)
+
+    async def _play(self, call: ModelCall) -> list[BaseMessage]:
+        name = providers.summary_model(self.model)
+        summariser = runner.make_summariser(name, payer=self.payer)
+        player = await database_sync_to_async(RequestPlayer)(
+            call, self.preset, self.model, partial(self._pay_for, summariser.invoke)
+        )
+        player.chunk_tokens = summariser.chunk_tokens
+        return await player.make_request()
+
+    async def _pay_for(
+        self, ask: Any, messages: list[BaseMessage], **options: Any
+    ) -> AIMessage:
+        """Send one request, which counts for who wants the answer."""
+        async with spending.pass_door(self.payer), self.running.paid():
+            self.requests += 1
+            reply = await ask(messages, **options)
+            usage = reply.usage_metadata or {}
+            read = usage.get("input_tokens") or count_tokens(messages)
+            written = usage.get("output_tokens") or count_text(str(reply.text))
+            self.read, self.written = self.read + read, self.written + written
+            await database_sync_to_async(limits.charge_tokens)(
+                self.payer, read + written
+            )
+        return reply
+
+
+def _keep_answer(answer: ExampleAnswer) -> None:
+    """Store it, unless the example went meanwhile, in place of the oldest of many."""
+    if not Example.objects.filter(pk=answer.example_id).exists():
+        return
+    answer.save()
+    rows = ExampleAnswer.objects.filter(example=answer.example_id)
+    old = rows.order_by("-id").values_list("pk", flat=True)[MOST_KEPT:]
+    ExampleAnswer.objects.filter(pk__in=[*old]).delete()
+
+
+tasks.WORK[KIND] = _write_answers

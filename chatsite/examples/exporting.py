@@ -1,0 +1,113 @@
+"""Examples as lines of JSON, written while they are sent: for the training of a chat
+model, and for evaluations. A line is written only if its request is proved.
+"""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+
+from memory.models import Conversation
+
+from .models import Example
+from .proofs import (
+    CHECKED,
+    REBUILT,
+    Proof,
+    find_missing,
+    prove_examples,
+    read_examples,
+    split_keys,
+)
+
+logger = logging.getLogger(__name__)
+
+# In one file.
+MOST = 10_000
+# Of a client's own request the hash is that of its body.
+OF_CLIENT = "client"
+
+# Told which conversations the next lines are of, before they are sent.
+Look = Callable[[Iterable[Conversation]], None]
+
+
+def to_chat_line(proof: Proof) -> dict[str, Any]:
+    """The form in which chat models are trained: what was sent, then what should have
+    been said."""
+    said = proof.example.correction or proof.example.message.text
+    return {"messages": [*proof.built.wire, {"role": "assistant", "content": said}]}
+
+
+def to_eval_line(proof: Proof) -> dict[str, Any]:
+    """The form of evaluations. `sha256` is of the canonical JSON of the messages, or of
+    the body of the client that sent it."""
+    example, refs = proof.example, proof.built.refs
+    return {
+        "item": {
+            "messages": proof.built.wire,
+            "reply": example.message.text,
+            "correction": example.correction or example.message.text,
+            "label": example.label,
+            "sha256": proof.call.sha256,
+            "sha256_of": "body" if OF_CLIENT in refs else "messages",
+            "model": proof.call.model,
+            "conversation": str(example.conversation.uuid),
+            "reply_number": example.message.seq,
+        }
+    }
+
+
+FORMS: dict[str, Callable[[Proof], dict[str, Any]]] = {
+    "chat": to_chat_line,
+    "evals": to_eval_line,
+}
+
+
+def send_examples(
+    rows: QuerySet[Example], form: str, look: Look = lambda _: None
+) -> StreamingHttpResponse:
+    """A file of those whose requests can be rebuilt; its name and a header say how many
+    it has, and how many were left out."""
+    keys = [*rows.order_by("conversation_id", "pk").values_list("pk", flat=True)[:MOST]]
+    left_out: set[int] = set()
+    for some in split_keys(keys, CHECKED):
+        left_out |= find_missing(read_examples(some)).keys()
+    whole = [key for key in keys if key not in left_out]
+    answer = StreamingHttpResponse(
+        _write_lines(whole, form, look), content_type="application/jsonl"
+    )
+    name = f"examples-{form}-{timezone.localdate():%Y-%m-%d}-{len(whole)}"
+    if left_out:
+        name += f"-without-{len(left_out)}"
+    answer["Content-Disposition"] = f'attachment; filename="{name}.jsonl"'
+    answer["X-Examples"] = str(len(whole))
+    answer["X-Examples-Left-Out"] = str(len(left_out))
+    return answer
+
+
+async def _write_lines(
+    keys: Sequence[int], form: str, look: Look
+) -> AsyncIterator[str]:
+    for some in split_keys(keys, REBUILT):
+        yield await database_sync_to_async(_write_some)(some, form, look)
+
+
+def _write_some(keys: Sequence[int], form: str, look: Look) -> str:
+    proofs = prove_examples(read_examples(keys))
+    proved = [each for each in proofs if each.built]
+    for each in proofs:
+        if each.built is None:
+            logger.warning("example left out example=%s", each.example.pk)
+    look(
+        {
+            each.example.conversation_id: each.example.conversation for each in proved
+        }.values()
+    )
+    return "".join(
+        json.dumps(FORMS[form](each), ensure_ascii=False) + "\n" for each in proved
+    )

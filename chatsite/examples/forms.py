@@ -1,0 +1,31 @@
+"""What can be asked of other models, and which examples are listed."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chatsite.llm import providers
+from chatsite.pages.forms import preset_choices
+
+from .exporting import FORMS
+
+
+def list_policies() -> list[tuple[str, Any]]:
+    return [("", _("The request as it was sent")), *preset_choices()]
+
+
+class AnswerForm(forms.Form):
+    """By which model, and from which request."""
+
+    model = forms.ChoiceField(
+        label=gettext_lazy("Model"), choices=providers.list_model_choices
+    )
+    preset = forms.ChoiceField(
+        label=gettext_lazy("What is sent"), choices=list_policies, required=False
+    )
+
+
+class ExportForm(forms.Form):
+    form = forms.ChoiceField(choices=[(name, name) for name in FORMS])

@@ -1,0 +1,99 @@
+"""Replies that are examples, and what other models made of their requests."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation, Message
+
+NEWEST = ["-updated_at", "-id"]
+
+
+class Example(models.Model):
+    """A reply, what kind of example it is, and what should have been said instead.
+
+    One of each person who marks it: the conversation's owner, or staff. It goes with
+    the reply's text, as it can quote it.
+    """
+
+    # Of the correction.
+    MAX_CHARS = 16_000
+    # What can quote the conversation: hidden from staff who may not read it.
+    TEXTS = ("correction",)
+
+    class Label(models.TextChoices):
+        GOOD = "good", _("Good as it is")
+        WRONG = "wrong", _("Wrong")
+        INVENTED = "invented", _("Made up")
+        INCOMPLETE = "incomplete", _("Incomplete")
+        FORM = "form", _("Wrong form or tone")
+        REFUSED = "refused", _("Refused for no reason")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="examples"
+    )
+    message = models.ForeignKey(
+        Message, models.CASCADE, related_name="examples", verbose_name=_("reply")
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="examples",
+        verbose_name=_("marked by"),
+    )
+    label = models.CharField(_("kind"), max_length=10, choices=Label)
+    correction = models.TextField(_("what should have been said"), blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("when"), auto_now=True)
+
+    class Meta:
+        ordering = NEWEST
+        default_permissions = ()
+        verbose_name = _("example")
+        verbose_name_plural = _("examples")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message", "author"], name="example_of_person"
+            ),
+        ]
+        indexes = [
+            # How staff list them, and how a person does.
+            models.Index(fields=NEWEST, name="example_newest"),
+            models.Index(fields=["label", *NEWEST], name="example_by_label"),
+            models.Index(fields=["author", *NEWEST], name="example_by_author"),
+        ]
+
+    def __str__(self) -> str:
+        # Never the correction: this goes into logs and lists.
+        values = {"id": self.pk, "label": self.get_label_display()}
+        return gettext("Example %(id)s: %(label)s") % values
+
+
+class ExampleAnswer(models.Model):
+    """What a model answered to the request of an example, as it was sent or as another
+    policy would have made it. No one has judged it."""
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="+")
+    example = models.ForeignKey(Example, models.CASCADE, related_name="answers")
+    # Who pays for it.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    model = models.CharField(max_length=100)
+    # "" = the request as it was sent.
+    preset = models.CharField(max_length=20, blank=True)
+    text = models.TextField(blank=True)
+    # A code; "" = the model has answered.
+    error = models.CharField(max_length=100, blank=True)
+    requests = models.PositiveIntegerField(default=0)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        ordering = ["-id"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"Answer {self.pk} to example {self.example_id}"

@@ -1,0 +1,152 @@
+"""Marks replies as examples, and reads those that a person has marked."""
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils.translation import gettext as _
+
+from memory import transcript
+from memory.engine.blank import is_blank
+from memory.models import Conversation, Message
+from memory.transcript import ActionError, TextError
+
+from .models import Example, ExampleAnswer
+
+# In the log of what the owner has done.
+ACTION = "example"
+# Examples of one person.
+MOST = 1_000
+
+Label = Example.Label
+
+
+def is_reply(message: Message) -> bool:
+    """Whether it can be an example: it ends its turn, and still has its text."""
+    is_answer = message.role == Message.Role.ASSISTANT and not message.tool_calls
+    return is_answer and message.deleted_at is None
+
+
+def list_own(user: AbstractBaseUser, label: str = "") -> QuerySet[Example]:
+    """What a person has marked in their own conversations, the newest first; of one
+    kind, if `label` is one."""
+    rows = Example.objects.filter(
+        author=user, conversation__owner=user, conversation__deleted_at=None
+    )
+    return rows.filter(label=label) if label in Label.values else rows
+
+
+def find_example(
+    conversation: Conversation, seq: int, author: AbstractBaseUser
+) -> Example | None:
+    """What `author` says of reply `seq`. Raises ActionError where there is none."""
+    reply = find_reply(conversation.messages, seq)
+    return Example.objects.filter(message=reply, author=author).first()
+
+
+@transaction.atomic
+def mark_example(
+    conversation: Conversation,
+    seq: int,
+    author: AbstractBaseUser,
+    label: str,
+    correction: object = "",
+) -> Example:
+    """Make reply `seq` an example of `author`, or replace what they have said of it.
+    Raises ActionError and TextError."""
+    if label not in Label.values:
+        raise ActionError(_("Choose what kind of example it is."))
+    if conversation.is_temporary:
+        raise ActionError(_("Replies of a temporary conversation can't be marked."))
+    text = check_correction(correction)
+    if not text and label != Label.GOOD:
+        raise ActionError(_("Write what should have been said."))
+    # One after the other: the limit holds also for two requests at once.
+    people = get_user_model().objects.select_for_update(no_key=True)
+    people.filter(pk=author.pk).values_list("pk").first()
+    # Its text may be about to be deleted: then this waits, and finds none.
+    reply = find_reply(conversation.messages.select_for_update(), seq)
+    known = Example.objects.filter(author=author)
+    if not known.filter(message=reply).exists() and known.count() >= MOST:
+        full = _(
+            "You have %(limit)s examples, the most there can be. Remove one first."
+        )
+        raise ActionError(full % {"limit": f"{MOST:,}"})
+    _log(conversation, seq, author)
+    example, _made = Example.objects.update_or_create(
+        message=reply,
+        author=author,
+        defaults={"conversation": conversation, "label": label, "correction": text},
+    )
+    return example
+
+
+@transaction.atomic
+def unmark_example(
+    conversation: Conversation, seq: int, author: AbstractBaseUser
+) -> None:
+    """What they have said of it goes, and what models answered."""
+    found = Example.objects.filter(
+        conversation=conversation, message__seq=seq, author=author
+    )
+    if found.delete()[0]:
+        _log(conversation, seq, author)
+
+
+def _log(conversation: Conversation, seq: int, author: AbstractBaseUser) -> None:
+    # What staff do is in the access log.
+    if author.pk == conversation.owner_id:
+        conversation.changes.create(action=ACTION, seq=seq)
+
+
+def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` was deleted: what is said of it can quote it, and so can what
+    models answered to requests that had it."""
+    rows = Example.objects.filter(conversation=conversation)
+    rows.filter(message__seq=seq).delete()
+    ExampleAnswer.objects.filter(
+        example__in=rows, example__message__seq__gt=seq
+    ).delete()
+
+
+def check_correction(text: object) -> str:
+    """The correction as it will be stored. Raises TextError."""
+    if not isinstance(text, str) or not transcript.is_storable(text):
+        raise TextError("bad_text", _("The correction must be a text."))
+    text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
+    if len(text) > Example.MAX_CHARS:
+        too_long = _(
+            "The correction has %(count)s characters; the limit is %(limit)s. "
+            "Shorten it."
+        )
+        values = {"count": f"{len(text):,}", "limit": f"{Example.MAX_CHARS:,}"}
+        raise TextError("too_long", too_long % values)
+    return text
+
+
+def find_reply(messages: QuerySet[Message], seq: int) -> Message:
+    """Raises ActionError unless message `seq` is a reply that still has its text."""
+    reply = messages.only("role", "tool_calls", "deleted_at").filter(seq=seq).first()
+    if reply is None or not is_reply(reply):
+        raise ActionError(_("There is no reply #%(seq)s.") % {"seq": seq})
+    return reply
+
+
+def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:
+    """For the download of a person's account."""
+    rows = list_own(user).select_related("conversation").order_by("pk")
+    return [
+        {
+            "conversation": str(row.conversation.uuid),
+            "reply": row.seq,
+            "label": row.label,
+            "correction": row.correction,
+            "created_at": row.created_at,
+        }
+        for row in with_seq(rows)
+    ]
+
+
+def with_seq(rows: QuerySet[Example]) -> QuerySet[Example]:
+    """The rows with the numbers of their replies."""
+    return rows.annotate(seq=F("message__seq"))

@@ -1,0 +1,180 @@
+"""The examples of a person: the dialog that marks one, their list, and the page of
+each, its file, and answers of other models.
+"""
+
+from asgiref.sync import async_to_sync
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from chatsite.accounts.access import (
+    Values,
+    conversation_fragment,
+    conversation_view,
+    private_page,
+)
+from chatsite.jobs import queue, tasks
+from chatsite.pages.memory_actions import Notice, answer_notice
+from chatsite.protocol.errors import CommandError
+from memory.models import Conversation
+from memory.transcript import ActionError, TextError
+
+from . import answers, exporting, presenter, services
+from .forms import AnswerForm, ExportForm
+from .models import Example
+
+PAGE_EXAMPLES = 25
+
+
+@conversation_fragment("examples/_mark.html")
+def ask_correction(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> Values:
+    """The dialog in which a reply is marked."""
+    try:
+        example = services.find_example(conversation, seq, request.user)
+    except ActionError:
+        raise Http404 from None
+    return {
+        "seq": seq,
+        "example": example,
+        "labels": Example.Label.choices,
+        "max_chars": Example.MAX_CHARS,
+    }
+
+
+@conversation_view("POST")
+def post_example(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
+    """Takes a `label` ("": it is no example any more) and a `correction`."""
+    label, text = request.POST.get("label", ""), request.POST.get("correction", "")
+    try:
+        before = services.find_example(conversation, seq, request.user)
+        if label:
+            services.mark_example(conversation, seq, request.user, label, text)
+        else:
+            services.unmark_example(conversation, seq, request.user)
+    except (ActionError, TextError) as error:
+        if request.htmx:
+            notice = Notice(str(error), is_error=True)
+            return answer_notice(request, conversation, notice)
+        return HttpResponse(str(error), status=409, content_type="text/plain")
+    if not request.htmx:
+        return redirect("examples")
+    done = _("Reply #%(seq)s is an example.") if label else _("#%(seq)s is no example.")
+    undo = reverse("conversation-example-post", args=[conversation.uuid, seq])
+    values = {"label": before.label if before else ""}
+    values["correction"] = before.correction if before else ""
+    return answer_notice(
+        request, conversation, Notice(done % {"seq": seq}, undo, values)
+    )
+
+
+@require_GET
+@private_page
+def list_examples(request: HttpRequest) -> HttpResponse:
+    return _draw_list(request, _read_label(request.GET.get("label", "")))
+
+
+def _draw_list(request: HttpRequest, label: str, error: str = "") -> HttpResponse:
+    rows = presenter.with_beginnings(services.list_own(request.user, label))
+    page = Paginator(rows, PAGE_EXAMPLES).get_page(request.GET.get("page"))
+    values = {
+        "page": page,
+        "rows": presenter.describe_listed(list(page)),
+        "label": label,
+        "labels": Example.Label.choices,
+        "form": AnswerForm(),
+        "most": answers.MOST_AT_ONCE,
+        "error": error,
+        "job": answers.find_job(request.user),
+    }
+    return render(request, "examples/list.html", values, status=409 if error else 200)
+
+
+def _read_label(text: str) -> str:
+    return text if text in Example.Label.values else ""
+
+
+@require_GET
+@private_page
+def show_example(request: HttpRequest, pk: int) -> HttpResponse:
+    rows = services.list_own(request.user).select_related("conversation", "message")
+    example = get_object_or_404(rows, pk=pk)
+    values = {
+        "shown": presenter.show_example(example),
+        "form": AnswerForm(),
+        "job": answers.find_job(request.user),
+    }
+    return render(request, "examples/example.html", values)
+
+
+@require_GET
+@private_page
+def download_examples(request: HttpRequest) -> HttpResponseBase:
+    form = ExportForm(request.GET)
+    if not form.is_valid():
+        raise Http404
+    rows = services.list_own(request.user, request.GET.get("label", ""))
+    return exporting.send_examples(rows, form.cleaned_data["form"])
+
+
+@require_POST
+@private_page
+def post_answers(request: HttpRequest) -> HttpResponse:
+    """Has one `example` answered, or the newest of those that are listed (`label`)."""
+    label, form = _read_label(request.POST.get("label", "")), AnswerForm(request.POST)
+    rows = services.list_own(request.user, label)
+    key = request.POST.get("example", "")
+    address = reverse("examples")
+    if key.isascii() and key.isdecimal() and len(key) < 19:
+        rows = rows.filter(pk=int(key))
+        address = reverse("example", args=[key])
+    elif label:
+        address = f"{address}?{urlencode({'label': label})}"
+    error = begin_answers(request, list(rows[: answers.MOST_AT_ONCE]), form)
+    if error:
+        return _draw_list(request, label, error)
+    return redirect(address)
+
+
+def begin_answers(
+    request: HttpRequest, examples: list[Example], form: AnswerForm
+) -> str:
+    """Why they can't be answered now; "": they will be."""
+    if not form.is_valid():
+        return _("Choose one of the models and policies.")
+    model, preset = form.cleaned_data["model"], form.cleaned_data["preset"]
+    try:
+        claim = answers.start_answers(request.user, examples, model, preset)
+    except ActionError as error:
+        return str(error)
+    except CommandError as error:
+        return error.detail
+    async_to_sync(tasks.start_job)(claim, answers.KIND, None)
+    return ""
+
+
+@require_GET
+@private_page
+def show_progress(request: HttpRequest) -> HttpResponse:
+    """How far the answers are; the whole page once they are there."""
+    job = answers.find_job(request.user)
+    if job is None or job.is_finished:
+        return HttpResponseClientRefresh()
+    return render(request, "examples/_progress.html", {"job": job})
+
+
+@require_POST
+@private_page
+def cancel_answers(request: HttpRequest) -> HttpResponse:
+    if job := answers.find_job(request.user):
+        queue.cancel(job)
+    return redirect("examples")
