@@ -16,4 +16,5 @@ class CompareConfig(AppConfig):
         hooks.conversation_parts["menu"].append(parts.draw_in_conversation_menu)
         hooks.message_parts.append(parts.COMPARE_ITEM)
         hooks.sent_parts.append(parts.draw_beside_sent)
+        hooks.guide_answer = parts.draw_guide_answer
         hooks.inspector_parts.append(parts.draw_inspected_comparison)

@@ -47,6 +47,16 @@ def _draw_link(conversation: Conversation, reply: int, style: str, text: str) ->
 COMPARE_ITEM = MessagePart("menu", {}, draw_compare_item)
 
 
+def draw_guide_answer(conversation: Conversation, seq: int) -> str:
+    """Why the request of reply `seq` was dearer than the one before, in two lines."""
+    try:
+        figures = present_figures(read_compared(conversation, seq))
+    except UnknownReplyError:
+        return ""
+    values = {"conversation": conversation, "reply": seq, "figures": figures}
+    return render_to_string("compare/_guide.html", values)
+
+
 def draw_inspected_comparison(
     conversation: Conversation, rights: Rights, seq: int
 ) -> str:

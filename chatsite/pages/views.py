@@ -51,7 +51,8 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> Value
 @conversation_fragment("chat/_guide_answer.html")
 def show_guide(request: HttpRequest, conversation: Conversation) -> Values:
     """The second act of the demo, where the person is in it by now."""
-    now = guide.find_guide_step(conversation, proved=bool(request.GET.get("proved")))
+    proved, asked = (bool(request.GET.get(name)) for name in ("proved", "asked"))
+    now = guide.find_guide_step(conversation, proved=proved, asked=asked)
     if now.step in ("watch", "wait"):
         return HttpResponse(status=204)  # what the page shows already
     return {"guide": now}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from chatsite.turns.lifecycle import unfinished
 from memory import context, versions
 from memory.models import Conversation, Message, ModelCall
@@ -18,7 +19,8 @@ from ..demo import Line, find_lines
 @dataclass(frozen=True, slots=True)
 class Guide:
     """`step`: "watch" while the page sends `lines`, "wait" until all is answered and
-    summarised, "edit", "ask", "proof", then "end"; and what it is about."""
+    summarised, "edit", "ask", "proof", "dearer" where a leaf can tell, then "end"; and
+    what it is about."""
 
     step: str
     lines: tuple[Line, ...] = ()
@@ -27,6 +29,13 @@ class Guide:
     sha256: str = ""
     # Whether the request is still what was sent; None: something of it was deleted.
     verified: bool | None = None
+    # Why its request was dearer than the one before, once the person has asked: HTML.
+    why: str = ""
+
+    @property
+    def steps(self) -> int:
+        """How many the person takes."""
+        return 4 if hooks.guide_answer else 3
 
     @property
     def heading(self) -> str:
@@ -37,8 +46,11 @@ class Guide:
         return _("Your turn")
 
 
-def find_guide_step(conversation: Conversation, *, proved: bool = False) -> Guide:
-    """The step that comes next; `proved`: the person has looked at the proof."""
+def find_guide_step(
+    conversation: Conversation, *, proved: bool = False, asked: bool = False
+) -> Guide:
+    """The step that comes next; `proved`: the person has looked at the proof, `asked`:
+    why the reply was dearer."""
     if lines := find_lines(conversation):
         return Guide("watch", tuple(lines))
     summaries = versions.active_summaries(conversation)
@@ -53,10 +65,14 @@ def find_guide_step(conversation: Conversation, *, proved: bool = False) -> Guid
     call = _latest_call(conversation)
     if call is None or not proved:
         return Guide("proof")
+    seq, answer = call.message.seq, hooks.guide_answer
+    if answer and asked:
+        return Guide("end", seq=seq, why=answer(conversation, seq))
     verified: bool | None = context.verify_context(call)
     if not verified and context.is_erased(call):
         verified = None
-    return Guide("end", seq=call.message.seq, sha256=call.sha256, verified=verified)
+    step = "dearer" if answer else "end"
+    return Guide(step, seq=seq, sha256=call.sha256, verified=verified)
 
 
 def _select_questions(conversation: Conversation) -> QuerySet[Message]:

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from chatsite import hooks
 from chatsite.pages import demo
 from memory import actions, versions
 from memory.models import ModelCall
@@ -50,15 +51,30 @@ def test_its_steps_follow_what_the_person_did(client, summarised):
     assert 'value="Where am I going?"' in ask
     assert "Your turn" in ask
     talk_in_turns(summarised, "Where am I going?")
-    assert "Step 3 of 3" in text_of(client, summarised)
-    end = text_of(client, summarised, proved=1)
-    assert "Identical" in end
+    assert "Step 3 of 4" in text_of(client, summarised)
+    dearer = text_of(client, summarised, proved=1)
+    assert "Identical" in dearer
+    assert "Step 4 of 4" in dearer
+    end = text_of(client, summarised, proved=1, asked=1)
+    assert "The summaries have changed." in end
+    assert f"{url('compare', summarised)}?reply=6" in end
     assert "That is Windowpane" in end
     # What is deleted is to be asked again.
     actions.delete_message(
         summarised, summarised.messages.filter(role="user").last().seq
     )
-    assert "Step 2 of 3" in text_of(client, summarised)
+    assert "Step 2 of 4" in text_of(client, summarised)
+
+
+def test_without_comparisons_it_ends_with_the_proof(client, summarised, monkeypatch):
+    monkeypatch.setattr(hooks, "guide_answer", None)
+    edit(summarised)
+    talk_in_turns(summarised, "Where am I going?")
+    assert "Step 3 of 3" in text_of(client, summarised)
+    end = text_of(client, summarised, proved=1)
+    assert "Identical" in end
+    assert "That is Windowpane" in end
+    assert "dearer" not in end
 
 
 def test_it_does_not_claim_what_is_not_so(client, summarised):
