@@ -14,6 +14,7 @@ from chatsite.llm.event_stream import MAX_JSON_BYTES
 from chatsite.turns import limits
 
 from . import keys
+from .identity.canonical import UnreadableHistoryError
 from .identity.history import read_history
 from .identity.search import find_reach
 from .models import ApiKey, ClientMessage
@@ -86,7 +87,10 @@ def note_compaction(key: ApiKey, asked: Asked, reader: ResponsesReader) -> None:
     people.filter(pk=key.owner_id).values("pk").first()
     sent = asked.history.messages
     reach = find_reach(sent, KnownToOwner(key.owner_id))
-    short = read_history(asked.wire.name, {"input": reader.output}).messages
+    try:
+        short = read_history(asked.wire.name, {"input": reader.output}).messages
+    except UnreadableHistoryError:
+        return
     if reach.length < len(sent) or not short:
         return
     place, last = reach.places[0], short[-1]

@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from chatsite.endpoint import keys
+from chatsite.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.endpoint.identity.history import read_reply
 from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
 from chatsite.endpoint.wires.wire import ID
@@ -74,7 +75,12 @@ def _note_reply(
 ) -> dict[str, Any]:
     """Where its conversation stands with it."""
     conversation, stands = opened.conversation, {}
-    for message in read_reply(wire.name, said, opened.chain):
+    try:
+        noted = read_reply(wire.name, said, opened.chain)
+    except UnreadableHistoryError:
+        # Words came, but the rest is in no form that a client could send back.
+        return stands
+    for message in noted:
         ClientMessage.objects.create(
             conversation=conversation,
             owner_id=conversation.owner_id,

@@ -91,7 +91,7 @@ class ReplyReader:
             return
         try:
             self.read_object(value)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError, LookupError):
             self.is_garbled = True
 
     def read_object(self, value: dict[str, Any]) -> None:

@@ -209,6 +209,9 @@ async def test_what_is_no_request_stores_nothing(key, upstream, more):
             "length",
         ),
         ({"type": "response.in_progress"}, "truncated", "no_finish_reason"),
+        ({"type": "response.completed"}, "truncated", "no_finish_reason"),
+        ({"type": "response.completed", "response": {"output": [7]}}, "done", ""),
+        ({"type": "response.output_item.done"}, "truncated", "no_finish_reason"),
     ],
 )
 async def test_how_a_stream_ends(key, upstream, event, turn, error):
@@ -223,4 +226,4 @@ async def test_how_a_stream_ends(key, upstream, event, turn, error):
     await send(key, "Hello", stream=True)
     ended = await Turn.objects.select_related("reply").aget()
     assert (ended.state, ended.reply.text) == (turn, "Half")
-    assert ended.error == (error or "unavailable")
+    assert ended.error == (error or ("unavailable" if turn == "failed" else ""))
