@@ -286,8 +286,8 @@ context_parts: list[Callable[["Conversation", "Built"], str]] = []
 # There, too: HTML beside what was sent for a reply, given its number.
 sent_parts: list[Callable[["Conversation", int], str]] = []
 
-# In the demo's guide: why the request of a reply was dearer than the one before, as HTML,
-# given its number. None: nothing can tell.
+# In the demo's guide: why the request of a reply was dearer than the one before, as
+# HTML, given its number. None: nothing can tell.
 guide_answer: Callable[["Conversation", int], str] | None = None
 
 # What the list says of a conversation beside its title; "" = nothing.
