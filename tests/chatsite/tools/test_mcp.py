@@ -2,10 +2,9 @@
 
 import asyncio
 import json
-import os
-import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import pytest
 from langchain_core.tools import ToolException
@@ -23,7 +22,7 @@ from chatsite.tools.mcp import mcp_servers as mcp
 from chatsite.tools.results import refine
 from memory.engine.tokens import count_text
 from tests.patience import PATIENCE
-from tests.servers import ROOT
+from tests.servers import Site
 
 from .calls import context_of, run
 from .mcp_servers import (
@@ -131,8 +130,8 @@ class TestChanges:
     @pytest.mark.parametrize("kind", ["stdio", "http"])
     async def test_the_list_is_read_again_when_it_has_changed(self, configure, kind):
         """Long before it would be."""
-        with HttpServer() as server:
-            configure(test=STDIO if kind == "stdio" else server.entry)
+        with HttpServer() if kind == "http" else nullcontext() as server:
+            configure(test=server.entry if server else STDIO)
             found = await tools_of("test")
             assert "learned" not in found
             await call(found["learn"])
@@ -420,17 +419,13 @@ class TestSettings:
 
     def test_the_site_needs_no_package_where_there_are_none(self):
         code = (
-            "import sys, django; django.setup(); from chatsite.tools import registry; "
+            "import sys; from chatsite.tools import registry; "
             "registry.available(); import chatsite.asgi; "
             "print([n for n in sys.modules if n.split('.')[0] in "
             "('mcp', 'mcp_types', 'fastmcp')])"
         )
-        given = {"MCP_SERVERS": "", "DJANGO_SETTINGS_MODULE": "chatsite.settings"}
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(
-            command, env=os.environ | given, cwd=ROOT, capture_output=True, text=True
-        )
-        assert done.stdout.strip() == "[]", done.stderr
+        site = Site({"MCP_SERVERS": ""})
+        assert site.manage("shell", "--no-imports", "-c", code).strip() == "[]"
 
     def test_a_missing_file_is_one(self, settings):
         settings.MCP_SERVERS = "/no/such/file.json"
