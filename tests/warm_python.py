@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN = "memory."
 # Without what reads settings or starts an event loop when it is imported.
 IMPORTED = (
     *("django.core.management", "django.core.handlers.asgi", "django.views.generic"),
@@ -38,9 +37,6 @@ IMPORTED = (
     *("prometheus_client", "langchain_core.language_models", "langchain_openai"),
     *("twisted.internet.asyncioreactor", "twisted.web.http", "twisted.internet.ssl"),
     *("twisted.internet.endpoints", "autobahn.twisted.websocket"),
-    # Of the project only what knows no settings, for its patterns.
-    *(f"{OWN}engine.rules.keeper", f"{OWN}engine.search.archive"),
-    *(f"{OWN}engine.summaries.summarizer", f"{OWN}engine.compose"),
 )
 # With all its modules: it knows no settings, and compiles a hundred patterns.
 PURE = "memory.engine"
@@ -174,8 +170,10 @@ def run_program(arguments: list[str]) -> None:
         program = Path(arguments[0]).resolve()
         if ROOT not in program.parents:
             # A copy of the project has modules of its own.
-            for name in [each for each in sys.modules if f"{each}.".startswith(OWN)]:
-                del sys.modules[name]
+            package = PURE.partition(".")[0]
+            for name in [*sys.modules]:
+                if name.partition(".")[0] == package:
+                    del sys.modules[name]
         sys.path[0] = str(program.parent)
         runpy.run_path(arguments[0], run_name="__main__")
 
