@@ -51,7 +51,7 @@ async def replayed(recording, preset):
 
 class TestAgainstReplay:
     async def check(self, preset):
-        recording = make_up(1)
+        recording = make_up(1, turns=90)
         expected = await replayed(recording, preset)
         meter = Meter(Windowpane(write_extract, preset=preset), recording)
         # Compaction starts an event loop of its own.
