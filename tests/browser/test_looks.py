@@ -70,7 +70,8 @@ def demo(open_page, seeded):
     chat = open_page(seeded, is_home=False)
     chat.page.context.clear_cookies()
     chat.sign_in("demo", "demo")
-    chat.page.locator("#conversation-list .row > a", has_text="Kyoto").click()
+    # By whatever title: one of these tests makes all of them long.
+    chat.page.locator("#conversation-list .row > a").click()
     chat.is_live()
     return chat
 
