@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import authenticate, get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.forms import PasswordChangeForm, UserCreationForm
 from django.http import HttpRequest
 from django.utils.translation import gettext
@@ -100,3 +101,7 @@ class SignupForm(UserCreationForm):
     class Meta(UserCreationForm.Meta):
         model = get_user_model()
         fields = ("username",)
+
+    def validate_password_for_user(self, user: AbstractBaseUser, **_: object) -> None:
+        """Said beside the first field, where it is mended."""
+        super().validate_password_for_user(user, "password1")

@@ -48,8 +48,9 @@ def preset_choices() -> list[tuple[str, str]]:
 
 
 def preset_name(preset: str) -> str:
-    """What stands before the colon, which not every language writes alike."""
-    return re.split("[:：]", dict(preset_choices())[preset])[0].strip()
+    """What stands before the colon or the brackets, which not every language writes
+    alike."""
+    return re.split("[:：(（]", dict(preset_choices())[preset])[0].strip()
 
 
 def name_error(label: object, why: str) -> str:

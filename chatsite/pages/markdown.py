@@ -162,8 +162,8 @@ def _make_parser() -> MarkdownIt:
 
 
 _parser = _make_parser()
-# What people type keeps the spaces in its lines.
-_typed_parser = _make_parser()
+# What people type keeps the spaces in its lines, and four of them are no code.
+_typed_parser = _make_parser().disable("code")
 _typed_parser.inline.ruler.at("newline", _keep_spaces)
 for rule in ("softbreak", "hardbreak"):
     _typed_parser.add_render_rule(rule, lambda *_: "<br>")

@@ -20,7 +20,7 @@ EXPLANATIONS = DETAILS | {
         "One of its tool calls was deleted or hidden while this reply was being "
         "written, so it was stopped."
     ),
-    "no_reply": _("There is no reply here. Retry asks the model for one."),
+    "no_reply": _("Retry asks the model for one."),
     "tool_error": _("The tool failed."),
     "tool_timeout": _("The tool took too long."),
     "tool_limit": _("This reply has used up its tool calls."),

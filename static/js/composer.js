@@ -78,9 +78,11 @@
   function submit() {
     if (outbox.isBusy) return;
     showError("");
+    const { isReady, ready } = messageFiles;
+    if (!edit && isReady && !ready.length && !box.value.trim()) return;
     if (isTooLong(box.value)) showError(form.dataset.tooLong);
-    else if (!edit && !messageFiles.isReady) messageFiles.explain();
-    else outbox.put(box.value, edit, edit ? [] : messageFiles.ready);
+    else if (!edit && !isReady) messageFiles.explain();
+    else outbox.put(box.value, edit, edit ? [] : ready);
   }
 
   // Without a connection, what was sent waits as messages below the others, and the box

@@ -221,7 +221,9 @@ class ContextPane:
 
     @property
     def drift(self) -> str:
-        return self.call.estimate_error if self.call else ""
+        """How far the estimate was off, "" where it was not."""
+        error = self.call.estimate_error if self.call else ""
+        return "" if error in ("+0 %", "-0 %") else error
 
 
 def model_view(

@@ -112,8 +112,10 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
 def _glance_at(message: "SeenMessage") -> str:
     """The words of a message for people, or the labels of the tools that it calls."""
     if message.role in QUOTED:
-        # Such a text has messages of this conversation between tags.
-        return unescape(strip_tags(message.text[: 4 * MESSAGE_CHARS]))
+        # Such a text has messages of this conversation between tags, after what it says
+        # of them to the model.
+        text = message.text[max(message.text.find("<message"), 0) :]
+        return unescape(strip_tags(text[: 4 * MESSAGE_CHARS]))
     called = (name for name, _arguments in message.calls)
     return message.text or ", ".join(map(hooks.turn_steps.label, called))
 

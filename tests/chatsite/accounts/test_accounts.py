@@ -28,6 +28,11 @@ class TestAccount:
         assert answer.status_code == 400
         assert get_user_model().objects.count() == 1
 
+    def test_what_is_wrong_with_a_password_stands_beside_it(self, db):
+        short = {"username": "carol", "password1": "abc", "password2": "abc"}
+        errors = Client().post(reverse("signup"), short).context["form"].errors
+        assert set(errors) == {"password1"}
+
     def test_it_honours_the_switch(self, db, settings):
         settings.SIGNUP_ENABLED = False
         assert Client().get(reverse("signup")).status_code == 404

@@ -184,6 +184,7 @@ def test_what_a_person_types_keeps_its_spaces():
     text = "one  two\n   three \n  - four"
     typed = markdown.render_markdown(text, is_typed=True)
     assert typed == "<p>one  two<br>   three</p>\n<ul>\n<li>four</li>\n</ul>\n"
+    assert markdown.render_markdown("    five", is_typed=True) == "<p>five</p>\n"
     assert "<br>\nthree" in render_markdown(text)
 
 

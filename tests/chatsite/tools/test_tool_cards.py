@@ -395,6 +395,6 @@ def test_a_closed_sheet_shows_calls_and_results_in_words():
     section = context_pane.ContextSection("window", "Recent", 9, seen)
     assert [each.text for each in sheets.list_glances(section)] == [
         "Search the whole conversation",
-        "Quoted. Sushi, a < b",
+        "Sushi, a < b",
         "if a<b>c",
     ]
