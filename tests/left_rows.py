@@ -18,6 +18,7 @@ TABLES = (
     *("chat_feedback", "memory_label", "memory_label_conversations", "memory_rule"),
     *("chat_share", "chat_toolcall", "chat_resultfile", "desk_experiment"),
     *("memory_upload", "attachments_imagefile"),
+    *("examples_example", "examples_exampleanswer"),
 )
 
 
@@ -40,6 +41,7 @@ def plant():
 
 def _plant_rows(conversation):
     from chatsite.attachments.models import ImageFile
+    from chatsite.examples.models import Example, ExampleAnswer
     from chatsite.experiments.models import Experiment
     from chatsite.feedback.models import Feedback
     from chatsite.labels import services
@@ -52,6 +54,9 @@ def _plant_rows(conversation):
     message = conversation.messages.get()
     of = {"conversation": conversation}
     Feedback.objects.create(**of, message=message, verdict="good")
+    by = {"author": conversation.owner, "label": "good"}
+    example = Example.objects.create(**of, **by, message=message)
+    ExampleAnswer.objects.create(**of, example=example, user=conversation.owner)
     [label] = services.find_or_make_labels(conversation.owner, ["work"])
     services.give_labels([label], [conversation])
     first = Rule.objects.create(**of, message=message, end=5, state="confirmed")

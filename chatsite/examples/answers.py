@@ -8,6 +8,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -21,7 +22,7 @@ from memory.compaction.compactor import InvokeError, RefusedError
 from memory.engine.policy import PRESETS
 from memory.engine.tokens import count_text, count_tokens
 from memory.leases import Claim, LostError
-from memory.models import ModelCall
+from memory.models import Conversation, ModelCall
 from memory.transcript import ActionError
 
 from .models import Example, ExampleAnswer
@@ -66,9 +67,10 @@ async def _write_answers(running: tasks.Running) -> dict[str, Any]:
         kept = database_sync_to_async(queue.renew)
         if not await kept(running.claim, done=done, total=len(keys)):
             raise LostError
-        answer = await _Asking(running, key).find_answer()
+        asking = _Asking(running, key)
+        answer = await asking.find_answer()
         if answer is not None:
-            await database_sync_to_async(_keep_answer)(answer)
+            await database_sync_to_async(_keep_answer)(answer, asking.deleted)
     return {"answers": len(keys)}
 
 
@@ -79,7 +81,7 @@ class _Asking:
         self.running, self.key = running, key
         values, self.payer = running.job.values, running.job.user_id
         self.model, self.preset = values["model"], values["preset"]
-        self.requests = self.read = self.written = 0
+        self.requests = self.read = self.written = self.deleted = 0
 
     async def find_answer(self) -> ExampleAnswer | None:
         """None: the example is gone. Raises JobError when no more may be spent."""
@@ -116,6 +118,7 @@ class _Asking:
         rows = read_examples([self.key])
         if not rows:
             return None
+        self.deleted = _count_deleted(rows[0])
         [proof] = prove_examples(rows)
         return proof.example, proof.call, proof.built.messages if proof.built else []
 
@@ -153,10 +156,21 @@ class _Asking:
         return reply
 
 
-def _keep_answer(answer: ExampleAnswer) -> None:
-    """Store it, unless the example went meanwhile, in place of the oldest of many."""
-    if not Example.objects.filter(pk=answer.example_id).exists():
+def _count_deleted(example: Example) -> int:
+    rows = example.conversation.messages.filter(seq__lte=example.message.seq)
+    return rows.exclude(deleted_at=None).count()
+
+
+@transaction.atomic
+def _keep_answer(answer: ExampleAnswer, deleted: int) -> None:
+    """Store it in place of the oldest of many. Not where the example went meanwhile,
+    and without a word of it where a message did, which it can quote."""
+    # A deletion waits, or is over.
+    locked = Conversation.objects.select_for_update().filter(pk=answer.conversation_id)
+    if not locked.exists() or not (found := read_examples([answer.example_id])):
         return
+    if _count_deleted(found[0]) != deleted:
+        answer.text, answer.error = "", CANNOT_REBUILD
     answer.save()
     rows = ExampleAnswer.objects.filter(example=answer.example_id)
     old = rows.order_by("-id").values_list("pk", flat=True)[MOST_KEPT:]

@@ -76,10 +76,8 @@ class ExampleAnswer(models.Model):
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="+")
     example = models.ForeignKey(Example, models.CASCADE, related_name="answers")
-    # Who pays for it.
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
-    )
+    # Who pays for it: who has marked the example, or staff.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     model = models.CharField(max_length=100)
     # "" = the request as it was sent.
     preset = models.CharField(max_length=20, blank=True)

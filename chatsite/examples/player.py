@@ -47,7 +47,9 @@ class RequestPlayer(Player):
         before = list(rows.filter(seq__lt=refs["newest"]))
         self.messages = [row.to_langchain() for row in before]
         self.pinned = [row.to_langchain() for row in before if row.pinned_at]
-        self.newest = rows.get(seq=refs["newest"]).to_langchain()
+        # It was asked, also where it was hidden or edited since.
+        newest = conversation.messages.get(seq=refs["newest"])
+        self.newest = newest.to_langchain()
         steps = rows.filter(in_ranges(refs.get("steps", ())))
         self.steps = [row.to_langchain() for row in steps]
         self.conversation, self.limit = conversation, requests.limit_of(model)

@@ -135,7 +135,8 @@ def make_conversation(owner, word):
     summarise(made, 5, 9, text="", status="failed", error="timeout")
     give_feedback(made, 2, "bad", word)
     example = mark_example(made, 2, owner, "wrong", word)
-    ExampleAnswer.objects.create(conversation=made, example=example, model="m")
+    answered = {"conversation": made, "example": example, "user": owner}
+    ExampleAnswer.objects.create(**answered, model="m")
     plant_image(made, word)
     Rule.objects.get_or_create(
         conversation=made,

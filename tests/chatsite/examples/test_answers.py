@@ -2,6 +2,7 @@
 what that may cost."""
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.urls import reverse
 
 from chatsite.examples import answers, player, services
@@ -9,7 +10,7 @@ from chatsite.examples.models import Example, ExampleAnswer
 from chatsite.jobs import queue
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance, Job
-from memory import context, transcript
+from memory import actions, context, transcript
 from memory.models import Conversation, ModelCall
 from tests.memory.scenes import say
 
@@ -141,6 +142,23 @@ def test_an_example_that_went_or_lost_its_request_is_not_sent(
     work_off()
     assert provider.calls == []
     assert ExampleAnswer.objects.get().error == answers.CANNOT_REBUILD
+
+
+def test_an_answer_has_no_word_of_what_was_deleted_meanwhile(
+    client, chat, provider, monkeypatch
+):
+    ask(client, model="ok")
+    pay = answers._Asking._pay_for
+
+    async def pay_and_delete(*args, **options):
+        reply = await pay(*args, **options)
+        await sync_to_async(actions.delete_message)(chat, 1)
+        return reply
+
+    monkeypatch.setattr(answers._Asking, "_pay_for", pay_and_delete)
+    work_off()
+    row = ExampleAnswer.objects.get()
+    assert (row.text, row.error) == ("", answers.CANNOT_REBUILD)
 
 
 def test_it_is_cancelled(client, alice, chat, provider):

@@ -135,7 +135,7 @@ def test_it_goes_with_its_reply_and_answers_with_what_they_can_quote(
 ):
     for seq in (2, 4):
         example = services.mark_example(conversation, seq, alice, "good")
-        of = {"conversation": conversation, "model": "m", "text": "Hello?"}
+        of = {"conversation": conversation, "user": alice, "text": "Hello?"}
         ExampleAnswer.objects.create(example=example, **of)
     delete(client, conversation, 1)
     # Both requests had the first message.

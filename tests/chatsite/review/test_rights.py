@@ -17,6 +17,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.examples.models import Example
 from chatsite.feedback.models import Feedback
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
@@ -39,6 +40,7 @@ SHOWN = {
     *("memory_prompt_changelist", "memory_prompt_change"),
     *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
     *("rules_rule_change", "feedback_feedback_changelist", "feedback_feedback_change"),
+    *("examples_example_changelist", "examples_example_change", "review-example"),
 }
 COLUMNS = {
     Conversation: redaction.CONVERSATION,
@@ -48,6 +50,7 @@ COLUMNS = {
     Prompt: redaction.PROMPT,
     Rule: Rule.TEXTS,
     Feedback: Feedback.TEXTS,
+    Example: Example.TEXTS,
 }
 
 
