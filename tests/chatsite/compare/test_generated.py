@@ -30,4 +30,8 @@ def test_the_planted_causes_are_named_and_no_others(alice, seed):
         wires = [each.built.wire for each in sent]
         assert place == find_where_they_differ(*wires), causes
         assert all(each.is_proved for each in sent)
+        # What the provider reported, of each.
+        costs = figures.costs
+        counted = sum(part.tokens for part in costs.parts)
+        assert counted + costs.uncounted == costs.total == talk.call.tokens_input
         before = talk.call

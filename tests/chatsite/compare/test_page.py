@@ -119,6 +119,14 @@ def test_texts_that_are_gone_are_named_and_the_rest_is_compared(client, chat):
     assert ">What is my budget?<" not in page
 
 
+def test_summaries_that_went_with_a_message_are_named(client, chat):
+    client.post(memory_url("message", chat, seq=1, name="delete"), headers=HTMX)
+    found = read_json(client, chat, reply=6)
+    assert found["missing_summaries"] == [1]
+    assert "summary" in found["causes"]
+    assert "erased with a message that they covered" in read_page(client, chat, reply=6)
+
+
 @pytest.mark.parametrize(
     ("query", "why"),
     [
