@@ -221,7 +221,8 @@ def describe_exchange(
     page = reverse("conversation-detail", args=[uuid])
     scheme = scope.get("scheme", "http")
     if settings.BEHIND_PROXY:
-        scheme = headers.get("x-forwarded-proto", scheme)
+        told = headers.get("x-forwarded-proto", scheme)
+        scheme = told if told in ("http", "https") else scheme
     count = len(asked.history.messages)
     at = f"?at={opened.reply_seq}#message-{opened.reply_seq}"
     view = f"{scheme}://{headers['host']}{page}{at}"
