@@ -2,18 +2,15 @@
 says so: what it was taken for, and what its client has changed, cut off or added.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.endpoint.identity.canonical import normalize_text
 from chatsite.endpoint.models import ClientConversation, ClientRequest
-from chatsite.endpoint.store.pieces import find_pieces
 from chatsite.endpoint.store.rebuilding import KEY, read_sent_body
+from chatsite.endpoint.store.sent_forms import read_changed_texts
 from chatsite.endpoint.wires import find_wire_by_name
 from chatsite.pages.diff import Piece, diff_words
 from memory.models import Conversation, ModelCall
@@ -24,7 +21,6 @@ from .words import LINEAGES, WHY
 
 # Requests on one page, changed messages, and characters that are compared of each.
 MOST_REQUESTS, MOST_CHANGED, MOST_CHARS = 50, 20, 20_000
-MOST_PIECES = 2_000
 MOST_RELATED = 50
 
 
@@ -126,31 +122,8 @@ def _read_instructions(call: ModelCall) -> str:
 
 
 def list_changed(call: ModelCall) -> list[ChangedMessage]:
-    """Messages that were sent in other words than the transcript has. What stands
-    there word for word is kept without its text, so only the others are read."""
-    wire = find_wire_by_name(call.refs[KEY]["wire"])
-    pieces = find_pieces(call.conversation_id, call.refs[KEY]["pieces"]).filter(
-        hole=None, message__isnull=False, message__deleted_at=None
-    )
-    columns = ("text", "message__seq", "message__text")
-    values = pieces.order_by("-number").values_list(*columns)
-    found: list[ChangedMessage] = []
-    for text, seq, said in values[:MOST_PIECES]:
-        sent = _read_piece(wire, text)
-        if sent is not None and normalize_text(sent) != normalize_text(said):
-            found.append(ChangedMessage(seq, _compare(said, sent)))
-            if len(found) == MOST_CHANGED:
-                break
-    return sorted(found, key=lambda each: each.seq)
-
-
-def _read_piece(wire: Any, text: str) -> str | None:
-    """The text of a message as it was sent; None: it is no message any more."""
-    try:
-        rows = wire.make_rows(json.loads(text))
-    except ValueError:
-        return None
-    return rows[-1].text if rows else None
+    changed = [*read_changed_texts(call).items()][-MOST_CHANGED:]
+    return [ChangedMessage(seq, _compare(*texts)) for seq, texts in changed]
 
 
 def _compare(old: str, new: str) -> list[Piece]:

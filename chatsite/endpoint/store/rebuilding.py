@@ -15,6 +15,7 @@ from memory.models import Conversation, ModelCall, read_langchain
 from memory.ranges import Ranges, in_ranges
 
 from .pieces import rebuild_body
+from .sent_forms import read_changed_texts
 
 KEY = "client"
 
@@ -65,7 +66,7 @@ def _read_body(raw: bytes) -> Mapping[str, Any]:
 
 
 def _make_sent_sections(call: ModelCall, instructions: str) -> list[Section]:
-    refs = call.refs
+    refs, changed = call.refs, read_changed_texts(call)
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     found: list[Section] = []
     if instructions:
@@ -75,7 +76,12 @@ def _make_sent_sections(call: ModelCall, instructions: str) -> list[Section]:
         ("newest", newest),
         ("steps", refs.get("steps", ())),
     ):
-        if messages := _read_sent_rows(call.conversation, ranges):
+        messages = _read_sent_rows(call.conversation, ranges)
+        for message in messages:
+            # In the words of the client.
+            if texts := changed.get(int(message.id)):
+                message.content = texts[1]
+        if messages:
             found.append(Section(kind, tuple(messages)))
     return found
 

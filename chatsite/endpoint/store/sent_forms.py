@@ -5,14 +5,24 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from chatsite.endpoint.identity.canonical import UnreadableHistoryError, digest_of
+from chatsite.endpoint.identity.canonical import (
+    UnreadableHistoryError,
+    digest_of,
+    normalize_text,
+)
 from chatsite.endpoint.identity.history import WIRES, text_of_parts
 from chatsite.endpoint.models import BodyPiece
+from chatsite.endpoint.wires import find_wire_by_name
+from chatsite.endpoint.wires.wire import Wire
+from memory.models import ModelCall
 
 from .bodies import Hollow, fill_in
+from .pieces import find_pieces
 
 # That are read of one message; a client that stamps it each time has sent many.
 MOST_FORMS = 8
+# That are read of one body.
+MOST_PIECES = 2_000
 # What a list of messages is called in a body.
 LISTS = ("messages", "input")
 
@@ -29,6 +39,41 @@ def find_form(conversation: int, message: int, digest: bytes) -> str | None:
             if digest_of(role, parts) == digest:
                 return text_of_parts(parts)
     return None
+
+
+def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
+    """By their numbers, messages that were sent in other words than the transcript has:
+    its text, and that. What stands there word for word is kept without its text, so
+    only the others are read; of a long body, the last ones."""
+    frame = call.refs["client"]
+    pieces = find_pieces(call.conversation_id, frame["pieces"])
+    pieces = pieces.filter(message__isnull=False, message__deleted_at=None)
+    same = {*pieces.exclude(hole=None).values_list("message__seq", flat=True)}
+    columns = ("text", "message__seq", "message__text")
+    values = pieces.filter(hole=None).order_by("-number").values_list(*columns)
+    written: dict[int, list[str]] = {}
+    texts: dict[int, str] = {}
+    for text, seq, said in values[:MOST_PIECES]:
+        if seq not in same:
+            written.setdefault(seq, []).insert(0, text)
+            texts[seq] = said
+    wire = find_wire_by_name(frame["wire"])
+    sent = {seq: _read_written(wire, some) for seq, some in written.items()}
+    return {
+        seq: (texts[seq], text)
+        for seq, text in sorted(sent.items())
+        if text is not None and normalize_text(text) != normalize_text(texts[seq])
+    }
+
+
+def _read_written(wire: Wire, pieces: list[str]) -> str | None:
+    """The text of a message as it was sent; None: it is no message any more."""
+    try:
+        items = [json.loads(piece) for piece in pieces]
+    except ValueError:
+        return None
+    rows = wire.make_rows(wire.take_message(items, 0, len(items)))
+    return rows[-1].text if rows else None
 
 
 def _read_entries(written: str) -> Iterator[tuple[str, Any]]:

@@ -322,11 +322,12 @@ def _view_turns(
     cards = hooks.turn_steps.find_cards(conversation, turns, every, locate)
     waiting = _find_waiting(conversation, turns)
     beside = read_message_rows(conversation, turns[0].user_message.seq, end)
+    is_ours = not hooks.find_write_refusal(conversation)
     for turn in turns:
         model = turn.model or model_of(conversation)
         finished = turn.is_finished
         is_last = end is None and turn is turns[-1]
-        can_repeat = is_last and turn.user_message.deleted_at is None
+        can_repeat = is_ours and is_last and turn.user_message.deleted_at is None
         rendered = incremental.RenderedReply()
         if not finished and turn.text:
             rendered = incremental.view_of(turn.pk, turn.text_attempt, turn.text)

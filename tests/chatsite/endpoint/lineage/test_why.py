@@ -1,8 +1,10 @@
 """The page of why: words for every code, and what a client has changed or forgotten."""
 
+import json
 import typing
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.urls import reverse
 
 from chatsite.endpoint import keys
@@ -14,7 +16,7 @@ from chatsite.endpoint.store.known import KnownToOwner
 from memory.models import Conversation, ModelCall
 from tests.chatsite.scenes import page_of, signed_in, url, violations
 
-from ..wire import send
+from ..wire import Call, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,11 +75,15 @@ def test_changed_instructions_and_messages_are_shown(client, key):
     wrapped = says(f"{FERRY}\n\n<context>Ferries leave at nine.</context>")
     said = [wrapped, replies(FERRY), says(BACK)]
     send(key, instructs("It is Tuesday."), *said)
-    page = why(client, Conversation.objects.get())
+    made = Conversation.objects.get()
+    page = why(client, made)
     assert str(WHY["rewritten"]) in page
     assert "<del>Monday</del><ins>Tuesday</ins>" in page
     assert "Your client sent these messages in other words" in page
     assert "Ferries" in page
+    # The right pane has what was sent, too, and not the words of the transcript.
+    pane = client.get(url("context", made), {"reply": 4}).content.decode()
+    assert "Ferries leave at nine." in pane
     assert violations() == []
 
 
@@ -138,3 +144,13 @@ def test_a_history_of_short_words_is_put_together_again(client, key):
     shown = client.get(url("context-json", made), {"reply": 1201}).json()
     assert shown["messages"] == said
     assert why(client, made)
+
+
+def test_items_of_responses_are_read_as_the_message_that_they_are(client, key):
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    items = [says("Hi"), {"type": "reasoning", "id": "r", "summary": []}, call]
+    items += [{"type": "function_call_output", "call_id": "c", "output": "Two."}]
+    raw = json.dumps({"model": "ok", "input": items}).encode()
+    async_to_sync(Call("/v1/responses", raw, key=key).run)()
+    page = why(client, Conversation.objects.get())
+    assert "in other words" not in page
