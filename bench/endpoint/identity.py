@@ -17,11 +17,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from .in_memory import Answer, MemoryTarget
 from .talks import Talk, make_reply, make_talks, take_step
-from .wires import PATHS, Request, Said, read_answer
+from .wires import PATHS, Request, Said, read_answer, write_items
 
 GOES_ON = ("continued", "client-compacted", "retry")
 # So many talks of a person go on at the same time.
@@ -37,9 +37,14 @@ class Target(Protocol):
 class HttpTarget:
     """Any server of these wires."""
 
-    def __init__(self, base_url: str, keys: Sequence[str]) -> None:
+    def __init__(
+        self, base_url: str, keys: Sequence[str], *, names_previous: bool = False
+    ) -> None:
         self.base_url = base_url.rstrip("/")
         self.keys = keys
+        # Whether an earlier response stands for what was sent and answered before.
+        self.names_previous = names_previous
+        self.responses: dict[tuple[int, str], str] = {}
 
     def send(self, person: int, request: Request, reply: Said | None) -> Answer:
         key = self.keys[person]
@@ -48,12 +53,25 @@ class HttpTarget:
         if request.wire == "messages":
             headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
         url = self.base_url + PATHS[request.wire]
-        data = json.dumps(request.body).encode()
+        data = json.dumps(self.shorten(person, request)).encode()
         asked = urllib.request.Request(url, data, headers)  # noqa: S310
         with urllib.request.urlopen(asked) as answer:  # noqa: S310
-            said = read_answer(request.wire, json.load(answer))
+            body = json.load(answer)
+            said = read_answer(request.wire, body)
+            if self.names_previous and request.wire == "responses":
+                items = [*request.body["input"], *write_items(said)]
+                self.responses[person, json.dumps(items)] = body["id"]
             conversation = answer.headers["x-windowpane-conversation"]
             return Answer(conversation, answer.headers["x-windowpane-lineage"], said)
+
+    def shorten(self, person: int, request: Request) -> dict[str, Any]:
+        """The body with a response in place of what is known to the server."""
+        items = request.body.get("input") or []
+        for end in range(len(items) - 1, 0, -1):
+            if found := self.responses.get((person, json.dumps(items[:end]))):
+                rest = {"input": items[end:], "previous_response_id": found}
+                return {**request.body, **rest}
+        return request.body
 
 
 class Judge:
@@ -235,12 +253,18 @@ def main() -> int:
     parser.add_argument("--base-url", help="with /v1")
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--wire", action="append", choices=PATHS)
+    parser.add_argument(
+        "--previous",
+        action="store_true",
+        help="on the wire of responses, name the one before instead of its history",
+    )
     parser.add_argument("--model", default="gpt-4o-mini")
     parser.add_argument("--show", type=int, default=10, help="so many lines of each")
     given = parser.parse_args()
     target: Target = MemoryTarget()
     if given.base_url:
-        target = HttpTarget(given.base_url, given.key)
+        previous = given.previous
+        target = HttpTarget(given.base_url, given.key, names_previous=previous)
     judge = run_talks(
         target,
         given.talks,

@@ -18,7 +18,7 @@ from tests.fakes.upstream import Exchange, Upstream
 
 from .identity import HttpTarget, print_counts, run_talks
 from .talks import make_reply
-from .wires import Said
+from .wires import PATHS, Said
 
 # For one client that sends as fast as it can.
 LIMITS = {"MESSAGES_PER_MINUTE": "100000", "CONVERSATIONS_PER_MINUTE": "100000"}
@@ -48,6 +48,8 @@ def main() -> int:
     )
     parser.add_argument("--talks", type=int, default=84)
     parser.add_argument("--people", type=int, choices=(1, 2), default=2)
+    parser.add_argument("--wire", action="append", choices=PATHS)
+    parser.add_argument("--previous", action="store_true")
     given = parser.parse_args()
     provider = TalkProvider()
     more = {**LIMITS, "ANTHROPIC_BASE_URL": provider.url.removesuffix("/v1")}
@@ -58,8 +60,9 @@ def main() -> int:
     ):
         site.manage("create_user", "other", "only-for-this-bench")
         keys = [site.manage("create_key", name).strip() for name in (USER, "other")]
-        target = HttpTarget(f"{site.url}/v1", keys)
-        judge = run_talks(target, given.talks, people=given.people)
+        target = HttpTarget(f"{site.url}/v1", keys, names_previous=given.previous)
+        wanted = given.wire or tuple(PATHS)
+        judge = run_talks(target, given.talks, people=given.people, wires=wanted)
         site.manage("audit")
     print_counts(judge)
     for title, lines in (("wrong", judge.wrong), ("missed", judge.missed)):

@@ -136,12 +136,12 @@ def _write_responses(
 ) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     for said in history:
-        items += _write_items(said)
+        items += write_items(said)
     tools = [{"type": "function", "name": "weather", "parameters": PARAMETERS}]
     return {"model": model, "instructions": system, "input": items, "tools": tools}
 
 
-def _write_items(said: Said) -> list[dict[str, Any]]:
+def write_items(said: Said) -> list[dict[str, Any]]:
     if said.results:
         return [
             {"type": "function_call_output", "call_id": call, "output": text}
@@ -206,7 +206,7 @@ def write_answer(wire: str, reply: Said) -> dict[str, Any]:
     if wire == "messages":
         content = _write_turn(replace(reply, pieces=1 if reply.text else 0))["content"]
         return {"role": "assistant", "content": content}
-    items = _write_items(replace(reply, pieces=1 if reply.text else 0))
+    items = write_items(replace(reply, pieces=1 if reply.text else 0))
     return {"output": [{"type": "message", **item} for item in items]}
 
 

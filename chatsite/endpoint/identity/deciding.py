@@ -57,7 +57,7 @@ class Deciding:
         same = [each for each in reach.places if each.family == previous.family]
         if same and reach.length == len(self.messages):
             return self.decide_whole(same)
-        if previous.is_tip:
+        if previous.is_tip and not self.client.begins_a_copy(previous):
             return self.make("continued", previous, 0, "previous")
         return self.make("branch", previous, 0, "previous")
 
