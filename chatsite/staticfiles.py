@@ -8,8 +8,8 @@ from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# What stands in quotation marks is no comment.
-COMMENTS = re.compile(rb"""("[^"\n]*"|'[^'\n]*')|/\*.*?\*/\s*""", re.DOTALL)
+# What stands in quotation marks is no comment; one without an end is all that follows.
+COMMENTS = re.compile(rb"""("[^"\n]*"|'[^'\n]*')|/\*.*?(?:\*/\s*|\Z)""", re.DOTALL)
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):

@@ -17,11 +17,12 @@ WORDS = {
     "chatsite.compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
     r"|what .{1,9} cost\b|request before",
     "chatsite.endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys"
-    r"|api_keys|/why/",
-    "chatsite.examples": r"as an example|/examples?/|\bExamples\b|\"examples\"",
+    r"|api_keys|(?<!feedback)/why/",
+    "chatsite.examples": r"as an example|/examples?/|(?-i:\bExamples\b)",
     "chatsite.experiments": "experiment|another policy",
     "chatsite.feedback": "feedback|good reply|bad reply",
-    "chatsite.importing": r"\bimport(?:s|ed|ing)?\b|export|download everything",
+    "chatsite.importing": r"\bimport(?:s|ed|ing)?\b"
+    r"|(?<!examples[/-])(?<!exact=)export(?!ed</a>)|download everything",
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
     "chatsite.retention": "retention|long conversations are kept",
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"

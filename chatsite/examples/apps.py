@@ -18,7 +18,7 @@ class ExamplesConfig(AppConfig):
         from . import answers, audit, parts, services
         from .models import ExampleAnswer
 
-        message_deleted.connect(services.forget_deleted)
+        message_deleted.connect(services.forget_examples)
         LEAF_ACTIONS[services.ACTION] = _("marked a reply as an example")
         hooks.message_parts.append(parts.MARK_ITEM)
         hooks.user_menu_links["examples"] = _("Examples")

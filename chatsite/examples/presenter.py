@@ -42,7 +42,7 @@ class ShownExample:
     answers: list[ShownAnswer]
 
 
-def show_example(example: Example) -> ShownExample:
+def describe_example(example: Example) -> ShownExample:
     """One with its conversation and message."""
     [proof] = prove_examples([example])
     call = proof.call

@@ -27,7 +27,7 @@ def is_reply(message: Message) -> bool:
     return is_answer and message.deleted_at is None
 
 
-def list_own(user: AbstractBaseUser, label: str = "") -> QuerySet[Example]:
+def list_own_examples(user: AbstractBaseUser, label: str = "") -> QuerySet[Example]:
     """What a person has marked in their own conversations, the newest first; of one
     kind, if `label` is one."""
     rows = Example.objects.filter(
@@ -99,7 +99,7 @@ def _log(conversation: Conversation, seq: int, author: AbstractBaseUser) -> None
         conversation.changes.create(action=ACTION, seq=seq)
 
 
-def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:
+def forget_examples(conversation: Conversation, seq: int, **_: object) -> None:
     """Message `seq` was deleted: what is said of it can quote it, and so can what
     models answered to requests that had it."""
     rows = Example.objects.filter(conversation=conversation)
@@ -134,7 +134,7 @@ def find_reply(messages: QuerySet[Message], seq: int) -> Message:
 
 def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:
     """For the download of a person's account."""
-    rows = list_own(user).select_related("conversation").order_by("pk")
+    rows = list_own_examples(user).select_related("conversation").order_by("pk")
     return [
         {
             "conversation": str(row.conversation.uuid),

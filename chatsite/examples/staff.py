@@ -44,7 +44,7 @@ def show_reply(
         said=reply.text if reply else "",
         can_mark=reply is not None and services.is_reply(reply),
         own=own,
-        shown=[presenter.show_example(row) for row in rows],
+        shown=[presenter.describe_example(row) for row in rows],
         labels=Example.Label.choices,
         max_chars=Example.MAX_CHARS,
         form=AnswerForm(),

@@ -84,7 +84,7 @@ def list_examples(request: HttpRequest) -> HttpResponse:
 
 
 def _draw_list(request: HttpRequest, label: str, error: str = "") -> HttpResponse:
-    rows = presenter.with_beginnings(services.list_own(request.user, label))
+    rows = presenter.with_beginnings(services.list_own_examples(request.user, label))
     page = Paginator(rows, PAGE_EXAMPLES).get_page(request.GET.get("page"))
     values = {
         "page": page,
@@ -106,10 +106,10 @@ def _read_label(text: str) -> str:
 @require_GET
 @private_page
 def show_example(request: HttpRequest, pk: int) -> HttpResponse:
-    rows = services.list_own(request.user).select_related("conversation", "message")
+    rows = services.list_own_examples(request.user).select_related("conversation", "message")
     example = get_object_or_404(rows, pk=pk)
     values = {
-        "shown": presenter.show_example(example),
+        "shown": presenter.describe_example(example),
         "form": AnswerForm(),
         "job": answers.find_job(request.user),
     }
@@ -122,7 +122,7 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
     form = ExportForm(request.GET)
     if not form.is_valid():
         raise Http404
-    rows = services.list_own(request.user, request.GET.get("label", ""))
+    rows = services.list_own_examples(request.user, request.GET.get("label", ""))
     return exporting.send_examples(rows, form.cleaned_data["form"])
 
 
@@ -131,7 +131,7 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
 def post_answers(request: HttpRequest) -> HttpResponse:
     """Has one `example` answered, or the newest of those that are listed (`label`)."""
     label, form = _read_label(request.POST.get("label", "")), AnswerForm(request.POST)
-    rows = services.list_own(request.user, label)
+    rows = services.list_own_examples(request.user, label)
     key = request.POST.get("example", "")
     address = reverse("examples")
     if key.isascii() and key.isdecimal() and len(key) < 19:

@@ -49,8 +49,8 @@ def preset_choices() -> list[tuple[str, str]]:
 
 def preset_name(preset: str) -> str:
     """What stands before the colon or the brackets, which not every language writes
-    alike."""
-    return re.split("[:：(（]", dict(preset_choices())[preset])[0].strip()
+    alike; of a preset that is gone, its name as it was kept."""
+    return re.split("[:：(（]", dict(preset_choices()).get(preset, preset))[0].strip()
 
 
 def name_error(label: object, why: str) -> str:

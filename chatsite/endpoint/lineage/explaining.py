@@ -98,9 +98,9 @@ def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
 
 
 def explain_request(conversation: Conversation, row: RequestRow) -> Explained:
-    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    calls = conversation.model_calls.filter(of_client__isnull=False)
     call = calls.get(pk=row.pk)
-    earlier = calls.filter(pk__lt=row.pk, of_client__isnull=False)
+    earlier = calls.filter(pk__lt=row.pk)
     before = earlier.order_by("-pk").first()
     return Explained(
         row,

@@ -229,5 +229,5 @@ def test_the_chat_page_says_whether_staff_can_read(alice, settings, readable):
         "conversation-detail", args=[transcript.create_conversation(alice).uuid]
     )
     text = client.get(page).content.decode()
-    assert ("You and this site's administrators can read" in text) is readable
+    assert ("Visible to you and the administrators" in text) is readable
     assert ("Only you can read this conversation" in text) is not readable

@@ -152,7 +152,7 @@ class TestDays:
             compact(old, n)
         with CaptureQueriesContext(connection) as many:
             days()
-        assert len(many) == len(few) <= 6
+        assert len(many) == len(few) <= 7
 
 
 class TestFigures:
