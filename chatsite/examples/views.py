@@ -106,7 +106,9 @@ def _read_label(text: str) -> str:
 @require_GET
 @private_page
 def show_example(request: HttpRequest, pk: int) -> HttpResponse:
-    rows = services.list_own_examples(request.user).select_related("conversation", "message")
+    rows = services.list_own_examples(request.user).select_related(
+        "conversation", "message"
+    )
     example = get_object_or_404(rows, pk=pk)
     values = {
         "shown": presenter.describe_example(example),
