@@ -32,6 +32,7 @@ from memory import library, transcript
 from memory.models import Conversation, Message, RecallEntry
 from memory.search import recall
 from tests.memory.scenes import plant, summarise
+from tests.remembered import remembered
 
 from .accounts.test_leaving import bytes_of_database
 from .attachments.test_uploads import keep as keep_file
@@ -288,6 +289,7 @@ def delete_messages(client, conversation):
 
 
 @pytest.fixture
+@remembered
 def planted(alice):
     return make_conversation(alice, WORD)
 

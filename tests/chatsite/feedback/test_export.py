@@ -16,6 +16,7 @@ from chatsite.importing.files import own
 from chatsite.importing.files.reading import ImportItemError
 from chatsite.turns.copying import copies
 from memory import bundle, transcript
+from tests.remembered import remembered
 
 from ..scenes import talk_in_turns, violations
 
@@ -25,6 +26,7 @@ WHY = "It forgot the budget."
 
 
 @pytest.fixture
+@remembered
 def chat(alice):
     made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello", "Go on")

@@ -9,6 +9,7 @@ from chatsite.live import socket_client
 from chatsite.protocol import events
 from memory import library, transcript
 from memory.models import Conversation
+from tests.remembered import remembered
 
 from ..scenes import (
     HTMX,
@@ -28,6 +29,7 @@ WHY = "It <forgot> the budget."
 
 
 @pytest.fixture
+@remembered
 def chat(alice):
     made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello", "Go on")

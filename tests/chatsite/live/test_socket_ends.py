@@ -20,6 +20,7 @@ from chatsite.settings import LEAVES
 from chatsite.turns import runner
 from chatsite.turns.models import Presence
 from memory import library, transcript
+from tests.remembered import remembered
 
 from ..scenes import signed_in, talk_in_turns, url
 from ..sockets import TIMEOUT, Chat
@@ -29,6 +30,7 @@ SITE = Path(consumer.__file__).parent.parent
 
 
 @pytest.fixture
+@remembered
 def conversation(alice):
     made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello")
