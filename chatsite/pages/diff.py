@@ -17,7 +17,8 @@ MAX_WORDS = 3000
 # A text of so many words has about 2.5 million, as half of its parts are spaces.
 MAX_PAIRS = 3_000_000
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-WORD = re.compile(rf"\s+|[{CJK}]|[^\W_{CJK}]+|.", re.DOTALL)
+# A number is one word, with what parts its digits.
+WORD = re.compile(rf"\s+|[{CJK}]|\d+(?:[.,:]\d+)+|[^\W_{CJK}]+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
