@@ -133,8 +133,12 @@ def delete_message(
     recall.index_messages([row])
     signatures.renew_signature(row)
     versions.erase_versions(conversation, seq)
-    prompts.release_deleted_rules(conversation)
+    prompts.release_deleted_words(conversation)
     transcript.forget_title(conversation, seq)
+    if conversation.next_request:
+        # Its words can be those of the message.
+        rows = Conversation.objects.filter(pk=conversation.pk)
+        rows.update(next_request={})
     message_deleted.send(Message, conversation=conversation, seq=seq)
 
 

@@ -3,10 +3,10 @@ reference, rebuilt later and proved by its hash.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from django.conf import settings
 from django.db.models import Case, F, QuerySet, TextField, When
@@ -168,7 +168,7 @@ def read_view(
         summaries,
         pinned,
         window,
-        _recall_notes(conversation, newest, cutoff, found, limit) if newest else [],
+        recall_notes(conversation, newest, cutoff, found, limit) if newest else [],
         asked,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
@@ -304,13 +304,7 @@ def _make_refs(
         **refer_prefix(conversation, view)[0],
         "window": to_ranges(int(message.id) for message in view.window),
         "left_out": [],
-        "recalled": [note.seq for note in view.recalled],
-        # Of which of these only a part was sent: number, start and end in the text.
-        "excerpts": [[note.seq, *note.span] for note in view.recalled if note.span],
-        # Which of these gives a value that a later message replaces, and which does.
-        "replaced": [[n.seq, n.replaced_by] for n in view.recalled if n.replaced_by],
-        # And on which day that was; a request that was recorded before does not say.
-        "until": [[note.seq, note.until] for note in view.recalled if note.until],
+        **refer_notes(view.recalled),
         "newest": int(view.newest.id) if view.newest else None,
     }
     if view.steps:
@@ -326,6 +320,18 @@ def _make_refs(
             for part, chars in sorted(levels.items())
         ]
     return refs
+
+
+def refer_notes(notes: Sequence[Note]) -> dict[str, Any]:
+    return {
+        "recalled": [note.seq for note in notes],
+        # Of which of these only a part was sent: number, start and end in the text.
+        "excerpts": [[note.seq, *note.span] for note in notes if note.span],
+        # Which of these gives a value that a later message replaces, and which does.
+        "replaced": [[n.seq, n.replaced_by] for n in notes if n.replaced_by],
+        # And on which day that was; a request that was recorded before does not say.
+        "until": [[note.seq, note.until] for note in notes if note.until],
+    }
 
 
 def refer_prefix(
@@ -347,7 +353,7 @@ def refer_prefix(
     return refs, {refs["system"]: system, refs["fence"]: around, **own}
 
 
-def _recall_notes(
+def recall_notes(
     conversation: Conversation,
     newest: Message,
     cutoff: int,
@@ -476,6 +482,18 @@ class _Sources:
             picked.update(self.seqs[start:end])
         return [self.rows[seq] for seq in sorted(picked)]
 
+    def edited(self, refs: dict[str, Any]) -> Self:
+        """The same with messages in the words that a request had in their place."""
+        if not refs.get("edited"):
+            return self
+        text, sent = SENT.index("text"), SENT.index("sent_text")
+        rows = dict(self.rows)
+        for seq, sha256 in refs["edited"]:
+            row = [*rows[seq]]
+            row[text], row[sent] = self.texts.get(sha256, ""), ""
+            rows[seq] = tuple(row)
+        return replace(self, rows=rows)
+
     def quoted(self, refs: dict[str, Any]) -> list[Summary]:
         sent = {*refs["summaries"]}
         return [row for row in self.summaries if row.version in sent]
@@ -496,6 +514,25 @@ class _Sources:
             )
             for row in self.within(to_ranges(seqs))
         ]
+
+
+def compose_refs(
+    conversation: Conversation,
+    refs: dict[str, Any],
+    *,
+    model: str,
+    texts: Mapping[str, str],
+    newest: Message | None = None,
+) -> Built:
+    """The request that these references describe. `texts` that they name by their hash,
+    and the `newest` message, may not be stored yet."""
+    call = ModelCall(conversation=conversation, refs=refs, model=model)
+    found = _read_sources([call])
+    found.texts.update(texts)
+    if newest and newest.seq not in found.rows:
+        found.rows[newest.seq] = tuple(getattr(newest, name) for name in SENT)
+        found.seqs.append(newest.seq)
+    return _send_again(call, _recompose(call, found, image_source.note_again), found)
 
 
 def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
@@ -544,7 +581,8 @@ def _recompose(
 ) -> Context:
     """`note` marks the images that went along."""
     conversation, refs, texts = call.conversation, call.refs, found.texts
-    newest = found.messages([[refs["newest"]] * 2]) if refs.get("newest") else []
+    sent = found.edited(refs)
+    newest = sent.messages([[refs["newest"]] * 2]) if refs.get("newest") else []
     recalled = excerpts.restore_excerpts(
         found.whole(refs.get("recalled", ())),
         spans=refs.get("excerpts", ()),
@@ -556,7 +594,7 @@ def _recompose(
         cuts.setdefault(seq, {})[part] = chars
     rules = refs.get("rules", ())
     said = {seq: found.rows[seq][2:4] for seq, *_ in rules if seq in found.rows}
-    pinned, window = found.messages(refs["pinned"]), found.messages(refs["window"])
+    pinned, window = sent.messages(refs["pinned"]), sent.messages(refs["window"])
     if images := refs.get("images"):
         seen = [*pinned, *window, *newest]
         note(conversation, seen, images)
@@ -569,9 +607,7 @@ def _recompose(
         window=fitting.prepare_messages(window, clip=refs.get("clipped", 0), cuts=cuts),
         recalled=[*recalled],
         newest=_prepare_newest(newest[0] if newest else None),
-        steps=fitting.prepare_messages(
-            found.messages(refs.get("steps", [])), cuts=cuts
-        ),
+        steps=fitting.prepare_messages(sent.messages(refs.get("steps", [])), cuts=cuts),
     )
     if "instruction" in refs:
         asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")

@@ -21,7 +21,7 @@ def hash_text(text: str) -> str:
 
 def named_in(refs: Mapping[str, Any]) -> list[str]:
     """The hashes of the texts that a request refers to."""
-    said = (rule[1] for rule in rules_in(refs))
+    said = (each[1] for each in (*rules_in(refs), *edits_in(refs)))
     named = (*map(refs.get, ("system", "fence", "instruction")), *said)
     # Older imports took references of any shape.
     return list(dict.fromkeys(each for each in named if isinstance(each, str)))
@@ -35,6 +35,17 @@ def rules_in(refs: Mapping[str, Any]) -> list[Any]:
         each
         for each in (rules if isinstance(rules, list) else ())
         if isinstance(each, list) and len(each) == 3 and isinstance(each[0], int)
+    ]
+
+
+def edits_in(refs: Mapping[str, Any]) -> list[Any]:
+    """The messages that a request had in other words: numbers, and hashes of these
+    words; as far as they have that shape."""
+    edits = refs.get("edited")
+    return [
+        each
+        for each in (edits if isinstance(edits, list) else ())
+        if isinstance(each, list) and len(each) == 2 and isinstance(each[0], int)
     ]
 
 
@@ -105,25 +116,27 @@ def unlink_texts(conversation: Conversation, names: set[str]) -> None:
     drop_unused(sorted(names))
 
 
-def release_deleted_rules(conversation: Conversation) -> None:
-    """Unlink other words for rules of deleted messages; call it in a transaction."""
-    unlink_texts(conversation, _find_deleted_rules(conversation))
+def release_deleted_words(conversation: Conversation) -> None:
+    """Unlink other words for deleted messages and for their rules; call it in a
+    transaction."""
+    unlink_texts(conversation, _find_deleted_words(conversation))
 
 
-def _find_deleted_rules(conversation: Conversation) -> set[str]:
-    """The hashes of other words for rules of deleted messages that requests were sent
-    with, and that no request was sent for anything else. The rows of these rules may
-    have been given new words since, or be gone."""
+def _find_deleted_words(conversation: Conversation) -> set[str]:
+    """The hashes of other words for deleted messages, and for rules of them, that
+    requests were sent with, and that no request was sent for anything else. The rows of
+    these rules may have been given new words since, or be gone."""
     calls = conversation.model_calls.order_by()
-    if not calls.filter(refs__has_key="rules").exists():
+    if not calls.filter(refs__has_any_keys=["rules", "edited"]).exists():
         return set()
     deleted = conversation.messages.exclude(deleted_at=None)
     gone = set(deleted.values_list("seq", flat=True))
     erased: set[str] = set()
     needed: set[str] = set()
     for refs in calls.values_list("refs", flat=True).iterator():
-        kept = [ref for ref in rules_in(refs) if ref[0] not in gone]
-        rest = named_in(refs | {"rules": kept})
+        rules = [ref for ref in rules_in(refs) if ref[0] not in gone]
+        edits = [ref for ref in edits_in(refs) if ref[0] not in gone]
+        rest = named_in(refs | {"rules": rules, "edited": edits})
         needed.update(rest)
         erased.update(set(named_in(refs)) - set(rest))
     return erased - needed

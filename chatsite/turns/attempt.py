@@ -20,8 +20,9 @@ from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
 from memory.engine.compose import digest_wire
+from memory.models import Conversation
 
-from . import commands, lifecycle, limits, requests
+from . import commands, lifecycle, limits, requests, variations
 from .checkpoints import CHECKPOINT_SECONDS
 from .models import Turn
 from .reply_streamer import ReplyStreamer
@@ -132,27 +133,41 @@ def prepare_attempt(
     conversation = turn.conversation
     if tools is None and hooks.turn_steps.runs(turn):
         return turn
-    model, bound = requests.model_of(conversation), tools or Tools()
+    varied, bound = variations.take_next(turn), tools or Tools()
+    model = (varied and varied.model) or requests.model_of(conversation)
     dialect = dialect or dialects.find_dialect(model)
     if not dialect.has_tools:
         bound = replace(bound, tokens=0, is_refused=True)
     most = (limit or requests.limit_of(model)) - bound.tokens
+    form = requests.form_of(model, dialect)
     built = context.build_request_context(
         conversation,
         newest=turn.user_message,
         steps=() if tools is None else context.read_steps(turn.user_message),
-        model=model,
         limit=max(1, most),
-        shape=requests.shape_of(model, dialect),
-        with_images=dialect.has_images,
+        **form,
     )
+    temperature = requests.temperature_of(conversation)
+    if varied:
+        built = variations.vary_built(
+            built, conversation, varied, turn.user_message, limit=max(1, most), **form
+        )
+        if varied.temperature is not None:
+            temperature = varied.temperature
     built.refs.update(bound.to_refs())
-    options = {
-        **providers.cache_options(model, str(conversation.uuid)),
-        **providers.sampling_options(model, requests.temperature_of(conversation)),
-        **bound.to_options(),
-    }
+    options = find_options(conversation, model, temperature, bound)
     return Request(claim, model, built, options, dialect, tools, limit)
+
+
+def find_options(
+    conversation: Conversation, model: str, temperature: float | None, tools: Tools
+) -> dict[str, Any]:
+    """What a request for a reply says besides its messages."""
+    return {
+        **providers.cache_options(model, str(conversation.uuid)),
+        **providers.sampling_options(model, temperature),
+        **tools.to_options(),
+    }
 
 
 def _find_refusal(turn: Turn) -> lifecycle.Result | None:
@@ -251,30 +266,29 @@ async def _send_request(request: Request) -> _Answer | None:
     if relay.hold is lifecycle.LeaseStatus.LOST:
         return None
     if relay.hold is lifecycle.LeaseStatus.CANCELLED:
-        return _Answer(_make_result(relay, State.STOPPED))
+        return _Answer(make_result(relay, State.STOPPED))
     instead = error.instead if isinstance(error, LLMError) else None
-    return _Answer(_read_outcome(relay, error), instead)
+    return _Answer(read_outcome(relay, error), instead)
 
 
-def _read_outcome(
-    relay: ReplyStreamer, error: BaseException | None
-) -> lifecycle.Result:
+def read_outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Result:
+    """How a stream ended that was passed on to its end. Raises what is no LLMError."""
     if isinstance(error, LLMError):
-        return _make_result(relay, State.FAILED, error.code)
+        return make_result(relay, State.FAILED, error.code)
     if error:
         raise error
     why = replies.why_cut_off(relay.stream.finish_reason)
     if why == "content_filter":
-        return _make_result(relay, State.FAILED, why)
+        return make_result(relay, State.FAILED, why)
     if why:
-        return _make_result(relay, State.TRUNCATED, why)
+        return make_result(relay, State.TRUNCATED, why)
     if is_blank(relay.text) and not relay.stream.calls:
         code = "only_reasoning" if relay.reasoning else "bad_response"
-        return _make_result(relay, State.FAILED, code)
-    return _make_result(relay, State.DONE)
+        return make_result(relay, State.FAILED, code)
+    return make_result(relay, State.DONE)
 
 
-def _make_result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Result:
+def make_result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Result:
     stream, usage = relay.stream, relay.stream.usage
     return lifecycle.Result(
         state,

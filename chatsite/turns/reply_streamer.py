@@ -125,14 +125,18 @@ class ReplyStreamer:
         if is_silent or is_busy(self._frame):
             return
         self.sent = len(self.text)
-        frame = events.Frame(
-            self.claim.row_id, self.claim.attempt, self.base, self.text[self.base :]
-        )
+        frame = self.make_frame(self.text[self.base :])
         events.deliver_event(self.claim.conversation_id, frame)
         if layer.is_shared() and monotonic() >= self._offer_at:
             self._frame = asyncio.create_task(self._offer(frame))
 
-    async def _offer(self, frame: events.Frame) -> None:
+    def make_frame(self, tail: str) -> events.Event:
+        return events.Frame(self.claim.row_id, self.claim.attempt, self.base, tail)
+
+    async def save(self, text: str) -> lifecycle.LeaseStatus:
+        return await checkpoints.save_checkpoint(self.claim, text)
+
+    async def _offer(self, frame: events.Event) -> None:
         """A frame for other processes: most replies are read in the one that writes
         them, and a frame that no process hears costs as much as one that some do."""
         if await events.offer_event(self.claim.conversation_id, frame) == 0:
@@ -154,7 +158,7 @@ class ReplyStreamer:
         """A checkpoint; one that fails is tried again when the next one is due."""
         started = monotonic()
         try:
-            hold = await checkpoints.save_checkpoint(self.claim, text)
+            hold = await self.save(text)
         except TRANSIENT_DB_ERRORS as error:
             logger.warning(
                 "checkpoint failed turn=%s error=%s", self.claim.row_id, name_of(error)

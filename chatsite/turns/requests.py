@@ -22,6 +22,7 @@ from memory.images import image_source
 from memory.models import Conversation, Message, ModelCall
 from memory.sql import prepared_rows
 
+from . import variations
 from .models import Turn
 
 
@@ -50,6 +51,13 @@ def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
     """The form that the messages to a model get, as far as its provider is known."""
     dialect = dialect or dialects.find_dialect(model)
     return Shape(dialect.system_role, dialect.joined)
+
+
+def form_of(model: str, dialect: dialects.Dialect | None = None) -> dict[str, Any]:
+    """What composing a request asks of its model, besides how much that takes."""
+    dialect = dialect or dialects.find_dialect(model)
+    shape = shape_of(model, dialect)
+    return {"model": model, "shape": shape, "with_images": dialect.has_images}
 
 
 async def complete_request(
@@ -110,18 +118,20 @@ def next_turn(
     for find_sent in hooks.sent_elsewhere:
         if built := find_sent(conversation):
             return built
-    model = model_of(conversation)
     turn = next(iter(_select_waiting(conversation=conversation.pk)), None)
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
-    return context.build_request_context(
+    varied = variations.find_next(conversation, turn)
+    form = form_of((varied and varied.model) or model_of(conversation))
+    form["limit"] = limit_of(form["model"])
+    built = context.build_request_context(
         conversation,
         newest=newest,
         steps=context.read_steps(newest) if turn and turn.may_have_rows else (),
-        model=model,
-        limit=limit_of(model),
-        shape=shape_of(model),
-        with_images=dialects.find_dialect(model).has_images,
+        **form,
     )
+    if varied is None:
+        return built
+    return variations.vary_built(built, conversation, varied, newest, **form)
 
 
 @prepared_rows()

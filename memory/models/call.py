@@ -54,6 +54,8 @@ class ModelCall(History):
         TITLE = "title", _("Title")
         # A long result of a tool, made short.
         RESULT = "result", _("Result")
+        # A reply asked for again in another way; it stands in no transcript.
+        TRIAL = "trial", _("Trial")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="model_calls"

@@ -71,6 +71,9 @@ class Conversation(models.Model):
         "self", models.SET_NULL, null=True, blank=True, related_name="branches"
     )
     branched_seq = models.PositiveIntegerField(null=True, blank=True)
+    # How the request for its next message differs, by `variation` and `text`, until a
+    # turn has taken it for its own: then `turn` and `round` say which. {}: it does not.
+    next_request = models.JSONField(default=dict, db_default={}, blank=True)
     # Where an imported one comes from, so that a second import is noticed.
     imported_from = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     created_at = models.DateTimeField(auto_now_add=True)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from chatsite import hooks
 from chatsite.protocol.errors import CommandError
-from memory import bundle, library, transcript
+from memory import bundle, library, prompts, transcript
 from memory.compaction import lease
 from memory.models import Change, Conversation, Message, ModelCall, Summary
 
@@ -117,6 +117,36 @@ def _copy_rows(
     write_turns(made, messages, infos, batch)
     for copy in hooks.branch_parts:
         copy(conversation, made, messages)
+    lease.mark_due(made.pk)
+
+
+def branch_with_reply(
+    conversation: Conversation, text: str, call: ModelCall
+) -> Conversation:
+    """A branch in which a message was given this reply, which came of the request
+    `call`; in batches. Raises CommandError."""
+    steps = [last for _first, last in call.refs.get("steps", ())]
+    made = branch_in_batches(conversation, max([call.refs["newest"], *steps]))
+    with transaction.atomic():
+        _add_reply(conversation, made, text, call)
+    return made
+
+
+def _add_reply(
+    conversation: Conversation, made: Conversation, text: str, call: ModelCall
+) -> None:
+    turn = made.turns.latest("pk")
+    seq = transcript.reserve_numbers(made, 1)
+    written = transcript.append_reply(made, seq=seq, text=text)
+    texts = conversation.prompts.filter(pk__in=prompts.named_in(call.refs))
+    prompts.keep_texts(made, dict(texts.values_list("sha256", "text")))
+    kept = {name: getattr(call, name) for name in bundle.CALL_FIELDS}
+    values = {**kept, "purpose": ModelCall.Purpose.REPLY, "message": written}
+    mine = ModelCall.objects.create(conversation=made, **values)
+    ended = {"state": State.DONE, "error": "", "text": text, "reply": written}
+    made.turns.filter(pk=turn.pk).update(
+        **ended, reply_seq=seq, call=mine, model=call.model
+    )
     lease.mark_due(made.pk)
 
 

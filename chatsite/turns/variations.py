@@ -1,0 +1,155 @@
+"""Requests that differ from what the conversation would send: how they are composed,
+and which one the next message of a person has.
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from memory import context, prompts
+from memory.engine import plan
+from memory.engine.compose import Shape
+from memory.engine.policy import Policy
+from memory.models import Conversation, Message
+from memory.models.message import read_langchain
+from memory.ranges import to_ranges
+from memory.view import variation as varying
+from memory.view.variation import Variation
+
+from .models import Turn
+
+# Of the messages before the newest so many can be in the window of another preset.
+MOST_OF_WINDOW = 400
+
+
+def compose_varied(
+    conversation: Conversation,
+    refs: dict[str, Any],
+    variation: Variation,
+    *,
+    model: str,
+    limit: int,
+    shape: Shape,
+    with_images: bool,
+    texts: Mapping[str, str] | None = None,
+    newest: Message | None = None,
+) -> context.Built:
+    """The request of these references, as it is sent to `model` with the variation.
+    `limit`: what the model takes in tokens; `texts`: those that are not stored yet,
+    `newest`: a message that may not be stored either."""
+    texts = dict(texts or {})
+    if variation.preset:
+        other = copy(conversation)
+        other.policy = {"preset": variation.preset}
+        refs = _apply_preset(other, refs, newest, limit)
+        texts[refs["fence"]] = context.get_fence(other)
+    varied, words = varying.vary_refs(conversation, refs, variation)
+    varying.keep_sent_images(varied, with_images=with_images)
+    varying.reshape_refs(varied, shape)
+    return context.compose_refs(
+        conversation, varied, model=model, texts=texts | words, newest=newest
+    )
+
+
+def vary_built(
+    built: context.Built,
+    conversation: Conversation,
+    variation: Variation,
+    newest: Message | None,
+    **form: Any,
+) -> context.Built:
+    """A request that was just composed to answer `newest`, with the variation."""
+    varied = compose_varied(
+        conversation,
+        built.refs,
+        variation,
+        texts=built.texts,
+        newest=newest,
+        **form,
+    )
+    return replace(varied, view=built.view)
+
+
+def _apply_preset(
+    other: Conversation, refs: dict[str, Any], newest: Message | None, limit: int
+) -> dict[str, Any]:
+    """The window that the preset of this copy keeps, what a search finds behind it, and
+    its words around the summaries. No summary is written: those of the request stay
+    where they begin before the window."""
+    last = refs.get("newest") or other.next_seq
+    newest = newest or other.messages.filter(seq=last).first()
+    policy = context.policy_within(other, other.get_policy(), limit)
+    window = _find_window(other, last, policy, limit)
+    start = int(window[0].id or 0) if window else last
+    pinned = sorted(n for n in varying.list_numbers(refs["pinned"]) if n < start)
+    summaries = other.summaries.filter(
+        version__in=refs["summaries"], first_seq__lt=start
+    )
+    rows = other.messages.filter(seq__in=pinned).order_by("seq")
+    shown = [*read_langchain(rows), *window]
+    notes = (
+        context.recall_notes(other, newest, start - 1, shown, limit) if newest else []
+    )
+    kept = {name: value for name, value in refs.items() if name != "shortened"}
+    return kept | {
+        "fence": prompts.hash_text(context.get_fence(other)),
+        "summaries": sorted(summaries.values_list("version", flat=True)),
+        "pinned": to_ranges(pinned),
+        "window": to_ranges(int(each.id or 0) for each in window),
+        "left_out": [],
+        "clipped": policy.truncate_tool_args,
+        **context.refer_notes(notes),
+    }
+
+
+def _find_window(
+    conversation: Conversation, before: int, policy: Policy, limit: int
+) -> list[BaseMessage]:
+    rows = context.visible_messages(conversation)
+    latest = rows.filter(seq__lt=before).order_by("-seq")[:MOST_OF_WINDOW]
+    window = read_langchain(latest)[::-1]
+    start = plan.find_cutoff(
+        window,
+        policy.keep,
+        count_tokens=context.conversation_counter(conversation),
+        context_window=limit,
+    )
+    return window[start:]
+
+
+def set_next(conversation: Conversation, variation: Variation | None) -> None:
+    """How the request for the next message differs; None: it does not."""
+    kept = (
+        {"variation": variation.to_json(), "text": variation.text} if variation else {}
+    )
+    Conversation.objects.filter(pk=conversation.pk).update(next_request=kept)
+    conversation.next_request = kept
+
+
+def find_next(conversation: Conversation, turn: Turn | None = None) -> Variation | None:
+    """How the next request differs: that of the turn, or of the message after it."""
+    kept = conversation.next_request
+    if not kept or kept.get("turn") not in (None, turn and turn.pk):
+        return None
+    return Variation.of(kept.get("variation", {}), kept.get("text", ""))
+
+
+def take_next(turn: Turn) -> Variation | None:
+    """The one that the turn's requests have: from the first on it is the turn's, and
+    gone with the turn, or when another reply is asked for."""
+    conversation = turn.conversation
+    kept = conversation.next_request
+    if not kept:
+        return None
+    mine = {"turn": turn.pk, "round": turn.attempts_before}
+    if "turn" not in kept:
+        kept = kept | mine
+    elif not mine.items() <= kept.items():
+        kept = {}
+    if kept != conversation.next_request:
+        Conversation.objects.filter(pk=conversation.pk).update(next_request=kept)
+        conversation.next_request = kept
+    return find_next(conversation, turn)

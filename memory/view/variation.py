@@ -1,0 +1,126 @@
+"""How a request is sent in another form than the one it was made in, as a change of its
+references: what is sent is composed of them again, and proved as ever.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from memory.engine.compose import Shape
+from memory.models import Conversation
+from memory.prompts import hash_text
+from memory.ranges import Ranges, to_ranges
+
+from .tool_groups import complete_groups
+
+# What a reference says of notes that were recalled.
+OF_NOTES = ("recalled", "excerpts", "replaced", "until")
+# What it says of the tools that were offered.
+OF_TOOLS = ("tools", "tools_sha256", "tool_choice", "tools_refused")
+# References of a request that differs say how, by this key.
+VARIED = "trial"
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """What is different: another model, temperature (None: as it is) or preset of the
+    policy; without notes from a search, without summaries; one message by its number in
+    other words (`text`), left out, or brought back. As it is here, nothing is."""
+
+    model: str = ""
+    temperature: float | None = None
+    preset: str = ""
+    without_recall: bool = False
+    without_summaries: bool = False
+    edited: int = 0
+    left_out: int = 0
+    brought_back: int = 0
+    text: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """What differs, without the words."""
+        said = asdict(self)
+        del said["text"]
+        is_usual = {"temperature": self.temperature is None}
+        return {n: v for n, v in said.items() if not is_usual.get(n, not v)}
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], text: str = "") -> Self:
+        known = {name: said[name] for name in said if name in cls.__slots__}
+        return cls(**known | {"text": text})
+
+
+def list_numbers(ranges: Iterable[Iterable[int]]) -> set[int]:
+    return {seq for first, last in ranges for seq in range(first, last + 1)}
+
+
+def list_sent(refs: Mapping[str, Any]) -> set[int]:
+    """The numbers of the messages that a request holds themselves."""
+    newest = [[refs["newest"]] * 2] if refs.get("newest") else []
+    ranges = [*refs["pinned"], *refs["window"], *refs.get("steps", ()), *newest]
+    return list_numbers(ranges)
+
+
+def vary_refs(
+    conversation: Conversation, refs: Mapping[str, Any], variation: Variation
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """References to the request that differs, and the text that they name by its hash.
+    What another preset does is not among it."""
+    varied = dict(refs)
+    if variation.without_summaries:
+        varied["summaries"] = []
+    if variation.without_recall:
+        varied |= {name: [] for name in OF_NOTES}
+    if variation.left_out:
+        _drop_messages(varied, complete_groups(conversation, [variation.left_out]))
+    if variation.brought_back:
+        back = complete_groups(conversation, [variation.brought_back])
+        _add_messages(varied, back)
+    texts = {}
+    if variation.edited in list_sent(varied):
+        sha256 = hash_text(variation.text)
+        texts[sha256] = variation.text
+        varied["edited"] = [[variation.edited, sha256]]
+        if "shortened" in refs:
+            cuts = refs["shortened"]
+            varied["shortened"] = [cut for cut in cuts if cut[0] != variation.edited]
+    keep_sent_images(varied, with_images=True)
+    varied[VARIED] = variation.to_json()
+    return varied, texts
+
+
+def _drop_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
+    gone = set(seqs) - {refs.get("newest")}
+    for name in ("pinned", "window", "steps"):
+        if name in refs:
+            refs[name] = _without(refs[name], gone)
+    for name in OF_NOTES:
+        notes = refs.get(name, [])
+        refs[name] = [
+            n for n in notes if (n if name == "recalled" else n[0]) not in gone
+        ]
+
+
+def _without(ranges: Ranges, gone: set[int]) -> Ranges:
+    return to_ranges(sorted(list_numbers(ranges) - gone))
+
+
+def _add_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
+    """Into the window, in the order of their numbers."""
+    before = refs.get("newest") or max(list_sent(refs), default=0) + 1
+    added = {seq for seq in seqs if seq < before} - list_sent(refs)
+    _drop_messages(refs, added)  # where a note quotes them
+    refs["window"] = to_ranges(sorted(list_numbers(refs["window"]) | added))
+
+
+def keep_sent_images(refs: dict[str, Any], *, with_images: bool) -> None:
+    """Those of messages that are still sent, to a model that takes images."""
+    if "images" in refs:
+        sent = list_sent(refs)
+        kept = [each for each in refs["images"] if with_images and each[0] in sent]
+        refs["images"] = kept
+
+
+def reshape_refs(refs: dict[str, Any], shape: Shape) -> None:
+    refs.pop("shape", None)
+    refs |= shape.to_refs()
