@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from chatsite.pages.presenters.locations import Location
     from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
-    from chatsite.turns.attempt import MakeRoom
+    from chatsite.turns.attempt import MakeRoom, Tools
     from chatsite.turns.lifecycle import Result, TurnClaim
     from chatsite.turns.models import Turn
     from memory.bundle import Batch
@@ -152,6 +152,10 @@ class LeafEvent:
     def draw_at_once(self, page: "Page") -> str | None:
         """The same, where the database need not be asked. None: it has to be."""
         return None
+
+    def draw_answer(self, page: "Page") -> str:
+        """For the page whose command is answered with it."""
+        return ""
 
     def say(self) -> str:
         """What a screen reader is told."""
@@ -411,6 +415,10 @@ class TurnSteps:
     def count_tool_tokens(self, names: Sequence[str]) -> Mapping[str, int]:
         """What offering each of these tools takes of a request, estimated."""
         return {}
+
+    async def offer_again(self, names: Sequence[str]) -> "Tools | None":
+        """These tools as a request offers them, as far as they are still there."""
+        return None
 
     def outcomes(self, conversation: "Conversation") -> Mapping[tuple[int, int], str]:
         """What became of steps, in words, by the message that asked and the place."""

@@ -55,6 +55,7 @@ LEAVES = [
     "chatsite.sharing",
     "chatsite.signin",
     "chatsite.tools",
+    "chatsite.trials",
 ]
 INSTALLED_APPS = [
     "daphne",

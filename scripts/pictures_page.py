@@ -45,6 +45,7 @@ def take_all(camera: Camera) -> None:
         _preview(camera, page)
         _diff(camera, page)
         _compare(camera, page)
+        _trial(camera, page)
         _example(camera, page)
         _replay(camera, page)
         _shared(camera, page)
@@ -144,6 +145,21 @@ def _compare(camera: Camera, page: Page) -> None:
     camera.take(page, "page-costs")
     page.goto(opened)
     expect(page.locator("#connection")).to_have_attribute("data-state", "open")
+
+
+def _trial(camera: Camera, page: Page) -> None:
+    """The last reply, had the question been another one."""
+    reply = page.locator("#turns .message.assistant").last
+    reply.hover()
+    reply.locator(".message-menu > summary").click()
+    reply.get_by_text("Try again differently…").click()
+    dialog = page.locator("#dialog")
+    dialog.get_by_label("One message").select_option("edit")
+    dialog.get_by_label("The other words").fill("What does a ryokan cost?")
+    dialog.get_by_role("button", name="Try", exact=True).click()
+    expect(dialog.locator(".trial .sha")).to_be_visible()
+    camera.take(page, "page-trials")
+    page.keyboard.press("Escape")
 
 
 def _example(camera: Camera, page: Page) -> None:

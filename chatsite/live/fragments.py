@@ -29,6 +29,8 @@ class Page:
     shown: set[int] = field(default_factory=set)
     steps: set[int | None] = field(default_factory=set)  # those that have their card
     live: dict[int, LiveReply] = field(default_factory=dict)
+    # What it has asked leaves to write into it, by the name of each.
+    watched: dict[str, LiveReply] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
         """The transcript's latest page, whatever was missed: read from the database

@@ -17,9 +17,9 @@ from chatsite.protocol import events
 
 @dataclass(slots=True)
 class LiveReply:
-    """What one page shows of a running reply."""
+    """What one page shows of a running reply, of a turn or of what a leaf names."""
 
-    turn: int
+    turn: int | str
     attempt: int = 0
     text: str = ""
     view: incremental.RenderedReply = field(default_factory=incremental.RenderedReply)

@@ -114,7 +114,7 @@ class Outbox:
         """Bring the page up to date from the database as soon as possible."""
         self._enter(State.ASKED if is_asked else State.BEHIND)
 
-    async def answer(self, event: events.Ack | events.Error) -> None:
+    async def answer(self, event: events.Event) -> None:
         """What the client's command has led to is not kept waiting by anything."""
         for text in self._view.answer(event):
             await self.hand_over({"type": "websocket.send", "text": text})

@@ -294,7 +294,7 @@ class JsonView:
     def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
         yield self.at_once(event)
 
-    def answer(self, event: events.Ack | events.Error) -> list[str]:
+    def answer(self, event: events.Ack | events.Error | LeafEvent) -> list[str]:
         return [_dump_event(event)]
 
 
@@ -352,7 +352,9 @@ class HtmlView:
                 parts = self._page.sync(client.conversation(), status)
         yield from pieces.cut_fragment(parts)
 
-    def answer(self, event: events.Ack | events.Error) -> list[str]:
+    def answer(self, event: events.Ack | events.Error | LeafEvent) -> list[str]:
+        if isinstance(event, LeafEvent):
+            return [*filter(None, [event.draw_answer(self._page)])]
         is_error = isinstance(event, events.Error)
         return [
             fragments.render_error(event) if is_error else fragments.render_ack(event)

@@ -75,6 +75,7 @@ RIGHT = {
     **{"state__exact": "done", "user__id__exact": "1", "is_staff__exact": "1"},
     **{"created_at__year": "2026", "conversation__uuid__exact": "", "level": "1"},
     **{"flag": "gap", "status__exact": "active", "error__isempty": "1", "pk": "1"},
+    **{"act": "edit", "message": "3", "temperature": "1"},
     **{"_changelist_filters": "", "_popup": "1", "_to_field": "id", "e": "1"},
 }
 COOKIES = ("sessionid", "csrftoken", "django_language", "theme", "pane", "messages")

@@ -26,6 +26,7 @@ from chatsite.review.models import Review
 from chatsite.rules.models import Rule
 from chatsite.sharing.models import Share
 from chatsite.tools.models import ResultFile
+from chatsite.trials.models import Trial
 from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library, transcript
@@ -112,6 +113,10 @@ OF_ROWS = {
     "desk_experiment.model": "a name",
     "desk_experiment.error": "a code",
     "desk_experiment.owner": "a token",
+    "trials_trial.changes": "numbers and names",
+    "trials_trial.model": "a name",
+    "trials_trial.error": "a code",
+    "trials_trial.owner": "a token",
 }
 
 
@@ -172,6 +177,7 @@ def rows_besides(made, word):
     yield BodyPiece, {**values, "number": 0, "text": f'{{"content":"{word}"}}'}
     values = {"message": first, "digest": b"a", "chain": b"a", "owner": made.owner}
     yield ClientMessage, {**values, "position": 0, "role": "user", "size": 1}
+    yield Trial, {"message": made.messages.get(seq=2), "model": "m", "state": "done"}
     answer = made.messages.filter(role="tool").first()
     yield ResultFile, {"message": answer, "place": 0, "data": word.encode()}
     asked = {"seq": 2, "typed": word, "focus": word}

@@ -118,7 +118,8 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     def sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:
         rights = rights_of(request.user)
-        if obj.purpose != ModelCall.Purpose.REPLY or not rights.content:
+        composed = (ModelCall.Purpose.REPLY, ModelCall.Purpose.TRIAL)
+        if obj.purpose not in composed or not rights.content:
             return {}
         return {
             "sent": request_inspector.build_sent(obj.conversation, obj, rights),

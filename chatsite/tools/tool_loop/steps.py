@@ -12,7 +12,7 @@ from chatsite.tools import registry, results
 from chatsite.tools.cards import tool_cards
 from chatsite.tools.events import Tool
 from chatsite.tools.models import ToolCall
-from chatsite.turns.attempt import MakeRoom
+from chatsite.turns.attempt import MakeRoom, Tools
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
@@ -35,9 +35,18 @@ class ToolSteps(TurnSteps):
     async def run(
         self, claim: TurnClaim, turn: Turn, make_room: MakeRoom
     ) -> tuple[TurnClaim, Result] | None:
+        loop = await self._load()
+        return await loop.run(claim, turn, make_room)
+
+    async def offer_again(self, names: Sequence[str]) -> Tools:
+        loop = await self._load()
+        await registry.ready()
+        return loop.offer(registry.chosen(names))
+
+    async def _load(self) -> ModuleType:
         if self._tool_loop is None:
             self._tool_loop = await asyncio.to_thread(_load_tool_loop)
-        return await self._tool_loop.run(claim, turn, make_room)
+        return self._tool_loop
 
     def has_open(self) -> Exists:
         calls = ToolCall.objects.filter(turn=OuterRef("pk"))

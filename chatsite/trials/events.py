@@ -1,0 +1,115 @@
+"""What is told of a trial over the socket: its next words and its end, to JSON clients
+and to pages that watch it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from django.utils.translation import gettext as _
+
+from chatsite.hooks import LeafCommand, LeafEvent
+from chatsite.live.live_reply import LiveReply
+from chatsite.live.socket_client import Done
+from chatsite.pages import parts as page_parts
+from chatsite.protocol.errors import CommandError
+from chatsite.protocol.events import read_integer
+from memory.models import Conversation
+
+from .models import Trial
+
+if TYPE_CHECKING:
+    from chatsite.live.fragments import Page
+    from chatsite.live.socket_client import Client
+
+
+def name_live(trial_id: int) -> str:
+    """What stands for the number of a turn in the ids of its HTML."""
+    return f"trial-{trial_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class TrialEvent(LeafEvent):
+    """Trial `trial` of reply `seq`: its text is `known[:base] + tail`. A page gets it
+    that has asked for it."""
+
+    type: ClassVar = "trial"
+    turn: ClassVar = 0
+    trial: int
+    seq: int
+    state: str
+    attempt: int
+    base: int
+    tail: str
+
+    @classmethod
+    def of(cls, trial: Trial) -> Self:
+        """As it is stored, whole."""
+        place = (trial.pk, trial.message.seq, trial.state, trial.attempt)
+        return cls(*place, 0, trial.text)
+
+    @classmethod
+    def begun(cls, trial: Trial, attempt: int) -> Self:
+        return cls(trial.pk, trial.message.seq, Trial.State.RUNNING, attempt, 0, "")
+
+    @property
+    def is_words(self) -> bool:
+        return self.state == Trial.State.RUNNING and bool(self.tail)
+
+    def say(self) -> str:
+        if self.state in Trial.UNFINISHED:
+            return ""
+        return _("The other answer to #%(seq)s is there") % {"seq": self.seq}
+
+    def draw_at_once(self, page: "Page") -> str | None:
+        shown = page.watched.get(name_live(self.trial))
+        if shown is None:
+            return ""
+        return shown.take(self) if self.is_words else None
+
+    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+        """Its card as it is in the database."""
+        from .parts import draw_card
+
+        name = name_live(self.trial)
+        trial = Trial.objects.select_related("message").filter(pk=self.trial).first()
+        if trial is None or name not in page.watched:
+            return
+        if trial.is_finished:
+            del page.watched[name]
+        else:
+            page.watched[name] = self._open(trial)
+        card = draw_card(client.conversation(), trial, is_fragment=True)
+        yield card + page_parts.render_status(self.say())
+
+    def draw_answer(self, page: "Page") -> str:
+        """From here on the page has its words; what it has missed is drawn."""
+        name = name_live(self.trial)
+        page.watched[name] = LiveReply(name, self.attempt - 1)
+        return (page.watched[name].take(self) or "") if self.is_words else ""
+
+    @staticmethod
+    def _open(trial: Trial) -> LiveReply:
+        live = LiveReply(name_live(trial.pk), trial.attempt)
+        live.take(TrialEvent.of(trial))
+        return live
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTrial(LeafCommand):
+    """A page shows a trial that is being written."""
+
+    trial: int
+
+    def perform(self, conversation: Conversation) -> Done:
+        rows = conversation.trials.select_related("message")
+        trial = rows.filter(pk=self.trial).first()
+        if trial is None:
+            raise CommandError("not_found", _("There is no such trial."))
+        told = TrialEvent.of(trial)
+        # One that has ended meanwhile is drawn whole, as for all who watch it.
+        return Done((told,), (told,) if trial.is_finished else ())
+
+
+def read_watch(value: dict[str, Any]) -> WatchTrial:
+    return WatchTrial(read_integer(value, "trial"))

@@ -1,0 +1,67 @@
+"""What of a request is to be different."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.llm import providers
+from chatsite.pages.forms import TemperatureField
+from memory.engine.policy import list_presets
+from memory.view.variation import Variation
+
+# What is done with one message, and the field of a variation that has its number.
+ACTS = {
+    "edit": ("edited", _("Send it in other words")),
+    "leave-out": ("left_out", _("Leave it out")),
+    "bring-back": ("brought_back", _("Bring it back")),
+}
+
+
+class TrialForm(forms.Form):
+    """Every field that is left as it is leaves the request as it was."""
+
+    model = forms.ChoiceField(label=_("Model"), required=False)
+    temperature = TemperatureField()
+    preset = forms.ChoiceField(label=_("Memory settings"), required=False)
+    without_recall = forms.BooleanField(
+        label=_("Without notes from earlier messages"), required=False
+    )
+    without_summaries = forms.BooleanField(label=_("Without summaries"), required=False)
+    act = forms.ChoiceField(label=_("One message"), required=False)
+    message = forms.IntegerField(
+        label=_("Its number"), min_value=1, max_value=2**31 - 1, required=False
+    )
+    text = forms.CharField(
+        label=_("The other words"), required=False, strip=False, widget=forms.Textarea
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        same = ("", _("Unchanged"))
+        self.fields["model"].choices = [same, *providers.list_model_choices()]
+        self.fields["preset"].choices = [same, *list_presets(_)]
+        acts = [(name, words) for name, (_field, words) in ACTS.items()]
+        self.fields["act"].choices = [same, *acts]
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        if values.get("act") and not values.get("message"):
+            self.add_error("message", _("Give the number of the message."))
+        return values
+
+    @property
+    def variation(self) -> Variation:
+        values = self.cleaned_data
+        said = {n: values[n] for n in ("model", "preset", "temperature")}
+        said |= {n: values[n] for n in ("without_recall", "without_summaries")}
+        if act := values["act"]:
+            said[ACTS[act][0]] = values["message"]
+        text = values["text"].replace("\r\n", "\n") if act == "edit" else ""
+        return Variation(**said, text=text)
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong, in one line."""
+        wrong = [f"{self[name].label}: {why[0]}" for name, why in self.errors.items()]
+        return " ".join(wrong)

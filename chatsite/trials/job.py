@@ -1,0 +1,218 @@
+"""Writes trials in detached tasks of a server process, whichever takes them first, as
+runner.py does with turns.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+from channels.db import database_sync_to_async
+
+from chatsite import hooks, metrics
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.fair_queue import person
+from chatsite.llm import dialects, providers, streaming
+from chatsite.llm.errors import LLMError
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import limits, requests, runner, variations
+from chatsite.turns.attempt import Tools, find_options, make_result, read_outcome
+from chatsite.turns.lifecycle import Result, TurnClaim, give_up
+from chatsite.turns.reply_streamer import ReplyStreamer
+from memory import context
+from memory.leases import LeaseStatus
+from memory.models import Conversation
+from memory.view.variation import OF_TOOLS
+
+from . import store
+from .events import TrialEvent
+from .models import TRIAL_LEASE, Trial
+
+logger = logging.getLogger(__name__)
+
+# How long an answer that is complete waits for the database to take it.
+FINISH_SECONDS = 60.0
+State = Trial.State
+
+
+async def sweep_trials() -> None:
+    """Write whatever waits, as far as its people have places."""
+    while True:
+        ended, claim = await database_sync_to_async(store.claim_trial)()
+        for trial in ended:
+            await tell_trial(trial)
+        if claim is None or not runner.spawn_task(run_trial(claim)):
+            return
+
+
+JOB = runner.Job(sweep_trials, store.release_trials, store.find_due_trials)
+
+
+async def start_trials() -> None:
+    """Begin at once where tasks outlive the request; elsewhere a sweep begins."""
+    if runner.is_sweeping():
+        runner.spawn_task(sweep_trials())
+
+
+async def tell_trial(trial: Trial) -> None:
+    await events.publish_event(trial.conversation_id, TrialEvent.of(trial))
+
+
+async def run_trial(claim: TurnClaim) -> None:
+    """Write one trial to its end, however it ends."""
+    try:
+        ended = await _write_answer(claim)
+    except TRANSIENT_DB_ERRORS as error:
+        # It is taken over when its lease has ended, here or elsewhere.
+        logger.warning("trial left trial=%s: %s", claim.row_id, name_of(error))
+        return
+    except Exception:
+        logger.exception("trial crashed trial=%s", claim.row_id)
+        ended = claim, Result(State.FAILED, "", error="internal")
+    if ended is None:
+        logger.info("trial lost trial=%s", claim.row_id)
+        return
+    metrics.note_request("trial", ended[1].error)
+    until = monotonic() + FINISH_SECONDS
+    trial = await retry(store.finish_trial, *ended, until=until)
+    if trial:
+        logger.info("trial ended trial=%s state=%s", trial.pk, trial.state)
+        await tell_trial(trial)
+    await start_trials()
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    conversation: Conversation
+    built: context.Built
+    model: str
+    options: dict[str, Any]
+    dialect: dialects.Dialect
+    tools: Tools
+
+
+async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
+    """How it ended, under the claim of its last request; None: lost."""
+    found = await retry(_read_trial, claim, until=claim.lease_end)
+    if found is None or isinstance(found, Result):
+        return found and (claim, found)
+    trial, names = found
+    person.set(trial.conversation.owner_id)
+    tools = (await hooks.turn_steps.offer_again(names) if names else None) or Tools()
+    dialect = None
+    while True:
+        request = await retry(
+            _prepare_trial, trial, tools, dialect, until=claim.lease_end
+        )
+        if isinstance(request, Result):
+            return claim, request
+        begun = await retry(
+            store.begin_trial,
+            claim,
+            request.built,
+            request.model,
+            until=claim.lease_end,
+        )
+        if begun is LeaseStatus.LOST:
+            return None
+        if begun is LeaseStatus.CANCELLED:
+            return claim, Result(State.STOPPED, "")
+        claim = begun
+        await events.publish_event(
+            claim.conversation_id, TrialEvent.begun(trial, claim.attempt)
+        )
+        result, dialect = await _stream_trial(claim, trial, request)
+        if result is None:
+            return None
+        if dialect is None:
+            return claim, result
+        # It was refused for its form: each request has a record of its own.
+        await retry(give_up, claim, result, until=claim.lease_end)
+
+
+def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | Result | None:
+    """The trial, and the tools that its reply's request offered."""
+    rows = TRIAL_LEASE.held(claim).select_related("conversation", "message")
+    trial = rows.first()
+    if trial is None:
+        return None
+    if trial.cancel_requested_at:
+        return Result(State.STOPPED, "")
+    try:
+        limits.admit_spending(trial.conversation.owner_id)
+    except CommandError:
+        return Result(State.FAILED, "", error="quota")
+    call = requests.reply_call(trial.conversation, trial.message.seq)
+    if call is None or context.is_erased(call):
+        return Result(State.FAILED, "", error="message_deleted")
+    return trial, call.refs.get("tools", call.refs.get("tools_refused", []))
+
+
+def _prepare_trial(
+    trial: Trial, tools: Tools, dialect: dialects.Dialect | None
+) -> _Request | Result:
+    """The reply's request, with what is different."""
+    conversation, variation = trial.conversation, trial.variation
+    call = requests.reply_call(conversation, trial.message.seq)
+    if call is None:
+        return Result(State.FAILED, "", error="message_deleted")
+    model = variation.model or call.model
+    dialect = dialect or dialects.find_dialect(model)
+    if not dialect.has_tools:
+        tools = replace(tools, is_refused=True)
+    choice = call.refs.get("tool_choice", "")
+    tools = replace(tools, choice=choice) if choice else tools
+    refs = {name: value for name, value in call.refs.items() if name not in OF_TOOLS}
+    form = requests.form_of(model, dialect)
+    built = variations.compose_varied(
+        conversation, refs, variation, limit=requests.limit_of(model), **form
+    )
+    built.refs.update(tools.to_refs())
+    if built.tokens + tools.tokens > providers.context_window(model):
+        return Result(State.FAILED, "", error="context_length")
+    temperature = variation.temperature
+    if temperature is None:
+        temperature = requests.temperature_of(conversation)
+    options = find_options(conversation, model, temperature, tools)
+    return _Request(conversation, built, model, options, dialect, tools)
+
+
+@dataclass(slots=True)
+class TrialStreamer(ReplyStreamer):
+    """Passes a trial of reply `seq` on while it is written."""
+
+    seq: int = 0
+
+    def make_frame(self, tail: str) -> TrialEvent:
+        place = (self.claim.row_id, self.seq, State.RUNNING)
+        return TrialEvent(*place, self.claim.attempt, self.base, tail)
+
+    async def save(self, text: str) -> LeaseStatus:
+        return await database_sync_to_async(store.save_trial)(self.claim, text)
+
+
+async def _stream_trial(
+    claim: TurnClaim, trial: Trial, request: _Request
+) -> tuple[Result | None, dialects.Dialect | None]:
+    """How the request ended, and the form in which it may succeed that was refused for
+    its own; no result: the trial was lost."""
+    stream = streaming.ReplyStream(
+        request.model,
+        request.built.messages,
+        bind=request.options,
+        dialect=request.dialect,
+    )
+    # Nothing wakes it for a stop: the next checkpoint sees one.
+    streamer = TrialStreamer(claim, stream, asyncio.Event(), seq=trial.message.seq)
+    error = await streamer.run()
+    if streamer.hold is LeaseStatus.LOST:
+        # Its row may be gone with a message that was deleted: what it took is paid.
+        result = make_result(streamer, State.STOPPED)
+        await retry(give_up, claim, result, until=claim.lease_end)
+        return None, None
+    if streamer.hold is LeaseStatus.CANCELLED:
+        return make_result(streamer, State.STOPPED), None
+    instead = error.instead if isinstance(error, LLMError) else None
+    return read_outcome(streamer, error), instead

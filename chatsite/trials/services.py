@@ -1,0 +1,142 @@
+"""What a person does with trials: begins one, has the next message sent like it, makes
+its answer the reply of a branch.
+"""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from chatsite.llm import providers
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import commands, variations
+from chatsite.turns.copying import copies
+from chatsite.turns.requests import reply_call
+from memory import context, transcript
+from memory.engine.policy import PRESETS
+from memory.models import Conversation, ModelCall
+from memory.transcript import ActionError
+from memory.view.variation import VARIED, Variation, list_sent
+
+from . import store
+from .models import Trial
+
+# In the log of what the owner has done.
+USE_NEXT = "trial_next"
+# Of one reply so many are shown, the newest first.
+MOST_SHOWN = 20
+
+
+def find_request(conversation: Conversation, seq: int) -> ModelCall:
+    """The request that reply `seq` came from, as far as it can be sent again. Raises
+    ActionError."""
+    call = reply_call(conversation, seq)
+    if call is None:
+        unknown = _(
+            "No request of a reply #%(seq)s is known, so it can't be tried again."
+        )
+        raise ActionError(unknown % {"seq": seq})
+    if any(name in call.refs for name in context.rebuilders):
+        raise ActionError(
+            _("Another client sent this request, so it can't be tried again here.")
+        )
+    gone = _("A text of this request was deleted, so it can't be tried again.")
+    try:
+        if context.is_erased(call) or not context.verify_context(call):
+            raise ActionError(gone)
+    except (LookupError, TypeError, AttributeError):
+        # Of an old import, whose references can have any shape.
+        raise ActionError(gone) from None
+    return call
+
+
+def check_changes(
+    conversation: Conversation, call: ModelCall, variation: Variation
+) -> Variation:
+    """The variation as it will be sent. Raises ActionError and TextError."""
+    if variation.model and variation.model not in providers.list_models():
+        unknown = _("The model %(model)s is not offered here. Choose another one.")
+        raise ActionError(unknown % {"model": variation.model[:100]})
+    if variation.preset and variation.preset not in PRESETS:
+        raise ActionError(_("There is no such preset."))
+    _check_messages(conversation, call.refs, variation)
+    if variation.edited:
+        text = transcript.check_message_text(variation.text)
+        return Variation.of(variation.to_json(), text)
+    return Variation.of(variation.to_json())
+
+
+def _check_messages(
+    conversation: Conversation, refs: dict[str, Any], variation: Variation
+) -> None:
+    """Raises ActionError where the request has no such message, or has it already."""
+    sent = list_sent(refs)
+    for seq in filter(None, (variation.edited, variation.left_out)):
+        if seq not in sent:
+            missing = _("Message #%(seq)s is not in this request by itself.")
+            raise ActionError(missing % {"seq": seq})
+    newest = refs.get("newest") or 0
+    if variation.left_out and variation.left_out == newest:
+        raise ActionError(_("The message that is answered can't be left out."))
+    if back := variation.brought_back:
+        if back in sent:
+            raise ActionError(_("Message #%(seq)s is in it already.") % {"seq": back})
+        rows = conversation.messages.filter(seq=back, deleted_at=None)
+        if back > newest or not rows.exists():
+            missing = _("There is no message #%(seq)s before it to bring back.")
+            raise ActionError(missing % {"seq": back})
+
+
+def start_trial(conversation: Conversation, seq: int, variation: Variation) -> Trial:
+    """A trial of reply `seq`, waiting to be written. Raises ActionError, TextError and
+    CommandError."""
+    call = find_request(conversation, seq)
+    commands.check_writable(conversation)
+    variation = check_changes(conversation, call, variation)
+    with transaction.atomic():
+        # One that is being erased takes no more rows.
+        rows = Conversation.objects.select_for_update().filter(pk=conversation.pk)
+        if not rows.filter(deleted_at=None).exists():
+            raise CommandError("not_found", _("This conversation no longer exists."))
+        trial = Trial.objects.create(
+            conversation=conversation,
+            message=conversation.messages.get(seq=seq),
+            changes=variation.to_json(),
+            words=variation.text,
+            model=variation.model or call.model,
+        )
+        store.admit_trial(conversation.owner_id)
+    return trial
+
+
+def list_trials(conversation: Conversation, seq: int) -> QuerySet[Trial]:
+    rows = conversation.trials.filter(message__seq=seq).order_by("-pk")
+    return rows.select_related("message", "call")[:MOST_SHOWN]
+
+
+def forget_trials(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` was deleted: what was answered with it in sight can quote it, and
+    so can other words for it."""
+    conversation.trials.filter(message__seq__gte=seq).delete()
+
+
+def use_next(conversation: Conversation, trial: Trial) -> None:
+    """Send the next message as the trial was, and no other."""
+    commands.check_writable(conversation)
+    variations.set_next(conversation, trial.variation)
+    conversation.changes.create(action=USE_NEXT, seq=trial.message.seq)
+
+
+def make_reply(conversation: Conversation, trial: Trial) -> Conversation:
+    """A branch in which the trial's answer is the reply. Raises ActionError and
+    CommandError."""
+    if trial.state != Trial.State.DONE or not trial.text or trial.call is None:
+        raise ActionError(_("Only an answer that is complete can be made the reply."))
+    return copies.branch_with_reply(conversation, trial.text, trial.call)
+
+
+def read_changes(conversation: Conversation, seq: int) -> dict[str, object]:
+    """How the request of reply `seq` differed, where it was for one message only."""
+    call = reply_call(conversation, seq)
+    return call.refs.get(VARIED, {}) if call else {}

@@ -1,0 +1,175 @@
+"""Trials of a reply for its owner: the dialog, and the same as JSON."""
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django_htmx.http import HttpResponseClientRedirect
+
+from chatsite.accounts.access import Values, conversation_fragment, conversation_view
+from chatsite.pages.list_views import retry_later
+from chatsite.pages.memory_actions import Notice, answer_notice
+from chatsite.pages.views import respond_with_json
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import variations
+from memory.models import Conversation, Message
+from memory.transcript import ActionError, TextError
+
+from . import job, parts, services, store
+from .forms import TrialForm
+from .models import Trial
+
+Refused = (ActionError, TextError, CommandError)
+
+
+def _open_dialog(
+    conversation: Conversation, seq: int, form: TrialForm, error: str = ""
+) -> dict[str, Any]:
+    reply = get_object_or_404(
+        conversation.messages, seq=seq, role=Message.Role.ASSISTANT
+    )
+    asked = conversation.messages.filter(seq__lt=seq, role=Message.Role.USER)
+    question = asked.order_by("-seq").first()
+    number, words = (question.seq, question.typed) if question else ("", "")
+    return {
+        "conversation": conversation,
+        "reply": reply,
+        "form": form,
+        "error": error,
+        "number": form.data.get("message", number),
+        "words": form.data.get("text", words),
+        "trials": [
+            parts.show_trial(each) for each in services.list_trials(conversation, seq)
+        ],
+    }
+
+
+@conversation_view("GET")
+def show_trials(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
+    error = ""
+    try:
+        services.find_request(conversation, seq)
+    except ActionError as refusal:
+        error = str(refusal)
+    values = _open_dialog(conversation, seq, TrialForm(), error)
+    return render(request, "trials/dialog.html", values)
+
+
+@conversation_view("POST")
+def post_trial(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
+    """Tries reply `seq` again, as the fields of the form say."""
+    form, error, refusal = TrialForm(request.POST), "", None
+    trial = None
+    if form.is_valid():
+        try:
+            trial = services.start_trial(conversation, seq, form.variation)
+        except Refused as refused:
+            error, refusal = str(refused), refused
+    else:
+        error = form.complaint
+    if trial:
+        async_to_sync(job.start_trials)()
+    if request.htmx:
+        values = _open_dialog(conversation, seq, form, error)
+        return render(request, "trials/dialog.html", values)
+    if trial:
+        response = respond_with_json(parts.trial_to_json(trial))
+        response.status_code = 201
+        return response
+    response = respond_with_json({"detail": error})
+    response.status_code = 409
+    is_limit = isinstance(refusal, CommandError) and refusal.retry_after is not None
+    return retry_later(response, refusal) if is_limit else response
+
+
+@conversation_view("GET")
+def trials_json(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
+    rows = services.list_trials(conversation, seq)
+    return respond_with_json({"trials": [parts.trial_to_json(each) for each in rows]})
+
+
+@conversation_fragment("trials/_words.html")
+def show_words(request: HttpRequest, conversation: Conversation) -> Values:
+    """The field for other words, with those of a message."""
+    number = request.GET.get("message", "")
+    seq = int(number[:10]) if number.isascii() and number.isdigit() else 0
+    message = conversation.messages.filter(seq=min(seq, 2**31 - 1)).first()
+    return {"words": message.typed if message else ""}
+
+
+def _get_trial(conversation: Conversation, trial: int) -> Trial:
+    rows = conversation.trials.select_related("message", "call")
+    return get_object_or_404(rows, pk=trial)
+
+
+@conversation_view("POST")
+def post_stop(
+    request: HttpRequest, conversation: Conversation, trial: int
+) -> HttpResponse:
+    row = store.end_trial(_get_trial(conversation, trial))
+    if row.is_finished:
+        async_to_sync(job.tell_trial)(row)
+    return HttpResponse(parts.draw_card(conversation, row))
+
+
+@conversation_view("POST")
+def post_next(
+    request: HttpRequest, conversation: Conversation, trial: int
+) -> HttpResponse:
+    try:
+        services.use_next(conversation, _get_trial(conversation, trial))
+    except Refused as error:
+        return _refuse_trial(request, conversation, error)
+    undo = reverse("trial-next-forget", args=[conversation.uuid])
+    text = _("The next message is sent like this trial, and only that one.")
+    return _say_changed(request, conversation, Notice(text, undo))
+
+
+@conversation_view("POST")
+def forget_next(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """The next message is sent like all others again."""
+    variations.set_next(conversation, None)
+    text = _("The next message is sent like all others.")
+    return _say_changed(request, conversation, Notice(text))
+
+
+@conversation_view("POST")
+def post_reply(
+    request: HttpRequest, conversation: Conversation, trial: int
+) -> HttpResponse:
+    """A branch in which the trial's answer is the reply."""
+    try:
+        made = services.make_reply(conversation, _get_trial(conversation, trial))
+    except Refused as error:
+        return _refuse_trial(request, conversation, error)
+    address = reverse("conversation-detail", args=[made.uuid])
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
+
+
+def _refuse_trial(
+    request: HttpRequest, conversation: Conversation, error: Exception
+) -> HttpResponse:
+    if request.htmx:
+        return answer_notice(request, conversation, Notice(str(error), is_error=True))
+    return HttpResponse(str(error), status=409, content_type="text/plain")
+
+
+def _say_changed(
+    request: HttpRequest, conversation: Conversation, notice: Notice
+) -> HttpResponse:
+    """Every page of the conversation draws its right pane again."""
+    changed = events.Memory(None, "changed")
+    async_to_sync(events.publish_event)(conversation.pk, changed)
+    if request.htmx:
+        return answer_notice(request, conversation, notice)
+    return redirect("conversation-detail", conversation.uuid)

@@ -1,0 +1,47 @@
+"""A reply tried again in another way: the words stream in beside it, and what can be
+done with them, in both languages and themes, wide and on a phone.
+"""
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import is_clean
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_reply_is_tried_again_beside_itself(slow_chat):
+    chat, page = slow_chat, slow_chat.page
+    chat.say("My budget is 3,200.")
+    chat.act(2, "⋯")
+    chat.act(2, "Try again differently…")
+    dialog = page.locator("#dialog")
+    expect(dialog.get_by_text("Nothing was tried yet.")).to_be_visible()
+    dialog.get_by_label("One message").select_option("edit")
+    expect(dialog.get_by_label("The other words")).to_have_value("My budget is 3,200.")
+    dialog.get_by_label("The other words").fill("My budget is 900.")
+    dialog.get_by_role("button", name="Try", exact=True).click()
+    trial = dialog.locator(".trial").first
+    expect(trial.locator(".mark")).to_have_text("Writing")
+    expect(trial.locator(".body .plain, .body p").first).not_to_be_empty()
+    expect(trial).to_contain_text("SHA-256")
+    expect(trial.locator(".mark")).to_have_text("Complete")
+    is_clean(page, "#dialog")
+    trial.get_by_role("button", name="Use this for the next message only").click()
+    expect(chat.right.locator(".varied")).to_contain_text("message #1 in other words")
+    chat.say("And now?")
+    chat.act(4, "What the model saw")
+    expect(chat.right.locator(".as-sent .varied")).to_contain_text("in other words")
+    chat.act(2, "⋯")
+    chat.act(2, "Try again differently…")
+    expect(page.locator("#turns .message")).to_have_count(4)
+    opened = page.url
+    dialog.get_by_role("button", name="Make it the reply").click()
+    page.wait_for_url(lambda url: url.split("?")[0] != opened.split("?")[0])
+    chat.is_live()
+    expect(page.locator("#turns .message")).to_have_count(2)
+    page.locator(".user-menu > summary").click()
+    page.locator(".user-menu").get_by_role("button", name="简体中文").click()
+    chat.act(2, "⋯")
+    chat.act(2, "换一种方式重试…")
+    expect(dialog.get_by_role("heading", name="换一种方式重试回复 #2")).to_be_visible()

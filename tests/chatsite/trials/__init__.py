@@ -1,0 +1,1 @@
+"""Replies tried again in another way."""
