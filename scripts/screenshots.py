@@ -9,10 +9,10 @@ from playwright.sync_api import sync_playwright
 
 from tests.servers import Site, find_chromium
 
-from . import pictures_admin, pictures_page
+from . import pictures_admin, pictures_client, pictures_page
 from .camera import FOLDER, Camera
 
-PARTS = {"page": pictures_page, "admin": pictures_admin}
+PARTS = {"page": pictures_page, "admin": pictures_admin, "client": pictures_client}
 
 
 @contextmanager

@@ -1,0 +1,91 @@
+"""A client's conversation on the page: live while the client streams, and the page that
+says why it is this one, in both languages.
+"""
+
+import json
+import re
+import threading
+import urllib.request
+
+import pytest
+from playwright.sync_api import expect
+
+from .pages import USER
+from .test_access import is_clean
+
+pytestmark = pytest.mark.browser
+
+RULES = [
+    {"role": "system", "content": f"You plan trips. It is {n}:00."} for n in (9, 10)
+]
+FERRY = {"role": "user", "content": "When does the ferry from Kobe to Shodo leave?"}
+REPLY = {"role": "assistant", "content": f"Reply to: {FERRY['content']}"}
+BACK = {"role": "user", "content": "And when does the last one come back from there?"}
+SUMMARY = {"role": "user", "content": "So far we spoke about ferries to an island."}
+
+
+@pytest.fixture
+def send(slow_site):
+    """send(*messages, model=…) -> the headers of an answer that was read to its end."""
+    key = slow_site.manage("create_key", USER, "--name", "Open WebUI").strip()
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+
+    def send(*messages, model="ok"):
+        body = {"model": model, "messages": messages, "stream": True}
+        address = f"{slow_site.url}/v1/chat/completions"
+        data = json.dumps(body).encode()
+        asked = urllib.request.Request(address, data, headers)
+        with urllib.request.urlopen(asked) as answer:
+            answer.read()
+            return answer.headers
+
+    return send
+
+
+def test_a_client_is_followed_and_explained(open_page, slow_site, send):
+    view = send(RULES[0], FERRY)["x-windowpane-view"]
+    chat = open_page(slow_site, is_home=False)
+    chat.open(view)
+    page = chat.page
+    expect(chat.message(2)).to_contain_text("Reply to: When does the ferry")
+    expect(page.get_by_text("Open WebUI writes this conversation.")).to_be_visible()
+    chat.page.goto(chat.url)
+    chat.is_live()
+    asking = threading.Thread(
+        target=send,
+        args=(RULES[1], FERRY, REPLY, BACK),
+        kwargs={"model": "ok-slow:60:0.05"},
+    )
+    asking.start()
+    expect(chat.live_text()).to_contain_text("word3")
+    expect(chat.message(3)).to_contain_text("the last one come back")
+    expect(chat.open_sheet("system")).to_contain_text("It is 10:00.")
+    page.screenshot(path="/tmp/whyw/live.png")
+    asking.join()
+    expect(chat.in_state("done")).to_have_count(2)
+    chat.act(4, "⋯")
+    chat.message(4).get_by_role("link", name="Which conversation, and why").click()
+    expect(page.get_by_text("Your client changed its instructions")).to_be_visible()
+    expect(page.locator(".diff ins").first).to_have_text("10")
+    page.evaluate("document.documentElement.dataset.theme='light'")
+    page.screenshot(path="/tmp/whyw/why.png", full_page=True)
+    is_clean(page)
+    page.screenshot(path="/tmp/whyw/why_dark.png", full_page=True)
+    told = " ".join(f"word{n}" for n in range(1, 61))
+    send(SUMMARY, BACK, {"role": "assistant", "content": told}, FERRY)
+    page.locator("p.meta a").first.click()
+    chat.act(7, "⋯")
+    chat.message(7).get_by_role("link", name="Which conversation, and why").click()
+    expect(page.get_by_text("Your client forgot this")).to_be_visible()
+    page.locator(".user-menu > summary").click()
+    page.locator(".user-menu").get_by_role("button", name="简体中文").click()
+    expect(page.get_by_text("你的客户端忘记了这些")).to_be_visible()
+    page.evaluate("document.documentElement.dataset.theme='light'")
+    page.screenshot(path="/tmp/whyw/why_zh.png", full_page=True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.screenshot(path="/tmp/whyw/why_phone.png", full_page=True)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.get_by_role("link", name=re.compile("#1")).click()
+    expect(chat.message(1)).to_be_in_viewport()
+    expect(page.locator(".branched")).to_contain_text("属于哪个对话")
+    page.screenshot(path="/tmp/whyw/origin_zh.png")
