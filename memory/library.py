@@ -217,7 +217,8 @@ def delete_left_rows(row: Model) -> None:
     """Delete what refers to a row that is erased in tables that no app has any more, as
     where an app was taken out before its tables. They would forbid to erase it."""
     quote = connection.ops.quote_name
-    with connection.cursor() as cursor:
+    # Together: some of these tables refer to each other.
+    with transaction.atomic(), connection.cursor() as cursor:
         for table, column, referred, is_optional in _find_left_columns():
             if referred == row._meta.db_table:
                 name = quote(column)

@@ -19,7 +19,7 @@ from .proofs import (
     CHECKED,
     REBUILT,
     Proof,
-    find_missing,
+    find_missing_texts,
     prove_examples,
     read_examples,
     split_keys,
@@ -76,7 +76,7 @@ def send_examples(
     keys = [*rows.order_by("conversation_id", "pk").values_list("pk", flat=True)[:MOST]]
     left_out: set[int] = set()
     for some in split_keys(keys, CHECKED):
-        left_out |= find_missing(read_examples(some)).keys()
+        left_out |= find_missing_texts(read_examples(some)).keys()
     whole = [key for key in keys if key not in left_out]
     answer = StreamingHttpResponse(
         _write_lines(whole, form, look), content_type="application/jsonl"

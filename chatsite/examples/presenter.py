@@ -14,7 +14,7 @@ from memory.engine.policy import PRESETS
 from memory.models import ModelCall
 
 from .models import Example, ExampleAnswer
-from .proofs import Missing, find_missing, prove_examples
+from .proofs import Missing, find_missing_texts, prove_examples
 
 # How much of a text a list shows.
 BEGINNING = 200
@@ -48,7 +48,9 @@ def describe_example(example: Example) -> ShownExample:
     call = proof.call
     missing = None
     if proof.built is None:
-        missing = find_missing([example]).get(example.pk, Missing(is_unknown=True))
+        missing = find_missing_texts([example]).get(
+            example.pk, Missing(is_unknown=True)
+        )
     seq = call.refs.get("newest") if call else None
     asked = ""
     if isinstance(seq, int):
@@ -88,5 +90,5 @@ def with_beginnings(rows: QuerySet[Example]) -> QuerySet[Example]:
 
 def describe_listed(rows: list[Example]) -> list[tuple[Example, Missing | None]]:
     """Rows of a page, each with what is missing of its request."""
-    missing = find_missing(rows)
+    missing = find_missing_texts(rows)
     return [(row, missing.get(row.pk)) for row in rows]

@@ -43,7 +43,7 @@ class Proof:
     built: context.Built | None
 
 
-def find_reply_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
+def find_example_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
     """The requests that the replies came from, by the key of the reply."""
     rows = ModelCall.objects.filter(
         purpose=ModelCall.Purpose.REPLY,
@@ -59,7 +59,7 @@ def find_reply_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
 
 def prove_examples(examples: Sequence[Example]) -> list[Proof]:
     """In their order; the examples have their conversations."""
-    calls = find_reply_calls(examples)
+    calls = find_example_calls(examples)
     by_conversation: dict[int, list[ModelCall]] = defaultdict(list)
     for call in calls.values():
         by_conversation[call.conversation_id].append(call)
@@ -86,10 +86,10 @@ def _rebuild(calls: list[ModelCall]) -> dict[int, context.Built]:
     return {pk: one for call in calls for pk, one in _rebuild([call]).items()}
 
 
-def find_missing(examples: Sequence[Example]) -> dict[int, Missing]:
+def find_missing_texts(examples: Sequence[Example]) -> dict[int, Missing]:
     """By the key of the example, of those whose request can't be rebuilt as far as
     references say; in three statements, and without a text."""
-    calls = find_reply_calls(examples)
+    calls = find_example_calls(examples)
     numbers: dict[int, Ranges] = {}
     versions: dict[int, set[int]] = {}
     for call in calls.values():

@@ -21,7 +21,7 @@ MOST = 1_000
 Label = Example.Label
 
 
-def is_reply(message: Message) -> bool:
+def can_be_example(message: Message) -> bool:
     """Whether it can be an example: it ends its turn, and still has its text."""
     is_answer = message.role == Message.Role.ASSISTANT and not message.tool_calls
     return is_answer and message.deleted_at is None
@@ -127,7 +127,7 @@ def check_correction(text: object) -> str:
 def find_reply(messages: QuerySet[Message], seq: int) -> Message:
     """Raises ActionError unless message `seq` is a reply that still has its text."""
     reply = messages.only("role", "tool_calls", "deleted_at").filter(seq=seq).first()
-    if reply is None or not is_reply(reply):
+    if reply is None or not can_be_example(reply):
         raise ActionError(_("There is no reply #%(seq)s.") % {"seq": seq})
     return reply
 

@@ -8,9 +8,9 @@ examples = [
     path("", views.list_examples, name="examples"),
     path("export.jsonl", views.download_examples, name="examples-export"),
     path("answers/", views.post_answers, name="examples-answers"),
-    path("answers/progress/", views.show_progress, name="examples-progress"),
+    path("answers/progress/", views.show_answers_progress, name="examples-progress"),
     path("answers/cancel/", views.cancel_answers, name="examples-cancel"),
-    path("<number:pk>/", views.show_example, name="example"),
+    path("<number:pk>/", views.show_example_page, name="example"),
 ]
 reply = [
     path("", views.post_example, name="conversation-example-post"),

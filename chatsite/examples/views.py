@@ -105,7 +105,7 @@ def _read_label(text: str) -> str:
 
 @require_GET
 @private_page
-def show_example(request: HttpRequest, pk: int) -> HttpResponse:
+def show_example_page(request: HttpRequest, pk: int) -> HttpResponse:
     rows = services.list_own_examples(request.user).select_related(
         "conversation", "message"
     )
@@ -166,7 +166,7 @@ def begin_answers(
 
 @require_GET
 @private_page
-def show_progress(request: HttpRequest) -> HttpResponse:
+def show_answers_progress(request: HttpRequest) -> HttpResponse:
     """How far the answers are; the whole page once they are there."""
     job = answers.find_job(request.user)
     if job is None or job.is_finished:
