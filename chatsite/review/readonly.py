@@ -70,6 +70,12 @@ class ShortListAdmin(admin.ModelAdmin):
             request, {"title": title, **(extra_context or {})}
         )
 
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Any:
+        # Django takes an empty _to_field in the address for the name of a column.
+        return super().get_object(request, object_id, from_field or None)
+
 
 class ReadOnlyAdmin(ShortListAdmin):
     """Found by people and exact ids; what people wrote can't be searched."""
@@ -114,8 +120,7 @@ class ReadOnlyAdmin(ShortListAdmin):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Any:
-        # Django takes an empty _to_field in the address for the name of a column.
-        row = super().get_object(request, object_id, from_field or None)
+        row = super().get_object(request, object_id, from_field)
         if row is not None and self.texts and redaction.may_read(row):
             row.refresh_from_db(fields=self.texts)
         return row

@@ -97,9 +97,12 @@ def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
     return list_requests(conversation, pk + 1)[0] if pk else None
 
 
-def explain_request(conversation: Conversation, row: RequestRow) -> Explained:
-    calls = conversation.model_calls.filter(of_client__isnull=False)
-    call = calls.get(pk=row.pk)
+def explain_request(conversation: Conversation, row: RequestRow) -> Explained | None:
+    """None: what is kept of it is damaged."""
+    calls = conversation.model_calls.filter(of_client__isnull=False, refs__has_key=KEY)
+    call = calls.filter(pk=row.pk).first()
+    if call is None:
+        return None
     earlier = calls.filter(pk__lt=row.pk)
     before = earlier.order_by("-pk").first()
     return Explained(
