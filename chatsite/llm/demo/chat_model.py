@@ -130,19 +130,19 @@ def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
                 shape, text.encode("utf-8", "replace").decode().splitlines()
             )
             if is_chinese(text):
-                filled = _name_in_chinese(filled)
+                filled = _name_speakers(filled)
             if _count_tokens(render_summary(filled)) + MESSAGE_OVERHEAD <= room:
                 return json.dumps(filled, ensure_ascii=False)
     text = summarize_extractively(texts, previous=previous, max_tokens=room)
     return name_in_chinese(text) if is_chinese(text) else text
 
 
-def _name_in_chinese(value: Any) -> Any:
+def _name_speakers(value: Any) -> Any:
     """All texts of an object with who said them in Chinese."""
     if isinstance(value, dict):
-        return {name: _name_in_chinese(each) for name, each in value.items()}
+        return {name: _name_speakers(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_name_in_chinese(each) for each in value]
+        return [_name_speakers(each) for each in value]
     return name_in_chinese(value) if isinstance(value, str) else value
 
 

@@ -186,7 +186,7 @@ def dump_summary(value: BaseModel) -> Data:
 def render_summary(structured: Mapping[str, Any]) -> str:
     """The text of a summary from its data: a heading and a list for each field."""
     lines: list[str] = []
-    known = CHINESE_HEADINGS if _is_chinese(structured) else {}
+    known = CHINESE_HEADINGS if _is_in_chinese(structured) else {}
     for name, value in structured.items():
         heading = f"{name.replace('_', ' ').capitalize()}:"
         if name in known:
@@ -204,7 +204,7 @@ def render_summary(structured: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _is_chinese(structured: Mapping[str, Any]) -> bool:
+def _is_in_chinese(structured: Mapping[str, Any]) -> bool:
     """Whether its texts have more Chinese characters than words in Latin."""
     text = "\n".join(filter(None, map(_render_entry, structured.values())))
     characters = sum("\u3400" <= char <= "\u9fff" for char in text)
