@@ -21,9 +21,9 @@ from . import keys
 from .models import ApiKey
 from .relay.answering import fetch_count, list_upstream_models
 from .relay.client import Client, GoneError
-from .relay.passing import Passing
-from .store.asked import Asked, read_client_request
-from .store.opening import Opened, Opening
+from .relay.passing import Passing, SendLess
+from .store.asked import Asked, Sent, read_client_request
+from .store.opening import Opened, Opening, open_whole
 from .wires import OPENAI_COMPACT
 from .wires.errors import STATUSES, WireError
 from .wires.wire import Wire
@@ -108,8 +108,9 @@ async def exchange(
     client: Client,
 ) -> None:
     raw = await client.read_body(headers)
+    mode = find_mode(key, wire, headers)
     if scope["path"] == wire.count_path:
-        await pass_count(wire, headers, client, raw)
+        await pass_count(key, wire, headers, client, raw, mode)
         return
     if scope["method"] == "GET":
         await pass_kept(wire, key, scope, headers, client)
@@ -118,18 +119,46 @@ async def exchange(
     if wire is OPENAI_COMPACT:
         await pass_compacted(key, asked, headers, client)
         return
-    opened = await open_exchange(key, asked)
+    opened, send_less = await open_exchange(key, asked, mode)
     await tell_pages_of_request(opened)
-    own = describe_exchange(scope, headers, asked, opened)
-    await Passing(key.pk, asked, opened, client).run(headers, own)
+    describe = partial(describe_exchange, scope, headers)
+    await Passing(key.pk, opened, client, send_less).run(headers, describe)
+
+
+def find_mode(key: ApiKey, wire: Wire, headers: Mapping[str, str]) -> str:
+    """The mode of a request: that of its header, or else of its key; and *observe*
+    where nothing could be summarised. Raises WireError."""
+    mode = headers.get("x-windowpane-mode", key.mode).strip().lower()
+    if mode not in ApiKey.Mode.values:
+        names = ", ".join(ApiKey.Mode.values)
+        raise WireError(400, "bad_mode", f"x-windowpane-mode can be one of: {names}.")
+    if mode == ApiKey.Mode.OBSERVE:
+        return mode
+    from .bounding.room import can_summarise
+
+    return mode if can_summarise(wire) else ApiKey.Mode.OBSERVE
 
 
 async def pass_count(
-    wire: Wire, headers: Mapping[str, str], client: Client, raw: bytes
+    key: ApiKey,
+    wire: Wire,
+    headers: Mapping[str, str],
+    client: Client,
+    raw: bytes,
+    mode: str,
 ) -> None:
-    """How many tokens a body has: a question that is no part of any conversation."""
+    """How many tokens a body has, or what would be sent of it: a question that is no
+    part of any conversation."""
+    own = {}
+    if mode == ApiKey.Mode.BOUND:
+        from .bounding.bounds import choose_unstored
+
+        asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+        sent = await database_sync_to_async(choose_unstored)(key, asked)
+        raw = sent.asked.raw
+        own = describe_sent(sent)
     answer = await client.unless_gone(fetch_count(wire, headers, raw))
-    await client.pass_on(answer, {})
+    await client.pass_on(answer, own)
 
 
 async def pass_kept(
@@ -171,24 +200,17 @@ def _read_in_turn(
     return asked
 
 
-async def open_exchange(key: ApiKey, asked: Asked) -> Opened:
-    """Store the request. Raises WireError for a limit of the site, too."""
-    opening = Opening(key, asked)
-    account = account_of_user(key.owner_id)
+async def open_exchange(
+    key: ApiKey, asked: Asked, mode: str
+) -> tuple[Opened, SendLess]:
+    """Store the request; what sends less of it, if it is too long. Raises WireError for
+    a limit of the site, too."""
+    run = partial(_store, account_of_user(key.owner_id))
+    if mode == ApiKey.Mode.BOUND:
+        from .bounding.bounds import open_bounded
 
-    def run(step: Any) -> Opened | None:
-        with account.timed():
-            return step()
-
-    store = database_sync_to_async(run)
-    opened = await store(partial(_tell_limits, opening.begin))
-    if opening.parent is not None:
-        copy = partial(_tell_limits, opening.copy_parent)
-        apart = {"thread_sensitive": False, "executor": _copier}
-        await database_sync_to_async(run, **apart)(copy)
-    while opened is None:
-        opened = await store(partial(_tell_limits, opening.go_on))
-    return opened
+        return await open_bounded(key, asked, run)
+    return await open_whole(Opening(key, asked), run), send_no_less
 
 
 def _tell_limits(step: Callable[..., T], *given: Any) -> T:
@@ -201,6 +223,19 @@ def _tell_limits(step: Callable[..., T], *given: Any) -> T:
         raise WireError(status, error.code, error.detail, retry_after=wait) from None
 
 
+async def _store(account: Any, step: Callable[[], T], *, is_copy: bool = False) -> T:
+    def run() -> T:
+        with account.timed():
+            return step()
+
+    apart = {"thread_sensitive": False, "executor": _copier} if is_copy else {}
+    return await database_sync_to_async(_tell_limits, **apart)(run)
+
+
+async def send_no_less(*_: object) -> None:
+    """What comes from a client in *observe* is sent as it is."""
+
+
 async def tell_pages_of_request(opened: Opened) -> None:
     pk, turn = opened.conversation.pk, opened.claim.row_id
     if opened.is_changed:
@@ -211,10 +246,7 @@ async def tell_pages_of_request(opened: Opened) -> None:
 
 
 def describe_exchange(
-    scope: Mapping[str, Any],
-    headers: Mapping[str, str],
-    asked: Asked,
-    opened: Opened,
+    scope: Mapping[str, Any], headers: Mapping[str, str], opened: Opened
 ) -> dict[str, str]:
     """The site's own headers of an answer: never a word of the conversation."""
     uuid = opened.conversation.uuid
@@ -223,15 +255,25 @@ def describe_exchange(
     if settings.BEHIND_PROXY:
         told = headers.get("x-forwarded-proto", scheme)
         scheme = told if told in ("http", "https") else scheme
-    count = len(asked.history.messages)
     at = f"?at={opened.reply_seq}#message-{opened.reply_seq}"
     view = f"{scheme}://{headers['host']}{page}{at}"
     return {
         "cache-control": "no-store",
         "x-windowpane-conversation": str(uuid),
         "x-windowpane-view": view,
-        "x-windowpane-request-sha256": asked.body.sha256,
+        "x-windowpane-request-sha256": opened.sent.asked.body.sha256,
         "x-windowpane-lineage": opened.lineage,
-        "x-windowpane-context": f"exact; before={count}; after={count}",
-        "x-windowpane-mode": "observe",
+        **describe_sent(opened.sent, opened.tries),
+    }
+
+
+def describe_sent(sent: Sent, tries: int = 1) -> dict[str, str]:
+    """Whether it is what the client has sent, and how many messages came and went."""
+    kind = "exact" if sent.positions is None else "bounded"
+    again = f"; tries={tries}" if tries > 1 else ""
+    counts = f"before={sent.before}; after={sent.after}"
+    mode = ApiKey.Mode.BOUND if sent.is_bound else ApiKey.Mode.OBSERVE
+    return {
+        "x-windowpane-context": f"{kind}; {counts}{again}",
+        "x-windowpane-mode": mode.value,
     }

@@ -27,6 +27,14 @@ class ApiKeyForm(forms.Form):
         ),
         widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
     )
+    mode = forms.ChoiceField(
+        label=gettext_lazy("What is sent"),
+        choices=ApiKey.Mode.choices,
+        initial=ApiKey.Mode.OBSERVE,
+        help_text=gettext_lazy(
+            "Bound: what no longer fits the model's window is sent as summaries."
+        ),
+    )
     days = forms.TypedChoiceField(
         label=gettext_lazy("Valid for"),
         coerce=int,

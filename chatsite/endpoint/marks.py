@@ -44,7 +44,11 @@ def find_sent_last(conversation: Conversation) -> Built | None:
         return None
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     call = calls.order_by("-pk").first()
-    return rebuild_of_client(call) if call and "client" in call.refs else None
+    if not call or "client" not in call.refs:
+        return None
+    from .store.rebuilding import rebuild_as_next
+
+    return rebuild_as_next(call)
 
 
 def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:

@@ -17,7 +17,8 @@ class ApiKey(models.Model):
     """
 
     class Mode(models.TextChoices):
-        OBSERVE = "observe", _("Observe: bytes go through unchanged")
+        OBSERVE = "observe", _("Observe: sent unchanged")
+        BOUND = "bound", _("Bound: with summaries")
 
     class Kind(models.TextChoices):
         PERSON = "person", _("of a person")

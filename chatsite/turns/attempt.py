@@ -190,7 +190,7 @@ async def _compact_first(
     claim, limit = replace(request.claim, turn=None), request.limit
     if settings.COMPACTION_WAIT_SECONDS <= 0:
         return request
-    held = await _wait_for(make_room(claim.conversation_id, limit), claim)
+    held = await wait_for_room(make_room(claim.conversation_id, limit), claim)
     if held is None:
         return None
     until = held.lease_end
@@ -198,7 +198,7 @@ async def _compact_first(
     return await retry(prepare_attempt, held, *arguments, until=until)
 
 
-async def _wait_for(
+async def wait_for_room(
     compaction: asyncio.Task[Any] | None, claim: lifecycle.TurnClaim
 ) -> lifecycle.TurnClaim | None:
     """The claim, renewed while the compaction runs. One that takes too long goes on

@@ -114,14 +114,18 @@ async def compact_soon(conversation_id: int) -> None:
         start_compaction(conversation_id)
 
 
-def make_room(conversation_id: int, limit: int | None) -> asyncio.Task[Any] | None:
-    """Compact what the next request would leave out."""
-    return spawn_task(_make_room(conversation_id, limit))
+def make_room(
+    conversation_id: int, limit: int | None, *, rounds: bool = False
+) -> asyncio.Task[Any] | None:
+    """Compact what the next request would leave out. `rounds`: of the newest turn the
+    older rounds of tools, too."""
+    return spawn_task(_make_room(conversation_id, limit, rounds))
 
 
-async def _make_room(conversation_id: int, limit: int | None) -> None:
+async def _make_room(conversation_id: int, limit: int | None, rounds: bool) -> None:
     is_held = database_sync_to_async(lease.is_held)
-    while await _compact_if_due(conversation_id, limit=limit) == "busy":
+    compact = partial(_compact_if_due, conversation_id, limit=limit, rounds=rounds)
+    while await compact() == "busy":
         # Another process compacts it just now, or the last failure is not long ago.
         if not await is_held(conversation_id):
             return
@@ -259,6 +263,7 @@ async def _compact_if_due(
     *,
     limit: int | None = None,
     seen: Seen = NOTHING,
+    rounds: bool = False,
 ) -> str:
     """Compact what the policy asks for, and tell the pages when the view has changed;
     how it ended."""
@@ -276,6 +281,7 @@ async def _compact_if_due(
         open_from=lifecycle.open_from,
         context_window=providers.context_window(model),
         limit=limit,
+        rounds=rounds,
     )
     if outcome.state not in ("nothing", "busy"):
         metrics.COMPACTIONS.labels(outcome.state).inc()

@@ -74,6 +74,7 @@ async def compact_conversation(
     context_window: int | None = None,
     limit: int | None = None,
     force: bool = False,
+    rounds: bool = False,
 ) -> Outcome:
     """Compact until the policy asks for no more; at most one process compacts at a
     time.
@@ -83,12 +84,16 @@ async def compact_conversation(
 
     `force` compacts even below the trigger, while backing off and after the job gave
     up.
+
+    `rounds`: of the newest turn the older rounds of tools can be compacted, too. Who
+    asks puts its question before the rest.
     """
     claim_row = database_sync_to_async(lease.claim_compaction)
     claim = await claim_row(conversation_id, force=force)
     if claim is None:
         return Outcome("busy")
-    prepare = partial(preparation.prepare_job, claim, open_from, context_window, limit)
+    asked = (claim, open_from, context_window, limit)
+    prepare = partial(preparation.prepare_job, *asked, rounds=rounds)
     # One that could not renew goes on, as long as no other process begins the same.
     renew = partial(database_sync_to_async(lease.renew_compaction), claim)
     work = _compact(claim, summariser, database_sync_to_async(prepare), force)

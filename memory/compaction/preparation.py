@@ -111,6 +111,8 @@ def prepare_job(
     context_window: int | None,
     limit: int | None,
     force: bool,
+    *,
+    rounds: bool = False,
 ) -> Job | None:
     """Read the state and plan one step on it; None = nothing to do."""
     conversation = Conversation.objects.get(pk=claim.row_id)
@@ -121,7 +123,7 @@ def prepare_job(
         conversation.refresh_from_db()
     limit = limit or (context.request_limit(context_window) if context_window else None)
     planner = Planner(conversation, open_from, limit=limit)
-    if step := planner.next_step(context_window, force=force):
+    if step := planner.next_step(context_window, force=force, rounds=rounds):
         return planner.make_job(step)
     # Nothing is due until an idle or age trigger can fire, or the next turn ends.
     rows = Conversation.objects.filter(pk=claim.row_id)
@@ -195,7 +197,11 @@ class Planner:
         return find_next_due(self.state.policy, self.state.window)
 
     def next_step(
-        self, context_window: int | None, *, force: bool = False
+        self,
+        context_window: int | None,
+        *,
+        force: bool = False,
+        rounds: bool = False,
     ) -> plan.Step | None:
         """The step that the policy asks for now."""
         policy, limit = self.state.policy, self.limit
@@ -225,6 +231,7 @@ class Planner:
             force=force,
             room=room,
             is_waiting=bool(self.waiting),
+            rounds=rounds,
         )
 
     def make_job(self, step: plan.Step) -> Job:

@@ -135,7 +135,7 @@ def _compare(old: str, new: str) -> list[Piece]:
 
 def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
     refs = call.refs
-    sent = [*refs["window"], *refs.get("steps", ())]
+    sent = [*refs["window"], *refs.get("steps", ()), *refs.get("cut", ())]
     if refs["newest"]:
         sent.append([refs["newest"]] * 2)
     rows = call.conversation.messages.filter(superseded_at=None, deleted_at=None)

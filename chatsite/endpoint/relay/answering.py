@@ -15,6 +15,7 @@ from chatsite.endpoint.store.asked import Asked
 from chatsite.endpoint.wires.errors import WireError
 from chatsite.endpoint.wires.wire import Wire
 from chatsite.llm import providers, streaming
+from chatsite.llm.errors import CONTEXT_LENGTH_MARKS
 
 from .upstream import first_seconds, select_headers, send_upstream
 
@@ -36,14 +37,20 @@ class CutError(Exception):
 
 
 class Answer:
-    """`chunks` gives its bytes as they come, and raises CutError."""
+    """`chunks` gives its bytes as they come, and raises CutError. `said`: all of them,
+    of an error."""
 
     def __init__(
-        self, status: int, headers: Mapping[str, str], chunks: AsyncIterator[bytes]
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        chunks: AsyncIterator[bytes],
+        said: bytes = b"",
     ) -> None:
         self.status = status
         self.headers = dict(headers)
         self.chunks = chunks
+        self.said = said
 
     @property
     def kind(self) -> str:
@@ -52,6 +59,13 @@ class Answer:
     @property
     def is_error(self) -> bool:
         return self.status >= 400
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the provider refuses a request for its length."""
+        said = self.said.decode("utf-8", "replace").lower()
+        is_said = any(mark in said for mark in CONTEXT_LENGTH_MARKS)
+        return self.status == 413 or (self.status in (400, 422) and is_said)
 
     @property
     def code(self) -> str:
@@ -120,7 +134,7 @@ async def read_answer(
     is_own = response.status in (401, 403) or any(each in body for each in secrets)
     if response.status < 400 or not is_readable or is_own:
         raise _explain_answer(response, is_own=is_own)
-    return Answer(response.status, select_headers(response), tell_once(body))
+    return Answer(response.status, select_headers(response), tell_once(body), body)
 
 
 def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:

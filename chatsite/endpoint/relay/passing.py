@@ -2,18 +2,19 @@
 followed for the page and the transcript."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
+from typing import Any
 
 from chatsite import metrics
 from chatsite.database import retry
-from chatsite.endpoint.store.asked import Asked
 from chatsite.endpoint.store.ending import end_exchange
 from chatsite.endpoint.store.opening import Opened
 from chatsite.endpoint.wires.errors import WireError
 from chatsite.endpoint.wires.reading import ReplyReader
 from chatsite.llm.streaming import clean_text
 from chatsite.protocol import events
+from chatsite.turns import runner
 from chatsite.turns.lifecycle import Result
 from chatsite.turns.models import Turn
 from chatsite.turns.reply_streamer import ReplyStreamer
@@ -36,15 +37,22 @@ REFUSALS = {
 }
 
 
+# The request with less in it, once the one that ended like this was too long; None:
+# there is none.
+SendLess = Callable[[Opened, Result], Coroutine[Any, Any, Opened | None]]
+# The site's own headers of an answer.
+Describe = Callable[[Opened], Mapping[str, str]]
+
+
 class Passing:
     """One request that is stored, until its answer is."""
 
     def __init__(
-        self, key_id: int, asked: Asked, opened: Opened, client: Client
+        self, key_id: int, opened: Opened, client: Client, send_less: SendLess
     ) -> None:
-        self.key_id, self.asked, self.opened = key_id, asked, opened
-        self.client = client
-        self.reader: ReplyReader = asked.wire.reader("")
+        self.key_id, self.opened, self.client = key_id, opened, client
+        self.asked, self.send_less = opened.sent.asked, send_less
+        self.reader: ReplyReader = self.asked.wire.reader("")
         self.followed = FollowedReply(self.reader)
         self.following: asyncio.Task[BaseException | None] | None = None
         self.is_ended = False
@@ -52,12 +60,14 @@ class Passing:
         self.started = self.loop.time()
         self.first_at: float | None = None
 
-    async def run(self, headers: Mapping[str, str], own: Mapping[str, str]) -> None:
+    async def run(self, headers: Mapping[str, str], describe: Describe) -> None:
         """Raises WireError where nothing was answered yet."""
         state, error = State.FAILED, "internal"
         try:
-            fetched = fetch_answer(self.asked, headers, self.opened.earlier)
-            answer = await self.client.unless_gone(fetched)
+            answer = await self._fetch(headers)
+            if answer.is_too_long and self.opened.sent.is_bound:
+                answer = await self._send_less(answer, headers)
+            own = describe(self.opened)
             if answer.is_error:
                 error = answer.code
                 await self.client.pass_on(answer, own)
@@ -73,6 +83,19 @@ class Passing:
             raise
         finally:
             await asyncio.shield(self._end(state, error))
+
+    async def _send_less(self, answer: Answer, headers: Mapping[str, str]) -> Answer:
+        """The answer to a request with less in it, or the one that there is."""
+        result = self._make_result(State.FAILED, "context_length")
+        less = await self.client.unless_gone(self.send_less(self.opened, result))
+        if less is None:
+            return answer
+        self.opened, self.asked = less, less.sent.asked
+        return await self._fetch(headers)
+
+    async def _fetch(self, headers: Mapping[str, str]) -> Answer:
+        fetched = fetch_answer(self.asked, headers, self.opened.earlier)
+        return await self.client.unless_gone(fetched)
 
     async def _follow(self, answer: Answer, own: Mapping[str, str]) -> tuple[str, str]:
         """How it ended: the state, and the code of what went wrong."""
@@ -172,6 +195,8 @@ class Passing:
             metrics.TURNS_ENDED.labels(turn.state).inc()
             for event in events.of_end(turn):
                 await events.publish_event(opened.conversation.pk, event)
+            if opened.sent.is_bound:
+                runner.start_compaction(opened.conversation.pk)
 
     def _make_result(self, state: str, error: str) -> Result:
         reader, first = self.reader, self.first_at

@@ -1,7 +1,8 @@
 """What a client asks for, read from its request before the database is asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from chatsite.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.endpoint.identity.hints import Hints, read_hints
@@ -39,6 +40,38 @@ class Asked:
     def tokens(self) -> int:
         """Estimated."""
         return -(-len(self.raw) // 4)
+
+    def replace_body(self, body: Body, raw: bytes) -> Self:
+        """The same request with another body; its history is still the client's."""
+        return replace(self, body=body, raw=raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is sent for a request, and how many messages came and go out. As it is here,
+    that is what the client has sent."""
+
+    asked: Asked
+    tokens: int
+    before: int
+    after: int
+    # Whether it may differ at all.
+    is_bound: bool = False
+    # Spans of the positions of what is in it; None: everything.
+    positions: list[list[int]] | None = None
+    # The last message that summaries cover.
+    cutoff: int = 0
+    # References to what stands before that, and the texts that they name.
+    refs: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    # Tokens that its messages may have; 0: not bounded.
+    limit: int = 0
+    is_too_long: bool = False
+
+    @classmethod
+    def unchanged(cls, asked: Asked) -> Self:
+        count = len(asked.history.messages)
+        return cls(asked, asked.tokens, count, count)
 
 
 def read_client_request(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Asked:

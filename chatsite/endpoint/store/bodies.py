@@ -29,11 +29,13 @@ class BodyError(ValueError):
 
 
 class Piece(NamedTuple):
-    """A part of a body, as it was sent. `at`: which of the messages it is."""
+    """A part of a body, as it was sent. `at`: which of the messages it is.
+    `is_rebuilt`: it is kept nowhere, as it can be made again."""
 
     text: str
     at: int | None
     digest: bytes
+    is_rebuilt: bool = False
 
 
 class Body(NamedTuple):

@@ -14,6 +14,7 @@ from chatsite.endpoint.wires.wire import ID
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
+from memory.compaction import lease
 from memory.engine.tokens import count_text
 from memory.models import Message
 
@@ -62,6 +63,9 @@ def end_exchange(
     if stands:
         rows = ClientConversation.objects.filter(pk=turn.conversation_id)
         rows.update(**stands)
+    if opened.sent.is_bound:
+        reported = lifecycle.calibrated(turn.conversation, claim, result)
+        lease.mark_due(turn.conversation_id, **reported)
     link = {"message": reply} if reply else {}
     lifecycle.bill(turn.conversation, claim, result, **link)
     used = (result.tokens_input or claim.tokens) if reply else 0

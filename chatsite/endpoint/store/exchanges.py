@@ -77,8 +77,7 @@ class Exchanges:
         newest = self.turn.user_message.seq if self.turn else None
         gone = self.conversation.messages.exclude(superseded_at=None)
         gone = set(gone.values_list("seq", flat=True))
-        if known is None:
-            known = set(range(1, reply_seq)) - gone
+        known = (set(range(1, reply_seq)) if known is None else known) - gone
         if newest is None or newest not in known:
             return None, to_ranges(known), []
         before = to_ranges(seq for seq in known if seq < newest)

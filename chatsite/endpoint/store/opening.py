@@ -7,7 +7,7 @@ whenever that ends, and the next request goes on from there.
 """
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -28,22 +28,21 @@ from chatsite.endpoint.models import (
     ApiKey,
     ClientConversation,
     ClientMessage,
-    ClientRequest,
 )
 from chatsite.endpoint.wires.errors import WireError
-from chatsite.llm import providers
 from chatsite.llm.streaming import clean_text
 from chatsite.turns import lifecycle, limits
 from chatsite.turns.copying import copies
 from chatsite.turns.models import ONLY_ATTEMPT, TURN_LEASE, Turn
-from memory import prompts, transcript
+from memory import transcript
 from memory.models import Conversation, Message, ModelCall, read_langchain
 
-from .asked import MODEL_CHARS, Asked
-from .bodies import pack_runs
+from .asked import Asked, Sent
+from .bodies import Piece
 from .exchanges import Exchanges
 from .known import KnownToOwner, NotYoursError, Served
-from .pieces import Pieces, pack_numbers
+from .pieces import Pieces
+from .recording import store_call
 
 # Of the site's summaries and searches: a client sends what it sends.
 POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off"}
@@ -63,6 +62,9 @@ class Opened:
     # Where the reply will be in the client's chain, and the chain before it.
     position: int
     chain: bytes
+    sent: Sent
+    # How often it was sent: a second time with less in it.
+    tries: int = 1
     title: str = ""
     is_changed: bool = False
     # For the demo model, which keeps nothing: what the body only refers to.
@@ -72,11 +74,45 @@ class Opened:
 Branch = Callable[[Conversation, int], Conversation]
 
 
-class Opening:
-    """One request on its way into the database."""
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A request that is stored, but not sent as it is: first what it has in `limit`
+    tokens too much has to be summarised. Then it is opened again, for which there is
+    how it was decided."""
 
-    def __init__(self, key: ApiKey, asked: Asked) -> None:
-        self.key, self.asked = key, asked
+    conversation: Conversation
+    limit: int
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of a request that is bounded: the policy of its conversation, the rules that a
+    new one begins with, and what is sent once all of it is stored."""
+
+    policy: dict[str, Any]
+    own_rules: Sequence[str]
+    choose: Callable[["Opening"], Sent]
+
+
+# Runs a step where the database is reached; a copy in a thread of its own.
+Run = Callable[..., Awaitable[Any]]
+
+
+class Opening:
+    """One request on its way into the database. `first`: how it was decided before it
+    was opened again."""
+
+    def __init__(
+        self,
+        key: ApiKey,
+        asked: Asked,
+        bounds: Bounds | None = None,
+        first: Decision | None = None,
+    ) -> None:
+        self.key, self.asked, self.bounds, self.first = key, asked, bounds, first
+        self.policy = bounds.policy if bounds else POLICY
+        self.sent = Sent.unchanged(asked)
         self.history = asked.history
         self.previous: Served | None = None
         self.title = ""
@@ -95,7 +131,7 @@ class Opening:
         return self.history.messages
 
     @transaction.atomic
-    def begin(self) -> Opened | None:
+    def begin(self) -> Opened | TooLong | None:
         """None: more has to be stored by go_on(). Raises CommandError for a limit, and
         WireError."""
         keys.check_tokens(self.key)
@@ -116,7 +152,7 @@ class Opening:
         self.todo = [each for each in chains if each not in known]
 
     @transaction.atomic
-    def go_on(self) -> Opened | None:
+    def go_on(self) -> Opened | TooLong | None:
         """Some more; None: not all yet."""
         transcript.begin_change(self.conversation)
         if self.parent is not None:
@@ -124,7 +160,7 @@ class Opening:
             self._list_todo()
         return self._go_on()
 
-    def _go_on(self) -> Opened | None:
+    def _go_on(self) -> Opened | TooLong | None:
         some, self.todo = self.todo[:BATCH], self.todo[BATCH:]
         if some:
             self._append(some)
@@ -153,6 +189,9 @@ class Opening:
                 self._branch(found, decision, copies.branch_conversation)
             return decision._replace(kind="branch")
         transcript.begin_change(found)
+        if found.policy == POLICY != self.policy:
+            found.policy = self.policy
+            found.save(update_fields=["policy"])
         self.conversation = found
         self.of_client = ClientConversation.objects.get(pk=found.pk)
         self.of_client.is_single = False
@@ -173,7 +212,10 @@ class Opening:
 
     def _make_conversation(self, linked: str | None) -> None:
         limits.admit_conversation(self.key.owner_id)
-        made = transcript.create_conversation(self.key.owner, policy=POLICY)
+        rules = self.bounds.own_rules if self.bounds else ()
+        made = transcript.create_conversation(
+            self.key.owner, policy=self.policy, own_rules=rules
+        )
         self._mark(made)
         self.of_client = ClientConversation(conversation=made, family=made.uuid)
         self.of_client.is_single = len(self.messages) == 1
@@ -194,9 +236,9 @@ class Opening:
     def _branch(self, parent: Conversation, decision: Decision, branch: Branch) -> None:
         shared = decision.parent_position
         of_parent = ClientConversation.objects.get(pk=parent.pk)
-        seq = self._find_seq(of_parent, shared - 1)
+        seq = self.find_seq(of_parent, shared - 1)
         made = branch(parent, seq)
-        made.policy = POLICY
+        made.policy = self.policy
         made.save(update_fields=["policy"])
         self._mark(made)
         self.of_client = ClientConversation(
@@ -207,7 +249,7 @@ class Opening:
             shared=shared,
         )
 
-    def _find_seq(self, of_client: ClientConversation, position: int) -> int:
+    def find_seq(self, of_client: ClientConversation, position: int) -> int:
         while position < of_client.shared and of_client.parent_id:
             of_client = ClientConversation.objects.get(pk=of_client.parent_id)
         rows = ClientMessage.objects.filter(
@@ -219,7 +261,7 @@ class Opening:
         """Another reply is wanted: the one that is there stays, superseded."""
         rows = self.conversation.messages.filter(superseded_at=None)
         last = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
-        newest = self._find_seq(self.of_client, position - 1)
+        newest = self.find_seq(self.of_client, position - 1)
         if last and last.seq > newest:
             transcript.supersede_messages(self.conversation, last.seq, last.seq)
         ClientMessage.objects.filter(
@@ -304,26 +346,32 @@ class Opening:
 
     def _find_row(self, position: int) -> Message:
         if position < self.of_client.shared:
-            seq = self._find_seq(self.of_client, position)
+            seq = self.find_seq(self.of_client, position)
             return self.conversation.messages.get(seq=seq)
         rows = ClientMessage.objects.filter(
             conversation=self.conversation, position=position, is_again=False
         )
         return rows.select_related("message").get().message
 
-    def _record(self) -> Opened:
-        open_turns = limits.admit_turn(self.key.owner_id, stored=False)
-        if not limits.has_place(open_turns):
-            detail = "Too many of your requests run at once. Wait for one to end."
-            raise WireError(429, "too_many_requests", detail, retry_after=1)
+    def _record(self) -> Opened | TooLong:
         if self.decision.kind == "retry":
             self.of_client.length = self.decision.parent_position
             self._note([])
         self._store_rest()
+        if self.bounds:
+            self.sent = self.bounds.choose(self)
+            if self.sent.is_too_long and self.first is None:
+                limit = self.sent.limit
+                return TooLong(self.conversation, limit, self.decision)
+            self.store_pieces(self.sent.asked.body.pieces)
+        open_turns = limits.admit_turn(self.key.owner_id, stored=False)
+        if not limits.has_place(open_turns):
+            detail = "Too many of your requests run at once. Wait for one to end."
+            raise WireError(429, "too_many_requests", detail, retry_after=1)
         conversation = self.conversation
         earlier = self._read_earlier()
         reply_seq = transcript.reserve_numbers(conversation, 1)
-        call = self._store_call(reply_seq)
+        call = store_call(self, reply_seq)
         turn, claim = self._claim_turn(call, reply_seq)
         return Opened(
             claim=claim,
@@ -332,6 +380,7 @@ class Opening:
             reply_seq=reply_seq,
             position=self.of_client.length,
             chain=self.messages[-1].chain,
+            sent=self.sent,
             title=self._suggest_title(),
             is_changed=turn.user_message.seq < reply_seq - 1,
             earlier=earlier,
@@ -346,21 +395,30 @@ class Opening:
         return read_langchain(rows.order_by("seq"))
 
     def _name_lineage(self) -> str:
-        return "continued" if self.decision.kind == "retry" else self.decision.kind
+        kind = self.told.kind
+        return "continued" if kind == "retry" else kind
+
+    @property
+    def told(self) -> Decision:
+        """What the request is, for who asks."""
+        is_again = self.first is not None and self.decision.kind == "retry"
+        return self.first if is_again else self.decision
 
     def _store_rest(self) -> None:
         """What is beside the messages, and those that came in another form."""
-        self._find_rows_of_new_pieces()
-        self.pieces.store(self.asked.body.pieces, self.rows)
+        self.store_pieces(self.asked.body.pieces)
         text = clean_text(self.asked.wire.read_instructions(self.asked.body.value))
         if text != self.conversation.system_prompt:
             rows = Conversation.objects.filter(pk=self.conversation.pk)
             rows.update(system_prompt=text)
 
-    def _find_rows_of_new_pieces(self) -> None:
+    def store_pieces(self, pieces: Sequence[Piece]) -> None:
+        self._find_rows_of_new(pieces)
+        self.pieces.store(pieces, self.rows)
+
+    def _find_rows_of_new(self, pieces: Sequence[Piece]) -> None:
         """Of messages that are known, and are written in another way than before: the
         last reply, as this client writes it, and what it has changed."""
-        pieces = self.asked.body.pieces
         new = {each.at for each in pieces if self.pieces.is_new(each)}
         new -= {None, *self.rows}
         if not new:
@@ -371,77 +429,6 @@ class Opening:
             if not new.isdisjoint(message.span):
                 row = self._find_row(aligned.get(index, index + shift))
                 self.rows |= dict.fromkeys(message.span, row)
-
-    def _store_call(self, reply_seq: int) -> ModelCall:
-        asked = self.asked
-        is_demo = asked.wire.find_upstream() is None
-        model = providers.DEMO if is_demo else asked.model[:MODEL_CHARS]
-        call = ModelCall.objects.create(
-            conversation=self.conversation,
-            purpose=ModelCall.Purpose.REPLY,
-            refs=self._make_refs(reply_seq),
-            sha256=asked.body.sha256,
-            model=model,
-            provider="" if is_demo else asked.wire.name_upstream(),
-            tokens_estimated=asked.tokens,
-        )
-        ClientRequest.objects.create(
-            call=call,
-            owner_id=self.key.owner_id,
-            key=self.key,
-            lineage=self.decision.kind,
-            why=list(self.decision.why),
-            idempotency_key=asked.hints.idempotency_key,
-            position=self.of_client.length - 1,
-        )
-        return call
-
-    def _make_refs(self, reply_seq: int) -> dict[str, Any]:
-        body = self.asked.body
-        newest, window, steps = self.exchanges.find_sent(reply_seq, self._find_sent())
-        instructions = self.asked.wire.read_instructions(body.value)
-        return {
-            "system": prompts.hash_text(
-                instructions.encode("utf-8", "replace").decode()
-            ),
-            "fence": "",
-            "summaries": [],
-            "pinned": [],
-            "recalled": [],
-            "left_out": [],
-            "window": window,
-            "newest": newest,
-            **({"steps": steps} if steps else {}),
-            "client": {
-                "wire": self.asked.wire.name,
-                "between": pack_runs(body.between),
-                "pieces": pack_numbers(map(self.pieces.number_of, body.pieces)),
-            },
-        }
-
-    def _find_sent(self) -> set[int] | None:
-        """The rows that the client still sends; None: all."""
-        if len(self.messages) == self.of_client.length:
-            return None
-        ends, pieces = dict(self.pieces.list_messages()), self.asked.body.pieces
-        pieces = {each.at: ends.get(self.pieces.number_of(each)) for each in pieces}
-        # By their chains, as one piece can be said twice; old ones may have none.
-        chains = dict(self._list_chains_of_rows())
-        sent = {chains.get(m.chain, pieces.get(m.start)) for m in self.messages}
-        rows = self.conversation.messages.order_by("-seq").values_list("seq", "role")
-        known, is_known, stored = set(), False, {*ends.values()}
-        for seq, role in rows:
-            # Results that came in one message are rows of their own before its last.
-            if seq in stored or role != Message.Role.TOOL:
-                is_known = seq in sent
-            if is_known:
-                known.add(seq)
-        return known
-
-    def _list_chains_of_rows(self) -> Iterator[tuple[bytes, int]]:
-        rows = ClientMessage.objects.filter(conversation=self.conversation)
-        for chain, seq in rows.values_list("chain", "message__seq").iterator():
-            yield bytes(chain), seq
 
     def _claim_turn(
         self, call: ModelCall, reply_seq: int
@@ -485,3 +472,13 @@ class Opening:
         words = next(filter(str.strip, texts), "")[:TITLE_CHARS]
         words = clean_text(words)
         return transcript.suggest_title(self.conversation, words) if words else ""
+
+
+async def open_whole(opening: Opening, run: Run) -> Opened | TooLong:
+    """Store all of it, some at a time."""
+    opened = await run(opening.begin)
+    if opening.parent is not None:
+        await run(opening.copy_parent, is_copy=True)
+    while opened is None:
+        opened = await run(opening.go_on)
+    return opened

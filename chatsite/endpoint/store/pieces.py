@@ -50,11 +50,11 @@ class Pieces:
         self._last = max(self._numbers.values(), default=0)
 
     def is_new(self, piece: Piece) -> bool:
-        return piece.digest not in self._numbers
+        return not piece.is_rebuilt and piece.digest not in self._numbers
 
     def number_of(self, piece: Piece) -> int:
-        """Of one that is stored."""
-        return self._numbers[piece.digest]
+        """Of one that is stored; 0: it is rebuilt from references."""
+        return 0 if piece.is_rebuilt else self._numbers[piece.digest]
 
     def list_messages(self) -> Iterable[tuple[int, int]]:
         """Numbers of pieces with those of the messages that they say."""
@@ -67,7 +67,7 @@ class Pieces:
         new = []
         for piece in pieces:
             digest = piece.digest
-            if digest in self._numbers:
+            if piece.is_rebuilt or digest in self._numbers:
                 continue
             self._last += 1
             self._numbers[digest] = self._last
@@ -92,9 +92,11 @@ def _hollow(piece: Piece, message: Message | None) -> Hollow:
     return hollow_out(piece.text, [message.text] if message.text else ())
 
 
-def rebuild_body(conversation: Conversation, frame: Mapping[str, Any]) -> bytes:
+def rebuild_body(
+    conversation: Conversation, frame: Mapping[str, Any], rebuilt: str = ""
+) -> bytes:
     """The body that was sent, of what a request refers to. A piece that is gone is
-    empty: then the hash differs."""
+    empty: then the hash differs. `rebuilt`: the piece 0."""
     spans: Spans = frame["pieces"]
     rows = find_pieces(conversation.pk, spans)
     values = rows.values_list("number", "text", "hole", "is_ascii", "message__text")
@@ -102,6 +104,7 @@ def rebuild_body(conversation: Conversation, frame: Mapping[str, Any]) -> bytes:
         number: fill_in(Hollow(text, hole, is_ascii), said or "")
         for number, text, hole, is_ascii, said in values.iterator()
     }
+    found[0] = rebuilt
     return join_body(
         frame["between"], unpack_numbers(spans), lambda number: found.get(number, "")
     )

@@ -1,18 +1,22 @@
-"""What a client sent for a reply, put together again and proved by the hash of its
-bytes."""
+"""What was sent for a client's request, put together again and proved by the hash of
+its bytes."""
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
+from chatsite.endpoint.bounding.ahead import read_ahead, write_context
 from chatsite.endpoint.wires import find_wire_by_name
+from memory import prompts
 from memory.context import Built, View
 from memory.engine.compose import Context, Section
-from memory.models import Conversation, ModelCall, read_langchain
+from memory.models import Conversation, ModelCall, Prompt, read_langchain
 from memory.ranges import Ranges, in_ranges
+from memory.rules import rule_source
 
 from .pieces import rebuild_body
 from .sent_forms import read_changed_texts
@@ -21,40 +25,60 @@ KEY = "client"
 
 
 def rebuild_request(call: ModelCall) -> Built:
-    raw = rebuild_body(call.conversation, call.refs[KEY])
+    refs = call.refs
+    ahead, raw = _rebuild(call)
     body = _read_body(raw)
-    wire = find_wire_by_name(call.refs[KEY]["wire"])
-    sections = tuple(_make_sent_sections(call, wire.read_instructions(body)))
+    wire = find_wire_by_name(refs[KEY]["wire"])
+    instructions = wire.read_instructions(body)
+    system = (Section("system", (SystemMessage(instructions),)),)
+    said = _make_sent_sections(call)
+    sections = (*(system if instructions else ()), *ahead.sections, *said)
     context = Context(sections)
+    rows = call.conversation.summaries.filter(version__in=refs["summaries"])
+    texts = Prompt.objects.in_bulk(prompts.named_in(refs)) if refs["fence"] else {}
     return Built(
         context,
-        call.refs,
+        refs,
         context.messages,
         wire.list_sent(body),
         hashlib.sha256(raw).hexdigest(),
         call.tokens_estimated,
-        _make_sent_view(context, call),
+        texts={name: row.text for name, row in texts.items()},
+        summaries=[*rows.order_by("first_seq")] if refs["summaries"] else [],
     )
 
 
-def _make_sent_view(context: Context, call: ModelCall) -> View:
-    """For what is drawn of requests that are not sent yet: a client's are."""
-    newest = context.section("newest")
-    return View(
-        context,
-        summaries=[],
+def rebuild_as_next(call: ModelCall) -> Built:
+    """The same, for what is drawn of requests that are not sent yet."""
+    built = rebuild_request(call)
+    newest = built.context.section("newest")
+    sent = call.refs.get("rules", [])
+    standing = rule_source.current.list_standing(call.conversation) if sent else []
+    view = View(
+        built.context,
+        summaries=built.summaries,
         pinned=[],
-        window=[*context.section("window")],
+        window=[*built.context.section("window")],
         recalled=[],
         newest=newest[0] if newest else None,
         memory_version=call.conversation.memory_version,
-        steps=[*context.section("steps")],
+        steps=[*built.context.section("steps")],
+        rules=[rule for rule in standing if rule.ref in sent],
     )
+    return replace(built, view=view)
 
 
 def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
     """The body as an object; {} where a piece of it was deleted."""
-    return _read_body(rebuild_body(call.conversation, call.refs[KEY]))
+    return _read_body(_rebuild(call)[1])
+
+
+def _rebuild(call: ModelCall) -> tuple[Context, bytes]:
+    """What stood ahead of the client's messages, and the whole body."""
+    # What no summary stands ahead of is all the client's own.
+    ahead = read_ahead(call) if call.refs["fence"] else Context(())
+    written = write_context(ahead)
+    return ahead, rebuild_body(call.conversation, call.refs[KEY], written)
 
 
 def _read_body(raw: bytes) -> Mapping[str, Any]:
@@ -65,12 +89,10 @@ def _read_body(raw: bytes) -> Mapping[str, Any]:
     return body if isinstance(body, dict) else {}
 
 
-def _make_sent_sections(call: ModelCall, instructions: str) -> list[Section]:
+def _make_sent_sections(call: ModelCall) -> list[Section]:
     refs, changed = call.refs, read_changed_texts(call)
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     found: list[Section] = []
-    if instructions:
-        found.append(Section("system", (SystemMessage(instructions),)))
     for kind, ranges in (
         ("window", refs["window"]),
         ("newest", newest),

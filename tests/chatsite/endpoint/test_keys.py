@@ -23,6 +23,7 @@ pytestmark = pytest.mark.django_db
 
 def make_key(client, **fields):
     values = {"name": "Open WebUI", "days": "90", "tokens_per_day": ""}
+    values |= {"mode": "observe"}
     page = client.post(reverse("api-key-make"), {**values, **fields})
     return page, re.findall(r"wp_[\w-]{43}", html.unescape(page.content.decode()))
 
@@ -41,7 +42,10 @@ def test_a_key_is_shown_once_and_kept_as_its_hash(client):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("name", ""), ("name", "x" * 61), ("days", "-1"), ("tokens_per_day", "0")],
+    [
+        *(("name", ""), ("name", "x" * 61), ("days", "-1"), ("tokens_per_day", "0")),
+        ("mode", "half"),
+    ],
 )
 def test_a_wrong_choice_makes_no_key(client, field, value):
     page, found = make_key(client, **{field: value})
@@ -132,6 +136,13 @@ def test_a_script_makes_a_key(alice, capsys):
     for wrong in (["nobody"], ["alice", "--scope", "everything"]):
         with pytest.raises(CommandError):
             call_command("create_key", *wrong)
+
+
+def test_a_person_chooses_what_a_key_may(client, alice):
+    make_key(client, mode="bound")
+    [row] = keys.list_api_keys(alice)
+    assert row.mode == "bound"
+    assert "with summaries" in client.get(reverse("account")).content.decode()
 
 
 def test_staff_see_keys_without_their_hash(alice, staff):

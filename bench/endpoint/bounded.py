@@ -1,0 +1,99 @@
+"""A long talk into a small window, through keys in *bound*: what the provider refuses,
+what of it is rebuilt from the store, and what the provider can have in its cache.
+
+Usage: python -m bench.endpoint.bounded [turns] [tokens of the window]
+"""
+
+import hashlib
+import os
+import sys
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import httpx
+
+from tests.fakes.upstream import SUMMARY_MARK
+from tests.servers import Site
+
+from .long_talk import LongTalk
+from .strict import StrictUpstream, read_messages, share_cached
+
+MARK = SUMMARY_MARK.encode()
+# Of a question and of an answer: the longer they are, the larger is the share of a
+# small window that is new with each.
+WORDS = ((30, 45), (50, 60))
+PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages"}
+
+
+def make_environment(folder: Path, provider: StrictUpstream) -> dict[str, str]:
+    return {
+        "DEBUG": "true",
+        "SECRET_KEY": "of a bench alone",
+        "DATABASE_URL": f"sqlite:///{folder / 'bench.sqlite3'}",
+        "OPENAI_BASE_URL": provider.url,
+        "ANTHROPIC_BASE_URL": provider.url.removesuffix("/v1"),
+        "OPENAI_API_KEY": "sk-bench",
+        "CHAT_MODEL": "ok",
+        "CONTEXT_WINDOW": str(provider.window),
+        # What the client asks for, too.
+        "REPLY_RESERVE": "500",
+        "MESSAGES_PER_MINUTE": "100000",
+        "SUMMARIES_PER_MINUTE": "100000",
+        "TOKENS_PER_DAY": "0",
+    }
+
+
+def play(site: Site, key: str, talk: LongTalk) -> list[str]:
+    """The hashes of what the site says that it has sent."""
+    hashes = []
+    headers = {"authorization": f"Bearer {key}"}
+    with httpx.Client(timeout=120, headers=headers) as client:
+        for body in talk.play():
+            answer = client.post(site.url + PATHS[talk.wire], content=body)
+            answer.raise_for_status()
+            talk.take(answer.content)
+            hashes.append(answer.headers["x-windowpane-request-sha256"])
+    return hashes
+
+
+def report(site: Site, provider: StrictUpstream, key: str, talk: LongTalk) -> None:
+    hashes = play(site, key, talk)
+    sent = [each.raw for each in provider.requests if MARK not in each.raw]
+    known = [hashlib.sha256(raw).hexdigest() for raw in sent]
+    bounded = share_cached([*map(read_messages, sent)])
+    direct = share_cached([*map(read_messages, talk.bodies)])
+    lines = {
+        "turns, requests": (talk.turns, len(sent)),
+        "requests for summaries": len(provider.requests) - len(sent),
+        "refused as too long": provider.too_long,
+        "parted calls and results": provider.orphans,
+        "changed signatures": provider.changed,
+        "largest body of the client, in bytes": max(map(len, talk.bodies)),
+        "largest body that was sent": max(map(len, sent)),
+        "answers name the hash of what was sent": known == hashes,
+        "can be cached, bounded": f"{bounded:.1%}",
+        "can be cached, direct": f"{direct:.1%}",
+        "audit, which rebuilds every body": site.manage("audit").strip(),
+    }
+    print(f"{talk.wire}:", *(f"  {k}: {v}" for k, v in lines.items()), sep="\n")
+
+
+def main(turns: int = 300, window: int = 8000) -> None:
+    os.environ.setdefault("DEBUG", "true")
+    for wire, (asked, said) in product(PATHS, WORDS):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            StrictUpstream(window, said) as provider,
+        ):
+            site = Site(make_environment(Path(folder), provider))
+            site.manage("migrate", "--verbosity", "0")
+            site.manage("create_user", "alice", "a-long-password-1")
+            key = site.manage("create_key", "alice", "--mode", "bound").strip()
+            print(f"{asked} words to ask, {said} to answer;", end=" ")
+            with site:
+                report(site, provider, key, LongTalk(wire, turns, asked))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

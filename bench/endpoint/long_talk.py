@@ -1,0 +1,81 @@
+"""A person's long talk, as a client without a memory sends it: all of it each time."""
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from .strict import TOOL_WORD, WORDS
+
+SYSTEM = "You answer questions about a town. " * 8
+TOOL = {"type": "object", "properties": {"word": {"type": "string"}}}
+# Every so many turns the model calls a tool.
+WITH_TOOL = 5
+
+
+class LongTalk:
+    """The client's own history on the wire `chat` or `messages`."""
+
+    def __init__(self, wire: str, turns: int, words: int = 30) -> None:
+        self.wire, self.turns, self.words = wire, turns, words
+        self.random = Random(1)
+        self.said: list[dict[str, Any]] = []
+        self.bodies: list[bytes] = []
+
+    def play(self) -> Iterator[bytes]:
+        """Each body to send; what was answered is given to take() before the next."""
+        for turn in range(self.turns):
+            words = " ".join(self.random.choices(WORDS, k=self.words))
+            more = f" {TOOL_WORD}." if turn % WITH_TOOL == WITH_TOOL - 1 else ""
+            self.said.append(
+                {"role": "user", "content": f"Turn {turn}: {words}.{more}"}
+            )
+            yield self._write()
+            while result := self._find_result():
+                self.said.append(result)
+                yield self._write()
+
+    def take(self, answer: bytes) -> None:
+        value = json.loads(answer)
+        if self.wire == "messages":
+            self.said.append({"role": "assistant", "content": value["content"]})
+        else:
+            self.said.append(value["choices"][0]["message"])
+
+    def _find_result(self) -> dict[str, Any] | None:
+        last = self.said[-1]
+        result = " ".join(self.random.choices(WORDS, k=40))
+        if self.wire == "chat":
+            for call in last.get("tool_calls") or ():
+                return {"role": "tool", "tool_call_id": call["id"], "content": result}
+            return None
+        for block in last["content"]:
+            if block["type"] == "tool_use":
+                answer = {"type": "tool_result", "tool_use_id": block["id"]}
+                reminder = {
+                    "type": "text",
+                    "text": "<system-reminder>Brief.</system-reminder>",
+                }
+                return {
+                    "role": "user",
+                    "content": [{**answer, "content": result}, reminder],
+                }
+        return None
+
+    def _write(self) -> bytes:
+        if self.wire == "messages":
+            tools = [{"name": "look_up", "input_schema": TOOL}]
+            body = {"model": "anthropic", "max_tokens": 500, "system": SYSTEM}
+            body |= {"tools": tools, "messages": self.said}
+        else:
+            function = {"name": "look_up", "parameters": TOOL}
+            system = {"role": "system", "content": SYSTEM}
+            body = {
+                "model": "strict",
+                "max_tokens": 500,
+                "x_unknown": [1, {"kept": True}],
+            }
+            body |= {"tools": [{"type": "function", "function": function}]}
+            body["messages"] = [system, *self.said]
+        self.bodies.append(json.dumps(body, ensure_ascii=False).encode())
+        return self.bodies[-1]

@@ -1,0 +1,149 @@
+"""A provider that refuses what a provider may refuse: more than its window, calls
+without results and results without calls, and thinking whose signature was changed.
+
+What it counts is what it has seen on the wire, by either wire's rules.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from tests.fakes.openai_rules import find_violations
+from tests.fakes.upstream import SUMMARY_MARK, TOO_LONG, Exchange, Upstream, answer_ok
+
+BYTES_PER_TOKEN = 4
+TOOL_WORD = "Look it up"
+VOCABULARY = (
+    "river lantern copper orchard winter signal harbour ladder meadow engine paper "
+    "thunder velvet candle bridge pepper market window garden saddle tunnel mirror"
+)
+WORDS = VOCABULARY.split()
+
+
+def count_body(body: dict[str, Any]) -> int:
+    """Tokens as this provider counts them: all that the body says, and its tools."""
+    said = [body.get("system") or "", body.get("tools") or [], body["messages"]]
+    return len(json.dumps(said, ensure_ascii=False).encode()) // BYTES_PER_TOKEN
+
+
+def sign(thinking: str) -> str:
+    return hashlib.sha256(f"secret {thinking}".encode()).hexdigest()
+
+
+class StrictUpstream(Upstream):
+    def __init__(self, window: int, reply_words: int = 45) -> None:
+        super().__init__()
+        self.window, self.reply_words = window, reply_words
+        self.too_long = self.orphans = self.changed = 0
+        self.random = Random(7)
+
+    def next_mode(self, body: dict[str, Any]) -> Any:
+        if self._script:
+            return self._script.popleft()
+        if SUMMARY_MARK in json.dumps(body["messages"][:1]):
+            return answer_ok
+        found = self._find_fault(body)
+        if found:
+            return lambda x: x.error(400, found, code="invalid_request_error")
+        is_chat = "anthropic" not in str(body.get("model"))
+        return self._answer_chat if is_chat else self._answer_messages
+
+    def _find_fault(self, body: dict[str, Any]) -> str:
+        if count_body(body) > self.window:
+            self.too_long += 1
+            return TOO_LONG
+        if find_orphans(body["messages"]):
+            self.orphans += 1
+            return "A call and its result were parted."
+        if any(block["signature"] != sign(block["thinking"]) for block in _think(body)):
+            self.changed += 1
+            return "Invalid signature in a thinking block."
+        return ""
+
+    def _speak(self, body: dict[str, Any]) -> tuple[str, bool]:
+        """A reply, and whether a tool is called before it."""
+        last = body["messages"][-1]
+        wants_tool = TOOL_WORD in json.dumps(last["content"])
+        return " ".join(self.random.choices(WORDS, k=self.reply_words)), wants_tool
+
+    def _answer_chat(self, x: Exchange) -> None:
+        text, wants_tool = self._speak(x.body)
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if wants_tool:
+            function = {"name": "look_up", "arguments": '{"word": "river"}'}
+            call = {"type": "function", "function": function}
+            calls = [{**call, "id": f"call_{len(self.requests)}"}]
+            message = {**message, "content": None, "tool_calls": calls}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": count_body(x.body), "completion_tokens": 60}
+        x.send_json({"choices": [choice], "usage": usage})
+
+    def _answer_messages(self, x: Exchange) -> None:
+        text, wants_tool = self._speak(x.body)
+        thought = text[:150][::-1]
+        thinking = {"type": "thinking", "thinking": thought}
+        content = [{**thinking, "signature": sign(thought)}]
+        if wants_tool:
+            use = {"type": "tool_use", "name": "look_up", "input": {"word": "river"}}
+            content.append({**use, "id": f"toolu_{len(self.requests)}"})
+        else:
+            content.append({"type": "text", "text": text})
+        usage = {"input_tokens": count_body(x.body), "output_tokens": 60}
+        values = {"type": "message", "role": "assistant", "content": content}
+        x.send_json({**values, "stop_reason": "end_turn", "usage": usage})
+
+
+def _think(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        block
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for block in message["content"]
+        if block.get("type") == "thinking"
+    ]
+
+
+def find_orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
+    """What OpenAI or Anthropic would refuse of calls and results."""
+    blocks = [m["content"] for m in messages if isinstance(m["content"], list)]
+    if not any(isinstance(each, dict) for content in blocks for each in content):
+        return find_violations({"messages": list(messages)})
+    found, due = [], set[str]()
+    for message in messages:
+        content = message["content"] if isinstance(message["content"], list) else []
+        results = {b["tool_use_id"] for b in content if b["type"] == "tool_result"}
+        if results != due:
+            found.append(f"results {results} for calls {due}")
+        due = {b["id"] for b in content if b["type"] == "tool_use"}
+    return found + [f"no result of {each}" for each in due]
+
+
+def share_cached(bodies: Sequence[bytes]) -> float:
+    """The share of all that was sent that each body had in common with the beginning of
+    the one before it: what a provider can have in its cache."""
+    cached = total = 0
+    for before, body in zip([b"", *bodies], bodies, strict=False):
+        total += len(body)
+        cached += _count_common(before, body)
+    return cached / total
+
+
+def _count_common(one: bytes, other: bytes) -> int:
+    size = min(len(one), len(other))
+    if one[:size] == other[:size]:
+        return size
+    low, high = 0, size
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (
+            (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+        )
+    return low
+
+
+def read_messages(raw: bytes) -> bytes:
+    """What of a body a provider caches: from its first message on."""
+    return re.sub(rb'^.*?"messages": ?', b"", raw, count=1)

@@ -1,0 +1,68 @@
+"""What is sent ahead of the messages that a client's body keeps: the summaries, what a
+person has pinned of what they cover, and the rules in force, as in the chat. It is kept
+by reference only, so nothing of it outlives what it quotes.
+"""
+
+from typing import Any, NamedTuple
+
+from memory import context, versions
+from memory.context import View
+from memory.engine import budget
+from memory.engine.compose import Context, compose_context
+from memory.engine.rules import choice
+from memory.models import Conversation, ModelCall, Summary, read_langchain
+from memory.rules import rule_source
+
+from .cutting import write_ahead
+
+# In the place of references to what is in the body itself.
+OF_BODY: dict[str, Any] = {
+    **{"system": "", "window": [], "newest": None, "steps": [], "recalled": []},
+}
+
+
+class Ahead(NamedTuple):
+    """References to it, the texts that they name by their hash, the JSON of its
+    messages, and the number of the last message that it covers."""
+
+    refs: dict[str, Any]
+    texts: dict[str, str]
+    written: str
+    cutoff: int
+
+
+def make_ahead(
+    conversation: Conversation, summaries: list[Summary], limit: int
+) -> Ahead:
+    cutoff = versions.last_covered(summaries)
+    rows = context.visible_messages(conversation).filter(seq__lte=cutoff)
+    pinned = read_langchain(rows.filter(pinned_at__isnull=False))
+    rules = choice.choose_rules(
+        rule_source.current.list_standing(conversation),
+        room=budget.for_rules(limit),
+        count_tokens=context.conversation_counter(conversation),
+    )
+    composed = compose_context(
+        system_prompt="",
+        blocks=[versions.to_block(summary) for summary in summaries],
+        pinned=pinned,
+        rules=[rule.block for rule in rules],
+        fence=context.get_fence(conversation),
+    )
+    version = conversation.memory_version
+    view = View(composed, summaries, pinned, [], [], None, version, rules=rules)
+    refs, texts = context.refer_prefix(conversation, view)
+    # The instructions are the client's, and in its body.
+    texts.pop(refs.pop("system"))
+    return Ahead(refs, texts, write_context(composed), cutoff)
+
+
+def read_ahead(call: ModelCall) -> Context:
+    """The same as it was sent with a request, from its references alone."""
+    refs = {name: each for name, each in call.refs.items() if name != "client"}
+    alike = ModelCall(conversation=call.conversation, refs={**refs, **OF_BODY})
+    return context.recompose_contexts([alike])[0]
+
+
+def write_context(composed: Context) -> str:
+    return write_ahead(str(message.content) for message in composed.messages)

@@ -1,0 +1,192 @@
+"""Which of a client's messages are sent: those that no summary covers, behind the
+summaries. Between two compactions every body begins with the one before it.
+
+Where even that is too much, because nothing could be summarised yet, the oldest turns
+are left out, as in the chat.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Sequence
+from math import ceil
+from typing import NamedTuple
+
+from django.db.models import Max
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from chatsite.endpoint.identity.decision import Decision
+from chatsite.endpoint.models import ClientConversation, ClientMessage
+from chatsite.endpoint.store.asked import Asked, Sent
+from chatsite.endpoint.store.bodies import Piece
+from chatsite.endpoint.store.pieces import pack_numbers
+from memory import context, versions
+from memory.engine.cut_points import find_cut_points
+from memory.models import Conversation
+
+from .ahead import Ahead, make_ahead
+from .cutting import cut_body, make_piece, without_results
+from .room import count_beside
+
+NOTHING = Ahead({}, {}, "", 0)
+
+
+class Kept(NamedTuple):
+    """A message of the history that is sent, as it is sent and as it is counted."""
+
+    index: int
+    piece: Piece
+    messages: list[BaseMessage]
+
+    @property
+    def is_question(self) -> bool:
+        return any(isinstance(each, HumanMessage) for each in self.messages)
+
+
+def find_covered(of_client: ClientConversation, cutoff: int) -> int:
+    """The position of the last message up to number `cutoff`; -1: there is none."""
+    most = of_client.length
+    while True:
+        rows = ClientMessage.objects.filter(
+            conversation=of_client.pk,
+            message__seq__lte=cutoff,
+            position__lt=most,
+            is_again=False,
+        )
+        found = rows.aggregate(last=Max("position"))["last"]
+        if found is not None or not of_client.parent_id:
+            return -1 if found is None else found
+        # It shares the numbers of its parent's messages.
+        most = min(most, of_client.shared)
+        of_client = ClientConversation.objects.get(pk=of_client.parent_id)
+
+
+class Choosing:
+    """One request, of which everything is known or stored."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        conversation: Conversation,
+        of_client: ClientConversation,
+        decision: Decision,
+        limit: int,
+    ) -> None:
+        self.asked, self.conversation, self.of_client = asked, conversation, of_client
+        self.decision = decision
+        # Tokens of messages, with what providers add to every request.
+        beside = count_beside(asked.body.value)
+        self.beside = ceil(beside * conversation.token_ratio)
+        self.limit = max(1, limit - self.beside)
+        self.history = asked.history.messages
+        self.pieces = {each.at: each for each in asked.body.pieces}
+        first = min(each.start for each in self.history)
+        self.leading = [self.pieces[at] for at in range(first)]
+        self.count = context.conversation_counter(conversation)
+        self._aligned = dict(decision.aligned)
+
+    def choose(self, *, may_leave_out: bool) -> Sent:
+        """What to send. Without `may_leave_out` it can be too long: then more has to be
+        summarised first."""
+        summaries = versions.active_summaries(self.conversation)
+        cutoff = versions.last_covered(summaries)
+        covered = find_covered(self.of_client, cutoff) if cutoff else -1
+        every = range(len(self.history))
+        indexes = [n for n in every if self._position_of(n) > covered]
+        kept = self._keep(indexes)
+        # What the client has forgotten itself needs no summary.
+        is_cut = len(indexes) < len(self.history)
+        ahead = NOTHING
+        if is_cut:
+            ahead = make_ahead(self.conversation, summaries, self.limit)
+            kept = self._with_question(kept)
+        sent = self._make(ahead, kept, is_cut=is_cut)
+        if sent.is_too_long and may_leave_out:
+            fewer = self._leave_out(ahead, kept)
+            if len(fewer) < len(kept):
+                return self._make(ahead, fewer, is_cut=True)
+        return sent
+
+    def _position_of(self, index: int) -> int:
+        """Where a message of the history is in the conversation."""
+        made = self.decision
+        if index < made.summary:
+            return made.parent_position + index
+        if index < made.first_new:
+            shift = made.parent_position - made.first_new
+            return self._aligned.get(index, index + shift)
+        return made.parent_position + made.summary + index - made.first_new
+
+    def _keep(self, indexes: Sequence[int]) -> list[Kept]:
+        """These messages, without results of calls that are not sent."""
+        kept: list[Kept] = []
+        before = -1
+        for index in indexes:
+            piece = self.pieces[self.history[index].start]
+            if before != index - 1:
+                raw = self.asked.body.value["messages"][piece.at]
+                rest = without_results(raw)
+                if rest is None:
+                    continue
+                if rest != raw:
+                    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+                    piece = make_piece(text, piece.at)
+            kept.append(self._make_kept(index, piece))
+            before = index
+        return kept
+
+    def _make_kept(self, index: int, piece: Piece) -> Kept:
+        body = {"messages": [json.loads(piece.text)]}
+        return Kept(index, piece, self.asked.wire.to_demo_messages(body))
+
+    def _with_question(self, kept: list[Kept]) -> list[Kept]:
+        """Where only what was done for it is left, the question stands before that."""
+        if any(each.is_question for each in kept):
+            return kept
+        first = kept[0].index if kept else len(self.history)
+        for index in reversed(range(first)):
+            found = self._make_kept(index, self.pieces[self.history[index].start])
+            if found.is_question:
+                return [found, *kept]
+        return kept
+
+    def _leave_out(self, ahead: Ahead, kept: list[Kept]) -> list[Kept]:
+        """From the first turn, or round of tools, on that fits."""
+        flat = [(n, each) for n, one in enumerate(kept) for each in one.messages]
+        points = find_cut_points([each for _, each in flat], rounds=True)
+        starts = sorted({flat[point][0] for point in points} - {0})
+        if not starts:
+            return kept
+
+        def fits(start: int) -> bool:
+            return not self._make(ahead, self._from(kept, start), True).is_too_long
+
+        at = bisect_left(starts, True, key=fits)
+        return self._from(kept, starts[min(at, len(starts) - 1)])
+
+    def _from(self, kept: list[Kept], start: int) -> list[Kept]:
+        rest = self._keep([each.index for each in kept[start:]])
+        return self._with_question(rest)
+
+    def _make(self, ahead: Ahead, kept: list[Kept], is_cut: bool) -> Sent:
+        asked, extra = self.asked, {}
+        if is_cut:
+            pieces = [each.piece for each in kept]
+            body, raw = cut_body(asked.body, self.leading, ahead.written, pieces)
+            asked = asked.replace_body(body, raw)
+            positions = pack_numbers(self._position_of(each.index) for each in kept)
+            extra = {"positions": positions, "cutoff": ahead.cutoff}
+        messages = asked.wire.to_demo_messages(asked.body.value)
+        tokens = self.count(messages)
+        most = self.limit - context.estimate_overhead(self.conversation, self.limit)
+        return Sent(
+            asked,
+            tokens=tokens + self.beside + self.conversation.token_overhead,
+            before=len(self.history),
+            after=len(asked.body.value["messages"]) - len(self.leading),
+            is_bound=True,
+            refs=ahead.refs,
+            texts=ahead.texts,
+            limit=self.limit,
+            is_too_long=tokens > most,
+            **extra,
+        )

@@ -1,0 +1,178 @@
+"""Keys in bound: long talks that stay within a small window."""
+
+import asyncio
+import hashlib
+import json
+from itertools import pairwise
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from bench.endpoint.long_talk import LongTalk
+from bench.endpoint.strict import TOOL_WORD, StrictUpstream, read_messages
+from chatsite.endpoint import keys
+from chatsite.turns import runner
+from memory import actions, context
+from memory.models import Conversation, ModelCall, Summary
+from tests.chatsite.endpoint.wire import Call
+from tests.chatsite.scenes import violations
+from tests.fakes.upstream import SUMMARY_MARK
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages"}
+WINDOW, TURNS = 2_500, 15
+
+
+@pytest.fixture
+def key(alice):
+    return keys.create_api_key(alice, "agent", mode="bound")[1]
+
+
+@pytest.fixture
+def provider(settings):
+    with StrictUpstream(WINDOW) as server:
+        settings.OPENAI_BASE_URL = server.url
+        settings.ANTHROPIC_BASE_URL = server.url.removesuffix("/v1")
+        settings.CHAT_MODEL = settings.SUMMARY_MODEL = "ok"
+        settings.CONTEXT_WINDOW = WINDOW
+        settings.MESSAGES_PER_MINUTE = settings.SUMMARIES_PER_MINUTE = 1_000
+        yield server
+
+
+async def play(talk, key):
+    """The answers of the site, one for each body."""
+    calls = []
+    for body in talk.play():
+        calls.append(await ask(key, body, PATHS[talk.wire]))
+        talk.take(calls[-1].answer)
+    return calls
+
+
+async def ask(key, body, path=PATHS["chat"], **headers):
+    call = await Call(path, body, key=key, **headers).run()
+    assert call.status == 200, call.answer
+    while tasks := list(runner._tasks):
+        await asyncio.gather(*tasks)
+    return call
+
+
+def sent_by(provider):
+    """The bodies of the client, without the requests for summaries."""
+    mark = SUMMARY_MARK.encode()
+    return [each.raw for each in provider.requests if mark not in each.raw]
+
+
+@sync_to_async
+def check_all_rebuilt(raws):
+    assert violations() == []
+    calls = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY).order_by("pk")
+    assert [call.sha256 for call in calls] == [
+        hashlib.sha256(raw).hexdigest() for raw in raws
+    ]
+    assert all(context.verify_context(call) for call in calls)
+
+
+def without_messages(raw):
+    return {
+        name: value for name, value in json.loads(raw).items() if name != "messages"
+    }
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages"])
+async def test_a_long_talk_stays_within_the_window(wire, key, provider):
+    talk = LongTalk(wire, TURNS)
+    calls = await play(talk, key)
+    assert (provider.too_long, provider.orphans, provider.changed) == (0, 0, 0)
+    raws = sent_by(provider)
+    await check_all_rebuilt(raws)
+    assert await Conversation.objects.acount() == 1
+    told = calls[-1].headers
+    assert told["x-windowpane-mode"] == "bound"
+    assert told["x-windowpane-context"].startswith("bounded; before=")
+    assert without_messages(raws[-1]) == without_messages(talk.bodies[-1])
+    # Between two compactions a body only grows.
+    said = [read_messages(raw) for raw in raws]
+    cuts = [not after.startswith(before[:-2]) for before, after in pairwise(said)]
+    assert 0 < sum(cuts) <= await Summary.objects.acount()
+
+
+async def test_a_long_history_fits_from_the_first_request_on(key, provider):
+    talk = LongTalk("chat", 20)
+    for _ in talk.play():
+        talk.said.append({"role": "assistant", "content": "Copper and winter. " * 8})
+    provider.window, full = WINDOW, talk.bodies[-1]
+    call = await ask(key, full)
+    assert call.headers["x-windowpane-lineage"] == "new"
+    assert "bounded; before=39" in call.headers["x-windowpane-context"]
+    assert provider.too_long == 0
+    assert await Summary.objects.aexists()
+    await check_all_rebuilt(sent_by(provider))
+
+
+async def test_a_long_turn_of_tools_keeps_its_question(key, provider):
+    said = [{"role": "user", "content": f"What is in the files? {TOOL_WORD}."}]
+    for number in range(16):
+        body = {"model": "strict", "messages": said}
+        call = await ask(key, json.dumps(body).encode())
+        said.append(json.loads(call.answer)["choices"][0]["message"])
+        [asked] = said[-1]["tool_calls"]
+        result = f"File {number}: {'copper river ' * 40} {TOOL_WORD}."
+        said.append({"role": "tool", "tool_call_id": asked["id"], "content": result})
+    assert (provider.too_long, provider.orphans) == (0, 0)
+    raws = sent_by(provider)
+    await check_all_rebuilt(raws)
+    last = json.loads(raws[-1])["messages"]
+    assert "<summary" in last[0]["content"]
+    assert last[1] == said[0]
+    assert last[-1] == said[-3]
+    left_out = [each async for each in ModelCall.objects.values_list("refs", flat=True)]
+    assert not any(refs.get("left_out") for refs in left_out)
+
+
+async def test_what_the_provider_finds_too_long_is_sent_once_more(key, provider):
+    talk = LongTalk("chat", 8)
+    await play(talk, key)
+    provider.window = 900
+    talk.turns = 1
+    [call] = await play(talk, key)
+    assert "tries=2" in call.headers["x-windowpane-context"]
+    assert provider.too_long == 1
+    errors = [each async for each in ModelCall.objects.values_list("error", flat=True)]
+    assert errors.count("context_length") == 1
+    await check_all_rebuilt(sent_by(provider))
+
+
+async def test_one_request_can_have_another_mode_than_its_key(key, provider):
+    talk = LongTalk("chat", 12)
+    await play(talk, key)
+    provider.window = 100_000
+    call = await ask(key, talk.bodies[-1], x_windowpane_mode="observe")
+    assert provider.requests[-1].raw == talk.bodies[-1]
+    assert call.headers["x-windowpane-mode"] == "observe"
+    assert call.headers["x-windowpane-context"].startswith("exact")
+    call = await Call(PATHS["chat"], b"{}", key=key, x_windowpane_mode="half").run()
+    assert call.status == 400
+
+
+async def test_counted_is_what_would_be_sent(key, provider):
+    talk = LongTalk("messages", 12)
+    await play(talk, key)
+    provider.script(lambda x: x.send_json({"input_tokens": 7}))
+    before = await ModelCall.objects.acount()
+    call = await ask(key, talk.bodies[-1], "/v1/messages/count_tokens")
+    assert call.headers["x-windowpane-context"].startswith("bounded")
+    assert len(provider.requests[-1].raw) < len(talk.bodies[-1])
+    assert await ModelCall.objects.acount() == before
+
+
+async def test_what_is_deleted_is_in_no_body_that_is_rebuilt(key, provider):
+    talk = LongTalk("chat", 12)
+    await play(talk, key)
+    conversation = await Conversation.objects.aget()
+    await sync_to_async(actions.delete_message)(conversation, 1)
+    words = talk.said[0]["content"][:40]
+    calls = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY)
+    for call in [each async for each in calls.select_related("conversation")]:
+        built = await sync_to_async(context.rebuild_context)(call)
+        assert words not in json.dumps(built.wire)
+    assert await sync_to_async(violations)() == []
