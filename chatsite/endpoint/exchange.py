@@ -115,7 +115,13 @@ async def exchange(
     if scope["method"] == "GET":
         await pass_kept(wire, key, scope, headers, client)
         return
-    asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+    name, within = find_continued(headers), None
+    if name:
+        from .store.newest import add_history
+
+        store = partial(_store, account_of_user(key.owner_id))
+        within, raw = await store(partial(add_history, key, wire, name, raw))
+    asked = await for_drawing(_read_in_turn)(key, wire, headers, raw, within)
     if wire is OPENAI_COMPACT:
         await pass_compacted(key, asked, headers, client)
         return
@@ -161,6 +167,22 @@ async def pass_count(
     await client.pass_on(answer, own)
 
 
+def find_continued(headers: Mapping[str, str]) -> str:
+    """The id of the conversation of which a client sends the newest message only; "":
+    it sends all of them. Raises WireError."""
+    send = headers.get("x-windowpane-send", "all").strip().lower()
+    name = headers.get("x-windowpane-conversation", "").strip()
+    if send == "newest" and name:
+        return name
+    if send != "all":
+        detail = (
+            "x-windowpane-send can be: all; or newest, with the id of a conversation "
+            "in x-windowpane-conversation."
+        )
+        raise WireError(400, "bad_send", detail)
+    return ""
+
+
 async def pass_kept(
     wire: Wire,
     key: ApiKey,
@@ -192,10 +214,14 @@ async def pass_compacted(
 
 
 def _read_in_turn(
-    key: ApiKey, wire: Wire, headers: Mapping[str, str], raw: bytes
+    key: ApiKey,
+    wire: Wire,
+    headers: Mapping[str, str],
+    raw: bytes,
+    within: int | None = None,
 ) -> Asked:
     with account_of_user(key.owner_id).timed():
-        asked = read_client_request(wire, headers, raw)
+        asked = read_client_request(wire, headers, raw, within)
     keys.check_model(key, asked.model)
     return asked
 

@@ -82,7 +82,7 @@ def open_again(opening: Opening, opened: Opened, limit: int) -> Opened | None:
 
 def choose_unstored(key: ApiKey, asked: Asked) -> Sent:
     """What would be sent now. Nothing is written."""
-    known = KnownToOwner(key.owner_id)
+    known = KnownToOwner(key.owner_id, asked.within)
     decision = decide_lineage(asked.history, asked.hints, known)
     if decision.conversation is None:
         return Sent.unchanged(asked)

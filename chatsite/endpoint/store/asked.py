@@ -24,6 +24,8 @@ class Asked:
     history: History
     hints: Hints
     model: str
+    # The only conversation that it may go on; None: the history decides.
+    within: int | None = None
 
     @property
     def previous(self) -> str:
@@ -74,7 +76,9 @@ class Sent:
         return cls(asked, asked.tokens, count, count)
 
 
-def read_client_request(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Asked:
+def read_client_request(
+    wire: Wire, headers: Mapping[str, str], raw: bytes, within: int | None = None
+) -> Asked:
     """Raises WireError for what is no request of this wire."""
     try:
         body = read_body(raw, wire.list_name)
@@ -92,4 +96,4 @@ def read_client_request(wire: Wire, headers: Mapping[str, str], raw: bytes) -> A
     if not history.messages:
         raise WireError(400, "bad_request", "The body needs a message to answer.")
     hints = read_hints(headers, body.value)
-    return Asked(wire, raw, body, history, hints, model)
+    return Asked(wire, raw, body, history, hints, model, within)

@@ -34,10 +34,12 @@ class Served(NamedTuple):
 
 
 class KnownToOwner:
-    """A store (identity/known.py) that answers for one person."""
+    """A store (identity/known.py) that answers for one person. `within`: the only
+    conversation of which places are found."""
 
-    def __init__(self, owner_id: int) -> None:
+    def __init__(self, owner_id: int, within: int | None = None) -> None:
         self.owner_id = owner_id
+        self._only = {} if within is None else {"conversation": within}
         rows = ClientMessage.objects.filter(owner_id=owner_id)
         self._rows = rows.filter(conversation__deleted_at=None)
 
@@ -50,7 +52,8 @@ class KnownToOwner:
         return self._find("digest", digests)
 
     def _find(self, name: str, values: Sequence[bytes]) -> dict[bytes, list[Place]]:
-        rows = self._rows.filter(**{f"{name}__in": values}).order_by("-pk")
+        rows = self._rows.filter(**{f"{name}__in": values}, **self._only)
+        rows = rows.order_by("-pk")
         found = defaultdict(list)
         for value, *columns in rows.values_list(name, *OF_PLACE).iterator():
             found[bytes(value)].append(_make_place(*columns))

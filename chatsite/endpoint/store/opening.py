@@ -171,12 +171,15 @@ class Opening:
         # the limits, which is locked after that of a conversation.
         people = get_user_model().objects.select_for_update(no_key=True)
         people.filter(pk=self.key.owner_id).values("pk").first()
-        known = KnownToOwner(self.key.owner_id)
+        known = KnownToOwner(self.key.owner_id, self.asked.within)
         self.previous = self._find_previous(known)
         if self.previous:
             self.history = go_on_from(self.history, self.previous.chain)
         place = self.previous and self.previous.place
         decision = decide_lineage(self.history, self.asked.hints, known, place)
+        if self.asked.within and decision.kind not in ("continued", "retry"):
+            detail = "That conversation has changed. Send all of its messages."
+            raise WireError(409, "conversation_changed", detail)
         if decision.conversation is None:
             self._make_conversation(decision.linked)
             return decision
