@@ -20,6 +20,8 @@ from .wires.wire import Wire
 
 Scope = dict[str, Any]
 MAX_KEY_CHARS = 200
+# What keys with the scope `read` open.
+CONVERSATIONS = "/v1/conversations/"
 
 
 async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
@@ -28,10 +30,8 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
         headers = read_headers(scope)
         check_address(wire, scope, headers)
         key = await find_caller(scope, headers)
-        from . import exchange
-
         with working_for(key.owner_id):
-            await exchange.answer_request(wire, key, scope, headers, receive, send)
+            await answer_caller(wire, key, scope, headers, receive, send)
     except WireError as error:
         await send_error(send, wire, error)
     except TROUBLE as error:
@@ -39,6 +39,24 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
         detail = "The site can't reach its database. Try again in a moment."
         unavailable = WireError(503, "unavailable", detail, retry_after=5)
         await send_error(send, wire, unavailable)
+
+
+async def answer_caller(
+    wire: Wire,
+    key: ApiKey,
+    scope: Scope,
+    headers: Mapping[str, str],
+    receive: Any,
+    send: Any,
+) -> None:
+    if scope["path"].startswith(CONVERSATIONS):
+        from .access import reading
+
+        await reading.answer_reading(key, scope, send)
+        return
+    from . import exchange
+
+    await exchange.answer_request(wire, key, scope, headers, receive, send)
 
 
 def find_wire(path: str) -> Wire:
@@ -63,7 +81,8 @@ def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
         allowed = [".localhost", "127.0.0.1", "[::1]"]
     if not host or not validate_host(host, allowed):
         raise WireError(400, "bad_host", "This site does not answer to that host name.")
-    method = wire.find_method(scope["path"])
+    is_read = scope["path"].startswith(CONVERSATIONS)
+    method = "GET" if is_read else wire.find_method(scope["path"])
     if method is None:
         raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
     if scope["method"] != method:

@@ -41,6 +41,10 @@ class ApiKeyForm(forms.Form):
         choices=[(days, _name_days(days)) for days in keys.DAYS],
         initial=90,
     )
+    may_read = forms.BooleanField(
+        label=gettext_lazy("It may also read your conversations"),
+        required=False,
+    )
     tokens_per_day = forms.IntegerField(
         label=gettext_lazy("Tokens per day"),
         min_value=1,

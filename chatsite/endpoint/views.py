@@ -19,8 +19,10 @@ def make_api_key(request: HttpRequest) -> HttpResponse:
     """The form for a new key, and the only page that ever shows it."""
     form = ApiKeyForm(request.POST or None)
     if form.is_valid():
+        values = dict(form.cleaned_data)
+        scopes = keys.SCOPES if values.pop("may_read") else (keys.SEND,)
         try:
-            row, key = keys.create_api_key(request.user, **form.cleaned_data)
+            row, key = keys.create_api_key(request.user, scopes=scopes, **values)
         except keys.KeyLimitError as error:
             form.add_error(None, str(error))
         else:

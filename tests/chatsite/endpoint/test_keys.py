@@ -139,9 +139,9 @@ def test_a_script_makes_a_key(alice, capsys):
 
 
 def test_a_person_chooses_what_a_key_may(client, alice):
-    make_key(client, mode="bound")
+    make_key(client, mode="bound", may_read="on")
     [row] = keys.list_api_keys(alice)
-    assert row.mode == "bound"
+    assert (row.mode, row.scopes) == ("bound", ["send", "read"])
     assert "with summaries" in client.get(reverse("account")).content.decode()
 
 

@@ -1,0 +1,1 @@
+"""What keys open besides the wires."""
