@@ -323,6 +323,10 @@ ANTHROPIC_API_KEY = env.str("ANTHROPIC_API_KEY", default="", is_secret=True)
 ANTHROPIC_BASE_URL = env.address(
     "ANTHROPIC_BASE_URL", "", "http", "https", example="http://127.0.0.1:4000"
 )
+# What tells keys of gateways for which person they send: the secret that signs tokens
+# (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
+GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
+GATEWAY_USER_HEADER = env.str("GATEWAY_USER_HEADER")
 # Who runs the models, as replies name it; empty = the host of the base URL.
 PROVIDER_NAME = env.str("PROVIDER_NAME", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")

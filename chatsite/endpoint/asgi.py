@@ -101,9 +101,18 @@ async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
     # Strangers take turns with each other, and with the people who are known.
     address = (scope.get("client") or ("",))[0]
     with working_for(("stranger", address)):
-        found = await database_sync_to_async(keys.find_api_key)(key)
+        found = await database_sync_to_async(_find_key)(key, headers)
     if found is None:
         raise refuse_key()
+    return found
+
+
+def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
+    found = keys.find_api_key(key)
+    if found and found.kind == ApiKey.Kind.GATEWAY:
+        from .access.gateway import speak_for
+
+        speak_for(found, headers)
     return found
 
 

@@ -54,6 +54,7 @@ def create_api_key(
     days: int = 0,
     scopes: Sequence[str] = (SEND,),
     mode: str = ApiKey.Mode.OBSERVE,
+    kind: str = ApiKey.Kind.PERSON,
     models_allowed: Sequence[str] = (),
     tokens_per_day: int | None = None,
 ) -> tuple[ApiKey, str]:
@@ -77,6 +78,7 @@ def create_api_key(
         hint=key[:HINT_CHARS],
         scopes=[*scopes],
         mode=mode,
+        kind=kind,
         models_allowed=[*models_allowed],
         tokens_per_day=tokens_per_day,
         expires_at=timezone.now() + timedelta(days=days) if days else None,
@@ -107,7 +109,8 @@ def find_api_key(key: str) -> ApiKey | None:
     """The row of a key that may be used now. None, after the same one statement: it is
     unknown, has ended, or its owner may not log in."""
     rows = only_valid(ApiKey.objects.filter(sha256=hash_key(key)))
-    found = rows.annotate(now=Now()).filter(owner__is_active=True).first()
+    rows = rows.annotate(now=Now()).filter(owner__is_active=True)
+    found = rows.select_related("owner").first()
     if found:
         _note_use(found)
     return found

@@ -22,6 +22,7 @@ class ApiKey(models.Model):
 
     class Kind(models.TextChoices):
         PERSON = "person", _("of a person")
+        GATEWAY = "gateway", _("of a gateway, which sends for others")
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,

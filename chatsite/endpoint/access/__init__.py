@@ -1,1 +1,1 @@
-"""What keys open besides the wires."""
+"""What keys open besides the wires, and for whom a gateway's key speaks."""

@@ -133,7 +133,8 @@ def test_a_script_makes_a_key(alice, capsys):
     call_command("create_key", "alice", "--name", "llm", "--models", "a,b")
     found = keys.find_api_key(capsys.readouterr().out.strip())
     assert (found.name, found.models_allowed) == ("llm", ["a", "b"])
-    for wrong in (["nobody"], ["alice", "--scope", "everything"]):
+    wrong_kind = ["alice", "--kind", "gateway"]
+    for wrong in (["nobody"], ["alice", "--scope", "everything"], wrong_kind):
         with pytest.raises(CommandError):
             call_command("create_key", *wrong)
 

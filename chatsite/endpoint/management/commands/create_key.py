@@ -28,6 +28,8 @@ class Command(BaseCommand):
         owner = get_user_model().objects.filter(username=options["user"]).first()
         if owner is None:
             raise CommandError(f"There is no user {options['user']!r}.")
+        if options["kind"] == ApiKey.Kind.GATEWAY and not owner.is_staff:
+            raise CommandError("A key of a gateway has to be one of staff.")
         scopes = options["scope"].split(",")
         if wrong := [name for name in scopes if name not in keys.SCOPES]:
             raise CommandError(f"There is no scope {wrong[0]!r}; use send or read.")
@@ -38,6 +40,7 @@ class Command(BaseCommand):
                 days=max(0, options["days"]),
                 scopes=scopes,
                 mode=options["mode"],
+                kind=options["kind"],
                 models_allowed=[name for name in options["models"].split(",") if name],
                 tokens_per_day=options["tokens_per_day"],
             )

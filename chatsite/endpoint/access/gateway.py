@@ -1,0 +1,78 @@
+"""For whom a gateway's key speaks: the person that a signed token names, or a header
+where the operator believes it. One who is not known is refused, never guessed.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.utils.crypto import constant_time_compare
+
+from chatsite.endpoint.models import ApiKey
+from chatsite.endpoint.wires.errors import WireError
+
+# As Open WebUI sends it with FORWARD_USER_INFO_HEADER_JWT_SECRET: HS256, for minutes,
+# with the e-mail address of the person.
+TOKEN_HEADER = "x-openwebui-user-jwt"  # noqa: S105
+MOST_CHARS = 4_096
+# How far the clocks of two machines may be apart.
+LEEWAY = 60
+
+
+def speak_for(key: ApiKey, headers: Mapping[str, str]) -> None:
+    """Let the key be the person's for this request. Raises WireError."""
+    person = _find_spoken_for(headers) if key.owner.is_staff else None
+    if person is None:
+        detail = "This key sends for others, and doesn't say for which person here."
+        raise WireError(403, "unknown_person", detail)
+    key.owner = person
+
+
+def _find_spoken_for(headers: Mapping[str, str]) -> AbstractBaseUser | None:
+    people = get_user_model().objects.filter(is_active=True)
+    if settings.GATEWAY_JWT_SECRET:
+        claims = read_token(headers.get(TOKEN_HEADER, ""), settings.GATEWAY_JWT_SECRET)
+        address = claims.get("email")
+        if not isinstance(address, str) or not address.strip():
+            return None
+        found = people.filter(email__iexact=address.strip())[:2]
+    elif settings.GATEWAY_USER_HEADER:
+        name = headers.get(settings.GATEWAY_USER_HEADER.lower(), "")
+        found = people.filter(username=name)[:2] if name else []
+    else:
+        return None
+    # Two with one address could be either.
+    return found[0] if len(found) == 1 else None
+
+
+def read_token(token: str, secret: str) -> dict[str, Any]:
+    """What a token says that was signed with this secret and is still valid; else {}.
+    The algorithm is ours to choose, not the token's."""
+    signed, _, signature = token[:MOST_CHARS].rpartition(".")
+    head, _, body = signed.partition(".")
+    digest = hmac.new(
+        secret.encode(), signed.encode("utf-8", "replace"), hashlib.sha256
+    )
+    written = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+    if not constant_time_compare(written, signature):
+        return {}
+    claims = _read_token_part(body)
+    end = claims.get("exp")
+    is_valid = isinstance(end, int | float) and time.time() < end + LEEWAY
+    return claims if is_valid and _read_token_part(head).get("alg") == "HS256" else {}
+
+
+def _read_token_part(part: str) -> dict[str, Any]:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

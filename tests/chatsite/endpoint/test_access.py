@@ -1,0 +1,101 @@
+"""Keys of gateways."""
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+
+import pytest
+
+from chatsite.endpoint import keys
+from chatsite.endpoint.access.gateway import read_token
+from memory.models import Conversation
+
+from .test_chat_completions import complete, says
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = "of-this-test-alone"
+
+
+def part(value):
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def sign(claims, secret=SECRET, alg="HS256"):
+    signed = f"{part({'alg': alg, 'typ': 'JWT'})}.{part(claims)}"
+    digest = hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest()
+    return f"{signed}.{base64.urlsafe_b64encode(digest).rstrip(b'=').decode()}"
+
+
+def claim(email, seconds=300):
+    return {"email": email, "iss": "open-webui", "exp": time.time() + seconds}
+
+
+@pytest.fixture
+def gateway(admin_user):
+    return keys.create_api_key(admin_user, "Open WebUI", kind="gateway")[1]
+
+
+@pytest.fixture
+def people(alice, bob):
+    for person in (alice, bob):
+        person.email = f"{person.username}@example.org"
+        person.save()
+
+
+async def test_a_gateway_sends_for_the_person_of_its_token(
+    gateway, people, upstream, settings
+):
+    settings.GATEWAY_JWT_SECRET = SECRET
+    for name in ("alice", "bob"):
+        token = sign(claim(f"{name.upper()}@example.org"))
+        sent = {"x_openwebui_user_jwt": token}
+        call = await complete(gateway, says("user", "Hello"), headers=sent)
+        assert call.status == 200
+    owners = Conversation.objects.order_by("pk").values_list(
+        "owner__username", flat=True
+    )
+    assert [each async for each in owners] == ["alice", "bob"]
+
+
+async def test_who_is_not_known_is_refused(gateway, people, bob, upstream, settings):
+    name = {"x_windowpane_user": "alice"}
+    refused = [await complete(gateway, says("user", "Hi"), headers=name)]
+    settings.GATEWAY_JWT_SECRET = SECRET
+    bob.is_active = False
+    await bob.asave()
+    for token in (
+        "",
+        "a.b.c",
+        sign(claim("alice@example.org"), secret="another"),
+        sign(claim("alice@example.org"), alg="none"),
+        sign(claim("alice@example.org", seconds=-300)),
+        sign({"email": "alice@example.org"}),
+        sign(claim("mallory@example.org")),
+        sign(claim("bob@example.org")),
+        sign(claim("")),
+    ):
+        sent = {"x_openwebui_user_jwt": token, **name}
+        refused.append(await complete(gateway, says("user", "Hi"), headers=sent))
+    assert {call.status for call in refused} == {403}
+    assert len({call.answer for call in refused}) == 1
+    assert upstream.requests == []
+
+
+async def test_a_header_is_believed_only_where_the_operator_says_so(
+    gateway, people, admin_user, upstream, settings
+):
+    settings.GATEWAY_USER_HEADER = "X-Windowpane-User"
+    sent = {"x_windowpane_user": "alice"}
+    call = await complete(gateway, says("user", "Hello"), headers=sent)
+    assert call.status == 200
+    admin_user.is_staff = False
+    await admin_user.asave()
+    call = await complete(gateway, says("user", "Hello"), headers=sent)
+    assert call.status == 403
+
+
+def test_a_token_of_no_object_says_nothing():
+    assert read_token(sign([1]), SECRET) == {}
+    assert read_token("x" * 10_000, SECRET) == {}
