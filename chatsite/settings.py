@@ -323,6 +323,9 @@ ANTHROPIC_API_KEY = env.str("ANTHROPIC_API_KEY", default="", is_secret=True)
 ANTHROPIC_BASE_URL = env.address(
     "ANTHROPIC_BASE_URL", "", "http", "https", example="http://127.0.0.1:4000"
 )
+# Whether requests of other clients are forwarded while nothing can be stored: "open"
+# forwards them as they are, and keeps nothing of them.
+ENDPOINT_WITHOUT_STORE = env.word("ENDPOINT_WITHOUT_STORE", "closed", "open")
 # What tells keys of gateways for which person they send: the secret that signs tokens
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)

@@ -11,6 +11,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.urls import reverse
 
+from chatsite.database import TROUBLE
 from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 from chatsite.protocol import events
@@ -125,7 +126,15 @@ async def exchange(
     if wire is OPENAI_COMPACT:
         await pass_compacted(key, asked, headers, client)
         return
-    opened, send_less = await open_exchange(key, asked, mode)
+    try:
+        opened, send_less = await open_exchange(key, asked, mode)
+    except TROUBLE:
+        if settings.ENDPOINT_WITHOUT_STORE != "open":
+            raise
+        from .access.outage import forward
+
+        await forward(asked, headers, client)
+        return
     await tell_pages_of_request(opened)
     describe = partial(describe_exchange, scope, headers)
     await Passing(key.pk, opened, client, send_less).run(headers, describe)

@@ -1,1 +1,2 @@
-"""What keys open besides the wires, and for whom a gateway's key speaks."""
+"""What keys open besides the wires, for whom a gateway's key speaks, and what becomes
+of requests while the store is away."""

@@ -1,4 +1,4 @@
-"""Keys of gateways."""
+"""Keys of gateways, and requests while the store is away."""
 
 import base64
 import hashlib
@@ -7,12 +7,15 @@ import json
 import time
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError
 
 from chatsite.endpoint import keys
+from chatsite.endpoint.access import outage
 from chatsite.endpoint.access.gateway import read_token
 from memory.models import Conversation
 
-from .test_chat_completions import complete, says
+from .test_chat_completions import body_of, complete, says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "of-this-test-alone"
@@ -99,3 +102,30 @@ async def test_a_header_is_believed_only_where_the_operator_says_so(
 def test_a_token_of_no_object_says_nothing():
     assert read_token(sign([1]), SECRET) == {}
     assert read_token("x" * 10_000, SECRET) == {}
+
+
+@pytest.mark.parametrize("mode", ["closed", "open"])
+async def test_while_the_store_is_away(mode, alice, upstream, settings, monkeypatch):
+    settings.ENDPOINT_WITHOUT_STORE = mode
+    _, key = await sync_to_async(keys.create_api_key)(alice, "llm", mode="bound")
+    await complete(key, says("user", "Hello"))
+    before = outage.NOT_KEPT._value.get()
+
+    def fail(*_):
+        raise OperationalError("away")
+
+    monkeypatch.setattr(keys, "find_api_key", fail)
+    monkeypatch.setattr("chatsite.endpoint.store.opening.Opening.begin", fail)
+    raw = body_of(says("user", "Are you there?"))
+    call = await complete(key, says("user", "Are you there?"))
+    if mode == "closed":
+        assert call.status == 503
+        assert len(upstream.requests) == 1
+        return
+    assert call.status == 200
+    assert upstream.requests[-1].raw == raw
+    assert call.answer == bytes(upstream.requests[-1].answered)
+    assert call.headers["x-windowpane-mode"] == "not-kept"
+    assert outage.NOT_KEPT._value.get() == before + 1
+    stranger = await complete("wp_" + "x" * 43, says("user", "Hi"))
+    assert stranger.status == 401
