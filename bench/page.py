@@ -63,7 +63,7 @@ def show(name: str, figure: str) -> None:
 
 
 @contextmanager
-def running_site(folder: Path, provider_url: str) -> Iterator[Site]:
+def running_site(folder: Path, provider_url: str, **more: str) -> Iterator[Site]:
     env = {
         "DEBUG": "false",
         "SECRET_KEY": "only-for-this-bench-" * 3,
@@ -74,6 +74,7 @@ def running_site(folder: Path, provider_url: str) -> Iterator[Site]:
         "OPENAI_BASE_URL": provider_url,
         "CHAT_MODEL": "ok",
         "SUMMARY_MODEL": "ok",
+        **more,
     }
     site = Site(env)
     site.is_warm = False

@@ -1,0 +1,1 @@
+"""Clients that people have, unchanged, in a scripted conversation with tools."""
