@@ -72,6 +72,7 @@ def _read_written(wire: Wire, pieces: list[str]) -> str | None:
         items = [json.loads(piece) for piece in pieces]
     except ValueError:
         return None
+    items = wire.list_sent({wire.list_name: _as_sent(items)})
     rows = wire.make_rows(wire.take_message(items, 0, len(items)))
     return rows[-1].text if rows else None
 
@@ -85,5 +86,11 @@ def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
     for wire in WIRES.values():
         # What one wire writes may be no message of another.
         with suppress(UnreadableHistoryError):
-            for role, parts, *_ in wire.list_entries(dict.fromkeys(LISTS, [value])):
+            body = dict.fromkeys(LISTS, _as_sent([value]))
+            for role, parts, *_ in wire.list_entries(body):
                 yield role, parts
+
+
+def _as_sent(items: list[Any]) -> Any:
+    """A text stands for the whole list on the wire of responses."""
+    return items[0] if isinstance(items[0], str) else items
