@@ -170,7 +170,7 @@ def _example(camera: Camera, page: Page) -> None:
     reply.locator(".message-menu > summary").click()
     reply.get_by_role("button", name="Mark as an example…").click()
     page.get_by_label("What should have been said").fill(
-        "At the beginning you said that you like good coffee."
+        "在鸭川附近，每晚最多 180 欧元。"
     )
     page.locator("#dialog").get_by_role("button", name="Save").click()
     expect(page.locator("#notice")).to_contain_text("is an example")
