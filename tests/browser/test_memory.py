@@ -188,7 +188,7 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     expect(found).to_contain_text("does not say this")
     found.get_by_text("Always send").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
-    expect(found).to_contain_text("In full, because it is pinned")
+    expect(found).to_contain_text("In full: it is always sent.")
     notice(talked).get_by_text("Undo").click()
     expect(found).to_contain_text("does not say this")
 
