@@ -337,7 +337,9 @@ class Opening:
             )
         ClientMessage.objects.bulk_create(rows)
         self.of_client.key = self.key
-        self.of_client.client = self.asked.hints.conversation or self.of_client.client
+        # A later request may come with another one, which is then not believed.
+        of_client, hints = self.of_client, self.asked.hints
+        of_client.client = of_client.client or hints.conversation
         self.of_client.length = max(
             self.of_client.length,
             self.of_client.shared,

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from chatsite.endpoint import keys
-from chatsite.endpoint.models import BodyPiece, ClientRequest
+from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientRequest
 from chatsite.endpoint.store import opening
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
@@ -268,3 +268,15 @@ async def test_a_copy_that_ends_in_the_middle_is_seen_nowhere_and_purged(
         temporary_until=timezone.now()
     )
     assert await sync_to_async(library.purge_deleted)() == 1
+
+
+async def test_a_conversation_keeps_the_client_id_that_came_first(key, upstream):
+    said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
+    one, two = ({"x_openwebui_chat_id": name} for name in ("one", "two"))
+    await complete(key, said[0], headers=one)
+    await complete(key, says("user", "Another question"), headers=two)
+    call = await complete(key, *said, says("user", "And now?"), headers=two)
+    assert call.headers["x-windowpane-lineage"] == "continued"
+    rows = ClientConversation.objects.order_by("pk").values_list("client", flat=True)
+    names = [name.partition(":")[2] async for name in rows]
+    assert names == ["one", "two"]
