@@ -117,7 +117,7 @@ class TestStyles:
         assert {"css/menus", "css/dialog", "css/sheets", "sharing/links"} <= later
         assert later.isdisjoint(styles_of(page))
         assert styles_of(page, "print") == {"css/print"}
-        assert bytes_served(collected, later | {"css/print"}) <= 25_000
+        assert bytes_served(collected, later | {"css/print"}) <= 27_000
 
     def test_those_of_cards_come_with_the_tools(self, client, conversation):
         assert "tools/tools" not in styles_of(page_of(client, conversation))
