@@ -3,6 +3,7 @@ done there; `python -m bench.neighbours NAME` tries it alone.
 """
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -371,13 +372,38 @@ class Conversations(Door):
             attacker.ask(f"{path}delete/", data={"open": "no"})
 
 
+class Histories(Door):
+    """A client with a key that sends 1,000 messages with each request: in turn another
+    history, and a branch in the middle of the one before."""
+
+    name = "clients' histories"
+
+    def prepare(self, attacker: Attacker) -> None:
+        self.numbers = count(1)
+        page = attacker.submit("/account/keys/", name="client", days="30")
+        [key] = set(re.findall(r"wp_[\w-]{20,}", page))
+        self.headers = {"Authorization": f"Bearer {key}"}
+
+    def strike(self, attacker: Attacker, hand: int) -> None:
+        number = next(self.numbers)
+        said = [
+            {"role": ("user", "assistant")[n % 2], "content": f"{number} {n} " * 30}
+            for n in range(999)
+        ]
+        for length in (999, 501):
+            body = {"model": "ok", "messages": said[:length]}
+            content = json.dumps(body).encode()
+            path = "/v1/chat/completions"
+            attacker.ask(path, content=content, headers=self.headers)
+
+
 DOORS: dict[str, Door] = {
     door.name: door
     for door in (
         *(Texts(), Markdown(), Arguments(), EndlessCalls(), Replies(), McpFlood()),
         *(Pdfs(), Uploads(), Reminders(), Imports(), Exports()),
         *(SharedPages(), OtherLinks(), Search(), Summaries(), Edits()),
-        *(Sockets(), LogIns(), Conversations()),
+        *(Sockets(), LogIns(), Conversations(), Histories()),
     )
 }
 
