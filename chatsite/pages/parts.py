@@ -120,7 +120,9 @@ def render_form_fields(form: Form) -> SafeString:
         return render_to_string(template, values)
     # Tools come and go with their servers.
     fields = form.fields.values()
-    several = [f.choices for f in fields if isinstance(f, MultipleChoiceField)]
+    several = [
+        (f.choices, f.initial) for f in fields if isinstance(f, MultipleChoiceField)
+    ]
     shown = (type(form).__name__, repr(form.initial), repr(several))
     return _render_once(template, values, *shown)
 

@@ -242,7 +242,8 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     names = {word.lower() for word in words if word[0].isupper()}
     # The rest is published from a name: the ends of turns, by events.of_end().
     assert {"job", "memory", "title"} <= names
-    assert names <= {*events.EVENTS, *hooks.event_kinds}
+    classes = {kind.__name__.lower() for kind in hooks.event_kinds.values()}
+    assert names <= {*events.EVENTS, *classes}
     turn = conversation.turns.get()
     samples = [
         events.State(turn.pk, "running"),

@@ -354,6 +354,9 @@ ROOT = Path(site_settings.BASE_DIR)
 REACHES = {
     # Admitted with the request of the client; the demo model, which costs nothing.
     "chatsite/endpoint/relay/answering.py": "ReplyStream",
+    # Each admitted as a job is, and before each of its requests.
+    "chatsite/examples/answers.py": "complete_request",
+    "chatsite/trials/job.py": "ReplyStream",
     "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
     "chatsite/turns/requests.py": "fetch_reply",  # for runner.py alone
     "chatsite/turns/runner.py": "complete_request",  # make_summariser(), by its door
