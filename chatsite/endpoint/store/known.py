@@ -3,7 +3,7 @@ for it. Nothing here writes.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import F, QuerySet
@@ -19,6 +19,9 @@ OF_PLACE = (
     *("conversation__of_client__client", "conversation__of_client__length"),
     *("conversation__of_client__open_position", "conversation__of_client__is_single"),
 )
+
+# Of a parent that was erased: like nothing that a client sends.
+GONE = Kept(b"", "", 0)
 
 
 class NotYoursError(Exception):
@@ -104,34 +107,48 @@ class KnownToOwner:
         return None
 
     def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
-        of_client = ClientConversation.objects.get(pk=int(conversation))
-        rows = self._rows.filter(
-            conversation=of_client.pk,
-            position__gte=max(first, of_client.shared),
-        )
-        values = rows.order_by("position", "pk").values_list(
-            "position", "digest", "role", "size", "is_served"
-        )
-        # Of a message that the client has changed, the form that it sent last.
-        last = {at: Kept(bytes(digest), *rest) for at, digest, *rest in values}
-        own = [*last.values()]
-        if first >= of_client.shared or of_client.parent_id is None:
-            return own
-        before = self.read_path(str(of_client.parent_id), first)
-        return [*before[: of_client.shared - first], *own]
+        found: dict[int, Kept] = {}
+        # A branch has what its parent was when it began, and its own forms of that.
+        for rows in reversed([*self._list_generations(int(conversation), first)]):
+            values = rows.filter(position__gte=first).order_by("position", "pk")
+            columns = ("position", "digest", "role", "size", "is_served")
+            for at, digest, role, size, is_served in values.values_list(*columns):
+                # Of a message that the client has changed, the form that it sent last.
+                is_served |= at in found and found[at].is_served
+                found[at] = Kept(bytes(digest), role, size, is_served)
+        return [found.get(at, GONE) for at in range(first, max(found, default=-1) + 1)]
 
     def read_text(self, conversation: str, position: int) -> str:
-        pk = int(conversation)
-        of_client = ClientConversation.objects.get(pk=pk)
-        if position < of_client.shared and of_client.parent_id:
-            return self.read_text(str(of_client.parent_id), position)
-        rows = self._rows.filter(conversation=pk, position=position).order_by("-pk")
-        values = rows.values_list("is_again", "digest", "message_id", "message__text")
-        for is_again, digest, message, text in values[:1]:
-            # Of one that the client has changed, the form that it sent last.
-            changed = find_form(pk, message, bytes(digest)) if is_again else None
-            return text if changed is None else changed
+        for rows in self._list_generations(int(conversation), position):
+            last = rows.filter(position=position).order_by("-pk")
+            for row in last.select_related("message")[:1]:
+                # Of one that the client has changed, the form that it sent last.
+                of, digest = (row.conversation_id, row.message_id), bytes(row.digest)
+                form = find_form(*of, digest) if row.is_again else None
+                return row.message.text if form is None else form
         return ""
+
+    def _list_generations(
+        self, conversation: int, first: int
+    ) -> Iterator[QuerySet[ClientMessage]]:
+        """The rows of a conversation, then those that it shares with its parent, and
+        so on, as far as they go back to position `first`. A parent that was deleted
+        still has them, until it is erased."""
+        rows = ClientMessage.objects.filter(owner_id=self.owner_id)
+        pk: int | None = conversation
+        while pk is not None:
+            of_client = ClientConversation.objects.get(pk=pk)
+            own = rows.filter(conversation=pk)
+            yield own
+            if first >= of_client.shared:
+                return
+            shared = of_client.shared
+            began = ClientMessage.objects.filter(conversation=pk)
+            began = began.filter(position__in=(shared - 1, shared))
+            rows = rows.filter(position__lt=shared)
+            if first_rows := [*began.values_list("pk", flat=True)]:
+                rows = rows.filter(pk__lt=min(first_rows))
+            pk = of_client.parent_id
 
 
 def _read_places(rows: QuerySet[ClientMessage]) -> list[Place]:

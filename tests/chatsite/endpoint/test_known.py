@@ -5,40 +5,84 @@ import hashlib
 import pytest
 
 from chatsite.endpoint.models import ClientConversation, ClientMessage
-from chatsite.endpoint.store.known import KnownToOwner
-from memory import transcript
+from chatsite.endpoint.store.known import GONE, KnownToOwner
+from memory import library, transcript
 
 from ..scenes import talk_in_turns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_path_has_each_message_as_its_client_sent_it_last(alice):
+def make(alice, **more):
     made = transcript.create_conversation(alice)
     talk_in_turns(made, "Hello")
-    rows = made.messages.order_by("seq")
-    of_client = ClientConversation.objects.create(
-        conversation=made, family=made.uuid, length=2
+    return ClientConversation.objects.create(
+        conversation=made, family=made.uuid, length=2, **more
     )
 
-    def keep(position, form, *, is_again=False):
-        digest = hashlib.sha256(form.encode()).digest()
-        ClientMessage.objects.create(
-            conversation=made,
-            owner=alice,
-            position=position,
-            digest=digest,
-            chain=digest,
-            role="user",
-            size=len(form),
-            is_again=is_again,
-            message=rows[position],
-        )
-        return digest
 
-    keep(0, "Hello")
-    second = keep(1, "Reply")
-    keep(0, "Hello, it is noon", is_again=True)
-    last = keep(0, "Hello, it is one", is_again=True)
-    path = KnownToOwner(alice.pk).read_path(str(of_client.pk), 0)
-    assert [kept.digest for kept in path] == [last, second]
+def keep(of_client, position, form, **more):
+    conversation = of_client.conversation
+    digest = hashlib.sha256(form.encode()).digest()
+    ClientMessage.objects.create(
+        conversation=conversation,
+        owner=conversation.owner,
+        position=position,
+        digest=digest,
+        chain=digest,
+        role="user",
+        size=len(form),
+        message=conversation.messages.order_by("seq")[min(position, 1)],
+        **more,
+    )
+    return digest
+
+
+def read(of_client, first=0):
+    known = KnownToOwner(of_client.conversation.owner_id)
+    path = known.read_path(str(of_client.pk), first)
+    return [(kept.digest, kept.is_served) for kept in path]
+
+
+def test_a_path_has_each_message_as_its_client_sent_it_last(alice):
+    made = make(alice)
+    keep(made, 0, "Hello")
+    second = keep(made, 1, "Reply")
+    keep(made, 0, "Hello, it is noon", is_again=True)
+    last = keep(made, 0, "Hello, it is one", is_again=True)
+    assert read(made) == [(last, False), (second, False)]
+
+
+def test_a_reply_that_its_client_has_changed_was_served_all_the_same(alice):
+    made = make(alice)
+    keep(made, 0, "Hello")
+    keep(made, 1, "Reply", is_served=True)
+    last = keep(made, 1, "<i>Reply</i>", is_again=True)
+    assert read(made, 1) == [(last, True)]
+
+
+def test_a_branch_has_its_own_forms_of_what_it_shares(alice):
+    parent = make(alice)
+    first = keep(parent, 0, "Hello")
+    keep(parent, 1, "Reply", is_served=True)
+    branch = make(alice, parent=parent.conversation, shared=2)
+    own = keep(branch, 1, "<b>Reply</b>", is_again=True)
+    new = keep(branch, 2, "And now?")
+    later = keep(parent, 0, "Hello, it is noon", is_again=True)
+    assert read(parent)[0] == (later, False)
+    assert read(branch) == [(first, False), (own, True), (new, False)]
+    changed = keep(branch, 0, "Hello, it is one", is_again=True)
+    assert read(branch)[0] == (changed, False)
+
+
+def test_a_branch_keeps_its_positions_without_its_parent(alice):
+    parent = make(alice)
+    keep(parent, 0, "Hello")
+    keep(parent, 1, "Reply")
+    branch = make(alice, parent=parent.conversation, shared=2)
+    own = keep(branch, 1, "Reply", is_again=True)
+    new = keep(branch, 2, "And now?")
+    library.erase_conversation(parent.conversation)
+    rest = [(own, False), (new, False)]
+    assert read(branch) == [(GONE.digest, False), *rest]
+    assert read(branch, 1) == rest
