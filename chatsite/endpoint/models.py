@@ -4,6 +4,7 @@ bodies are made of.
 
 from django.conf import settings
 from django.db import models
+from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -100,6 +101,29 @@ class ClientConversation(models.Model):
 
     def __str__(self) -> str:
         return f"ClientConversation {self.pk}"
+
+    def count_seq(self, position: int) -> int:
+        """The number of a message that is shared with a parent, counted in the copy:
+        rows of the parent are gone once it is erased, or a message there deleted."""
+        last, seqs = self._copied
+        return seqs[max(position - last - 1, -len(seqs))]
+
+    @cached_property
+    def _copied(self) -> tuple[int, list[int]]:
+        """A position that is kept here, and the numbers up to it."""
+        kept = self.conversation.client_messages.filter(position__gte=self.shared - 1)
+        values = kept.order_by("position", "pk").values_list("position", "message__seq")
+        last, end = values[0]
+        rows = self.conversation.messages.filter(superseded_at=None, seq__lte=end)
+        seqs: list[int] = []
+        before = ""
+        for seq, role in rows.order_by("seq").values_list("seq", "role"):
+            # Results that follow each other came in one message; its last row counts.
+            if role == before == Message.Role.TOOL:
+                seqs.pop()
+            seqs.append(seq)
+            before = role
+        return last, seqs
 
 
 class ClientMessage(models.Model):

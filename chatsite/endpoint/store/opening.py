@@ -253,12 +253,16 @@ class Opening:
         )
 
     def find_seq(self, of_client: ClientConversation, position: int) -> int:
-        while position < of_client.shared and of_client.parent_id:
-            of_client = ClientConversation.objects.get(pk=of_client.parent_id)
-        rows = ClientMessage.objects.filter(
-            conversation=of_client.pk, position=position, is_again=False
-        )
-        return rows.values_list("message__seq", flat=True).get()
+        above: ClientConversation | None = of_client
+        while above is not None:
+            rows = ClientMessage.objects.filter(conversation=above.pk)
+            rows = rows.filter(position=position).order_by("is_again", "pk")
+            seq = rows.values_list("message__seq", flat=True).first()
+            if seq is not None:
+                return seq
+            parents = ClientConversation.objects.filter(pk=above.parent_id)
+            above = parents.first() if position < above.shared else None
+        return of_client.count_seq(position)
 
     def _take_back(self, position: int) -> None:
         """Another reply is wanted: the one that is there stays, superseded."""

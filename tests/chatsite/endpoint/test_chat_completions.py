@@ -280,3 +280,27 @@ async def test_a_conversation_keeps_the_client_id_that_came_first(key, upstream)
     rows = ClientConversation.objects.order_by("pk").values_list("client", flat=True)
     names = [name.partition(":")[2] async for name in rows]
     assert names == ["one", "two"]
+
+
+async def test_a_branch_goes_on_in_another_writing_when_its_parent_is_erased(
+    key, upstream
+):
+    said = [says("user", "Hello")]
+    for text in ("And now?", "Up"):
+        await complete(key, *said)
+        said += [says("assistant", f"Reply to: {said[-1]['content']}")]
+        said += [says("user", text)]
+    await complete(key, *said)
+    said[-1] = says("user", "Down")
+    await complete(key, *said)
+    parent = await Conversation.objects.order_by("pk").afirst()
+    await sync_to_async(library.erase_conversation)(parent)
+    said += [says("assistant", "Reply to: Down"), says("user", "Thank you")]
+    parts = [[{"type": "text", "text": each["content"]}] for each in said]
+    said = [{**each, "content": part} for each, part in zip(said, parts, strict=True)]
+    call = await complete(key, *said)
+    assert call.headers["x-windowpane-lineage"] == "continued"
+    rows = BodyPiece.objects.filter(text__contains="[").order_by("message__seq")
+    found = rows.values_list("message__seq", flat=True)
+    assert [seq async for seq in found] == [*range(1, 8)]
+    assert len((await state())[0]) == 8
