@@ -122,10 +122,13 @@ class KnownToOwner:
         for rows in self._list_generations(int(conversation), position):
             last = rows.filter(position=position).order_by("-pk")
             for row in last.select_related("message")[:1]:
-                # Of one that the client has changed, the form that it sent last.
-                of, digest = (row.conversation_id, row.message_id), bytes(row.digest)
-                form = find_form(*of, digest) if row.is_again else None
-                return row.message.text if form is None else form
+                # Of one that the client has changed, the form that it sent last; a text
+                # with an image or calls is more than the transcript says of it.
+                text, of = row.message.text, (row.conversation_id, row.message_id)
+                if row.is_again or row.size != len(text.encode("utf-8", "replace")):
+                    form = find_form(*of, bytes(row.digest))
+                    return text if form is None else form
+                return text
         return ""
 
     def _list_generations(

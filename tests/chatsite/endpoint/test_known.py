@@ -1,10 +1,12 @@
 """What the rule of identity is told of a person's conversations."""
 
 import hashlib
+import json
 
 import pytest
 
-from chatsite.endpoint.models import ClientConversation, ClientMessage
+from chatsite.endpoint.identity.history import read_history
+from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessage
 from chatsite.endpoint.store.known import GONE, KnownToOwner
 from memory import library, transcript
 
@@ -86,3 +88,18 @@ def test_a_branch_keeps_its_positions_without_its_parent(alice):
     rest = [(own, False), (new, False)]
     assert read(branch) == [(GONE.digest, False), *rest]
     assert read(branch, 1) == rest
+
+
+def test_the_text_of_a_message_with_an_image_is_all_of_its_form(alice):
+    made = make(alice)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    parts = [{"type": "text", "text": "Hello"}, image]
+    sent = {"role": "user", "content": parts}
+    (message,) = read_history("chat", {"messages": [sent]}).messages
+    keep(made, 0, message.text)
+    made.conversation.client_messages.update(digest=message.digest)
+    row = made.conversation.messages.get(seq=1)
+    of = {"conversation": made.conversation, "message": row}
+    BodyPiece.objects.create(number=1, digest=b"1", text=json.dumps(sent), **of)
+    assert "media" in message.text
+    assert KnownToOwner(alice.pk).read_text(str(made.pk), 0) == message.text
