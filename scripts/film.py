@@ -16,7 +16,7 @@ from tests.servers import Site, find_chromium
 from .camera import FOLDER, TO_WEBP, Camera
 
 SIZE = (1200, 720)
-QUALITY = 0.55
+QUALITY = 0.48
 MAX_BYTES = 1_500_000
 # While something moves, a frame is shown so long; what is to be read stands longer.
 MOVING_MS, READING_MS = 200, 1_400
