@@ -72,7 +72,7 @@ def test_frames_arrive_while_they_are_made(site, ann, provider):
 def test_a_socket_of_each_process_sees_the_same_reply(site, ann, provider):
     path = ann.create()
     # Other processes are asked once a second whether they have a page of it.
-    provider.script("story:two:40:0.06")
+    provider.script("story:two:40:0.15")
     with ExitStack() as stack:
         chats = [stack.enter_context(ann.chat(path)) for _ in range(2)]
         turn = chats[0].send("Tell me something")["turn"]

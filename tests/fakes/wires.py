@@ -32,8 +32,10 @@ class Reply(NamedTuple):
 
 
 def find_wire(path: str) -> str:
+    """That of chat completions at any other address."""
     path = path.partition("?")[0]
-    return next(wire for end, wire in WIRES.items() if path.endswith(end))
+    found = (wire for end, wire in WIRES.items() if path.endswith(end))
+    return next(found, "chat")
 
 
 def list_said(wire: str, body: Value) -> list[tuple[str, str]]:

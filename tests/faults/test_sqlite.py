@@ -76,7 +76,9 @@ def test_a_full_disk_delays_replies_and_loses_none(single, crowd):
     viewers = single.begin_stories(crowd, 2, words=500, paces=(0.02, 0.005))
     full_disk.limit(single)
     try:
-        viewers[0].send("x" * 20_000)
+        # More than what the replies may have left free by now.
+        for number in range(3):
+            viewers[0].send(f"{number}" + "x" * 30_000)
         wait_for(lambda: viewers[0].errors, 30, "a refusal")
         log = single.sites[0].log
         wait_for(lambda: "checkpoint failed" in log(), 30, "a failed checkpoint")
