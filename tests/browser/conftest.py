@@ -139,10 +139,12 @@ def take_context(browser, kept_contexts, motion):
 
     yield take_context
     for kind, context in taken:
-        if kept_contexts.setdefault(kind, context) is context:
-            forget_person(context)
-        else:
+        if kind in kept_contexts:
             context.close()
+        else:
+            # One that can't, as a page of it does not close, is not taken again.
+            forget_person(context)
+            kept_contexts[kind] = context
 
 
 # The path of a page that each browser keeps open, of each site it has been to.
