@@ -22,7 +22,8 @@ def test_a_reply_is_tried_again_beside_itself(slow_chat):
     dialog.get_by_label("The other words").fill("My budget is 900.")
     dialog.get_by_role("button", name="Try", exact=True).click()
     trial = dialog.locator(".trial").first
-    expect(trial.locator(".mark")).to_have_text("Writing")
+    # Looked for at each frame: it is there for less than a second.
+    trial.locator(".mark", has_text="Writing").wait_for()
     expect(trial.locator(".body .plain, .body p").first).not_to_be_empty()
     expect(trial).to_contain_text("SHA-256")
     expect(trial.locator(".mark")).to_have_text("Complete")
