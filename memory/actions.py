@@ -135,10 +135,9 @@ def delete_message(
     versions.erase_versions(conversation, seq)
     prompts.release_deleted_words(conversation)
     transcript.forget_title(conversation, seq)
-    if conversation.next_request:
-        # Its words can be those of the message.
-        rows = Conversation.objects.filter(pk=conversation.pk)
-        rows.update(next_request={})
+    # Its words can be those of the message.
+    rows = Conversation.objects.filter(pk=conversation.pk).exclude(next_request={})
+    rows.update(next_request={})
     message_deleted.send(Message, conversation=conversation, seq=seq)
 
 

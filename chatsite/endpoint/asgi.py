@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from chatsite.database import TROUBLE, log_trouble
+from chatsite.database import TROUBLE, is_away, log_trouble
 from chatsite.fair_queue import working_for
 
 from . import keys
@@ -111,8 +111,8 @@ def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
     is_open = settings.ENDPOINT_WITHOUT_STORE == "open"
     try:
         found = keys.find_api_key(key)
-    except TROUBLE:
-        if not is_open:
+    except TROUBLE as error:
+        if not is_open or not is_away(error):
             raise
         from .access import outage
 

@@ -15,7 +15,7 @@ from chatsite.turns import limits
 
 from . import keys
 from .identity.canonical import UnreadableHistoryError
-from .identity.history import read_history
+from .identity.history import go_on_from, read_history
 from .identity.search import find_reach
 from .models import ApiKey, ClientMessage
 from .relay.answering import (
@@ -26,7 +26,7 @@ from .relay.answering import (
     tell_once,
 )
 from .store.asked import Asked
-from .store.known import KnownToOwner
+from .store.known import KnownToOwner, find_previous
 from .wires.errors import WireError
 from .wires.openai_responses import ResponsesReader, make_compacted
 
@@ -35,7 +35,9 @@ DEMO_TOKENS = 400
 
 @transaction.atomic
 def admit_compaction(key: ApiKey, asked: Asked) -> None:
-    """Raises CommandError. It is charged before, as its client may hang up."""
+    """Raises CommandError, and WireError for a reply of another person. It is charged
+    before, as its client may hang up."""
+    find_previous(KnownToOwner(key.owner_id), asked.previous)
     keys.check_tokens(key)
     limits.admit_summary(key.owner_id)
     charge_compaction(key, asked.tokens)
@@ -85,8 +87,11 @@ def note_compaction(key: ApiKey, asked: Asked, reader: ResponsesReader) -> None:
     charge_compaction(key, max(0, used - asked.tokens))
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=key.owner_id).values("pk").first()
-    sent = asked.history.messages
-    reach = find_reach(sent, KnownToOwner(key.owner_id))
+    known, history = KnownToOwner(key.owner_id), asked.history
+    if previous := find_previous(known, asked.previous):
+        history = go_on_from(history, previous.chain)
+    sent = history.messages
+    reach = find_reach(sent, known)
     try:
         short = read_history(asked.wire.name, {"input": reader.output}).messages
     except UnreadableHistoryError:

@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.urls import reverse
 
-from chatsite.database import TROUBLE
+from chatsite.database import TROUBLE, is_away
 from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 from chatsite.protocol import events
@@ -128,8 +128,8 @@ async def exchange(
         return
     try:
         opened, send_less = await open_exchange(key, asked, mode)
-    except TROUBLE:
-        if settings.ENDPOINT_WITHOUT_STORE != "open":
+    except TROUBLE as error:
+        if settings.ENDPOINT_WITHOUT_STORE != "open" or not is_away(error):
             raise
         from .access.outage import forward
 
@@ -169,7 +169,8 @@ async def pass_count(
         from .bounding.bounds import choose_unstored
 
         asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
-        sent = await database_sync_to_async(choose_unstored)(key, asked)
+        account = account_of_user(key.owner_id)
+        sent = await _store(account, partial(choose_unstored, key, asked))
         raw = sent.asked.raw
         own = describe_sent(sent)
     answer = await client.unless_gone(fetch_count(wire, headers, raw))
@@ -203,7 +204,8 @@ async def pass_kept(
     from .kept import fetch_kept, find_kept
 
     response_id = scope["path"].removeprefix(wire.id_path)
-    kept = await database_sync_to_async(find_kept)(key.owner_id, response_id)
+    account = account_of_user(key.owner_id)
+    kept = await _store(account, partial(find_kept, key.owner_id, response_id))
     query = scope["query_string"].decode("latin-1")
     fetched = fetch_kept(wire, kept, response_id, query, headers)
     await client.pass_on(await client.unless_gone(fetched), {})
@@ -215,10 +217,11 @@ async def pass_compacted(
     """The history in the provider's short form, by which it is known from then on."""
     from .compacted import admit_compaction, fetch_compacted, note_compaction
 
-    await database_sync_to_async(_tell_limits)(admit_compaction, key, asked)
+    store = partial(_store, account_of_user(key.owner_id))
+    await store(partial(admit_compaction, key, asked))
     answer, said = await client.unless_gone(fetch_compacted(asked, headers))
     if not answer.is_error:
-        await database_sync_to_async(note_compaction)(key, asked, said)
+        await store(partial(note_compaction, key, asked, said))
     await client.pass_on(answer, {"x-windowpane-mode": "observe"})
 
 

@@ -102,6 +102,23 @@ class ClientConversation(models.Model):
     def __str__(self) -> str:
         return f"ClientConversation {self.pk}"
 
+    def find_seq(self, position: int) -> int:
+        """The number of the message there, which a branch shares with its parents."""
+        above, before = self, None
+        while above is not None:
+            rows = ClientMessage.objects.filter(conversation=above.pk)
+            if before:
+                # What the parent has had since is not shared.
+                rows = rows.filter(pk__lt=before)
+            at = rows.filter(position=position).order_by("is_again", "pk")
+            if (seq := at.values_list("message__seq", flat=True).first()) is not None:
+                return seq
+            if position >= above.shared:
+                break
+            before = rows.order_by("pk").values_list("pk", flat=True).first() or before
+            above = ClientConversation.objects.filter(pk=above.parent_id).first()
+        return self.count_seq(position)
+
     def count_seq(self, position: int) -> int:
         """The number of a message that is shared with a parent, counted in the copy:
         rows of the parent are gone once it is erased, or a message there deleted."""
@@ -113,8 +130,9 @@ class ClientConversation(models.Model):
         """A position that is kept here, and the numbers up to it."""
         kept = self.conversation.client_messages.filter(position__gte=self.shared - 1)
         values = kept.order_by("position", "pk").values_list("position", "message__seq")
-        last, end = values[0]
-        rows = self.conversation.messages.filter(superseded_at=None, seq__lte=end)
+        rows = self.conversation.messages.filter(superseded_at=None)
+        last, end = values.first() or (self.length - 1, self.conversation.next_seq)
+        rows = rows.filter(seq__lte=end)
         seqs: list[int] = []
         before = ""
         for seq, role in rows.order_by("seq").values_list("seq", "role"):

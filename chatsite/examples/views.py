@@ -2,6 +2,8 @@
 each, its file, and answers of other models.
 """
 
+import re
+
 from asgiref.sync import async_to_sync
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -30,6 +32,8 @@ from .forms import AnswerForm, ExportForm
 from .models import Example
 
 PAGE_EXAMPLES = 25
+# As addresses name an example.
+KEY = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
 @conversation_fragment("examples/_mark.html")
@@ -134,9 +138,10 @@ def post_answers(request: HttpRequest) -> HttpResponse:
     """Has one `example` answered, or the newest of those that are listed (`label`)."""
     label, form = _read_label(request.POST.get("label", "")), AnswerForm(request.POST)
     rows = services.list_own_examples(request.user, label)
-    key = request.POST.get("example", "")
     address = reverse("examples")
-    if key.isascii() and key.isdecimal() and len(key) < 19:
+    if key := request.POST.get("example", ""):
+        if not KEY.fullmatch(key):
+            raise Http404
         rows = rows.filter(pk=int(key))
         address = reverse("example", args=[key])
     elif label:

@@ -79,6 +79,10 @@ def write_trials(
         ]
         with batch(0):
             Trial.objects.bulk_create(made)
+            for trial, row in zip(made, some, strict=True):
+                # Django has set it to now.
+                trial.created_at = row.created_at or trial.created_at
+            Trial.objects.bulk_update(made, ["created_at"])
 
 
 SECTION = ExportSection(

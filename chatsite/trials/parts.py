@@ -21,6 +21,7 @@ from chatsite.turns import variations
 from memory.context import Built
 from memory.engine.policy import LABELS
 from memory.models import Conversation
+from memory.view.variation import VARIED
 
 from .events import name_live
 from .models import Trial
@@ -126,10 +127,9 @@ MENU_ITEM = MessagePart("menu", {}, draw_try_again)
 
 def draw_next(conversation: Conversation, built: Built) -> str:
     """How the next request differs, and the way back."""
-    varied = variations.find_next(conversation)
-    if varied is None:
+    if variations.find_next(conversation) is None:
         return ""
-    changes = describe_changes(varied.to_json())
+    changes = list(_describe_each(built.refs.get(VARIED, {})))
     values = {"conversation": conversation, "changes": changes}
     return render_to_string("trials/_next.html", values)
 

@@ -55,12 +55,17 @@ def check_changes(
     conversation: Conversation, call: ModelCall, variation: Variation
 ) -> Variation:
     """The variation as it will be sent. Raises ActionError and TextError."""
+    _check_messages(conversation, call.refs, variation)
+    return _check_offered(variation)
+
+
+def _check_offered(variation: Variation) -> Variation:
+    """It with its words as they are stored. Raises ActionError and TextError."""
     if variation.model and variation.model not in providers.list_models():
         unknown = _("The model %(model)s is not offered here. Choose another one.")
         raise ActionError(unknown % {"model": variation.model[:100]})
     if variation.preset and variation.preset not in PRESETS:
         raise ActionError(_("There is no such preset."))
-    _check_messages(conversation, call.refs, variation)
     if variation.edited:
         text = transcript.check_message_text(variation.text)
         return Variation.of(variation.to_json(), text)
@@ -91,14 +96,13 @@ def _check_messages(
 def start_trial(conversation: Conversation, seq: int, variation: Variation) -> Trial:
     """A trial of reply `seq`, waiting to be written. Raises ActionError, TextError and
     CommandError."""
-    call = find_request(conversation, seq)
     commands.check_writable(conversation)
-    variation = check_changes(conversation, call, variation)
     with transaction.atomic():
-        # One that is being erased takes no more rows.
-        rows = Conversation.objects.select_for_update().filter(pk=conversation.pk)
-        if not rows.filter(deleted_at=None).exists():
-            raise CommandError("not_found", _("This conversation no longer exists."))
+        # One that is being erased takes no more rows, and no message of it is deleted
+        # between the look at the request and the row that can quote it.
+        _lock_conversation(conversation)
+        call = find_request(conversation, seq)
+        variation = check_changes(conversation, call, variation)
         trial = Trial.objects.create(
             conversation=conversation,
             message=conversation.messages.get(seq=seq),
@@ -108,6 +112,12 @@ def start_trial(conversation: Conversation, seq: int, variation: Variation) -> T
         )
         store.admit_trial(conversation.owner_id)
     return trial
+
+
+def _lock_conversation(conversation: Conversation) -> None:
+    rows = Conversation.objects.select_for_update().filter(pk=conversation.pk)
+    if not rows.filter(deleted_at=None).exists():
+        raise CommandError("not_found", _("This conversation no longer exists."))
 
 
 def list_trials(conversation: Conversation, seq: int) -> QuerySet[Trial]:
@@ -121,10 +131,15 @@ def forget_trials(conversation: Conversation, seq: int, **_: object) -> None:
     conversation.trials.filter(message__seq__gte=seq).delete()
 
 
+@transaction.atomic
 def use_next(conversation: Conversation, trial: Trial) -> None:
-    """Send the next message as the trial was, and no other."""
+    """Send the next message as the trial was, and no other. Raises ActionError,
+    TextError and CommandError: models come and go, an import brings any."""
     commands.check_writable(conversation)
-    variations.set_next(conversation, trial.variation)
+    _lock_conversation(conversation)
+    if not conversation.trials.filter(pk=trial.pk).exists():
+        raise ActionError(_("A text of this request was deleted."))
+    variations.set_next(conversation, _check_offered(trial.variation))
     conversation.changes.create(action=USE_NEXT, seq=trial.message.seq)
 
 

@@ -156,7 +156,7 @@ def end_trial(trial: Trial) -> Trial:
     rows = Trial.objects.filter(pk=trial.pk)
     if not _end_rows(rows.filter(state=State.QUEUED), State.STOPPED):
         rows.filter(state=State.RUNNING).update(cancel_requested_at=Now())
-    return rows.get()
+    return rows.select_related("message", "call").get()
 
 
 def release_trials() -> None:

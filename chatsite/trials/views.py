@@ -3,6 +3,7 @@
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -42,6 +43,7 @@ def _open_dialog(
         "error": error,
         "number": form.data.get("message", number),
         "words": form.data.get("text", words),
+        "max_chars": settings.MESSAGE_MAX_CHARS,
         "trials": [
             parts.show_trial(each) for each in services.list_trials(conversation, seq)
         ],
@@ -104,7 +106,8 @@ def show_words(request: HttpRequest, conversation: Conversation) -> Values:
     number = request.GET.get("message", "")
     seq = int(number[:10]) if number.isascii() and number.isdigit() else 0
     message = conversation.messages.filter(seq=min(seq, 2**31 - 1)).first()
-    return {"words": message.typed if message else ""}
+    words = message.typed if message else ""
+    return {"words": words, "max_chars": settings.MESSAGE_MAX_CHARS}
 
 
 def _get_trial(conversation: Conversation, trial: int) -> Trial:

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from memory import context, prompts
+from memory import context, prompts, versions
 from memory.engine import plan
 from memory.engine.compose import Shape
 from memory.engine.policy import Policy
@@ -88,6 +88,10 @@ def _apply_preset(
     summaries = other.summaries.filter(
         version__in=refs["summaries"], first_seq__lt=start
     )
+    # What no summary covers and the window does not reach.
+    between = context.visible_messages(other).exclude(seq__in=pinned)
+    covered = versions.last_covered(summaries)
+    left_out = between.filter(seq__gt=covered, seq__lt=start).order_by("seq")
     rows = other.messages.filter(seq__in=pinned).order_by("seq")
     shown = [*read_langchain(rows), *window]
     notes = (
@@ -99,7 +103,7 @@ def _apply_preset(
         "summaries": sorted(summaries.values_list("version", flat=True)),
         "pinned": to_ranges(pinned),
         "window": to_ranges(int(each.id or 0) for each in window),
-        "left_out": [],
+        "left_out": to_ranges(left_out.values_list("seq", flat=True)),
         "clipped": policy.truncate_tool_args,
         **context.refer_notes(notes),
     }
@@ -149,7 +153,12 @@ def take_next(turn: Turn) -> Variation | None:
         kept = kept | mine
     elif not mine.items() <= kept.items():
         kept = {}
-    if kept != conversation.next_request:
-        Conversation.objects.filter(pk=conversation.pk).update(next_request=kept)
+    if kept == conversation.next_request:
+        return find_next(conversation, turn)
+    # It may have been taken back meanwhile, or its words deleted.
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    if rows.filter(next_request=conversation.next_request).update(next_request=kept):
         conversation.next_request = kept
-    return find_next(conversation, turn)
+        return find_next(conversation, turn)
+    conversation.refresh_from_db(fields=["next_request"])
+    return take_next(turn)

@@ -3,7 +3,7 @@ references: what is sent is composed of them again, and proved as ever.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from memory.engine.compose import Shape
@@ -66,7 +66,7 @@ def vary_refs(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """References to the request that differs, and the text that they name by its hash.
     What another preset does is not among it."""
-    varied = dict(refs)
+    varied, sent = dict(refs), list_sent(refs)
     if variation.without_summaries:
         varied["summaries"] = []
     if variation.without_recall:
@@ -85,7 +85,14 @@ def vary_refs(
             cuts = refs["shortened"]
             varied["shortened"] = [cut for cut in cuts if cut[0] != variation.edited]
     keep_sent_images(varied, with_images=True)
-    varied[VARIED] = variation.to_json()
+    # What of it applies here: the next message has another window than the trial had.
+    noted = replace(
+        variation,
+        edited=variation.edited if texts else 0,
+        left_out=variation.left_out if variation.left_out in sent else 0,
+        brought_back=0 if variation.brought_back in sent else variation.brought_back,
+    )
+    varied[VARIED] = noted.to_json()
     return varied, texts
 
 

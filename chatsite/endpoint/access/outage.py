@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from django.utils import timezone
 from prometheus_client import Counter
 
 from chatsite.endpoint import keys
@@ -15,6 +16,7 @@ from chatsite.endpoint.models import ApiKey
 from chatsite.endpoint.relay.answering import fetch_answer
 from chatsite.endpoint.relay.client import Client
 from chatsite.endpoint.store.asked import Asked
+from chatsite.endpoint.wires.errors import WireError
 
 logger = logging.getLogger(__name__)
 
@@ -38,13 +40,18 @@ def remember_key(key: str, found: ApiKey | None) -> None:
 
 
 def recall_key(key: str) -> ApiKey | None:
-    """A key that was valid minutes ago, in this process."""
+    """A key that was valid minutes ago, in this process, and has not expired since."""
     found, at = _valid.get(keys.hash_key(key), (None, 0.0))
-    return found if time.monotonic() - at < KEY_SECONDS else None
+    if found is None or time.monotonic() - at >= KEY_SECONDS:
+        return None
+    return None if found.expires_at and found.expires_at <= timezone.now() else found
 
 
 async def forward(asked: Asked, headers: Mapping[str, str], client: Client) -> None:
     """Pass the request on as it is. Raises WireError where nothing was answered."""
+    if asked.previous:
+        detail = "Whose reply that is can't be found out now. Send the whole history."
+        raise WireError(503, "unavailable", detail, retry_after=5)
     NOT_KEPT.inc()
     logger.error("request of a client forwarded and not kept: the store is away")
     answer = await client.unless_gone(fetch_answer(asked, headers))

@@ -6,7 +6,7 @@ are left out, as in the chat.
 """
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from chatsite.endpoint.store.bodies import Piece
 from chatsite.endpoint.store.pieces import pack_numbers
 from memory import context, versions
 from memory.engine.cut_points import find_cut_points
-from memory.models import Conversation
+from memory.models import Conversation, Summary
 
 from .ahead import Ahead, make_ahead
 from .cutting import cut_body, make_piece, without_results
@@ -44,6 +44,15 @@ class Kept(NamedTuple):
 
 def find_covered(of_client: ClientConversation, cutoff: int) -> int:
     """The position of the last message up to number `cutoff`; -1: there is none."""
+    after = range(_find_last_kept(of_client, cutoff) + 1, of_client.length)
+    if not after or of_client.find_seq(after[0]) > cutoff:
+        return after.start - 1
+    # Rows of a parent are gone once it is erased, or a message there deleted.
+    return after.start + bisect_right(after, cutoff, key=of_client.find_seq) - 1
+
+
+def _find_last_kept(of_client: ClientConversation, cutoff: int) -> int:
+    """The same as far as there are rows."""
     most = of_client.length
     while True:
         rows = ClientMessage.objects.filter(
@@ -87,7 +96,7 @@ class Choosing:
     def choose(self, *, may_leave_out: bool) -> Sent:
         """What to send. Without `may_leave_out` it can be too long: then more has to be
         summarised first."""
-        summaries = versions.active_summaries(self.conversation)
+        summaries = self._list_summaries()
         cutoff = versions.last_covered(summaries)
         covered = find_covered(self.of_client, cutoff) if cutoff else -1
         every = range(len(self.history))
@@ -105,6 +114,14 @@ class Choosing:
             if len(fewer) < len(kept):
                 return self._make(ahead, fewer, is_cut=True)
         return sent
+
+    def _list_summaries(self) -> list[Summary]:
+        """Of what only comes after a branch begins, none."""
+        found, made = versions.active_summaries(self.conversation), self.decision
+        if made.kind != "branch" or not found:
+            return found
+        last = self.of_client.find_seq(made.parent_position - 1)
+        return [each for each in found if each.last_seq <= last]
 
     def _position_of(self, index: int) -> int:
         """Where a message of the history is in the conversation."""

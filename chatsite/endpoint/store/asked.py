@@ -14,6 +14,7 @@ from .bodies import Body, BodyError, read_body
 
 # A model's name, as a column has it.
 MODEL_CHARS = 100
+PREVIOUS = "previous_response_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,7 @@ class Asked:
     @property
     def previous(self) -> str:
         """The id of an earlier reply, which stands for all up to it; "" = none."""
-        given = self.body.value.get("previous_response_id")
-        is_id = isinstance(given, str) and ID.fullmatch(given)
-        return given if is_id and self.wire.id_path else ""
+        return self.body.value.get(PREVIOUS) or "" if self.wire.names_replies else ""
 
     @property
     def is_stream(self) -> bool:
@@ -93,6 +92,10 @@ def read_client_request(
             "A reply that no one waits for can't be had here: leave `background` out."
         )
         raise WireError(400, "bad_request", detail)
+    previous = body.value.get(PREVIOUS)
+    is_id = isinstance(previous, str) and ID.fullmatch(previous)
+    if wire.names_replies and previous and not is_id:
+        raise WireError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
     if not history.messages:
         raise WireError(400, "bad_request", "The body needs a message to answer.")
     hints = read_hints(headers, body.value)

@@ -10,6 +10,7 @@ from django.db.models import F, QuerySet
 
 from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
 from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
+from chatsite.endpoint.wires.errors import WireError
 from memory.models import ModelCall
 
 from .sent_forms import find_form
@@ -34,6 +35,16 @@ class Served(NamedTuple):
     call: ModelCall
     place: Place
     chain: bytes
+
+
+def find_previous(known: "KnownToOwner", response_id: str) -> Served | None:
+    """What a body names in place of a history; None: nothing, or what no one was sent
+    from here. Raises WireError for a reply of another person, as if there were none."""
+    try:
+        return known.find_reply(response_id) if response_id else None
+    except NotYoursError:
+        detail = "There is no response with the id of `previous_response_id`."
+        raise WireError(404, "previous_response_not_found", detail) from None
 
 
 class KnownToOwner:

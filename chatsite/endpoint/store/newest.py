@@ -15,6 +15,7 @@ from chatsite.endpoint.wires.wire import Wire
 from memory.models import Conversation, Message, ModelCall
 
 from .bodies import BodyError, Hollow, fill_in, read_body
+from .rebuilding import KEY
 
 Role = Message.Role
 SYSTEM = ("system", "developer")
@@ -40,8 +41,10 @@ def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
         found = rows.filter(uuid=UUID(name)).first()
     except ValueError:
         found = None
-    calls = ModelCall.objects.filter(conversation=found, refs__client__wire=wire.name)
-    if found is None or not calls.exists():
+    calls = ModelCall.objects.filter(conversation=found, refs__has_key=KEY)
+    latest = calls.order_by("-pk").first() if found else None
+    # What was said last on another wire has another form there.
+    if latest is None or latest.refs[KEY]["wire"] != wire.name:
         detail = "There is no conversation with that id that a client has begun here."
         raise WireError(404, "no_conversation", detail)
     return found

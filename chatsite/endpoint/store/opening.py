@@ -40,7 +40,7 @@ from memory.models import Conversation, Message, ModelCall, read_langchain
 from .asked import Asked, Sent
 from .bodies import Piece
 from .exchanges import Exchanges
-from .known import KnownToOwner, NotYoursError, Served
+from .known import KnownToOwner, Served, find_previous
 from .pieces import Pieces
 from .recording import store_call
 
@@ -49,6 +49,8 @@ POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off"}
 # Messages that are stored in one transaction, and that one copies for a branch.
 BATCH, MOST_COPIED = 20, 200
 TITLE_CHARS = 400
+# What a request changes of where its conversation stands.
+STANDS = ("key", "client", "length", "open_position", "is_single")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +149,11 @@ class Opening:
         self.exchanges = Exchanges(self.conversation)
         known = set(self.decision.aligned)
         chains = [*list_chains(self.history, self.decision)]
-        if again := [each for each in chains if each in known]:
-            self._note(again, is_again=True)
         self.todo = [each for each in chains if each not in known]
+        again = [each for each in chains if each in known]
+        # With nothing new it is all that says where the conversation stands.
+        if again or not self.todo:
+            self._note(again, is_again=True)
 
     @transaction.atomic
     def go_on(self) -> Opened | TooLong | None:
@@ -172,7 +176,7 @@ class Opening:
         people = get_user_model().objects.select_for_update(no_key=True)
         people.filter(pk=self.key.owner_id).values("pk").first()
         known = KnownToOwner(self.key.owner_id, self.asked.within)
-        self.previous = self._find_previous(known)
+        self.previous = find_previous(known, self.asked.previous)
         if self.previous:
             self.history = go_on_from(self.history, self.previous.chain)
         place = self.previous and self.previous.place
@@ -184,8 +188,12 @@ class Opening:
             self._make_conversation(decision.linked)
             return decision
         found = Conversation.objects.get(pk=int(decision.conversation))
+        of_client = ClientConversation.objects.get(pk=found.pk)
         is_busy = lifecycle.unfinished(found.pk).exists()
-        if decision.kind == "branch" or is_busy:
+        # What came after that reply stays.
+        is_inside = of_client.length > decision.parent_position + 1
+        is_again = decision.kind == "retry" and is_inside
+        if decision.kind == "branch" or is_busy or is_again:
             if decision.parent_position > MOST_COPIED:
                 self.parent = found
             else:
@@ -195,23 +203,11 @@ class Opening:
         if found.policy == POLICY != self.policy:
             found.policy = self.policy
             found.save(update_fields=["policy"])
-        self.conversation = found
-        self.of_client = ClientConversation.objects.get(pk=found.pk)
+        self.conversation, self.of_client = found, of_client
         self.of_client.is_single = False
         if decision.kind == "retry":
             self._take_back(decision.parent_position)
         return decision
-
-    def _find_previous(self, known: KnownToOwner) -> Served | None:
-        """What the body says instead of a history. Raises WireError for a reply of
-        another person, as if there were none."""
-        if not self.asked.previous:
-            return None
-        try:
-            return known.find_reply(self.asked.previous)
-        except NotYoursError:
-            detail = "There is no response with the id of `previous_response_id`."
-            raise WireError(404, "previous_response_not_found", detail) from None
 
     def _make_conversation(self, linked: str | None) -> None:
         limits.admit_conversation(self.key.owner_id)
@@ -239,7 +235,7 @@ class Opening:
     def _branch(self, parent: Conversation, decision: Decision, branch: Branch) -> None:
         shared = decision.parent_position
         of_parent = ClientConversation.objects.get(pk=parent.pk)
-        seq = self.find_seq(of_parent, shared - 1)
+        seq = of_parent.find_seq(shared - 1)
         made = branch(parent, seq)
         made.policy = self.policy
         made.save(update_fields=["policy"])
@@ -252,23 +248,11 @@ class Opening:
             shared=shared,
         )
 
-    def find_seq(self, of_client: ClientConversation, position: int) -> int:
-        above: ClientConversation | None = of_client
-        while above is not None:
-            rows = ClientMessage.objects.filter(conversation=above.pk)
-            rows = rows.filter(position=position).order_by("is_again", "pk")
-            seq = rows.values_list("message__seq", flat=True).first()
-            if seq is not None:
-                return seq
-            parents = ClientConversation.objects.filter(pk=above.parent_id)
-            above = parents.first() if position < above.shared else None
-        return of_client.count_seq(position)
-
     def _take_back(self, position: int) -> None:
         """Another reply is wanted: the one that is there stays, superseded."""
         rows = self.conversation.messages.filter(superseded_at=None)
         last = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
-        newest = self.find_seq(self.of_client, position - 1)
+        newest = self.of_client.find_seq(position - 1)
         if last and last.seq > newest:
             transcript.supersede_messages(self.conversation, last.seq, last.seq)
         ClientMessage.objects.filter(
@@ -351,11 +335,13 @@ class Opening:
             0,
         )
         self.of_client.open_position = max(self.of_client.length - 1, 0)
-        self.of_client.save()
+        # The rest of a row that is there can have been changed by hand meanwhile.
+        is_new = self.of_client._state.adding
+        self.of_client.save(update_fields=None if is_new else STANDS)
 
     def _find_row(self, position: int) -> Message:
         if position < self.of_client.shared:
-            seq = self.find_seq(self.of_client, position)
+            seq = self.of_client.find_seq(position)
             return self.conversation.messages.get(seq=seq)
         rows = ClientMessage.objects.filter(
             conversation=self.conversation, position=position, is_again=False

@@ -104,8 +104,8 @@ def _find_rows(opening: "Opening") -> set[int]:
     found: set[int] = set()
     of_client, cutoff = opening.of_client, opening.sent.cutoff
     for first, last in opening.sent.positions or ():
-        start = opening.find_seq(of_client, first - 1) + 1 if first else 1
-        end = opening.find_seq(of_client, last)
+        start = of_client.find_seq(first - 1) + 1 if first else 1
+        end = of_client.find_seq(last)
         # A part of a message may be in the summaries, or all of the question that is
         # answered.
         found.update(range(max(start, cutoff + 1) if end > cutoff else start, end + 1))

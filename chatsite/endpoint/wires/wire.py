@@ -13,7 +13,7 @@ from .rows import Row
 
 Body = Mapping[str, Any]
 # What stands for one thing in a path.
-ID = re.compile(r"[A-Za-z0-9_\-]{1,300}")
+ID = re.compile(r"[A-Za-z0-9_\-=]{1,300}")
 
 
 def list_messages(body: Body) -> list[dict[str, Any]]:
@@ -59,6 +59,11 @@ class Wire:
     )
     # Before the id of a reply that can be fetched again; "" = none can.
     id_path: str = ""
+
+    @property
+    def names_replies(self) -> bool:
+        """Whether a body can name an earlier reply in place of a history."""
+        return self.list_name == "input"
 
     def find_method(self, path: str) -> str | None:
         """How this path is asked; None: it is none of this wire."""

@@ -2,10 +2,11 @@
 were copied or imported.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic, sleep
 
 from django.db import transaction
@@ -52,9 +53,14 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
     return made
 
 
-def branch_in_batches(conversation: Conversation, seq: int) -> Conversation:
+def branch_in_batches(
+    conversation: Conversation,
+    seq: int,
+    finish: Callable[[Conversation], None] | None = None,
+) -> Conversation:
     """The same outside of a transaction, some rows at a time, so that others write
-    between. Nothing shows it before it is whole; one that stays in parts is purged."""
+    between. Nothing shows it before it is whole, with what `finish` adds last; one that
+    stays in parts is purged."""
     with transaction.atomic():
         made, message = _make_branch(conversation, seq)
         rows = Conversation.objects.filter(pk=made.pk)
@@ -62,8 +68,12 @@ def branch_in_batches(conversation: Conversation, seq: int) -> Conversation:
         rows.update(deleted_at=Now(), temporary_until=Now() + PATIENCE)
     _copy_rows(conversation, made, message, _short_transaction)
     until = conversation.temporary_until
-    if not rows.update(deleted_at=None, temporary_until=until):
-        raise CommandError("not_found", _("There is no such conversation any more."))
+    with transaction.atomic():
+        if finish:
+            finish(made)
+        if not rows.update(deleted_at=None, temporary_until=until):
+            gone = _("There is no such conversation any more.")
+            raise CommandError("not_found", gone)
     made.refresh_from_db()
     return made
 
@@ -126,16 +136,16 @@ def branch_with_reply(
     """A branch in which a message was given this reply, which came of the request
     `call`; in batches. Raises CommandError."""
     steps = [last for _first, last in call.refs.get("steps", ())]
-    made = branch_in_batches(conversation, max([call.refs["newest"], *steps]))
-    with transaction.atomic():
-        _add_reply(conversation, made, text, call)
-    return made
+    add_reply = partial(_add_reply, conversation, text, call)
+    return branch_in_batches(
+        conversation, max([call.refs["newest"], *steps]), finish=add_reply
+    )
 
 
 def _add_reply(
-    conversation: Conversation, made: Conversation, text: str, call: ModelCall
+    conversation: Conversation, text: str, call: ModelCall, made: Conversation
 ) -> None:
-    turn = made.turns.latest("pk")
+    turn = made.turns.get(user_message__seq=call.refs["newest"])
     seq = transcript.reserve_numbers(made, 1)
     written = transcript.append_reply(made, seq=seq, text=text)
     texts = conversation.prompts.filter(pk__in=prompts.named_in(call.refs))

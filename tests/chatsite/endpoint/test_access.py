@@ -8,7 +8,8 @@ import time
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import OperationalError
+from django.db import IntegrityError, OperationalError
+from django.utils import timezone
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.access import outage
@@ -102,6 +103,28 @@ async def test_a_header_is_believed_only_where_the_operator_says_so(
 def test_a_token_of_no_object_says_nothing():
     assert read_token(sign([1]), SECRET) == {}
     assert read_token("x" * 10_000, SECRET) == {}
+
+
+async def test_what_the_store_refuses_is_not_forwarded(
+    alice, upstream, settings, monkeypatch
+):
+    settings.ENDPOINT_WITHOUT_STORE = "open"
+    _, key = await sync_to_async(keys.create_api_key)(alice, "llm")
+
+    def fail(*_):
+        raise IntegrityError("refused")
+
+    monkeypatch.setattr("chatsite.endpoint.store.opening.Opening.begin", fail)
+    assert (await complete(key, says("user", "Hello"))).status == 503
+    assert upstream.requests == []
+
+
+async def test_a_key_that_has_expired_since_lets_no_one_in(alice):
+    row, key = await sync_to_async(keys.create_api_key)(alice, "llm")
+    outage.remember_key(key, row)
+    assert outage.recall_key(key) == row
+    row.expires_at = timezone.now()
+    assert outage.recall_key(key) is None
 
 
 @pytest.mark.parametrize("mode", ["closed", "open"])

@@ -177,6 +177,34 @@ async def test_a_client_that_hangs_up_keeps_what_it_was_sent(key, upstream):
     await state()
 
 
+async def test_the_same_request_beside_one_that_runs_is_a_branch(key, upstream):
+    said = [says("user", "Hello")]
+    said += [read(await complete(key, *said))]
+    said += [says("user", "mode=ok-slow:40:0.05")]
+    first = Call(PATH, body_of(*said, stream=True), key=key)
+    task = asyncio.create_task(first.run())
+    await first.until(b"word2")
+    again = await complete(key, *said)
+    assert (again.status, again.headers["x-windowpane-lineage"]) == (200, "branch")
+    await task
+    assert [len(rows) for rows in await state()] == [4, 4]
+
+
+async def test_a_retry_in_the_middle_leaves_what_came_after(key):
+    said = []
+    for text in ("One", "Two", "Three"):
+        said += [says("user", text)]
+        said += [read(await complete(key, *said, model="any"))]
+    headers = {"x_stainless_retry_count": "1"}
+    again = await complete(key, *said[:3], model="any", headers=headers)
+    assert again.headers["x-windowpane-lineage"] == "branch"
+    whole, branch = await state()
+    assert (len(whole), len(branch)) == (6, 4)
+    assert not await Message.objects.filter(superseded_at__isnull=False).aexists()
+    more = await complete(key, *said, says("user", "Four"), model="any")
+    assert more.headers["x-windowpane-lineage"] == "continued"
+
+
 async def test_without_a_provider_the_demo_model_answers(key):
     call = await complete(key, says("user", "Where is Kyoto?"), model="any")
     assert read(call)["content"]

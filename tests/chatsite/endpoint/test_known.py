@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from chatsite.endpoint.bounding.choosing import find_covered
 from chatsite.endpoint.identity.history import read_history
 from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessage
 from chatsite.endpoint.store.known import GONE, KnownToOwner
@@ -103,3 +104,29 @@ def test_the_text_of_a_message_with_an_image_is_all_of_its_form(alice):
     BodyPiece.objects.create(number=1, digest=b"1", text=json.dumps(sent), **of)
     assert "media" in message.text
     assert KnownToOwner(alice.pk).read_text(str(made.pk), 0) == message.text
+
+
+def test_what_summaries_cover_is_known_without_the_parent(alice):
+    parent = make(alice)
+    keep(parent, 0, "Hello")
+    keep(parent, 1, "Reply")
+    branch = make(alice, parent=parent.conversation, shared=2)
+    keep(branch, 1, "Reply", is_again=True)
+    assert find_covered(branch, 2) == 1
+    library.erase_conversation(parent.conversation)
+    branch = ClientConversation.objects.get(pk=branch.pk)
+    assert [branch.find_seq(at) for at in (0, 1)] == [1, 2]
+    assert [find_covered(branch, cutoff) for cutoff in (1, 2)] == [0, 1]
+
+
+def test_what_its_parent_has_had_since_is_not_of_a_branch(alice):
+    parent = make(alice)
+    keep(parent, 0, "Hello")
+    branch = make(alice, parent=parent.conversation, shared=2)
+    keep(branch, 2, "And now?")
+    talk_in_turns(parent.conversation, "Once more")
+    keep(parent, 1, "Another reply")
+    parent.conversation.client_messages.filter(position=1).update(
+        message=parent.conversation.messages.get(seq=4)
+    )
+    assert branch.find_seq(1) <= 2

@@ -131,6 +131,11 @@ async def test_no_one_gets_the_response_of_another_person(key, bob, upstream):
     stolen = await send(his, "And?", previous_response_id=response_id)
     assert json.loads(stolen.answer)["error"]["code"] == "previous_response_not_found"
     assert len(upstream.requests) == 1
+    for path, given in ((PATH, "x/y"), (f"{PATH}/compact", response_id)):
+        raw = {"model": "ok", "input": "And?", "previous_response_id": given}
+        refused = await Call(path, json.dumps(raw).encode(), key=his).run()
+        assert refused.status in (400, 404)
+    assert len(upstream.requests) == 1
     # One that no one was sent here is the provider's to judge.
     other = await send(his, "And?", previous_response_id="resp_elsewhere")
     assert (other.status, other.headers["x-windowpane-lineage"]) == (200, "single")

@@ -12,13 +12,16 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from chatsite.protocol.errors import CommandError
 from chatsite.trials import job, services, store
 from chatsite.trials.models import Trial
 from chatsite.turns import runner, variations
 from chatsite.turns.models import Allowance
 from memory import actions, context, library, transcript
 from memory.models import Conversation, ModelCall, Prompt
-from memory.view.variation import Variation
+from memory.transcript import ActionError, TextError
+from memory.view.variation import VARIED, Variation
+from tests.fakes.calling import calling
 from tests.memory.scenes import summarise
 
 from ..scenes import HTMX, signed_in, submit, talk_in_turns, violations
@@ -150,12 +153,13 @@ def test_a_form_that_is_refused_is_sent_in_another(chat, upstream, settings):
 def test_tools_are_offered_as_they_were_and_not_run(alice, upstream):
     chat = transcript.create_conversation(alice, model="ok", tools=["calculate"])
     run_turn(chat, "How much is it?")
-    asked = 'call:calculate:{"expression": "1+1"}'
-    upstream.script(asked)
+    upstream.script(calling(("calculate", {"expression": "1+1"})))
     trial = try_again(chat, 2)
     names = [each["function"]["name"] for each in upstream.calls[-1].body["tools"]]
     assert names == ["calculate"]
     assert trial.call.refs["tools"] == ["calculate"]
+    assert trial.asked == ["calculate"]
+    assert not chat.tool_calls.exists()
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,7 @@ def test_tools_are_offered_as_they_were_and_not_run(alice, upstream):
     ],
 )
 def test_what_can_not_be_tried_is_said_in_a_sentence(chat, seq, changes, why):
-    with pytest.raises((ValueError, Exception), match=why):
+    with pytest.raises((ActionError, TextError), match=why):
         services.start_trial(chat, seq, Variation(**changes))
     assert not Trial.objects.exists()
 
@@ -217,7 +221,7 @@ def test_a_hundred_at_once_wait_in_a_queue(chat, bob):
         try:
             services.start_trial(chat, 6, Variation())
             accepted += 1
-        except Exception as error:  # noqa: BLE001
+        except CommandError as error:
             refused.add(error.code)
     assert accepted == store.OWN_WAITING
     assert refused == {"queue_full"}
@@ -236,7 +240,7 @@ def test_the_tokens_of_the_day_hold_for_it(chat):
     work_off()
     trial.refresh_from_db()
     assert (trial.state, trial.error) == ("failed", "quota")
-    with pytest.raises(Exception, match="used up"):
+    with pytest.raises(CommandError, match="used up"):
         services.start_trial(chat, 6, Variation())
 
 
@@ -269,7 +273,40 @@ def test_it_is_stopped_while_it_waits_and_while_it_is_written(chat):
     assert running.call is None
 
 
+def test_its_owner_stops_it_on_the_page(client, chat):
+    trial = services.start_trial(chat, 6, Variation())
+    address = reverse("trial-stop", args=[chat.uuid, trial.pk])
+    for _ in range(2):
+        assert "Stopped" in client.post(address, headers=HTMX).content.decode()
+
+
 class TestNextOnly:
+    def test_what_does_not_apply_is_not_claimed(self, client, chat):
+        variations.set_next(chat, Variation(edited=1, text="Hi", left_out=99))
+        pane = client.get(reverse("conversation-context", args=[chat.uuid]))
+        assert "nothing of that applies" in pane.content.decode()
+        turn = run_turn(chat, "One more")
+        assert chat.model_calls.get(message=turn.reply).refs[VARIED] == {}
+
+    def test_what_is_not_offered_any_more_is_refused(self, client, chat):
+        trial = try_again(chat, 6, without_recall=True)
+        Trial.objects.filter(pk=trial.pk).update(changes={"model": "gone"})
+        address = reverse("trial-next", args=[chat.uuid, trial.pk])
+        answer = client.post(address)
+        assert (answer.status_code, b"not offered" in answer.content) == (409, True)
+        chat.refresh_from_db()
+        assert chat.next_request == {}
+
+    def test_what_was_taken_back_meanwhile_is_not_taken(self, chat):
+        chat.model = ""
+        variations.set_next(chat, Variation(without_summaries=True))
+        turn = submit(chat, "One more").turn
+        turn.conversation.refresh_from_db()
+        variations.set_next(Conversation.objects.get(pk=chat.pk), None)
+        assert variations.take_next(turn) is None
+        chat.refresh_from_db()
+        assert chat.next_request == {}
+
     def test_one_message_is_sent_so_and_says_it_for_good(self, client, chat):
         chat.model = ""
         trial = try_again(chat, 6, without_summaries=True, temperature=0.0)
