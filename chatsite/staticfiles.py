@@ -21,7 +21,7 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
             return StaticFilesStorage.url(self, name)
         if settings.DEBUG or force:
             return super().url(name, force)
-        # A page has up to eighty of them: a tenth of its time, if made anew.
+        # A page has up to eighty of them: a tenth of its time, if each is made again.
         if name not in self._addresses:
             self._addresses[name] = super().url(name)
         return self._addresses[name]

@@ -66,12 +66,13 @@ def find_guide_step(
     if call is None or not proved:
         return Guide("proof")
     seq, answer = call.message.seq, hooks.guide_answer
-    if answer and asked:
-        return Guide("end", seq=seq, why=answer(conversation, seq))
+    # "" where it is gone since.
+    if why := answer(conversation, seq) if answer and asked else "":
+        return Guide("end", seq=seq, why=why)
     verified: bool | None = context.verify_context(call)
     if not verified and context.is_erased(call):
         verified = None
-    step = "dearer" if answer else "end"
+    step = "dearer" if answer and not asked else "end"
     return Guide(step, seq=seq, sha256=call.sha256, verified=verified)
 
 
