@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 from django.db import connection
 from django.db.models import F, Model, QuerySet
 
-from . import context, prompts
+from . import prompts
 from .engine.tokens import count_message
 from .integrity import signatures
 from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 from .search import recall
+from .view import rebuilding
 
 # At most so many rows and characters in one transaction; a larger row is alone in one.
 BATCH, BATCH_CHARS = 100, 100_000
@@ -251,6 +252,6 @@ def _drop_requests(conversation: Conversation, wrong: QuerySet[ModelCall]) -> No
 
 def _has_true_context(call: ModelCall) -> bool:
     try:
-        return context.verify_context(call) or context.is_erased(call)
+        return rebuilding.verify_context(call) or rebuilding.is_erased(call)
     except (LookupError, TypeError, ValueError):
         return False

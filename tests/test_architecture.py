@@ -40,7 +40,8 @@ LAYERS = (
 # signatures are a field of the models, the audit reads everything.
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
-    *("staging", "context", "transcript", "images", "rules", "search", "view"),
+    *("staging", "view.rebuilding", "context", "transcript", "images", "rules"),
+    *("search", "view"),
     "versions",
     "prompts",
     *("agent_threads", "calibration", "models", "integrity", "leases", "database"),

@@ -18,6 +18,7 @@ from memory import actions, context, transcript
 from memory.compaction import compactor
 from memory.engine.tokens import count_text
 from memory.models import ModelCall
+from memory.view import rebuilding
 
 from .chatsite.scenes import page_of, signed_in, talk_in_turns, url
 from .memory.scenes import Recorder
@@ -67,8 +68,8 @@ def test_every_request_begins_with_the_system_prompt_after_any_compaction(compac
     assert versions == {1, 2, 3}
     prompt = {"role": "system", "content": context.find_system_prompt(compacted)}
     for call in calls:
-        wire = context.rebuild_context(call).wire
-        assert (wire[0], context.verify_context(call)) == (prompt, True)
+        wire = rebuilding.rebuild_context(call).wire
+        assert (wire[0], rebuilding.verify_context(call)) == (prompt, True)
         assert [each["role"] for each in wire].count("system") == 1
 
 

@@ -39,7 +39,7 @@ def test_every_name_is_a_token():
     used = set(re.findall(r"var\((--[\w-]+)", variables + sheets))
     # What an element says to those inside it.
     kinds = {"--kind", "--behind", "--wide", "--hit", "--out", "--place"}
-    kinds |= {"--cover", "--shade"}
+    kinds |= {"--cover", "--shade", "--stroke"}
     assert used - defined - kinds == set()
 
 

@@ -20,6 +20,7 @@ from memory.engine.compose import Shape
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.models.change import Change
 from memory.ranges import in_ranges, to_ranges
+from memory.view import rebuilding
 
 from .comparison import Block
 
@@ -127,7 +128,7 @@ def read_compared(
     previous = max((each for each in calls if each < seq), default=None)
     other = previous if other is None else other
     wanted = [*dict.fromkeys(filter(None, (other, seq)))]
-    built = context.rebuild_contexts([calls[each] for each in wanted])
+    built = rebuilding.rebuild_contexts([calls[each] for each in wanted])
     sent = {
         each: SentRequest(each, calls[each], one, make_blocks(one))
         for each, one in zip(wanted, built, strict=True)

@@ -11,8 +11,8 @@ from django.db.models import F
 
 from chatsite import hooks
 from chatsite.turns.requests import has_request
-from memory import context
 from memory.models import Conversation, Message, ModelCall
+from memory.view import rebuilding
 
 from .costs import PARTS, Costs, Part, measure_request, price_input
 from .sent import read_states
@@ -73,7 +73,7 @@ class CostHistory:
 
 def read_cost_history(conversation: Conversation) -> CostHistory:
     calls = _find_latest_calls(conversation)
-    sent = context.recompose_contexts(calls) if calls else []
+    sent = rebuilding.recompose_contexts(calls) if calls else []
     numbers = {int(each.id) for one in sent for each in one.messages if each.id}
     states = read_states(conversation, numbers)
     turns = _group_turns(calls)

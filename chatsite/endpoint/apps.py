@@ -12,9 +12,9 @@ class EndpointConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import hooks
         from chatsite.protocol.errors import EXPLANATIONS
-        from memory import context
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
+        from memory.view import rebuilding
 
         from . import asgi, demo, keys, marks, parts
         from .addresses import START
@@ -23,7 +23,7 @@ class EndpointConfig(AppConfig):
 
         hooks.asgi_applications[START] = asgi.answer_wire
         message_deleted.connect(marks.forget_deleted)
-        context.rebuilders["client"] = marks.rebuild_of_client
+        rebuilding.rebuilders["client"] = marks.rebuild_of_client
         EXPLANATIONS["client_gone"] = gettext_noop(
             "The client stopped reading, so this reply ends where it did."
         )

@@ -12,6 +12,7 @@ from django.db.models import Q
 from memory import context
 from memory.models import Message, ModelCall, Summary
 from memory.ranges import Ranges, in_ranges, is_within, to_ranges
+from memory.view import rebuilding
 
 from .models import Example
 
@@ -77,7 +78,7 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
 
 def _rebuild(calls: list[ModelCall]) -> dict[int, context.Built]:
     try:
-        built = context.rebuild_contexts(calls)
+        built = rebuilding.rebuild_contexts(calls)
         return {call.pk: one for call, one in zip(calls, built, strict=True)}
     except UNREADABLE:
         if len(calls) == 1:

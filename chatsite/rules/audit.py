@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Length
 
-from memory import context
 from memory.integrity.audit import Violation
 from memory.models import Conversation, Message
+from memory.view import rebuilding
 
 from .models import Rule
 
@@ -35,6 +35,6 @@ def find_missing_rules() -> Iterator[Violation]:
         if not conversation.rule_count:
             detail = "has confirmed rules and counts none"
             yield Violation("rules.count", conversation.pk, detail)
-        elif missing := context.missing_rules(conversation):
+        elif missing := rebuilding.missing_rules(conversation):
             detail = f"the next request has no rules of messages {missing}"
             yield Violation("rules.missing", conversation.pk, detail)

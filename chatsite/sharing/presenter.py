@@ -27,9 +27,9 @@ from chatsite.pages.presenters.calls import (
 )
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.turns.requests import reply_call, with_model
-from memory import context
 from memory.images.image_source import without_bytes
 from memory.models import Message, ModelCall
+from memory.view import rebuilding
 
 from .models import Share
 from .shown import is_request_shown, shown_messages, shown_replies
@@ -168,4 +168,4 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
 
 def wire_of(seen: Seen) -> Sequence[dict[str, Any]]:
     """The messages of the request; images are not shared with them."""
-    return without_bytes(context.rebuild_context(seen.call).wire)
+    return without_bytes(rebuilding.rebuild_context(seen.call).wire)

@@ -24,6 +24,7 @@ from chatsite.turns.reply_streamer import ReplyStreamer
 from memory import context
 from memory.leases import LeaseStatus
 from memory.models import Conversation
+from memory.view import rebuilding
 from memory.view.variation import OF_TOOLS
 
 from . import store
@@ -145,7 +146,7 @@ def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | Result | None:
     except CommandError:
         return Result(State.FAILED, "", error="quota")
     call = requests.reply_call(trial.conversation, trial.message.seq)
-    if call is None or context.is_erased(call):
+    if call is None or rebuilding.is_erased(call):
         return Result(State.FAILED, "", error="message_deleted")
     return trial, call.refs.get("tools", call.refs.get("tools_refused", []))
 

@@ -13,10 +13,11 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, variations
 from chatsite.turns.copying import copies
 from chatsite.turns.requests import reply_call
-from memory import context, transcript
+from memory import transcript
 from memory.engine.policy import PRESETS
 from memory.models import Conversation, ModelCall
 from memory.transcript import ActionError
+from memory.view import rebuilding
 from memory.view.variation import VARIED, Variation, list_sent
 
 from . import store
@@ -37,13 +38,13 @@ def find_request(conversation: Conversation, seq: int) -> ModelCall:
             "No request of a reply #%(seq)s is known, so it can't be tried again."
         )
         raise ActionError(unknown % {"seq": seq})
-    if any(name in call.refs for name in context.rebuilders):
+    if any(name in call.refs for name in rebuilding.rebuilders):
         raise ActionError(
             _("Another client sent this request, so it can't be tried again here.")
         )
     gone = _("A text of this request was deleted, so it can't be tried again.")
     try:
-        if context.is_erased(call) or not context.verify_context(call):
+        if rebuilding.is_erased(call) or not rebuilding.verify_context(call):
             raise ActionError(gone)
     except (LookupError, TypeError, AttributeError):
         # Of an old import, whose references can have any shape.

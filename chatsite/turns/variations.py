@@ -16,6 +16,7 @@ from memory.engine.policy import Policy
 from memory.models import Conversation, Message
 from memory.models.message import read_langchain
 from memory.ranges import to_ranges
+from memory.view import rebuilding
 from memory.view import variation as varying
 from memory.view.variation import Variation
 
@@ -49,7 +50,7 @@ def compose_varied(
     varied, words = varying.vary_refs(conversation, refs, variation)
     varying.keep_sent_images(varied, with_images=with_images)
     varying.reshape_refs(varied, shape)
-    return context.compose_refs(
+    return rebuilding.compose_refs(
         conversation, varied, model=model, texts=texts | words, newest=newest
     )
 

@@ -31,6 +31,7 @@ from memory.engine.tokens import count_tokens
 from memory.leases import Claim
 from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.ranges import to_ranges
+from memory.view import rebuilding
 
 from . import lease
 from .preparation import Job
@@ -170,7 +171,7 @@ def _check_rules(conversation_id: int) -> None:
     """Whether all that a person has confirmed is in the next request, by its words. No
     compaction can remove it; were it gone, the log would say so at once."""
     conversation = Conversation.objects.filter(pk=conversation_id).first()
-    if conversation and (missing := context.missing_rules(conversation)):
+    if conversation and (missing := rebuilding.missing_rules(conversation)):
         logger.error(
             "rules lost by a compaction conversation=%s messages=%s",
             conversation_id,

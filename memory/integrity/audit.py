@@ -8,8 +8,8 @@ from operator import itemgetter
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q
 
-from memory import context
 from memory.models import Conversation, Message, ModelCall, Summary
+from memory.view import rebuilding
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ def find_changed_contexts() -> Iterator[Violation]:
     calls = rows.select_related("conversation").order_by("pk")
     for call in calls.iterator(chunk_size=500):
         try:
-            same = context.verify_context(call) or context.is_erased(call)
+            same = rebuilding.verify_context(call) or rebuilding.is_erased(call)
         except (LookupError, TypeError, ValueError) as error:
             detail = f"call {call.pk} has broken references: {type(error).__name__}"
             yield Violation("R8.refs", call.conversation_id, detail)

@@ -14,6 +14,7 @@ from memory.engine.summaries import prompts
 from memory.engine.summaries.material import read_request
 from memory.integrity import audit
 from memory.models import ModelCall
+from memory.view import rebuilding
 
 from .scenes import (
     ask,
@@ -82,12 +83,12 @@ def test_its_request_can_be_built_again(conversation):
     call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
     assert call.sha256 == digest_wire(to_wire(request, model="m"))
     assert call.refs["messages"] == [1, 4]
-    assert context.verify_context(call)
-    assert context.rebuild_context(call).messages[-1].text == request[-1].text
+    assert rebuilding.verify_context(call)
+    assert rebuilding.rebuild_context(call).messages[-1].text == request[-1].text
     assert list(audit.check_memory()) == []
     # Other words in one of its messages are found out.
     plant(conversation.messages.get(seq=3), text="Other words")
-    assert not context.verify_context(call)
+    assert not rebuilding.verify_context(call)
 
 
 @pytest.mark.parametrize(

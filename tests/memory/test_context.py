@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from memory import actions, context, transcript, versions
 from memory.models import Message, ModelCall, Prompt, Summary
 from memory.ranges import to_ranges
-from memory.view import places
+from memory.view import places, rebuilding
 
 from .scenes import add_turns, ask, plant, record, reply_to, say, summarise
 
@@ -62,11 +62,11 @@ def test_a_policy_can_word_what_stands_before_the_summaries(conversation):
     add_turns(conversation, 2)
     summarise(conversation, 1, 2)
     call = record_reply(conversation, ask(conversation))
-    quoted = context.rebuild_context(call).wire[1]["content"]
+    quoted = rebuilding.rebuild_context(call).wire[1]["content"]
     assert quoted.startswith("What we know so far:")
     conversation.policy = {}
     conversation.save()
-    assert context.verify_context(ModelCall.objects.get(pk=call.pk))
+    assert rebuilding.verify_context(ModelCall.objects.get(pk=call.pk))
 
 
 def test_several_requests_are_rebuilt_with_as_many_statements_as_one(
@@ -77,7 +77,7 @@ def test_several_requests_are_rebuilt_with_as_many_statements_as_one(
     summarise(conversation, 1, 2)
     second = record_reply(conversation, ask(conversation, "And then?"))
     with django_assert_num_queries(3):
-        one, other = context.rebuild_contexts([first, second])
+        one, other = rebuilding.rebuild_contexts([first, second])
     assert [one.sha256, other.sha256] == [first.sha256, second.sha256]
     assert [row.version for row in other.summaries] == [1]
     assert one.summaries == []
@@ -148,8 +148,8 @@ def test_a_recorded_request_is_rebuilt_after_everything_changed(conversation):
     conversation.save()
     transcript.supersede_messages(conversation, 3)
     call = ModelCall.objects.get(pk=call.pk)
-    assert context.rebuild_context(call).wire == sent
-    assert context.verify_context(call)
+    assert rebuilding.rebuild_context(call).wire == sent
+    assert rebuilding.verify_context(call)
 
 
 @pytest.mark.parametrize("table", ["message", "summary", "prompt", "refs"])
@@ -165,7 +165,7 @@ def test_tampering_is_found(conversation, table):
         plant(Prompt.objects.get(text="Be brief."), text="Changed")
     else:
         call.refs["window"] = []
-    assert not context.verify_context(call)
+    assert not rebuilding.verify_context(call)
 
 
 def test_it_uses_the_developer_role_where_openai_does(conversation):

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memory import bundle, context, library, prompts, transcript
 from memory.models import Conversation, ModelCall, Prompt
+from memory.view import rebuilding
 from tests.databases import forget_statistics
 
 from .scenes import say, talk
@@ -41,7 +42,7 @@ def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
     bundle.write_bundle(made, bundle.read_bundle(own, 2))
     library.erase_conversation(own)
     [call] = made.model_calls.filter(purpose="reply")
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)
     library.erase_conversation(made)
     assert not is_kept()
 
@@ -117,7 +118,7 @@ def test_a_request_waits_for_an_erasure_and_stores_the_text_again(own, bob):
         for done in [threads.submit(erase), threads.submit(record)]:
             done.result(10)
     assert is_kept()
-    assert context.verify_context(other.model_calls.get())
+    assert rebuilding.verify_context(other.model_calls.get())
 
 
 @pytest.mark.database("postgresql")
@@ -142,7 +143,7 @@ def test_an_erasure_waits_for_a_request_that_is_being_recorded(own, bob):
         for done in [threads.submit(record), threads.submit(erase)]:
             done.result(10)
     assert not Conversation.objects.filter(pk=own.pk).exists()
-    assert context.verify_context(other.model_calls.get())
+    assert rebuilding.verify_context(other.model_calls.get())
 
 
 def test_a_second_erasure_says_that_it_is_gone(own):

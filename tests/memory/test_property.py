@@ -28,6 +28,7 @@ from memory.compaction import compactor, lease, proposals
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
 from memory.search import recall
+from memory.view import rebuilding
 from memory.view.places import count_places
 
 from .scenes import Recorder, record
@@ -75,7 +76,8 @@ class Memory(RuleBasedStateMachine):
         assert [str(each) for each in audit.check_memory(hashes=False)] == []
         calls = ModelCall.objects.filter(message__isnull=False)
         assert all(
-            context.verify_context(call) or context.is_erased(call) for call in calls
+            rebuilding.verify_context(call) or rebuilding.is_erased(call)
+            for call in calls
         )
         self.conversation.delete()
 

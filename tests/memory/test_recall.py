@@ -20,6 +20,7 @@ from memory.engine.search.ranking import Document
 from memory.integrity import audit
 from memory.models import Message, RecallEntry
 from memory.search import recall
+from memory.view import rebuilding
 from tests.patience import within
 from tests.remembered import remembered
 
@@ -420,15 +421,15 @@ class TestNotes:
         )
         call = record(long_hit, built)
         assert call.refs["excerpts"]
-        assert context.rebuild_context(call).wire == built.wire
-        assert context.verify_context(call)
+        assert rebuilding.rebuild_context(call).wire == built.wire
+        assert rebuilding.verify_context(call)
 
     def test_a_request_recorded_before_there_were_excerpts_is_rebuilt(self, compacted):
         built = context.build_request_context(
             compacted, newest=ask(compacted, "How is my puppy?")
         )
         del built.refs["excerpts"]
-        assert context.verify_context(record(compacted, built))
+        assert rebuilding.verify_context(record(compacted, built))
 
     @pytest.fixture
     def changed(self, alice):
@@ -450,15 +451,15 @@ class TestNotes:
         assert f'replaced_by="3" until="{day}"' in built.wire[-2]["content"]
         assert ('newest="true"' in built.wire[-2]["content"]) == (covered == 4)
         call = record(changed, built)
-        assert context.rebuild_context(call).wire == built.wire
-        assert context.verify_context(call)
+        assert rebuilding.rebuild_context(call).wire == built.wire
+        assert rebuilding.verify_context(call)
 
     def test_a_request_recorded_before_values_were_marked_is_rebuilt(self, compacted):
         built = context.build_request_context(
             compacted, newest=ask(compacted, "How is my puppy?")
         )
         del built.refs["replaced"]
-        assert context.verify_context(record(compacted, built))
+        assert rebuilding.verify_context(record(compacted, built))
 
     def test_a_request_recorded_before_values_had_an_end_is_rebuilt(self, changed):
         """What it was sent then is in its hash: the same notes without the days."""
@@ -470,7 +471,7 @@ class TestNotes:
         said = json.dumps(built.wire).replace(f' until=\\"{days[1]}\\"', "")
         call.sha256 = digest_wire(json.loads(said))
         assert "until" not in said
-        assert context.verify_context(call)
+        assert rebuilding.verify_context(call)
 
     def test_what_does_not_fit_the_message_is_not_shown(self, compacted):
         words = "invoice ledger tax audit budget salary refund credit debit loan"
@@ -486,10 +487,10 @@ class TestNotes:
         call = record(compacted, built)
         say_all(compacted, "More about the puppy.", "Yes?")
         assert len(built.refs["recalled"]) > 1
-        assert context.rebuild_context(call).wire == built.wire
+        assert rebuilding.rebuild_context(call).wire == built.wire
         actions.delete_message(compacted, built.refs["recalled"][0])
-        assert not context.verify_context(call)
-        assert context.is_erased(call)
+        assert not rebuilding.verify_context(call)
+        assert rebuilding.is_erased(call)
 
     def test_text_cannot_close_the_quotes(self, alice):
         conversation = transcript.create_conversation(alice)

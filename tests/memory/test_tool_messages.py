@@ -14,7 +14,7 @@ from memory import actions, context, transcript, versions
 from memory.engine.tools.rounds import NO_RESULT
 from memory.integrity import audit
 from memory.search import recall
-from memory.view import places
+from memory.view import places, rebuilding
 from tests.fakes.openai_rules import find_faults
 
 from .scenes import (
@@ -49,8 +49,8 @@ def check(conversation, built):
     """The request is valid, and its references rebuild it."""
     assert find_faults(built.wire) == []
     call = record(conversation, built)
-    assert context.rebuild_context(call).wire == built.wire
-    assert context.verify_context(call)
+    assert rebuilding.rebuild_context(call).wire == built.wire
+    assert rebuilding.verify_context(call)
     return built
 
 
@@ -219,7 +219,7 @@ class TestGroups:
         first = call_tools(newest, ("a", "A"))
         call = record(conversation, build_next(conversation, newest))
         actions.delete_message(conversation, first + 1)
-        assert context.is_erased(call)
+        assert rebuilding.is_erased(call)
 
 
 class TestRoom:
@@ -255,7 +255,7 @@ class TestRoom:
         call = record(conversation, built)
         actions.set_policy(conversation, {})
         call.conversation.refresh_from_db()
-        assert context.verify_context(call)
+        assert rebuilding.verify_context(call)
 
     def test_old_results_are_shortened_before_turns_are_left_out(self, conversation):
         add_turns(conversation, 3)

@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from memory import actions, bundle, context, transcript, versions
 from memory.integrity import audit
 from memory.models import ModelCall, Summary
-from memory.view import places
+from memory.view import places, rebuilding
 
 from .scenes import (
     add_turns,
@@ -57,15 +57,15 @@ def test_each_is_in_one_place_and_the_audit_agrees(conversation):
 def test_the_request_is_proved_and_counts_them(conversation):
     compact(conversation)
     call = say(conversation, "What now?")
-    assert [each["role"] for each in context.rebuild_context(call).wire] == [
+    assert [each["role"] for each in rebuilding.rebuild_context(call).wire] == [
         *("system", "user", "assistant", "user"),
     ]
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)
     assert places.count_sent(call) == {"window": 2, "newest": 1, "left": 4}
     # Also when their messages have come back since.
     actions.set_policy(conversation, {})
     actions.rebuild_memory(conversation)
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)
 
 
 def test_a_search_still_finds_them(conversation):

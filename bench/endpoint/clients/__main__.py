@@ -44,6 +44,7 @@ LOOK = """
 import json
 from chatsite.endpoint.models import ClientRequest
 from memory import context
+from memory.view import rebuilding
 found = {}
 for asked in ClientRequest.objects.order_by("pk").select_related("key", "call"):
     rows = asked.call.conversation.messages.order_by("seq")
@@ -51,7 +52,7 @@ for asked in ClientRequest.objects.order_by("pk").select_related("key", "call"):
     told.append({
         "conversation": asked.call.conversation_id, "lineage": asked.lineage,
         "path": f"/c/{asked.call.conversation.uuid}/",
-        "is_proved": context.verify_context(asked.call),
+        "is_proved": rebuilding.verify_context(asked.call),
         "texts": [[row.role, row.text] for row in rows],
     })
 print("LOOK" + json.dumps(found))

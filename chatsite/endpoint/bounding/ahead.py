@@ -12,6 +12,7 @@ from memory.engine.compose import Context, compose_context
 from memory.engine.rules import choice
 from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.rules import rule_source
+from memory.view import rebuilding
 
 from .cutting import write_ahead
 
@@ -61,7 +62,7 @@ def read_ahead(call: ModelCall) -> Context:
     """The same as it was sent with a request, from its references alone."""
     refs = {name: each for name, each in call.refs.items() if name != "client"}
     alike = ModelCall(conversation=call.conversation, refs={**refs, **OF_BODY})
-    return context.recompose_contexts([alike])[0]
+    return rebuilding.recompose_contexts([alike])[0]
 
 
 def write_context(composed: Context) -> str:

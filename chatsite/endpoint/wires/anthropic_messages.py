@@ -6,11 +6,8 @@ from typing import Any
 
 from django.conf import settings
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
-    HumanMessage,
     SystemMessage,
-    ToolMessage,
 )
 from langchain_core.messages.tool import tool_call_chunk
 
@@ -25,6 +22,7 @@ from .rows import (
     make_row,
     name_medium,
     read_call_arguments,
+    to_langchain,
 )
 from .wire import Wire, list_messages, wants_stream
 
@@ -189,13 +187,7 @@ def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:
     if instructions := read_anthropic_instructions(body):
         made.append(SystemMessage(instructions))
     for message in list_messages(body):
-        for row in make_anthropic_rows(message):
-            if row.role == TOOL:
-                made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
-            elif row.role == ASSISTANT:
-                made.append(AIMessage(row.text, tool_calls=row.tool_calls or []))
-            else:
-                made.append(HumanMessage(row.text))
+        made += map(to_langchain, make_anthropic_rows(message))
     return made
 
 

@@ -7,11 +7,8 @@ from typing import Any
 
 from django.conf import settings
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
-    HumanMessage,
     SystemMessage,
-    ToolMessage,
 )
 
 from chatsite.llm import providers
@@ -26,8 +23,9 @@ from .rows import (
     Row,
     make_call_value,
     make_row,
-    name_medium,
     read_call_arguments,
+    read_part_texts,
+    to_langchain,
 )
 from .wire import Wire, wants_stream
 
@@ -65,33 +63,16 @@ def read_openai_instructions(body: Mapping[str, Any]) -> str:
     for message in body.get("messages") or ():
         if not isinstance(message, dict) or message.get("role") not in SYSTEM:
             break
-        texts.append(read_text(message.get("content")))
+        texts.append(read_part_texts(message.get("content")))
     return "\n\n".join(texts)
-
-
-def read_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(filter(None, map(_read_text_part, parts)))
-
-
-def _read_text_part(part: object) -> str:
-    if not isinstance(part, dict):
-        return part if isinstance(part, str) else ""
-    kind = part.get("type")
-    if kind in ("text", "refusal"):
-        text = part.get(kind)
-        return text if isinstance(text, str) else ""
-    return name_medium(kind)
 
 
 def make_openai_rows(message: Mapping[str, Any]) -> list[Row]:
     """The rows of the transcript that a message of the body is."""
     role = message.get("role")
-    text = read_text(message.get("content"))
+    text = read_part_texts(message.get("content"))
     if role == "assistant":
-        text = text or read_text(message.get("refusal"))
+        text = text or read_part_texts(message.get("refusal"))
         return [make_row(ASSISTANT, text, tool_calls=_read_calls(message))]
     if role in ("tool", "function"):
         call_id = str(message.get("tool_call_id") or "")[:100]
@@ -123,7 +104,7 @@ class OpenAIReader(ReplyReader):
         if choice.get("index"):
             self.others += 1
             return
-        self.add_text(read_text(delta.get("content") or delta.get("refusal")))
+        self.add_text(read_part_texts(delta.get("content") or delta.get("refusal")))
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
         self.add_reasoning(reasoning)
         for call in read_calls(delta.get("tool_calls"), is_whole=is_whole):
@@ -150,15 +131,9 @@ def ask_demo_as_openai(body: Mapping[str, Any]) -> list[BaseMessage]:
     made: list[BaseMessage] = []
     for message in body.get("messages") or ():
         if message.get("role") in SYSTEM:
-            made.append(SystemMessage(read_text(message.get("content"))))
+            made.append(SystemMessage(read_part_texts(message.get("content"))))
             continue
-        [row] = make_openai_rows(message)
-        if row.role == TOOL:
-            made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
-        elif row.role == ASSISTANT:
-            made.append(AIMessage(row.text, tool_calls=row.tool_calls or []))
-        else:
-            made.append(HumanMessage(row.text))
+        made += map(to_langchain, make_openai_rows(message))
     return made
 
 

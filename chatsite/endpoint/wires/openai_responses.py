@@ -9,11 +9,8 @@ from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import (
-    AIMessage,
     BaseMessage,
-    HumanMessage,
     SystemMessage,
-    ToolMessage,
 )
 from langchain_core.messages.tool import tool_call_chunk
 
@@ -29,13 +26,13 @@ from .rows import (
     make_row,
     name_medium,
     read_call_arguments,
+    read_part_texts,
+    to_langchain,
 )
 from .wire import Body, Wire, wants_stream
 
 PATH = "/v1/responses"
 COMPACT = f"{PATH}/compact"
-TEXTS = {"input_text": "text", "output_text": "text", "text": "text"}
-TEXTS |= {"refusal": "refusal"}
 RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
@@ -60,23 +57,6 @@ def read_response_instructions(body: Body) -> str:
             break
         texts.append(read_part_texts(item.get("content")))
     return "\n\n".join(texts)
-
-
-def read_part_texts(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(filter(None, map(_read_part_text, parts)))
-
-
-def _read_part_text(part: object) -> str:
-    if not isinstance(part, dict):
-        return part if isinstance(part, str) else ""
-    kind = str(part.get("type"))
-    if kind in TEXTS:
-        text = part.get(TEXTS[kind])
-        return text if isinstance(text, str) else ""
-    return name_medium(kind.removeprefix("input_"))
 
 
 def make_response_rows(said: Mapping[str, Any]) -> list[Row]:
@@ -214,13 +194,7 @@ def ask_demo_as_responses(body: Body) -> list[BaseMessage]:
             continue
         if find_kind(item) == "reasoning":
             continue
-        [row] = make_response_rows({"items": [item]})
-        if row.role == TOOL:
-            made.append(ToolMessage(row.text, tool_call_id=row.tool_call_id))
-        elif row.role == ASSISTANT:
-            made.append(AIMessage(row.text, tool_calls=row.tool_calls or []))
-        else:
-            made.append(HumanMessage(row.text))
+        made += map(to_langchain, make_response_rows({"items": [item]}))
     return made
 
 

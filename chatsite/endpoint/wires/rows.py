@@ -4,12 +4,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
 from chatsite.llm.streaming import clean_text
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 # A longer text is whole in its body only.
 MOST_CHARS = 200_000
 CALL_ID_CHARS = 100
+# Parts of OpenAI's two wires that are texts, by what holds the text.
+TEXTS = {"text": "text", "input_text": "text", "output_text": "text"}
+TEXTS |= {"refusal": "refusal"}
 
 
 class Row(NamedTuple):
@@ -25,6 +30,14 @@ def make_row(role: str, text: str, **more: Any) -> Row:
     if len(text) > MOST_CHARS:
         text = text[: MOST_CHARS - 1] + "…"
     return Row(role, text, **more)
+
+
+def to_langchain(row: Row) -> BaseMessage:
+    if row.role == TOOL:
+        return ToolMessage(row.text, tool_call_id=row.tool_call_id)
+    if row.role == ASSISTANT:
+        return AIMessage(row.text, tool_calls=row.tool_calls or [])
+    return HumanMessage(row.text)
 
 
 def make_call_value(name: object, arguments: object, call_id: object) -> dict[str, Any]:
@@ -48,3 +61,21 @@ def read_call_arguments(written: str | None) -> object:
 def name_medium(kind: object) -> str:
     """What stands in the transcript for an image and such."""
     return f"[{str(kind or 'part').partition('_')[0]}]"
+
+
+def read_part_texts(content: object) -> str:
+    """The texts of a content of OpenAI's wires, and names for what is none."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(filter(None, map(_read_part_text, parts)))
+
+
+def _read_part_text(part: object) -> str:
+    if not isinstance(part, dict):
+        return part if isinstance(part, str) else ""
+    kind = str(part.get("type") or "")
+    if kind in TEXTS:
+        text = part.get(TEXTS[kind])
+        return text if isinstance(text, str) else ""
+    return name_medium(kind.removeprefix("input_"))

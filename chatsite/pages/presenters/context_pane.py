@@ -35,7 +35,7 @@ from memory.engine.policy import Policy
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, to_ranges
 from memory.sql import prepared_rows
-from memory.view import places
+from memory.view import places, rebuilding
 
 from ..forms import preset_name
 from .rules import SentRule, list_sent_rules
@@ -241,7 +241,9 @@ def model_view(
     if reply is not None and call is None:
         raise ModelCall.DoesNotExist
     built = (
-        context.rebuild_context(call) if call else next_turn(conversation, draft, files)
+        rebuilding.rebuild_context(call)
+        if call
+        else next_turn(conversation, draft, files)
     )
     # Files alone are a draft as well.
     draft = draft or " " * bool(files)
@@ -302,7 +304,7 @@ def _is_verified(call: ModelCall, built: context.Built) -> bool | None:
     """Whether a request was rebuilt as it was sent. None: unknown, since a message of
     it was deleted."""
     is_same = built.sha256 == call.sha256
-    return None if not is_same and context.is_erased(call) else is_same
+    return None if not is_same and rebuilding.is_erased(call) else is_same
 
 
 def _tools_of(

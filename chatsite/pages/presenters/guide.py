@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 
 from chatsite import hooks
 from chatsite.turns.lifecycle import unfinished
-from memory import context, versions
+from memory import versions
 from memory.models import Conversation, Message, ModelCall
+from memory.view import rebuilding
 
 from ..demo import Line, find_lines
 
@@ -69,8 +70,8 @@ def find_guide_step(
     # "" where it is gone since.
     if why := answer(conversation, seq) if answer and asked else "":
         return Guide("end", seq=seq, why=why)
-    verified: bool | None = context.verify_context(call)
-    if not verified and context.is_erased(call):
+    verified: bool | None = rebuilding.verify_context(call)
+    if not verified and rebuilding.is_erased(call):
         verified = None
     step = "dearer" if answer and not asked else "end"
     return Guide(step, seq=seq, sha256=call.sha256, verified=verified)

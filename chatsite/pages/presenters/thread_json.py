@@ -7,8 +7,9 @@ from typing import Any
 
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
-from memory import bundle, context
+from memory import bundle
 from memory.models import Conversation, Message, ModelCall
+from memory.view import rebuilding
 
 MARKS = ("superseded", "excluded", "pinned", "deleted")
 TIMES = (*MARKS, "imported")
@@ -80,7 +81,9 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
         call = requests.reply_call(conversation, reply)
         if call is None:
             raise ModelCall.DoesNotExist
-    built = context.rebuild_context(call) if call else requests.next_turn(conversation)
+    built = (
+        rebuilding.rebuild_context(call) if call else requests.next_turn(conversation)
+    )
     return {
         "messages": built.wire,
         "sha256": built.sha256,

@@ -21,6 +21,7 @@ from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, is_within, to_ranges
 from memory.rules.rule_source import rebuild_rules
+from memory.view import rebuilding
 
 from ..pages import timeline_url
 from ..rights import Rights
@@ -76,9 +77,9 @@ def build_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> S
     call.conversation = conversation
     refs = _indent_json(call.refs) if rights.content else ""
     try:
-        built = context.rebuild_context(call)
+        built = rebuilding.rebuild_context(call)
         same = built.sha256 == call.sha256
-        erased = not same and context.is_erased(call)
+        erased = not same and rebuilding.is_erased(call)
         parts = list(_Parts(conversation, built, rights))
     except (LookupError, TypeError, ValueError, AttributeError):
         return Sent(call, "broken", refs=refs)

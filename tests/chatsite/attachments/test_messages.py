@@ -17,6 +17,7 @@ from memory.engine.attachments import SHORTENED
 from memory.integrity import audit
 from memory.models import Conversation, Message
 from memory.search import recall
+from memory.view import rebuilding
 
 from ..importing.test_importing import as_json, refusal, take
 from ..scenes import answer, signed_in, submit, url
@@ -119,8 +120,8 @@ class TestSeenByTheModel:
         settings.ATTACHMENT_TOKENS = 600
         send(conversation, LONG)
         call = answer(conversation, "It costs 3210 euros.").call
-        assert context.verify_context(call)
-        sent = context.rebuild_context(call).wire[-1]["content"]
+        assert rebuilding.verify_context(call)
+        sent = rebuilding.rebuild_context(call).wire[-1]["content"]
         assert "zebra of house 3210" in sent
         assert [*audit.check_memory()] == []
 
@@ -134,7 +135,7 @@ class TestSeenByTheModel:
         [recalled] = built.context.section("recalled")
         assert "house 1234 costs 1234 euros" in recalled.text
         assert built.refs["recalled"] == [message.seq]
-        assert context.verify_context(answer(conversation, "1234.").call)
+        assert rebuilding.verify_context(answer(conversation, "1234.").call)
 
     def test_one_that_is_sent_whole_is_not_quoted_again(self, conversation):
         send(conversation, "The lamp of house 7 costs 12 euros.")
@@ -211,7 +212,7 @@ class TestAfterwards:
         assert (row.text, row.sent_text) == (message.text, message.sent_text)
         assert row.files == message.files
         again = made.model_calls.get(sha256=call.sha256)
-        assert context.verify_context(again)
+        assert rebuilding.verify_context(again)
 
     @pytest.mark.parametrize("wrong", [{"end": 10**6}, {"start": 0}, {"at": 99_999}])
     def test_places_beyond_the_text_are_refused(self, conversation, bob, wrong):

@@ -9,8 +9,8 @@ from asgiref.sync import sync_to_async
 
 from chatsite.endpoint import keys
 from chatsite.turns.models import Turn
-from memory import context
 from memory.models import ModelCall
+from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 
 from .wire import Call
@@ -32,7 +32,7 @@ def body_of(text="Hi", **more):
 @sync_to_async
 def is_whole():
     calls = ModelCall.objects.all()
-    return violations() == [] and all(map(context.verify_context, calls))
+    return violations() == [] and all(map(rebuilding.verify_context, calls))
 
 
 async def test_no_header_and_no_model_chooses_the_provider(key, upstream):

@@ -13,8 +13,9 @@ from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientReques
 from chatsite.endpoint.store import opening
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
-from memory import context, library
+from memory import library
 from memory.models import Conversation, Message, ModelCall
+from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 
 from .wire import Call
@@ -50,7 +51,7 @@ def state():
     """Each conversation with its messages; nothing is wrong with any."""
     assert violations() == []
     for call in ModelCall.objects.all():
-        assert context.verify_context(call), call.refs
+        assert rebuilding.verify_context(call), call.refs
     return [
         [f"{row.role[0]}: {row.text}" for row in each.messages.order_by("seq")]
         for each in Conversation.objects.order_by("pk")

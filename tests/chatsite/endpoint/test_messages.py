@@ -9,8 +9,8 @@ from asgiref.sync import sync_to_async
 
 from chatsite.endpoint import exchange, keys
 from chatsite.turns.models import Turn
-from memory import context
 from memory.models import Conversation, ModelCall
+from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 
 from .wire import Call, ask
@@ -118,7 +118,7 @@ async def test_a_conversation_with_a_tool(key, claude):
     )
     assert await sync_to_async(violations)() == []
     calls = [call async for call in ModelCall.objects.select_related("conversation")]
-    assert all([await sync_to_async(context.verify_context)(call) for call in calls])
+    assert all([await sync_to_async(rebuilding.verify_context)(call) for call in calls])
 
 
 async def test_errors_have_the_shape_of_the_wire(key, claude):

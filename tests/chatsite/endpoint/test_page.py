@@ -7,8 +7,9 @@ from chatsite.endpoint.models import BodyPiece
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from chatsite.turns.copying import copies
-from memory import actions, context
+from memory import actions
 from memory.models import Conversation, ModelCall
+from memory.view import rebuilding
 from tests.chatsite.scenes import page_of, url, violations
 
 from .wire import send
@@ -68,7 +69,7 @@ def test_a_branch_goes_on_here_with_its_proofs(conversation):
     assert not made.imported_from
     assert made.get_policy().enabled
     calls = ModelCall.objects.filter(conversation=made, message__isnull=False)
-    assert all(context.verify_context(call) for call in calls)
+    assert all(rebuilding.verify_context(call) for call in calls)
     commands.send_message(made, text="Hello", client_id="1", run=False)
     assert violations() == []
 
@@ -77,8 +78,8 @@ def test_what_is_deleted_is_in_no_piece(key, conversation):
     actions.delete_message(conversation, 1)
     assert FIRST["content"] not in str(list(BodyPiece.objects.values_list("text")))
     call = ModelCall.objects.get(message__seq=4)
-    assert not context.verify_context(call)
-    assert context.is_erased(call)
+    assert not rebuilding.verify_context(call)
+    assert rebuilding.is_erased(call)
     assert violations() == []
     send(key, SYSTEM, FIRST, REPLY, SECOND)
     assert Conversation.objects.count() == 2

@@ -8,8 +8,8 @@ from asgiref.sync import sync_to_async
 from chatsite.endpoint import keys
 from chatsite.endpoint.models import ApiKey, BodyPiece, ClientRequest
 from chatsite.turns.models import Allowance, Turn
-from memory import context
 from memory.models import Conversation, ModelCall
+from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 from tests.fakes import wires
 
@@ -67,7 +67,7 @@ def state():
     """Each conversation with its messages; nothing is wrong with any."""
     assert violations() == []
     for call in ModelCall.objects.select_related("conversation"):
-        assert context.verify_context(call), call.refs
+        assert rebuilding.verify_context(call), call.refs
     return [
         [f"{row.role[0]}: {row.text}" for row in each.messages.order_by("seq")]
         for each in Conversation.objects.order_by("pk")

@@ -10,8 +10,9 @@ from chatsite.examples.models import Example, ExampleAnswer
 from chatsite.jobs import queue
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance, Job
-from memory import actions, context, transcript
+from memory import actions, transcript
 from memory.models import Conversation, ModelCall
+from memory.view import rebuilding
 from tests.memory.scenes import say
 
 from ..scenes import HTMX, memory_url, signed_in, work_off
@@ -54,7 +55,7 @@ def test_another_model_gets_what_was_sent_and_both_stand_side_by_side(
     assert "Answers are being written." in waits
     work_off()
     [request] = provider.calls
-    assert request.messages == context.rebuild_context(last_call()).wire
+    assert request.messages == rebuilding.rebuild_context(last_call()).wire
     row = ExampleAnswer.objects.get()
     assert (row.model, row.requests, row.error) == ("ok", 1, "")
     page = client.get(answer.url).content.decode()
@@ -79,7 +80,7 @@ def test_another_policy_asks_as_it_would_have(client, chat, provider, settings):
     assert row.requests == len(provider.calls) > 1
     sent = provider.calls[-1].messages
     assert sent[-1]["content"].startswith("Fact 5")
-    assert len(sent) < 11 == len(context.rebuild_context(last_call()).wire) - 1
+    assert len(sent) < 11 == len(rebuilding.rebuild_context(last_call()).wire) - 1
     assert not Conversation.objects.get().summaries.exists()
 
 

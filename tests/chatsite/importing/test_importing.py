@@ -22,10 +22,11 @@ from chatsite.importing.files.reading import ImportFileError
 from chatsite.importing.outcome import KIND, Outcome
 from chatsite.jobs import queue
 from chatsite.turns.models import JOB_LEASE, Job
-from memory import bundle, context, library, transcript, versions
+from memory import bundle, library, transcript, versions
 from memory.compaction import lease
 from memory.models import Conversation, Message, Prompt
 from memory.search import conversation_search
+from memory.view import rebuilding
 from tests.memory.scenes import unguarded
 
 from ..scenes import talk_in_turns, violations
@@ -111,7 +112,7 @@ class TestOwn:
         [made] = take(alice, exported).imported
         calls = made.model_calls.filter(purpose="reply")
         assert calls.count() >= 5
-        assert all(context.verify_context(call) for call in calls)
+        assert all(rebuilding.verify_context(call) for call in calls)
         assert not made.messages.filter(imported_at__isnull=False).exists()
 
     def test_what_was_changed_in_the_file_is_no_longer_proved(self, alice, exported):

@@ -11,9 +11,10 @@ from chatsite.importing.exporting.thread import export_thread
 from chatsite.tools.registry import SiteTool
 from chatsite.tools.results import refine
 from chatsite.turns import commands
-from memory import actions, context, library, transcript
+from memory import actions, library, transcript
 from memory.models import Conversation, Message
 from memory.transcript import LAST_SEQ, TextError
+from memory.view import rebuilding
 from tests.memory.scenes import unguarded
 
 from ..attachments.test_uploads import keep
@@ -83,7 +84,7 @@ class TestSentText:
         [made] = take(alice, written).imported
         assert "[left out" in made.messages.get(seq=seq).sent_text
         assert without_turns(exported(made)) == without_turns(written)
-        assert all(context.verify_context(call) for call in made.model_calls.all())
+        assert all(rebuilding.verify_context(call) for call in made.model_calls.all())
 
     @pytest.mark.parametrize("words", HOSTILE)
     def test_also_of_one_that_has_the_marks_itself(self, chat, alice, words):
@@ -120,7 +121,7 @@ class TestSentText:
         unguarded(chat.messages.filter(seq=seq)).update(sent_text=FORGED)
         written = exported(chat)
         for call in chat.model_calls.all():
-            sha256 = context.rebuild_context(call).sha256
+            sha256 = rebuilding.rebuild_context(call).sha256
             for each in written["model_calls"]:
                 each["sha256"] = sha256
         [made] = take(alice, written).imported

@@ -12,11 +12,12 @@ from django.test import Client
 
 from chatsite.pages.presenters import thread_json
 from chatsite.turns import checkpoints, runner
-from memory import actions, context, transcript
+from memory import actions, transcript
 from memory.compaction import compactor
 from memory.engine.compose import digest_wire
 from memory.integrity import audit, signatures
 from memory.models import Conversation, Message, ModelCall
+from memory.view import rebuilding
 from tests.clients import text_of
 from tests.memory.scenes import add_turns, summarise
 
@@ -56,8 +57,8 @@ async def test_what_was_sent_is_what_the_context_says(conversation, session, ups
     def check():
         calls = ModelCall.objects.filter(purpose="reply").order_by("id")
         bodies = [r.messages for r in upstream.requests if not is_summary(r)]
-        assert [context.rebuild_context(call).wire for call in calls] == bodies
-        assert all(context.verify_context(call) for call in calls)
+        assert [rebuilding.rebuild_context(call).wire for call in calls] == bodies
+        assert all(rebuilding.verify_context(call) for call in calls)
         active = conversation.summaries.filter(status="active").get()
         assert active.version >= 2
 
@@ -221,9 +222,9 @@ async def test_a_refused_form_is_changed_recorded_and_remembered(
 
     def check():
         calls = ModelCall.objects.filter(purpose="reply").order_by("id")
-        assert all(context.verify_context(call) for call in calls)
+        assert all(rebuilding.verify_context(call) for call in calls)
         bodies = [r.messages for r in upstream.requests if is_turn(r)]
-        sent = [context.rebuild_context(call).wire for call in calls]
+        sent = [rebuilding.rebuild_context(call).wire for call in calls]
         # Fields alone are no other form: the request that lacked them has no row.
         assert [wire for wire in bodies if wire in sent] == bodies
         assert sent[-2:] == bodies[-2:]

@@ -9,6 +9,7 @@ from django.conf import settings
 from chatsite.turns.copying import copies
 from memory import actions, context, library, transcript
 from memory.models import Conversation, Prompt
+from memory.view import rebuilding
 
 from ..scenes import (
     HTMX,
@@ -64,7 +65,7 @@ def test_earlier_requests_stay_provable(client, conversation):
     conversation.refresh_from_db()
     talk_in_turns(conversation, "Hello again")
     calls = conversation.model_calls.order_by("pk")
-    assert [context.rebuild_context(call).wire[0]["content"] for call in calls] == [
+    assert [rebuilding.rebuild_context(call).wire[0]["content"] for call in calls] == [
         *(settings.SYSTEM_PROMPT, settings.SYSTEM_PROMPT, OWN, "Be brief."),
     ]
     assert violations() == []

@@ -4,6 +4,7 @@ import pytest
 
 from memory import context, transcript
 from memory.models import ModelCall
+from memory.view import rebuilding
 from tests.memory.scenes import ask, compact, record, reply_to
 from tests.memory.test_cached_prefix import CACHED, conversation, is_in_place, talk
 
@@ -26,7 +27,7 @@ def test_rules_are_part_of_the_beginning(conversation):
     assert is_in_place(request)
     assert "Answer in couplets." in request[1].text
     call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)
 
 
 def test_rules_for_which_there_was_no_room_are_in_no_beginning(alice):

@@ -12,6 +12,7 @@ from chatsite.rules.export import write_rules
 from chatsite.rules.services import confirm_rule
 from chatsite.turns.copying import copies
 from memory import bundle, context, transcript
+from memory.view import rebuilding
 
 from ..scenes import talk_in_turns, violations
 
@@ -63,7 +64,7 @@ def test_an_import_proves_what_was_sent_and_offers_what_was_in_force(chat, bob):
     assert context.build_request_context(made).context.section("rules") == ()
     call = made.model_calls.latest("pk")
     assert len(call.refs["rules"]) == 2
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)
     assert violations() == []
 
 

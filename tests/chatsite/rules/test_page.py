@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from chatsite.jobs import summary_proposals
 from chatsite.turns.models import Preferences
-from memory import actions, context, transcript
+from memory import actions, transcript
 from memory.models import Conversation
+from memory.view import rebuilding
 
 from ..scenes import HTMX, answer, memory_url, page_of, signed_in, submit, talk_in_turns
 
@@ -195,4 +196,4 @@ def test_context_json_names_the_rules(client, chat):
     target = reverse("conversation-context-json", args=[chat.uuid])
     refs = client.get(target).json()["refs"]
     assert refs["rules"] == [[1, 0, len(WORDS)]]
-    assert context.missing_rules(chat) == []
+    assert rebuilding.missing_rules(chat) == []

@@ -17,6 +17,7 @@ from memory import actions, context, transcript
 from memory.compaction import commit
 from memory.integrity import audit
 from memory.models import Conversation, Message, ModelCall, Prompt
+from memory.view import rebuilding
 from tests.memory.scenes import (
     add_turns,
     ask,
@@ -99,7 +100,7 @@ class TestRequests:
         kinds = [section.kind for section in built.context.sections]
         assert kinds == ["system", "rules", "window", "newest", "steps"]
         call = record(chat, built)
-        assert context.verify_context(call)
+        assert rebuilding.verify_context(call)
 
     def test_a_recorded_request_rebuilds_exactly(self, chat):
         state_rule(chat, RULES[0])
@@ -114,8 +115,8 @@ class TestRequests:
         for rule in chat.rules.all():
             services.set_rule(chat, rule.pk, Rule.State.DISMISSED)
         assert sent(chat) == ""
-        assert context.verify_context(ModelCall.objects.get(pk=call.pk))
-        assert "all nuts" in str(context.rebuild_context(call).wire)
+        assert rebuilding.verify_context(ModelCall.objects.get(pk=call.pk))
+        assert "all nuts" in str(rebuilding.rebuild_context(call).wire)
 
     def test_the_view_after_a_reply_is_read_again(self, chat):
         """Its message may have stated a rule, or one was confirmed meanwhile."""
@@ -153,7 +154,7 @@ def test_an_own_list_is_sent(alice):
     built = context.build_request_context(made, newest=newest)
     call = record(made, built, reply_to(newest, "Yes."))
     assert ">Be brief.</rule>" in built.context.section("rules")[0].text
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)
     assert violations() == []
 
 
@@ -168,13 +169,13 @@ def test_confirmed_rules_survive_a_hostile_summariser(alice):
         compact(chat, hostile, force=True)
         shown = html.unescape(sent(chat))
         assert all(text in shown for text in RULES)
-        assert context.missing_rules(chat) == []
+        assert rebuilding.missing_rules(chat) == []
     window = context.build_request_context(chat).refs["window"]
     assert window[0][0] > 2 * len(RULES)
 
 
 def test_a_lost_rule_is_logged_after_a_compaction(chat, monkeypatch, caplog):
-    monkeypatch.setattr(context, "missing_rules", lambda conversation: [1])
+    monkeypatch.setattr(rebuilding, "missing_rules", lambda conversation: [1])
     state_rule(chat, RULES[0])
     add_turns(chat, 6)
     Conversation.objects.filter(pk=chat.pk).update(policy=SHORT)
@@ -195,8 +196,8 @@ class TestErasing:
         actions.delete_message(chat, message.seq)
         assert (chat.rules.count(), sent(chat)) == (0, "")
         assert not Prompt.objects.filter(text__contains="couplets").exists()
-        assert not context.verify_context(call)
-        assert context.is_erased(call)
+        assert not rebuilding.verify_context(call)
+        assert rebuilding.is_erased(call)
         assert violations() == []
 
     def test_words_that_were_replaced_twice_are_erased_as_well(self, chat):

@@ -10,9 +10,9 @@ from channels.db import database_sync_to_async
 from chatsite.llm.result_summary import RESULT_MARK
 from chatsite.tools import late_results
 from chatsite.tools.tool_loop import loop, summaries
-from memory import context
 from memory.engine.tokens import count_text
 from memory.models import ModelCall
+from memory.view import rebuilding
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
 from tests.patience import wait_for
@@ -73,7 +73,7 @@ async def test_the_model_gets_a_summary_and_people_the_whole(
         (call,) = made(conversation)
         assert call.tokens_output
         replies = conversation.model_calls.filter(purpose="reply")
-        assert all(context.verify_context(reply) for reply in replies)
+        assert all(rebuilding.verify_context(reply) for reply in replies)
         # What was written is estimated where the provider does not report it.
         read = [each.tokens_input or each.tokens_estimated for each in replies]
         used = call.tokens_input + call.tokens_output

@@ -14,10 +14,11 @@ from chatsite.tools.tool_loop import answers, loop, steps
 from chatsite.turns import attempt, runner
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Preferences, Turn
-from memory import context, transcript
+from memory import transcript
 from memory.engine.compose import digest_wire
 from memory.integrity import audit
 from memory.models import Conversation, ModelCall
+from memory.view import rebuilding
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
 
@@ -66,7 +67,7 @@ def check(conversation, site):
         str(each) for each in (*turn_audit.check_turns(), *audit.check_memory())
     ] == []
     calls = ModelCall.objects.filter(conversation=conversation, purpose="reply")
-    assert all(context.verify_context(call) for call in calls)
+    assert all(rebuilding.verify_context(call) for call in calls)
     assert all(call.message_id for call in calls)
 
 
@@ -130,7 +131,7 @@ async def test_a_server_without_tools_is_asked_without_them(
         ]
         refused = [call.refs.get("tools_refused") for call in calls]
         assert refused == [None, own_tools.NAMES, own_tools.NAMES]
-        assert all(context.verify_context(call) for call in calls)
+        assert all(rebuilding.verify_context(call) for call in calls)
         assert [
             str(each) for each in (*turn_audit.check_turns(), *audit.check_memory())
         ] == []

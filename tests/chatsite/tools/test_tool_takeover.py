@@ -19,10 +19,11 @@ from chatsite.tools.tool_loop.asked import Asked
 from chatsite.turns import attempt, commands, lifecycle, runner
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Turn
-from memory import actions, context, transcript
+from memory import actions, transcript
 from memory.integrity import audit
 from memory.leases import LeaseStatus
 from memory.models import Conversation, Message
+from memory.view import rebuilding
 from tests.fakes import own_tools
 
 from ..scenes import submit
@@ -344,4 +345,4 @@ def test_the_context_holds_the_steps(conversation):
     request = attempt.prepare_attempt(claim, None, dialect, attempt.Tools())
     assert request.built.refs["steps"] == [[2, 3]]
     call = conversation.model_calls.get()
-    assert context.verify_context(call)
+    assert rebuilding.verify_context(call)

@@ -17,9 +17,10 @@ from chatsite.trials import job, services, store
 from chatsite.trials.models import Trial
 from chatsite.turns import runner, variations
 from chatsite.turns.models import Allowance
-from memory import actions, context, library, transcript
+from memory import actions, library, transcript
 from memory.models import Conversation, ModelCall, Prompt
 from memory.transcript import ActionError, TextError
+from memory.view import rebuilding
 from memory.view.variation import VARIED, Variation
 from tests.fakes.calling import calling
 from tests.memory.scenes import summarise
@@ -69,7 +70,7 @@ def run_turn(chat, text):
 
 
 def sent_texts(trial):
-    wire = context.rebuild_context(trial.call).wire
+    wire = rebuilding.rebuild_context(trial.call).wire
     return "\n".join(str(each["content"]) for each in wire)
 
 
@@ -122,13 +123,13 @@ def test_what_is_changed_is_sent_and_proved(chat):
         assert words in sent_texts(try_again(chat, 6, **usual))
         trial = try_again(chat, 6, **changed)
         assert words not in sent_texts(trial)
-        assert context.verify_context(trial.call)
+        assert rebuilding.verify_context(trial.call)
     assert "And the train?" in sent_texts(trial)
     assert "Hello" in sent_texts(try_again(chat, 6, brought_back=1))
     talk_in_turns(chat, "And back?")
     preset = try_again(chat, 8, preset="langgraph")
     assert preset.call.refs["window"] == [[5, 6]]
-    assert context.verify_context(preset.call)
+    assert rebuilding.verify_context(preset.call)
 
 
 def test_the_model_and_its_temperature_reach_the_provider(chat, upstream, settings):

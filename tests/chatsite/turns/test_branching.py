@@ -9,6 +9,7 @@ from chatsite.turns.models import Turn
 from memory import actions, bundle, context, transcript, versions
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.search import recall
+from memory.view import rebuilding
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
@@ -62,7 +63,7 @@ def test_it_still_shows_what_each_reply_was_built_from(long):
     made = copies.branch_conversation(long, 8)
     calls = made.model_calls.filter(purpose="reply")
     assert calls.count() == 4
-    assert all(context.verify_context(call) for call in calls)
+    assert all(rebuilding.verify_context(call) for call in calls)
     assert {s.version for call in calls for s in versions.active_summaries(made)} == {
         1,
         2,

@@ -9,8 +9,9 @@ from chatsite.jobs import queue, summary_proposals
 from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.turns import attempt, commands, lifecycle, titles
 from chatsite.turns.models import Job, Turn
-from memory import context, transcript
+from memory import transcript
 from memory.models import Conversation, ModelCall, Summary
+from memory.view import rebuilding
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
@@ -66,11 +67,11 @@ class TestWords:
         talk_in_turns(conversation, "Four")
         call = conversation.model_calls.filter(purpose="reply").latest("pk")
         assert call.refs["summaries"] == [1]
-        assert context.verify_context(call)
+        assert rebuilding.verify_context(call)
         delete(client, conversation, 1)
         call = ModelCall.objects.get(pk=call.pk)
-        assert not context.verify_context(call)
-        assert context.is_erased(call)
+        assert not rebuilding.verify_context(call)
+        assert rebuilding.is_erased(call)
         assert violations() == []
 
     def test_the_history_says_why_a_version_has_no_text(self, client, conversation):

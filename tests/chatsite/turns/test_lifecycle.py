@@ -12,6 +12,7 @@ from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn
 from memory import context, transcript, versions
 from memory.models import ModelCall
+from memory.view import rebuilding
 from tests.patience import wait_for
 
 from ..scenes import answer, submit
@@ -230,7 +231,7 @@ class TestFinish:
         assert (turn.state, turn.reply.seq, turn.reply.text) == ("done", 2, "Hi!")
         call = ModelCall.objects.get()
         assert (call.message, call.tokens_input) == (turn.reply, 20)
-        assert context.verify_context(call)
+        assert rebuilding.verify_context(call)
 
     def test_a_failed_turn_without_text_gives_its_number_back(self, conversation):
         submit(conversation, "a")

@@ -6,8 +6,9 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from chatsite.turns import commands, requests, runner, variations
-from memory import actions, context
+from memory import actions
 from memory.models import Conversation, Prompt
+from memory.view import rebuilding
 from memory.view.variation import Variation, list_sent, vary_refs
 from tests.memory.scenes import summarise
 
@@ -52,7 +53,7 @@ def test_the_next_request_alone_differs(chat):
     shown = requests.next_turn(chat, draft="One more")
     call = say(chat, "One more")
     assert [each["content"] for each in shown.wire] == [
-        each["content"] for each in context.rebuild_context(call).wire
+        each["content"] for each in rebuilding.rebuild_context(call).wire
     ]
     texts = [each["content"] for each in shown.wire]
     assert "What is left?" in texts

@@ -8,8 +8,8 @@ from chatsite.attachments.images import audit, export
 from chatsite.attachments.models import ImageFile
 from chatsite.importing.exporting.for_staff import mask_export
 from chatsite.importing.exporting.thread import export_thread
-from memory import context
 from memory.models import Conversation
+from memory.view import rebuilding
 
 from ...importing.test_importing import as_json, take
 from ...scenes import answer, violations
@@ -43,7 +43,7 @@ class TestRoundTrip:
         ]
         calls = made.model_calls.filter(purpose="reply")
         assert any(call.refs.get("images") for call in calls)
-        assert all(context.verify_context(call) for call in calls)
+        assert all(rebuilding.verify_context(call) for call in calls)
         assert not violations()
         assert as_json(export_thread(made))["images"] == exported["images"]
 

@@ -14,6 +14,7 @@ from memory import actions, context, transcript
 from memory.engine.compose import digest_wire
 from memory.images import image_source
 from memory.models import Conversation
+from memory.view import rebuilding
 from tests.memory.scenes import summarise
 
 from ...scenes import HTMX, answer, memory_url, signed_in, submit, url
@@ -57,9 +58,9 @@ class TestRequest:
         submit(conversation, "And now?")
         answer(conversation)
         calls = conversation.model_calls.filter(purpose="reply").order_by("-pk")[:2]
-        assert all(context.verify_context(call) for call in calls)
+        assert all(rebuilding.verify_context(call) for call in calls)
         assert [len(call.refs["images"]) for call in calls] == [3, 3]
-        assert images_in(context.rebuild_context(calls[0]).wire)
+        assert images_in(rebuilding.rebuild_context(calls[0]).wire)
 
     def test_their_tokens_count(self, conversation):
         plain = built_now(conversation).tokens
@@ -99,7 +100,7 @@ class TestRequest:
         submit(conversation, "What was on it?")
         assert len(images_in(built_now(conversation).wire)) == 1
         answer(conversation)
-        assert context.verify_context(conversation.model_calls.latest("pk"))
+        assert rebuilding.verify_context(conversation.model_calls.latest("pk"))
 
     def test_without_its_bytes_only_the_name_is_sent(self, conversation):
         send_images(conversation).image_files.all().delete()
@@ -136,8 +137,8 @@ class TestRequest:
         answer(conversation)
         call = conversation.model_calls.latest("pk")
         actions.delete_message(conversation, message.seq)
-        assert images_in(context.rebuild_context(call).wire) == []
-        assert context.is_erased(call)
+        assert images_in(rebuilding.rebuild_context(call).wire) == []
+        assert rebuilding.is_erased(call)
 
 
 class TestPane:
@@ -213,7 +214,7 @@ class TestWire:
                 assert images_in(request.messages) == [
                     pictures.make("PNG", colour="red")
                 ]
-                assert context.verify_context(call)
+                assert rebuilding.verify_context(call)
 
         await database_sync_to_async(look)()
         assert site.violations == []
@@ -234,7 +235,7 @@ class TestWire:
 
         def look():
             calls = made.model_calls.filter(purpose="reply").order_by("pk")
-            assert all(context.verify_context(call) for call in calls)
+            assert all(rebuilding.verify_context(call) for call in calls)
             assert made.image_files.exists()
 
         await database_sync_to_async(look)()

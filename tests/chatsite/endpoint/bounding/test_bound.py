@@ -12,8 +12,9 @@ from bench.endpoint.long_talk import LongTalk
 from bench.endpoint.strict import TOOL_WORD, StrictUpstream, read_messages
 from chatsite.endpoint import keys
 from chatsite.turns import runner
-from memory import actions, context
+from memory import actions
 from memory.models import Conversation, ModelCall, Summary
+from memory.view import rebuilding
 from tests.chatsite.endpoint.wire import Call
 from tests.chatsite.scenes import violations
 from tests.fakes.upstream import SUMMARY_MARK
@@ -69,7 +70,7 @@ def check_all_rebuilt(raws):
     assert [call.sha256 for call in calls] == [
         hashlib.sha256(raw).hexdigest() for raw in raws
     ]
-    assert all(context.verify_context(call) for call in calls)
+    assert all(rebuilding.verify_context(call) for call in calls)
 
 
 def without_messages(raw):
@@ -173,6 +174,6 @@ async def test_what_is_deleted_is_in_no_body_that_is_rebuilt(key, provider):
     words = talk.said[0]["content"][:40]
     calls = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY)
     for call in [each async for each in calls.select_related("conversation")]:
-        built = await sync_to_async(context.rebuild_context)(call)
+        built = await sync_to_async(rebuilding.rebuild_context)(call)
         assert words not in json.dumps(built.wire)
     assert await sync_to_async(violations)() == []

@@ -1,0 +1,288 @@
+"""Requests that were sent: rebuilt from their references, and proved by their hash."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from django.db.models import Case, F, TextField, When
+from django.db.models.functions import Left
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from memory import prompts, versions
+from memory.context import (
+    Built,
+    build_request_context,
+    conversation_counter,
+    estimate_overhead,
+    make_built,
+    prepare_newest,
+)
+from memory.engine.compose import (
+    Context,
+    Section,
+    compose_context,
+    quote_rule,
+)
+from memory.engine.search import excerpts
+from memory.engine.tools import fitting
+from memory.images import image_source
+from memory.models import (
+    SENT,
+    Conversation,
+    Message,
+    ModelCall,
+    Prompt,
+    Summary,
+    as_langchain,
+)
+from memory.ranges import Ranges, in_ranges, to_ranges
+from memory.rules import rule_source
+from memory.search import recall
+
+
+def rebuild_context(call: ModelCall) -> Built:
+    """The context of a recorded request, from its references alone: of a reply, or of a
+    summary that was asked for at the end of one."""
+    return rebuild_contexts([call])[0]
+
+
+# How requests are rebuilt that were not composed here, by the key of their references
+# that says so.
+rebuilders: dict[str, Callable[[ModelCall], Built]] = {}
+
+
+def rebuild_contexts(calls: Sequence[ModelCall]) -> list[Built]:
+    """The contexts of recorded requests of one conversation. What they are made of is
+    read once for all of them that were composed here."""
+    others, found = _read_sent(calls)
+    return [
+        others[call.pk]
+        if found is None or call.pk in others
+        else _send_again(call, _recompose(call, found, image_source.note_again), found)
+        for call in calls
+    ]
+
+
+def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
+    """The same for who only counts: without what was sent, and its images."""
+    others, found = _read_sent(calls)
+    return [
+        others[call.pk].context
+        if found is None or call.pk in others
+        else _recompose(call, found, _note_sizes)
+        for call in calls
+    ]
+
+
+def _read_sent(
+    calls: Sequence[ModelCall],
+) -> tuple[dict[int, Built], "_Sources | None"]:
+    """Those that were not composed here, rebuilt, and what the others were made of."""
+    others = {
+        call.pk: rebuild(call)
+        for call in calls
+        for name, rebuild in rebuilders.items()
+        if name in call.refs
+    }
+    composed = [call for call in calls if call.pk not in others]
+    return others, _read_sources(composed) if composed else None
+
+
+def _note_sizes(_: Conversation, messages: Sequence[BaseMessage], refs: Any) -> None:
+    image_source.note_sizes(messages, refs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """What requests were made of: texts by their hashes, summaries, and the columns
+    SENT of messages by their numbers, which rise."""
+
+    texts: dict[str, str]
+    summaries: list[Summary]
+    rows: dict[int, tuple[Any, ...]]
+    seqs: list[int]
+
+    def within(self, ranges: Ranges) -> list[tuple[Any, ...]]:
+        """The rows of these numbers, in their order."""
+        picked: set[int] = set()
+        for first, last in ranges:
+            start, end = bisect_left(self.seqs, first), bisect_right(self.seqs, last)
+            picked.update(self.seqs[start:end])
+        return [self.rows[seq] for seq in sorted(picked)]
+
+    def edited(self, refs: dict[str, Any]) -> Self:
+        """The same with messages in the words that a request had in their place."""
+        if not refs.get("edited"):
+            return self
+        text, sent = SENT.index("text"), SENT.index("sent_text")
+        rows = dict(self.rows)
+        for seq, sha256 in refs["edited"]:
+            row = [*rows[seq]]
+            row[text], row[sent] = self.texts.get(sha256, ""), ""
+            rows[seq] = tuple(row)
+        return replace(self, rows=rows)
+
+    def quoted(self, refs: dict[str, Any]) -> list[Summary]:
+        sent = {*refs["summaries"]}
+        return [row for row in self.summaries if row.version in sent]
+
+    def messages(self, ranges: Ranges) -> list[BaseMessage]:
+        return [as_langchain(*row) for row in self.within(ranges)]
+
+    def whole(self, seqs: Iterable[int]) -> list[BaseMessage]:
+        """The messages as read_whole() finds them."""
+        text, sent = SENT.index("text"), SENT.index("sent_text")
+        return [
+            as_langchain(
+                *row[:text],
+                row[text][: recall.MAX_CHARS],
+                *row[text + 1 : sent],
+                "",
+                *row[sent + 1 :],
+            )
+            for row in self.within(to_ranges(seqs))
+        ]
+
+
+def compose_refs(
+    conversation: Conversation,
+    refs: dict[str, Any],
+    *,
+    model: str,
+    texts: Mapping[str, str],
+    newest: Message | None = None,
+) -> Built:
+    """The request that these references describe. `texts` that they name by their hash,
+    and the `newest` message, may not be stored yet."""
+    call = ModelCall(conversation=conversation, refs=refs, model=model)
+    found = _read_sources([call])
+    found.texts.update(texts)
+    if newest and newest.seq not in found.rows:
+        found.rows[newest.seq] = tuple(getattr(newest, name) for name in SENT)
+        found.seqs.append(newest.seq)
+    return _send_again(call, _recompose(call, found, image_source.note_again), found)
+
+
+def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
+    conversation = calls[0].conversation
+    named: set[str] = set()
+    used, noted, stated = set[int](), set[int](), set[int]()
+    ranges: Ranges = []
+    for call in calls:
+        refs = call.refs
+        used.update(refs["summaries"])
+        named.update(prompts.named_in(refs))
+        noted.update(refs.get("recalled", ()))
+        stated.update(rule[0] for rule in refs.get("rules", ()))
+        ranges += [*refs["pinned"], *refs["window"], *refs.get("steps", ())]
+        if newest := refs.get("newest"):
+            ranges.append([newest, newest])
+    # A text that is gone is "", so the hash of the whole differs.
+    found = Prompt.objects.in_bulk(named)
+    rows = conversation.messages.filter(
+        in_ranges(
+            {(first, last) for first, last in [*ranges, *to_ranges(noted | stated)]}
+        )
+    )
+    # Of what is only quoted, no more is read than a search sees.
+    text = Case(
+        When(seq__in=noted - stated, then=Left("text", recall.MAX_CHARS)),
+        default=F("text"),
+        output_field=TextField(),
+    )
+    values = rows.order_by("seq").annotate(read=text) if noted else rows.order_by("seq")
+    names = ["read" if noted and name == "text" else name for name in SENT]
+    by_seq = {row[0]: row for row in values.values_list(*names)}
+    blocks = conversation.summaries.filter(version__in=used)
+    return _Sources(
+        {sha256: row.text for sha256, row in found.items()},
+        list(blocks.order_by("first_seq")),
+        by_seq,
+        [*by_seq],
+    )
+
+
+def _recompose(
+    call: ModelCall,
+    found: _Sources,
+    note: Callable[[Conversation, Sequence[BaseMessage], Any], None],
+) -> Context:
+    """`note` marks the images that went along."""
+    conversation, refs, texts = call.conversation, call.refs, found.texts
+    sent = found.edited(refs)
+    newest = sent.messages([[refs["newest"]] * 2]) if refs.get("newest") else []
+    recalled = excerpts.restore_excerpts(
+        found.whole(refs.get("recalled", ())),
+        spans=refs.get("excerpts", ()),
+        newest=dict(refs.get("replaced", ())),
+        until=dict(refs.get("until", ())),
+    )
+    cuts: dict[int, dict[str, int]] = {}
+    for seq, part, chars in refs.get("shortened", ()):
+        cuts.setdefault(seq, {})[part] = chars
+    rules = refs.get("rules", ())
+    said = {seq: found.rows[seq][2:4] for seq, *_ in rules if seq in found.rows}
+    pinned, window = sent.messages(refs["pinned"]), sent.messages(refs["window"])
+    if images := refs.get("images"):
+        seen = [*pinned, *window, *newest]
+        note(conversation, seen, images)
+    context = compose_context(
+        system_prompt=texts.get(refs["system"], ""),
+        fence=texts.get(refs["fence"], ""),
+        blocks=[versions.to_block(row) for row in found.quoted(refs)],
+        pinned=pinned,
+        rules=list(rule_source.restore_rules(rules, said, texts)),
+        window=fitting.prepare_messages(window, clip=refs.get("clipped", 0), cuts=cuts),
+        recalled=[*recalled],
+        newest=prepare_newest(newest[0] if newest else None),
+        steps=fitting.prepare_messages(sent.messages(refs.get("steps", [])), cuts=cuts),
+    )
+    if "instruction" in refs:
+        asked = HumanMessage(f"{texts.get(refs['instruction'], '')}\n{refs['asked']}")
+        context = Context((*context.sections, Section("newest", (asked,))))
+    return context
+
+
+def _send_again(call: ModelCall, context: Context, found: _Sources) -> Built:
+    conversation, refs, texts = call.conversation, call.refs, found.texts
+    count_tokens = conversation_counter(conversation)
+    extra = estimate_overhead(conversation)
+    built = make_built(conversation, context, refs, call.model, count_tokens, extra)
+    named = prompts.named_in(refs)
+    told = {name: texts[name] for name in named if name in texts}
+    return replace(built, texts=told, summaries=found.quoted(refs))
+
+
+def verify_context(call: ModelCall) -> bool:
+    """Whether the rebuilt context is what was sent, byte for byte."""
+    return rebuild_context(call).sha256 == call.sha256
+
+
+def is_erased(call: ModelCall) -> bool:
+    """Whether the user has since deleted a message that was sent with this request, or
+    that a summary in it covered."""
+    refs = call.refs
+    newest = [[refs["newest"]] * 2] if refs["newest"] else []
+    recalled = to_ranges(refs["recalled"])
+    stated = [[seq, seq] for seq, *_ in refs.get("rules", ())]
+    said = [*refs["window"], *refs.get("steps", ())]
+    ranges = [*said, *refs["pinned"], *recalled, *newest, *stated]
+    rows = call.conversation.messages.exclude(deleted_at=None)
+    if any(rows.filter(seq__range=(first, last)).exists() for first, last in ranges):
+        return True
+    sent = call.conversation.summaries.filter(version__in=refs["summaries"])
+    return sent.filter(status=Summary.Status.ERASED).exists()
+
+
+def missing_rules(conversation: Conversation) -> list[int]:
+    """The messages of confirmed rules that are not, word for word, in what would be
+    sent now: there must be none."""
+    standing = rule_source.current.list_standing(conversation)
+    confirmed = [rule for rule in standing if rule.is_confirmed]
+    if not confirmed:
+        return []
+    sent = "\n".join(
+        message.text for message in build_request_context(conversation).messages
+    )
+    return [each.block.seq for each in confirmed if quote_rule(each.block) not in sent]
