@@ -118,12 +118,17 @@ class ListFilter:
     `find_choices` gives those of a person as rows whose `choice` is a JSON object; they
     are read in one statement with what the list counts. `describe_choices` makes of
     these objects and of the chosen number what the templates of the list's parts
-    need."""
+    need. `find_marks` says what rows of the list show of it, by key; it is asked only
+    where there are choices, and is given them."""
 
     name: str
     narrow: Callable[["Rows", Any], "Rows"]
     find_choices: Callable[[Any], QuerySet[Any]]
     describe_choices: Callable[[list[dict[str, Any]], int | None], dict[str, Any]]
+    find_marks: Callable[
+        [Sequence["Conversation"], list[dict[str, Any]], int | None],
+        Mapping[int, Sequence[str]],
+    ]
     # Shows the choices above the list, if there are any.
     template: str
     # What the list says when it finds nothing.

@@ -1,5 +1,6 @@
 """The list of conversations, narrowed to those with one label."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,7 +11,7 @@ from chatsite.hooks import ListFilter
 from memory.models import Conversation
 
 from .models import Label
-from .services import list_labels
+from .services import Link, list_labels
 
 # All that labels have, for templates that show more of them one day.
 COLUMNS = Label._meta.concrete_fields
@@ -38,11 +39,27 @@ def describe_choices(
     }
 
 
+def find_marks(
+    rows: Sequence[Conversation], choices: list[dict[str, Any]], chosen: int | None
+) -> dict[int, list[str]]:
+    """The names of the labels of each conversation, in their order. That of the label
+    to which the list is narrowed would be on every row, and is left out."""
+    by_key = sorted(choices, key=lambda choice: choice["key"])
+    names = {each["id"]: each["name"] for each in by_key if each["id"] != chosen}
+    given = Link.objects.filter(conversation__in=[row.pk for row in rows])
+    links = set(given.values_list("label_id", "conversation_id"))
+    return {
+        row.pk: [name for pk, name in names.items() if (pk, row.pk) in links]
+        for row in rows
+    }
+
+
 LIST_FILTER = ListFilter(
     name="label",
     narrow=narrow_to_label,
     find_choices=find_choices,
     describe_choices=describe_choices,
+    find_marks=find_marks,
     template="labels/_choices.html",
     nothing=_("No conversations have this label."),
 )

@@ -38,7 +38,12 @@ ATTRIBUTES = maths.ATTRIBUTES | {
     "a": {"href", "title"},
     "ol": {"start"},
     "code": {"class"},
+    "li": {"class"},
+    "td": {"class"},
+    "th": {"class"},
 }
+# A task has its box in place of a bullet; a column can be aligned.
+CLASSES = {"li": {"task"}, "td": {"right", "center"}, "th": {"right", "center"}}
 # The language of a piece of code, for its label and colours, and "math" for formulas
 # that can't be drawn.
 CODE_CLASS = re.compile(r"language-[\w+#.-]{1,20}|math", re.ASCII)
@@ -58,14 +63,18 @@ MARK = re.compile(rf"\[\^(\d{{1,3}}|(?<=[^\s(\[{{|/]\[\^){NAME}(?=\](?![+*{{\"'/
 
 
 def _add_usual(tokens: list[Token]) -> None:
-    """What models write beyond CommonMark: links without brackets, lists of tasks. A
-    picture is a link here, so the mark before it goes."""
+    """What models write beyond CommonMark: links without brackets, lists of tasks,
+    columns that are aligned. A picture is a link here, so the mark before it goes."""
     for at, token in enumerate(tokens):
+        if token.tag in ("td", "th") and (style := str(token.attrs.pop("style", ""))):
+            # No policy of the site's pages lets a style through.
+            token.attrs["class"] = style.removeprefix("text-align:")
         if token.type != "inline" or not token.children:
             continue
         if tokens[at - 2].type == "list_item_open":
             first = token.children[0]
             if task := TASK.match(first.content):
+                tokens[at - 2].attrs["class"] = "task"
                 box = "☐ " if task[1] == " " else "☑ "
                 first.content = box + first.content[task.end() :]
         token.children = list(_link_addresses(token.children))
@@ -252,6 +261,8 @@ def _keep_attribute(tag: str, name: str, value: str) -> str | None:
     if name == "href" and not ABSOLUTE.match(value):
         return None
     if tag == "code" and not CODE_CLASS.fullmatch(value):
+        return None
+    if tag in CLASSES and value not in CLASSES[tag]:
         return None
     if tag in maths.ATTRIBUTES and not maths.VALUE.fullmatch(value):
         return None

@@ -4,7 +4,7 @@ summaries, rows of the list, messages of the right pane, forms that are not fill
 Each is kept by everything that it shows, so a part that has changed is another part.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from django.forms import Form, MultipleChoiceField
 from django.template.loader import render_to_string
@@ -60,9 +60,10 @@ def render_row(
     query: str,
     chosen: str = "",
     selecting: bool = False,
+    names: Sequence[str] = (),
 ) -> SafeString:
     """One conversation of the list: a link, which keeps what is chosen of its filters,
-    or a box to choose it."""
+    or a box to choose it. `names` are what it has of the filters."""
     is_marked = bool(query and listed.archived_at)
     marks = tuple(filter(None, (mark(listed) for mark in hooks.row_marks)))
     values = {
@@ -70,11 +71,12 @@ def render_row(
         "is_open": is_open,
         "is_marked": is_marked,
         "marks": marks,
+        "names": tuple(names),
         "chosen": chosen,
         "selecting": selecting,
     }
     shown = (listed.uuid, listed.title, listed.updated_at, is_open, is_marked, chosen)
-    shown = (*shown, marks)
+    shown = (*shown, marks, tuple(names))
     return _render_once("chat/_conversation_row.html", values, *shown, selecting)
 
 

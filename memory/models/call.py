@@ -111,7 +111,8 @@ class ModelCall(History):
         reported = self.tokens_input
         if not reported:
             return ""
-        return f"{(self.tokens_estimated - reported) * 100 / reported:+.0f} %"
+        share = round((self.tokens_estimated - reported) * 100 / reported)
+        return f"{share:+} %" if share else "0 %"
 
     @classmethod
     def check_change(cls, values: Mapping[str, Any]) -> None:

@@ -2,7 +2,8 @@
 that says what was done, or why it was not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -47,13 +48,28 @@ def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return acted
 
 
-def show_list(request: HttpRequest, data: QueryDict, said: str = "") -> HttpResponse:
-    """The list for htmx; `data` says which part, `said` what was done."""
-    values = {**conversation_list.make_list(request.user, data), "said": said}
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What takes an action on several conversations back: the name of an address, which
+    gets their ids again."""
+
+    name: str
+    rows: Sequence[Conversation]
+
+
+def show_list(
+    request: HttpRequest, data: QueryDict, said: str = "", undo: Undo | None = None
+) -> HttpResponse:
+    """The list for htmx; `data` says which part, `said` what was done, and `undo` how
+    it is undone."""
+    values = conversation_list.make_list(request.user, data)
+    values |= {"said": said, "said_undo": undo}
     return render(request, "chat/_list_answer.html", values)
 
 
-def list_again(request: HttpRequest, said: str = "", **changed: str) -> HttpResponse:
+def list_again(
+    request: HttpRequest, said: str = "", undo: Undo | None = None, **changed: str
+) -> HttpResponse:
     """The list as the page shows it that sent the request, with another label or the
     like where these have `changed`."""
     if not request.htmx:
@@ -61,7 +77,7 @@ def list_again(request: HttpRequest, said: str = "", **changed: str) -> HttpResp
     data = request.POST.copy()
     for name, value in changed.items():
         data[name] = value
-    return show_list(request, data, said)
+    return show_list(request, data, said, undo)
 
 
 def refuse(request: HttpRequest, why: str) -> HttpResponse:

@@ -15,7 +15,7 @@ from chatsite.turns import commands
 from memory import library
 from memory.models import Conversation
 
-from .answers import list_action, list_again, read_conversations, read_uuids
+from .answers import Undo, list_action, list_again, read_conversations, read_uuids
 
 
 @list_action
@@ -27,7 +27,8 @@ def archive(request: HttpRequest) -> HttpResponse:
         "%(count)s conversations archived.",
         len(found),
     )
-    return list_again(request, said % {"count": len(found)}, select="")
+    undo = Undo("several-unarchive", found)
+    return list_again(request, said % {"count": len(found)}, undo, select="")
 
 
 @list_action
@@ -39,7 +40,8 @@ def unarchive(request: HttpRequest) -> HttpResponse:
         "%(count)s conversations unarchived.",
         len(found),
     )
-    return list_again(request, said % {"count": len(found)}, select="")
+    undo = Undo("several-archive", found)
+    return list_again(request, said % {"count": len(found)}, undo, select="")
 
 
 @list_action

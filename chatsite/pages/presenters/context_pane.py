@@ -223,7 +223,7 @@ class ContextPane:
     def drift(self) -> str:
         """How far the estimate was off, "" where it was not."""
         error = self.call.estimate_error if self.call else ""
-        return "" if error in ("+0 %", "-0 %") else error
+        return "" if error == "0 %" else error
 
 
 def model_view(

@@ -2,9 +2,10 @@
 what a search has found, narrowed by the filters of leaf apps.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import groupby, islice
 from typing import Any
 from urllib.parse import urlencode
@@ -77,17 +78,21 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "most_at_once": library.MOST_AT_ONCE,
         "state": _keep_state(asked),
     }
+    marking: list[Callable[..., Mapping[int, Sequence[str]]]] = []
     for each in hooks.list_filters:
         choices = [choice for name, choice in counted if name == each.name]
         shown |= each.describe_choices(choices, filters[each.name])
         if choices:
             shown["choosers"].append(each.template)
+            chosen = filters[each.name]
+            marking.append(partial(each.find_marks, choices=choices, chosen=chosen))
     if query:
         searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
         titles = searched.filter(title__icontains=query)
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)
+        shown["row_marks"] = _find_marks(titles, marking)
         return shown
     most = asked["show"] or PAGE
     found = _narrow_by_filters(
@@ -96,6 +101,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     rows = list(found.only(*COLUMNS)[: most + 1])
     shown["sections"] = list(group_by_day(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
+    shown["row_marks"] = _find_marks(rows[:most], marking)
     shown["archived_count"] = sum(row["count"] for name, row in counted if not name)
     return shown
 
@@ -115,6 +121,18 @@ def _narrow_by_filters(
         if each.name in keys:
             rows = each.narrow(rows, keys[each.name])
     return rows
+
+
+def _find_marks(
+    rows: Sequence[Conversation],
+    marking: Iterable[Callable[..., Mapping[int, Sequence[str]]]],
+) -> dict[int, list[str]]:
+    """What the rows show of the filters."""
+    found: dict[int, list[str]] = {}
+    for find in marking if rows else ():
+        for pk, names in find(rows).items():
+            found.setdefault(pk, []).extend(names)
+    return found
 
 
 def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:

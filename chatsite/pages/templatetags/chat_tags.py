@@ -201,6 +201,7 @@ def conversation_row(
         query=context["query"],
         chosen=context["chosen"],
         selecting=context["selecting"],
+        names=context["row_marks"].get(row.pk, ()),
     )
 
 

@@ -1,5 +1,7 @@
 """Labels on the page: what each door does, refuses and costs."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -35,6 +37,16 @@ def work(alice, some):
 
 def ids_of(conversations):
     return [str(each.uuid) for each in conversations]
+
+
+def names_on(response, conversations):
+    """What the list's rows of these show of their labels."""
+    page, found = response.content.decode(), []
+    for each in conversations:
+        row = page[page.index(f'id="title-{each.uuid}"') :].split("</li>")[0]
+        shown = row.partition('class="row-names">')[2].split("</span></span>")[0]
+        found.append(re.findall('<span dir="auto">([^<]*)', shown))
+    return found
 
 
 def send(client, address, **fields):
@@ -75,6 +87,20 @@ class TestGiving:
         names = {label.name for label in some[0].labels.all()}
         assert names == {"Home", "New", "Given in another tab"}
         assert "Labels: Given in another tab, Home, New" in page
+
+    def test_the_rows_of_the_list_name_them(self, client, alice, some, work):
+        [home] = find_or_make_labels(alice, ["<b>Home"])
+        give_labels([home], some[:2])
+        assert names_on(client.get("/", headers=HTMX), some) == [
+            ["&lt;b&gt;Home", "Work"],
+            ["&lt;b&gt;Home"],
+            [],
+        ]
+        # The one that all of them have is not said again.
+        listed = client.get("/", {"label": home.pk}, headers=HTMX)
+        assert names_on(listed, some[:2]) == [["Work"], []]
+        found = client.get("/", {"q": "Talk 0"}, headers=HTMX)
+        assert names_on(found, some[:1]) == [["&lt;b&gt;Home", "Work"]]
 
     def test_it_is_taken_off(self, client, some, work):
         address = reverse("label-take", args=[work.pk])
@@ -152,12 +178,17 @@ class TestList:
         assert "<b>x</b>" not in page
         assert "&lt;b&gt;x" in page
 
-    @pytest.mark.parametrize("fields", [{}, {"q": "talk"}, {"view": "archived"}])
-    def test_labels_and_rows_cost_no_statements(self, client, alice, some, fields):
-        def count(**more):
-            client.get("/", {**fields, **more})
+    # Where there are rows with labels, these are read in one statement.
+    @pytest.mark.parametrize(
+        ("fields", "more"), [({}, 1), ({"q": "talk"}, 1), ({"view": "archived"}, 0)]
+    )
+    def test_labels_and_rows_cost_one_statement(
+        self, client, alice, some, fields, more
+    ):
+        def count(**also):
+            client.get("/", {**fields, **also})
             with CaptureQueriesContext(connection) as queries:
-                client.get("/", {**fields, **more})
+                client.get("/", {**fields, **also})
             return len(queries)
 
         before = count()
@@ -165,7 +196,7 @@ class TestList:
         for each in range(20):
             made = transcript.create_conversation(alice, title=f"Talk more {each}")
             give_labels(many, [made])
-        assert count() == count(label=many[0].pk) == count(select=1) == before
+        assert count() == count(label=many[0].pk) == count(select=1) == before + more
 
 
 def test_as_many_as_there_may_be_take_the_statements_of_one(client, alice, work):

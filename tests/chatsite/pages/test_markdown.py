@@ -138,8 +138,19 @@ def test_a_link_with_an_address_for_a_name_leads_where_it_says():
 
 def test_it_draws_lists_of_tasks():
     html = render_markdown("- [ ] one\n- [x] two [x]\n- [y] three\n\n[x] four")
-    for part in ("<li>☐ one", "<li>☑ two [x]", "<li>[y] three", "<p>[x] four"):
+    task = '<li class="task">'
+    for part in (f"{task}☐ one", f"{task}☑ two [x]", "<li>[y] three", "<p>[x] four"):
         assert part in html
+
+
+def test_it_aligns_the_columns_of_tables():
+    html = render_markdown("| a | b | c |\n| --: | :-: | :-- |\n| 1 | 2 | 3 |")
+    for tag, end in (("th", "a b c"), ("td", "1 2 3")):
+        first, second, third = end.split()
+        assert f'<{tag} class="right">{first}</{tag}>' in html
+        assert f'<{tag} class="center">{second}</{tag}>' in html
+        assert f">{third}</{tag}>" in html
+    assert "style" not in html
 
 
 def test_a_picture_is_a_link_without_its_mark():

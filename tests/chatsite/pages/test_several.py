@@ -1,5 +1,7 @@
 """Several conversations of the list at once: what each door does, refuses and costs."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test import Client
@@ -52,6 +54,19 @@ class TestSeveral:
         assert list(library.list_conversations(alice)) == some[2:]
         several(client, "unarchive", some[:1])
         assert library.list_conversations(alice).count() == 2
+
+    @pytest.mark.parametrize("act", ["archive", "unarchive"])
+    def test_archiving_is_undone_by_one_button(self, client, alice, some, act):
+        if act == "unarchive":
+            library.archive_all(some)
+        before = list(library.list_conversations(alice))
+        page = several(client, act, some[:2]).content.decode()
+        said = page[page.index('id="list-said"') :]
+        [address] = re.findall('hx-post="([^"]+)"', said)
+        named = re.findall('name="conversation" value="([^"]+)"', said)
+        assert set(named) == set(ids_of(some[:2]))
+        send(client, address, conversation=named)
+        assert list(library.list_conversations(alice)) == before
 
     def test_they_are_deleted_and_brought_back_together(self, client, alice, some):
         page = several(client, "delete", some[:2]).content.decode()
