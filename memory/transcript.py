@@ -30,7 +30,8 @@ from .view import tool_groups
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
 # How long a temporary conversation outlives its last open page.
-TEMPORARY = timedelta(minutes=15)
+TEMPORARY_MINUTES = 15
+TEMPORARY = timedelta(minutes=TEMPORARY_MINUTES)
 # Of a conversation's own system prompt; it is sent with every message.
 SYSTEM_PROMPT_CHARS = 8_000
 # Of a message with its attachments: what an import takes, and what recall reads.

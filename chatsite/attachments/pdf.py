@@ -41,7 +41,7 @@ async def _run_program(data: bytes) -> dict[str, object]:
         PROGRAM, *limits, data=data, seconds=settings.PDF_MAX_SECONDS
     )
     try:
-        return json.loads(answer or b"")
+        return json.loads(answer)
     except ValueError:
         return {"error": "too_complex"}
 

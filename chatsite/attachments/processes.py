@@ -18,6 +18,8 @@ from .errors import FileError
 # Files that wait or are read: of one person, and of all. Each is on the server's disk
 # and has a thread meanwhile.
 MOST_WAITING, MOST_WAITING_OF_ALL = 5, 100
+# For each second of processor time that a program may take, it may last as many.
+WAITS = 4
 
 Leave = Callable[[], Awaitable[None]]
 
@@ -75,9 +77,10 @@ async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
 
 async def run_program(
     program: Path, *limits: float, data: bytes, seconds: int
-) -> bytes | None:
-    """What the program answers to `data`; None: it took too long. It has `seconds` of
-    processor time, and nothing of the site."""
+) -> bytes:
+    """What the program answers to `data`: nothing where it reached a limit of its own.
+    It has `seconds` of processor time, and nothing of the site. Raises FileError where
+    the machine has too little of that to give."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", str(program), *map(str, limits)),
         stdin=asyncio.subprocess.PIPE,
@@ -87,12 +90,13 @@ async def run_program(
         env={},
     )
     try:
-        # Its processor time ends before: this is for one that only waits.
-        async with asyncio.timeout(2 * seconds):
+        # It comes after all others on the machine, and may get little of its time.
+        async with asyncio.timeout(WAITS * seconds):
             answer, _errors = await process.communicate(data)
         return answer
     except TimeoutError:
-        return None
+        text = _("The site is too busy to read this file. Try again in a minute.")
+        raise FileError("busy", text) from None
     finally:
         if process.returncode is None:
             process.kill()

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from math import isfinite
 from typing import Any, ClassVar
 
@@ -158,7 +157,7 @@ class NewConversationForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         text = gettext("Not saved. Deleted %(minutes)s minutes after you close it.")
-        minutes = transcript.TEMPORARY // timedelta(minutes=1)
+        minutes = transcript.TEMPORARY_MINUTES
         self.fields["temporary"].help_text = text % {"minutes": minutes}
         self.fields |= {name: make() for name, make in hooks.start_fields.items()}
 

@@ -115,10 +115,10 @@ def kept_contexts():
 
 
 @pytest.fixture
-def motion():
+def motion(request):
     """Drawing what moves takes a third of a page's time. Files about what moves, or
-    what one sees of a reply that is being written, have "no-preference" here."""
-    return "reduce"
+    what one sees of a reply that is being written, have MOTION = "no-preference"."""
+    return getattr(request.module, "MOTION", "reduce")
 
 
 @pytest.fixture

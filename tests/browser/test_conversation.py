@@ -8,11 +8,7 @@ from playwright.sync_api import expect
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def motion():
-    return "no-preference"
+MOTION = "no-preference"
 
 
 def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat, slow_provider):

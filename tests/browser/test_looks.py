@@ -8,11 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def motion():
-    return "no-preference"
+MOTION = "no-preference"
 
 
 # Sizes and weights of all letters that a page has, whether they are in sight or not.

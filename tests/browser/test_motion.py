@@ -9,11 +9,7 @@ from tests.patience import wait_for
 from .test_memory import compact_up_to, open_menu
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def motion():
-    return "no-preference"
+MOTION = "no-preference"
 
 
 # Motions are noted as they begin: none is still there when a test comes to look.

@@ -4,11 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def motion():
-    return "no-preference"
+MOTION = "no-preference"
 
 
 # Slow enough that each state of it is seen, also on a busy machine.

@@ -59,10 +59,9 @@ async def _run_shrinker(data: bytes) -> bytes:
         *(settings.IMAGE_MAX_SECONDS, settings.IMAGE_MEMORY_MB * 1024 * 1024),
         *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6, MAX_BYTES),
     )
-    answer = await processes.run_program(
+    return await processes.run_program(
         PROGRAM, *limits, data=data, seconds=settings.IMAGE_MAX_SECONDS
     )
-    return answer or b""
 
 
 def _refuse_image(code: str) -> FileError:

@@ -1,7 +1,7 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django import template
 from django.conf import settings
@@ -280,7 +280,7 @@ def staff_can_read() -> bool:
 @register.simple_tag
 def temporary_minutes() -> int:
     """How long a temporary conversation outlives its last open page."""
-    return transcript.TEMPORARY // timedelta(minutes=1)
+    return transcript.TEMPORARY_MINUTES
 
 
 @register.filter

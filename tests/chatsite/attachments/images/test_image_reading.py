@@ -87,7 +87,7 @@ class TestRefused:
 
     async def test_one_that_takes_too_long_is_stopped(self, settings, monkeypatch):
         async def run(*args, **kwargs):
-            return None
+            return b""
 
         monkeypatch.setattr(images.processes, "run_program", run)
         assert await refusal("slow.png", pictures.make()) == "too_complex"
