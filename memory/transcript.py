@@ -223,20 +223,32 @@ def is_storable(text: str) -> bool:
 
 def check_system_prompt(text: object) -> str:
     """The system prompt as it will be stored; "" = the site's own. Raises TextError."""
+    not_text = _("The system prompt must be a text.")
+    too_long = _(
+        "The system prompt has %(count)s characters; the limit is %(limit)s. "
+        "Shorten it."
+    )
+    return check_note(text, SYSTEM_PROMPT_CHARS, not_text, too_long)
+
+
+def check_note(text: object, limit: int, not_text: str, too_long: str) -> str:
+    """What a person wrote in a field of its own, as it will be stored; "" = nothing.
+    Raises TextError with one of the two sentences."""
     if not isinstance(text, str) or not is_storable(text):
-        raise TextError("bad_text", _("The system prompt must be a text."))
+        raise TextError("bad_text", not_text)
     text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
-    if len(text) > SYSTEM_PROMPT_CHARS:
-        values = {"count": f"{len(text):,}", "limit": f"{SYSTEM_PROMPT_CHARS:,}"}
-        raise TextError(
-            "too_long",
-            _(
-                "The system prompt has %(count)s characters; the limit is %(limit)s. "
-                "Shorten it."
-            )
-            % values,
-        )
+    if len(text) > limit:
+        values = {"count": f"{len(text):,}", "limit": f"{limit:,}"}
+        raise TextError("too_long", too_long % values)
     return text
+
+
+def find_reply(messages: QuerySet[Message], seq: int) -> Message:
+    """Raises ActionError unless message `seq` is a reply that still has its text."""
+    reply = messages.only("role", "tool_calls", "deleted_at").filter(seq=seq).first()
+    if reply is None or not reply.is_reply:
+        raise ActionError(_("There is no reply #%(seq)s.") % {"seq": seq})
+    return reply
 
 
 def check_client_id(client_id: object) -> str:

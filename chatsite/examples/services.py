@@ -6,10 +6,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
-from memory import transcript
-from memory.engine.blank import is_blank
-from memory.models import Conversation, Message
-from memory.transcript import ActionError, TextError
+from memory.models import Conversation
+from memory.transcript import ActionError, check_note, find_reply
 
 from .models import Example, ExampleAnswer
 
@@ -19,12 +17,6 @@ ACTION = "example"
 MOST = 1_000
 
 Label = Example.Label
-
-
-def can_be_example(message: Message) -> bool:
-    """Whether it can be an example: it ends its turn, and still has its text."""
-    is_answer = message.role == Message.Role.ASSISTANT and not message.tool_calls
-    return is_answer and message.deleted_at is None
 
 
 def list_own_examples(user: AbstractBaseUser, label: str = "") -> QuerySet[Example]:
@@ -111,25 +103,11 @@ def forget_examples(conversation: Conversation, seq: int, **_: object) -> None:
 
 def check_correction(text: object) -> str:
     """The correction as it will be stored. Raises TextError."""
-    if not isinstance(text, str) or not transcript.is_storable(text):
-        raise TextError("bad_text", _("The correction must be a text."))
-    text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
-    if len(text) > Example.MAX_CHARS:
-        too_long = _(
-            "The correction has %(count)s characters; the limit is %(limit)s. "
-            "Shorten it."
-        )
-        values = {"count": f"{len(text):,}", "limit": f"{Example.MAX_CHARS:,}"}
-        raise TextError("too_long", too_long % values)
-    return text
-
-
-def find_reply(messages: QuerySet[Message], seq: int) -> Message:
-    """Raises ActionError unless message `seq` is a reply that still has its text."""
-    reply = messages.only("role", "tool_calls", "deleted_at").filter(seq=seq).first()
-    if reply is None or not can_be_example(reply):
-        raise ActionError(_("There is no reply #%(seq)s.") % {"seq": seq})
-    return reply
+    not_text = _("The correction must be a text.")
+    too_long = _(
+        "The correction has %(count)s characters; the limit is %(limit)s. Shorten it."
+    )
+    return check_note(text, Example.MAX_CHARS, not_text, too_long)
 
 
 def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:

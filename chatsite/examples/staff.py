@@ -42,7 +42,7 @@ def show_reply(
         _("Examples of reply #%(seq)s") % {"seq": seq},
         seq=seq,
         said=reply.text if reply else "",
-        can_mark=reply is not None and services.can_be_example(reply),
+        can_mark=reply is not None and reply.is_reply,
         own=own,
         shown=[presenter.describe_example(row) for row in rows],
         labels=Example.Label.choices,

@@ -11,7 +11,7 @@ from chatsite.hooks import ExportSection, Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 
-from .models import Feedback, is_reply
+from .models import Feedback
 
 
 class FeedbackRow(BaseModel):
@@ -42,7 +42,7 @@ def write_feedback(
     found: dict[int, FeedbackRow] = {}
     for row in rows:
         reply = messages.get(row.seq)
-        if reply and is_reply(reply):
+        if reply and reply.is_reply:
             found.setdefault(row.seq, row)
     for some in bundle.batches(found.values(), lambda row: len(row.comment)):
         made = [

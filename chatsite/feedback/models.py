@@ -9,12 +9,6 @@ from memory.models import Conversation, Message
 NEWEST = ["-updated_at", "-id"]
 
 
-def is_reply(message: Message) -> bool:
-    """Whether feedback can be given on it: it ends its turn, and still has its text."""
-    is_answer = message.role == Message.Role.ASSISTANT and not message.tool_calls
-    return is_answer and message.deleted_at is None
-
-
 class Feedback(models.Model):
     """Whether a reply is good or bad, and a word why; the conversation's owner says so.
 

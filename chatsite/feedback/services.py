@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from memory import transcript
-from memory.engine.blank import is_blank
 from memory.models import Conversation, Message
-from memory.transcript import ActionError, TextError
+from memory.transcript import ActionError, check_note, find_reply
 
-from .models import Feedback, is_reply
+from .models import Feedback
 
 # In the log of what the owner has done.
 ACTION = "feedback"
@@ -27,7 +24,7 @@ class Given:
 
 def find_feedback(conversation: Conversation, seq: int) -> Given:
     """Raises ActionError unless message `seq` is a reply that still has its text."""
-    return _read_given(_find_reply(conversation.messages, seq))
+    return _read_given(find_reply(conversation.messages, seq))
 
 
 @transaction.atomic
@@ -44,7 +41,7 @@ def give_feedback(
     if conversation.is_temporary:
         raise ActionError(_("Replies of a temporary conversation can't be marked."))
     # Its text may be about to be deleted: then this waits, and finds none.
-    reply = _find_reply(conversation.messages.select_for_update(), seq)
+    reply = find_reply(conversation.messages.select_for_update(), seq)
     before = _read_given(reply)
     conversation.changes.create(action=ACTION, seq=seq)
     if not verdict:
@@ -63,23 +60,11 @@ def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
 
 def check_comment(text: object) -> str:
     """The comment as it will be stored. Raises TextError."""
-    if not isinstance(text, str) or not transcript.is_storable(text):
-        raise TextError("bad_text", _("The comment must be a text."))
-    text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
-    if len(text) > Feedback.MAX_CHARS:
-        too_long = _(
-            "The comment has %(count)s characters; the limit is %(limit)s. Shorten it."
-        )
-        values = {"count": f"{len(text):,}", "limit": f"{Feedback.MAX_CHARS:,}"}
-        raise TextError("too_long", too_long % values)
-    return text
-
-
-def _find_reply(messages: QuerySet[Message], seq: int) -> Message:
-    reply = messages.only("role", "tool_calls", "deleted_at").filter(seq=seq).first()
-    if reply is None or not is_reply(reply):
-        raise ActionError(_("There is no reply #%(seq)s.") % {"seq": seq})
-    return reply
+    not_text = _("The comment must be a text.")
+    too_long = _(
+        "The comment has %(count)s characters; the limit is %(limit)s. Shorten it."
+    )
+    return check_note(text, Feedback.MAX_CHARS, not_text, too_long)
 
 
 def _read_given(reply: Message) -> Given:

@@ -108,6 +108,12 @@ class Message(History):
     def files(self) -> list[Attachment]:
         return restore_attachments(self.text, self.attachments)
 
+    @property
+    def is_reply(self) -> bool:
+        """Whether it ends its turn, and still has its text."""
+        is_answer = self.role == self.Role.ASSISTANT and not self.tool_calls
+        return is_answer and self.deleted_at is None
+
     def to_langchain(self) -> BaseMessage:
         """The message as the model gets it, which is never stored itself."""
         return as_langchain(*(getattr(self, name) for name in SENT))
