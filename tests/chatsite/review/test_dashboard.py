@@ -201,6 +201,16 @@ class TestDashboard:
         client.force_login(django_user_model.objects.create_user("new", is_staff=True))
         text = client.get(reverse("admin:index")).content.decode()
         assert "review-dashboard" not in text
+        # Who has no right yet reads whom to ask, there and where one is missing.
+        assert "Ask one of its superusers" in text
+        answer = client.get(reverse("admin:memory_conversation_changelist"))
+        assert answer.status_code == 403
+        assert "given by the superusers" in answer.content.decode()
+
+    def test_who_has_a_right_is_not_sent_to_anyone(self, client, staff_with):
+        client.force_login(staff_with("metadata"))
+        text = client.get(reverse("admin:index")).content.decode()
+        assert "Ask one of its superusers" not in text
 
     def test_an_empty_site_has_a_row_for_each_day(self, reviewer):
         text = reviewer.get(reverse("admin:index")).content.decode()
