@@ -1,4 +1,4 @@
-"""People: signing up and in, the account page, preferences, theme, sessions.
+"""People: signing up and in, the account page, usage, preferences, theme, sessions.
 
 What they own is in memory/ and turns/. Start at chatsite/urls.py and views.py.
 """

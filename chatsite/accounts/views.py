@@ -21,7 +21,7 @@ from django.views.decorators.http import (
 from chatsite import hooks
 from chatsite.proxies import client_address
 
-from . import account, preferences
+from . import account, preferences, usage
 from .access import private_page
 from .forms import (
     ChangePasswordForm,
@@ -88,6 +88,8 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
         "sign_out": PasswordForm(request, prefix="sign_out"),
         "deletion": PasswordForm(request, prefix="deletion"),
         "staff_can_read": settings.STAFF_CAN_READ_CHATS,
+        "usage": usage.find_usage(request.user),
+        "most_counted": usage.MOST_COUNTED,
         "sections": [draw(request) for draw in hooks.account_sections],
         **forms,
     }

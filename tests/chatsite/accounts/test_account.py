@@ -1,6 +1,7 @@
 """The account page: preferences, own data, sessions, the end of an account."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -11,15 +12,16 @@ from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.accounts import usage
 from chatsite.labels import services as labels
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, lifecycle
-from chatsite.turns.models import Preferences, Turn
+from chatsite.turns import commands, lifecycle, limits
+from chatsite.turns.models import Allowance, Preferences, Turn
 from memory import library, transcript
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
-from tests.memory.scenes import summarise
+from tests.memory.scenes import say, summarise
 
 from ..importing.test_importing import take
 from ..scenes import page_of, signed_in, talk_in_turns, url
@@ -51,6 +53,44 @@ class TestAccess:
         page = client.get(reverse("account")).content.decode()
         assert ("can open transcripts" in page) is readable
         assert ("no titles and no texts" in page) is not readable
+
+
+def usage_of(client):
+    """What the section says: names and values."""
+    page = client.get(reverse("account")).content.decode()
+    part = page[page.index('<dl class="usage">') : page.index("</dl>")]
+    cells = re.findall(r"<d[td]>\s*(.*?)\s*</d[td]>", part, re.DOTALL)
+    return dict(zip(cells[::2], cells[1::2], strict=True))
+
+
+class TestUsage:
+    def test_it_is_the_persons_own_of_today(self, client, alice, bob, settings):
+        settings.TOKENS_PER_DAY = 50_000
+        limits.charge_tokens(alice.pk, 1_234)
+        limits.charge_tokens(bob.pk, 99)
+        for owner in (alice, alice, bob):
+            say(transcript.create_conversation(owner), "a")
+        transcript.create_conversation(alice, temporary=True)
+        assert usage_of(client) == {
+            "Tokens today": "1,234 of 50,000",
+            "Conversations": "2",
+            "Messages": "4",
+        }
+
+    def test_without_a_limit_and_on_another_day(self, client, alice):
+        assert usage_of(client)["Tokens today"] == "0, no limit"
+        limits.charge_tokens(alice.pk, 5)
+        Allowance.objects.update(day="2020-01-01", tokens_per_day=10)
+        assert usage_of(client)["Tokens today"] == "0 of 10"
+
+    def test_messages_are_counted_up_to_a_bound(self, client, alice, monkeypatch):
+        monkeypatch.setattr(usage, "MOST_COUNTED", 3)
+        made = transcript.create_conversation(alice)
+        say(made, "a")
+        say(made, "b")
+        with CaptureQueriesContext(connection) as asked:
+            assert usage_of(client)["Messages"] == "3 or more"
+        assert any("LIMIT 3" in query["sql"] for query in asked)
 
 
 class TestPasswords:

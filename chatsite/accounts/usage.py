@@ -1,0 +1,34 @@
+"""What a person has used of the site, as their account page says it."""
+
+from typing import NamedTuple
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+
+from chatsite.turns import limits
+from chatsite.turns.models import Allowance
+from memory import library
+from memory.models import Message
+
+# Messages are counted up to here, so that the page asks little of the database.
+MOST_COUNTED = 10_000
+
+
+class Usage(NamedTuple):
+    tokens_today: int
+    budget: int  # of tokens a day; 0 = no limit
+    conversations: int
+    messages: int  # as many as are counted, at most
+
+
+def find_usage(user: AbstractBaseUser) -> Usage:
+    stored = Allowance.objects.filter(user=user).first()
+    allowance = stored or Allowance(user=user)
+    own = library.list_own(user).order_by()
+    messages = Message.objects.filter(conversation__in=own, deleted_at=None)
+    return Usage(
+        tokens_today=limits.used_on(allowance, timezone.localdate()),
+        budget=limits.budget_of(allowance),
+        conversations=own.count(),
+        messages=messages.order_by()[:MOST_COUNTED].count(),
+    )
