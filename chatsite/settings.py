@@ -326,6 +326,9 @@ ANTHROPIC_BASE_URL = env.address(
 # Whether requests of other clients are forwarded while nothing can be stored: "open"
 # forwards them as they are, and keeps nothing of them.
 ENDPOINT_WITHOUT_STORE = env.word("ENDPOINT_WITHOUT_STORE", "closed", "open")
+# Whether clients may name what the provider keeps (files, containers, conversations) by
+# its id: all people of the site share one account there, unless it is one person's.
+ENDPOINT_PROVIDER_IDS = env.word("ENDPOINT_PROVIDER_IDS", "refused", "passed")
 # What tells keys of gateways for which person they send: the secret that signs tokens
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)

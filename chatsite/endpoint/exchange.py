@@ -165,10 +165,10 @@ async def pass_count(
     """How many tokens a body has, or what would be sent of it: a question that is no
     part of any conversation."""
     own = {}
+    asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
     if mode == ApiKey.Mode.BOUND:
         from .bounding.bounds import choose_unstored
 
-        asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
         account = account_of_user(key.owner_id)
         sent = await _store(account, partial(choose_unstored, key, asked))
         raw = sent.asked.raw

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from django.conf import settings
+
 from chatsite.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.endpoint.identity.hints import Hints, read_hints
 from chatsite.endpoint.identity.history import History, read_history
 from chatsite.endpoint.wires.errors import WireError
+from chatsite.endpoint.wires.named_objects import find_named_object
 from chatsite.endpoint.wires.wire import ID, Wire, wants_stream
 
 from .bodies import Body, BodyError, read_body
@@ -98,5 +101,23 @@ def read_client_request(
         raise WireError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
     if not history.messages:
         raise WireError(400, "bad_request", "The body needs a message to answer.")
+    check_named_objects(wire, body)
     hints = read_hints(headers, body.value)
     return Asked(wire, raw, body, history, hints, model, within)
+
+
+def check_named_objects(wire: Wire, body: Body) -> None:
+    """Raises WireError for what could be another person's at the provider."""
+    if settings.ENDPOINT_PROVIDER_IDS == "passed":
+        return
+    try:
+        field_name = find_named_object(wire.name, body.value)
+    except RecursionError:
+        detail = "The body is nested too deeply."
+        raise WireError(400, "bad_request", detail) from None
+    if field_name:
+        detail = (
+            f"`{field_name}` names something by its id, and this site can't tell "
+            "whose it is. Send its content instead."
+        )
+        raise WireError(400, "id_not_allowed", detail)

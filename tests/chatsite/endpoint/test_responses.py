@@ -123,7 +123,7 @@ async def test_an_earlier_response_stands_for_the_history(key, upstream):
     assert not [each for each in pieces if LONG[:40] in each]
 
 
-async def test_no_one_gets_the_response_of_another_person(key, bob, upstream):
+async def test_no_one_gets_the_response_of_another_person(key, bob, upstream, settings):
     response_id = read_output(await send(key, "Hello"))["id"]
     _, his = await sync_to_async(keys.create_api_key)(bob, "his")
     status, _, body = await ask(f"{PATH}/{response_id}", key=his)
@@ -136,8 +136,14 @@ async def test_no_one_gets_the_response_of_another_person(key, bob, upstream):
         refused = await Call(path, json.dumps(raw).encode(), key=his).run()
         assert refused.status in (400, 404)
     assert len(upstream.requests) == 1
-    # One that no one was sent here is the provider's to judge.
-    other = await send(his, "And?", previous_response_id="resp_elsewhere")
+    # One that no one was sent here could be anyone's, unless there is no one else.
+    elsewhere = {"previous_response_id": "resp_elsewhere"}
+    assert (await send(his, "And?", **elsewhere)).answer == stolen.answer
+    assert len(upstream.requests) == 1
+    settings.ENDPOINT_PROVIDER_IDS = "passed"
+    again = await send(his, "And?", previous_response_id=response_id)
+    assert again.answer == stolen.answer
+    other = await send(his, "And?", **elsewhere)
     assert (other.status, other.headers["x-windowpane-lineage"]) == (200, "single")
 
 

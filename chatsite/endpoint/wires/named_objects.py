@@ -1,0 +1,92 @@
+"""What a body names by its id in place of sending it: a file, a stored conversation, a
+container. All people of this site share one account at the provider, so such an id
+could be that of another person's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+# Of tools that the provider runs, and of what it keeps for them.
+IDS = frozenset(
+    {
+        *("file_id", "file_ids", "vector_store_id", "vector_store_ids"),
+        *("container", "container_id", "skill_id", "connector_id"),
+    }
+)
+# Where a tool says what it takes: there a name means nothing to the provider.
+TAKEN = frozenset({"parameters", "input_schema", "output_schema", "format", "headers"})
+
+
+def find_named_object(wire: str, body: Mapping[str, Any]) -> str:
+    """The first field that has such an id; "": none has."""
+    return next(_list_fields(wire, body), "")
+
+
+def _list_fields(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
+    if wire == "responses":
+        yield from (name for name in ("conversation", "prompt") if body.get(name))
+    elif wire == "messages":
+        yield from _list_of_container(body.get("container"))
+    yield from _list_of_tools(body.get("tools"))
+    said = body.get("input" if wire == "responses" else "messages")
+    for item in said if isinstance(said, list) else ():
+        if isinstance(item, dict):
+            yield from _list_of_item(wire, item)
+
+
+def _list_of_container(container: object) -> Iterator[str]:
+    if not isinstance(container, dict):
+        yield from ("container",) if container else ()
+        return
+    if container.get("id"):
+        yield "container"
+    skills = container.get("skills")
+    for skill in skills if isinstance(skills, list) else ():
+        if not isinstance(skill, dict) or skill.get("type") != "anthropic":
+            yield "skill_id"
+
+
+def _list_of_tools(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _list_of_tools(each)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            # A container that is described is made anew.
+            is_described = name == "container" and isinstance(inner, dict)
+            if name in IDS and inner and not is_described:
+                yield name
+            elif name not in TAKEN:
+                yield from _list_of_tools(inner)
+
+
+def _list_of_item(wire: str, item: Mapping[str, Any]) -> Iterator[str]:
+    if wire == "responses":
+        kind = item.get("type")
+        # Its type can be left out.
+        is_bare = not kind and "role" not in item
+        if kind == "item_reference" or is_bare:
+            yield "item_reference"
+        if item.get("container_id"):
+            yield "container_id"
+    # What was said aloud in an earlier reply.
+    audio = item.get("audio")
+    if wire == "chat" and isinstance(audio, dict) and audio.get("id"):
+        yield "audio"
+    for name in ("content", "output"):
+        yield from _list_of_parts(item.get(name))
+
+
+def _list_of_parts(parts: object) -> Iterator[str]:
+    """Also of parts that are in a result of a tool, or in a document."""
+    if isinstance(parts, dict):
+        parts = [parts]
+    for part in parts if isinstance(parts, list) else ():
+        if not isinstance(part, dict):
+            continue
+        for holder in (part, part.get("file"), part.get("source")):
+            if isinstance(holder, dict) and holder.get("file_id"):
+                yield "file_id"
+        source = part.get("source")
+        for inner in (part, source) if isinstance(source, dict) else (part,):
+            yield from _list_of_parts(inner.get("content"))
