@@ -131,9 +131,10 @@ async def exchange(
     except TROUBLE as error:
         if settings.ENDPOINT_WITHOUT_STORE != "open" or not is_away(error):
             raise
-        from .access.outage import forward
+        from .access import outage
 
-        await forward(asked, headers, client)
+        _tell_limits(outage.admit_forwarding, key, asked)
+        await outage.forward(key, asked, headers, client)
         return
     await tell_pages_of_request(opened)
     describe = partial(describe_exchange, scope, headers)

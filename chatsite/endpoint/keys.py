@@ -130,10 +130,11 @@ def check_model(key: ApiKey, model: str) -> None:
         raise WireError(403, "model_not_allowed", text % {"models": names})
 
 
-def check_tokens(key: ApiKey) -> None:
-    """Raises CommandError when the key has used up its own tokens of the day."""
+def check_tokens(key: ApiKey, uncounted: int = 0) -> None:
+    """Raises CommandError when the key has used up its own tokens of the day, with
+    those that its row has not yet."""
     today = timezone.localdate()
-    used = key.tokens_used if key.day == today else 0
+    used = (key.tokens_used if key.day == today else 0) + uncounted
     if key.tokens_per_day is None or used < key.tokens_per_day:
         return
     text = _("This key has used up its %(budget)s tokens for today.")

@@ -1,6 +1,9 @@
 """What a body names by its id in place of sending it: a file, a stored conversation, a
 container. All people of this site share one account at the provider, so such an id
 could be that of another person's.
+
+The items of a reply have ids, too: a call, what was said aloud. Clients send them again
+as they got them, nobody gives them to others, and no list has them: they are passed on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +13,7 @@ from typing import Any
 IDS = frozenset(
     {
         *("file_id", "file_ids", "vector_store_id", "vector_store_ids"),
-        *("container", "container_id", "skill_id", "connector_id"),
+        *("container", "skill_id", "connector_id"),
     }
 )
 # Where a tool says what it takes: there a name means nothing to the provider.
@@ -31,7 +34,8 @@ def _list_fields(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
     said = body.get("input" if wire == "responses" else "messages")
     for item in said if isinstance(said, list) else ():
         if isinstance(item, dict):
-            yield from _list_of_item(wire, item)
+            yield from _list_of_parts(item.get("content"))
+            yield from _list_of_parts(item.get("output"))
 
 
 def _list_of_container(container: object) -> Iterator[str]:
@@ -58,23 +62,6 @@ def _list_of_tools(value: object) -> Iterator[str]:
                 yield name
             elif name not in TAKEN:
                 yield from _list_of_tools(inner)
-
-
-def _list_of_item(wire: str, item: Mapping[str, Any]) -> Iterator[str]:
-    if wire == "responses":
-        kind = item.get("type")
-        # Its type can be left out.
-        is_bare = not kind and "role" not in item
-        if kind == "item_reference" or is_bare:
-            yield "item_reference"
-        if item.get("container_id"):
-            yield "container_id"
-    # What was said aloud in an earlier reply.
-    audio = item.get("audio")
-    if wire == "chat" and isinstance(audio, dict) and audio.get("id"):
-        yield "audio"
-    for name in ("content", "output"):
-        yield from _list_of_parts(item.get(name))
 
 
 def _list_of_parts(parts: object) -> Iterator[str]:

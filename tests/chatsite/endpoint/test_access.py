@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import time
+from collections import Counter
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -152,3 +153,35 @@ async def test_while_the_store_is_away(mode, alice, upstream, settings, monkeypa
     assert outage.NOT_KEPT._value.get() == before + 1
     stranger = await complete("wp_" + "x" * 43, says("user", "Hi"))
     assert stranger.status == 401
+
+
+@pytest.mark.parametrize("whose", ["key", "person"])
+async def test_no_more_is_forwarded_than_a_day_has(
+    whose, alice, upstream, settings, monkeypatch
+):
+    settings.ENDPOINT_WITHOUT_STORE = "open"
+    monkeypatch.setattr(outage, "_forwarded", Counter())
+    settings.TOKENS_PER_DAY = 1_500 if whose == "person" else 0
+    own = 1_500 if whose == "key" else None
+    made = [
+        await sync_to_async(keys.create_api_key)(alice, "llm", tokens_per_day=own)
+        for _ in range(2)
+    ]
+    for _, key in made:
+        assert (await complete(key, says("user", "Hello"))).status == 200
+
+    def fail(*_):
+        raise OperationalError("away")
+
+    monkeypatch.setattr(keys, "find_api_key", fail)
+    monkeypatch.setattr("chatsite.endpoint.store.opening.Opening.begin", fail)
+    (_, first), (_, second) = made
+    said = says("user", "mode=story:1:2000:0")
+    answers = [await complete(first, said) for _ in range(2)]
+    assert [call.status for call in answers] == [200, 429]
+    assert json.loads(answers[1].answer)["error"]["code"] == "quota"
+    assert int(answers[1].headers["retry-after"]) > 0
+    # The other key has a day of its own, but not its owner.
+    other = await complete(second, says("user", "Hello again"))
+    assert other.status == (200 if whose == "key" else 429)
+    assert len(upstream.requests) == (4 if whose == "key" else 3)

@@ -34,7 +34,6 @@ FILE = {"type": "file", "file_id": "file_1"}
 DOCUMENT = {"type": "document", "source": FILE}
 NAMED = [
     ("chat", chat({"type": "file", "file": {"file_id": "file_1"}}), "file_id"),
-    ("chat", {"messages": [{"role": "assistant", "audio": {"id": "a"}}]}, "audio"),
     ("messages", chat(DOCUMENT), "file_id"),
     ("messages", chat({"type": "tool_result", "content": [DOCUMENT]}), "file_id"),
     (
@@ -55,14 +54,6 @@ NAMED = [
     ("responses", responses(conversation="conv_1"), "conversation"),
     ("responses", responses(conversation={"id": "conv_1"}), "conversation"),
     ("responses", responses(prompt={"id": "pmpt_1"}), "prompt"),
-    ("responses", responses({"type": "item_reference", "id": "m"}), "item_reference"),
-    ("responses", responses({"id": "msg_1"}), "item_reference"),
-    ("responses", responses({"type": None, "id": "msg_1"}), "item_reference"),
-    (
-        "responses",
-        responses({"type": "code_interpreter_call", "container_id": "c"}),
-        "container_id",
-    ),
     ("responses", responses(said({"type": "input_file", "file_id": "f"})), "file_id"),
     ("responses", responses(said({"type": "input_image", "file_id": "f"})), "file_id"),
     (
@@ -90,6 +81,10 @@ SCHEMA = {"type": "object", "properties": {"file_id": {"type": "string"}}}
 FREE = [
     ("chat", chat({"type": "file", "file": {"file_data": "data:,x"}})),
     ("chat", chat(TEXT, conversation="mine", prompt="mine")),
+    # Of an earlier reply, sent again as it came.
+    ("chat", {"messages": [{"role": "assistant", "audio": {"id": "a"}}]}),
+    ("responses", responses({"type": "item_reference", "id": "msg_1"})),
+    ("responses", responses({"type": "code_interpreter_call", "container_id": "c"})),
     (
         "chat",
         chat(TEXT, tools=[{"type": "function", "function": {"parameters": SCHEMA}}]),
