@@ -135,6 +135,19 @@ class ListFilter:
     nothing: Any
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewSource:
+    """Rows that staff should look at. `find` gives those that have a reason now, newest
+    first, with their `conversation`, and annotated with `number` (of a reply, or the
+    version of a summary) and `found_at`. `address` of the page about a row gets the key
+    of its conversation, its number and its own key."""
+
+    name: Any
+    find: Callable[[], QuerySet[Any]]
+    describe: Callable[[int], str]
+    address: Callable[[int, int, int], str]
+
+
 class LeafEvent:
     """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
     HTML of which each part is swapped by its id."""
@@ -344,6 +357,9 @@ access_log_names: dict[str, Any] = {}
 # about it: the words of each, by the name of an address with its `pk`.
 access_log_actions: dict[str, Any] = {}
 staff_links: dict[str, Any] = {}
+
+# What comes into the review queue, by the word that the queue keeps for its kind.
+review_sources: dict[str, ReviewSource] = {}
 
 # Counted in the figures of the site: tables of what models were paid for, which have
 # `created_at`, `user`, `model`, `requests`, `tokens_in` and `tokens_out`.

@@ -51,6 +51,7 @@ LEAVES = [
     "chatsite.importing",
     "chatsite.labels",
     "chatsite.retention",
+    "chatsite.review_queue",
     "chatsite.rules",
     "chatsite.sharing",
     "chatsite.signin",

@@ -25,6 +25,7 @@ WORDS = {
     r"|(?<!examples[/-])(?<!exact=)export(?!ed</a>)|download everything",
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
     "chatsite.retention": "retention|long conversations are kept",
+    "chatsite.review_queue": r"review[ _]?queue|queueitem",
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
     "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",

@@ -13,7 +13,7 @@ class FeedbackConfig(AppConfig):
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
 
-        from . import audit, export, parts, services
+        from . import audit, export, parts, services, staff
 
         message_deleted.connect(services.forget_feedback)
         LEAF_ACTIONS[services.ACTION] = _("gave feedback")
@@ -26,4 +26,5 @@ class FeedbackConfig(AppConfig):
         hooks.access_log_names["list feedback"] = _(
             "beginnings of feedback (in a list)"
         )
+        hooks.review_sources["feedback"] = staff.BAD_FEEDBACK
         hooks.audit_rules.append(audit.find_misplaced_feedback)

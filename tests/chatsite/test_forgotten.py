@@ -23,6 +23,7 @@ from chatsite.experiments.models import Experiment
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Review
+from chatsite.review_queue.models import QueueItem
 from chatsite.rules.models import Rule
 from chatsite.sharing.models import Share
 from chatsite.tools.models import ResultFile
@@ -68,6 +69,7 @@ OF_CONVERSATION = {
     "memory_label.key": "a person's own list of names",
     "desk_review.username": "a name",
     "desk_review.note": "words of staff, who are told that they stay",
+    "review_queue_queueitem.note": "words of staff, who are told that they stay",
     "chat_share.token": "a token",
 }
 # Numbers, hashes, codes, names and ids: what the rows that stay are still good for.
@@ -171,6 +173,8 @@ def rows_besides(made, word):
     yield Experiment, {**values, "state": "done", "result": result}
     values = {"user": made.owner, "version": 1, "last_seq": 2, "memory_version": 1}
     yield Review, {**values, "note": OWN}
+    found = {"source": 1, "number": 2, "found_at": timezone.now()}
+    yield QueueItem, {**found, "kind": "turn", "note": OWN}
     first = made.messages.get(seq=1)
     yield ClientConversation, {"family": made.uuid, "client": "an id", "length": 1}
     values = {"message": first, "digest": b"a", "is_ascii": True}

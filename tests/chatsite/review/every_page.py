@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from chatsite.examples.models import Example
 from chatsite.feedback.models import Feedback
+from chatsite.review_queue.models import QueueItem
 from chatsite.rules.models import Rule
 from chatsite.turns.models import Allowance, Preferences, Turn
 from memory import transcript
@@ -75,6 +76,8 @@ def make_conversation(owner, word):
     Feedback.objects.create(
         conversation=row, message=reply, verdict="bad", comment=f"{word}, why"
     )
+    found = {"source": reply.feedback.pk, "number": 2, "found_at": now()}
+    QueueItem.objects.create(conversation=row, kind="feedback", note=word, **found)
     marked = {"author": owner, "label": "wrong", "correction": f"{word}, better"}
     Example.objects.create(conversation=row, message=reply, **marked)
     for app in {*APPS} - {"memory", "chat", "tools"}:

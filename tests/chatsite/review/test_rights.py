@@ -21,6 +21,7 @@ from chatsite.examples.models import Example
 from chatsite.feedback.models import Feedback
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
+from chatsite.review_queue.models import QueueItem
 from chatsite.rules.models import Rule
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
 from tests.remembered import remembered
@@ -40,6 +41,7 @@ SHOWN = {
     *("memory_prompt_changelist", "memory_prompt_change"),
     *("memory_summary_change", "memory_modelcall_change", "chat_turn_change"),
     *("rules_rule_change", "feedback_feedback_changelist", "feedback_feedback_change"),
+    *("review_queue_queueitem_changelist", "review_queue_queueitem_change"),
     *("examples_example_changelist", "examples_example_change", "review-example"),
 }
 COLUMNS = {
@@ -51,6 +53,7 @@ COLUMNS = {
     Rule: Rule.TEXTS,
     Feedback: Feedback.TEXTS,
     Example: Example.TEXTS,
+    QueueItem: QueueItem.TEXTS,
 }
 
 

@@ -1,0 +1,19 @@
+"""What the inspector of a request shows of the queue."""
+
+from django.template.loader import render_to_string
+
+from chatsite import hooks
+from chatsite.review.rights import Rights
+from memory.models import Conversation
+
+from .models import QueueItem
+
+
+def draw_inspected(conversation: Conversation, rights: Rights, seq: int) -> str:
+    """The items about reply `seq`, for staff."""
+    kinds = set(hooks.review_sources) - {"summary"}
+    items = conversation.queue_items.filter(kind__in=kinds, number=seq)
+    items = items.defer(*QueueItem.TEXTS).select_related("assignee")
+    if not (rows := list(items)):
+        return ""
+    return render_to_string("review_queue/_inspected.html", {"items": rows})
