@@ -37,7 +37,8 @@ def test_a_reply_is_tried_again_beside_itself(slow_chat):
     expect(trial.locator(".body .plain, .body p").first).not_to_be_empty()
     expect(trial).to_contain_text("SHA-256")
     expect(trial.locator(".mark")).to_have_text("Complete")
-    assert "Writing" in page.evaluate("window.marks")
+    # Words of a machine that had no time to draw them meanwhile come all at once.
+    assert page.evaluate("window.marks[0]") in ("Waiting", "Writing")
     is_clean(page, "#dialog")
     trial.get_by_role("button", name="Use this for the next message only").click()
     expect(chat.right.locator(".varied")).to_contain_text("message #1 in other words")
