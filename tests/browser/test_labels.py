@@ -143,8 +143,13 @@ def test_several_are_chosen_with_shift_and_deleted_and_brought_back(listed):
     page.locator("#several-all").check()
     expect(count).to_have_text("4")
     page.get_by_role("button", name="Archive", exact=True).click()
-    said(listed, "4 conversations archived.")
+    line = page.locator("#list-said")
+    expect(line).to_contain_text("4 conversations archived.")
     expect(page.locator(".pick")).to_have_count(0)
+    expect(rows_of(listed)).to_have_count(0)
+    line.get_by_role("button", name="Undo").click()
+    said(listed, "4 conversations unarchived. Undo")
+    expect(rows_of(listed)).to_have_count(4)
 
 
 def test_what_is_chosen_stays_when_it_is_refused(listed):

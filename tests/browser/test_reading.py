@@ -69,8 +69,12 @@ def test_code_has_its_language_colours_and_a_copy_button(chat):
     expect(code.locator("b")).to_have_count(0)
     drawn = body.inner_html()
     code.get_by_role("button", name="Copy").click()
-    copied = chat.page.evaluate("() => navigator.clipboard.readText()")
-    assert copied == 'def hello(name):  # greet\n    return f"<b>{name}</b>" * 2\n'
+    # What copies is loaded by the first click.
+    read = chat.page.wait_for_function("() => navigator.clipboard.readText()")
+    assert (
+        read.json_value()
+        == 'def hello(name):  # greet\n    return f"<b>{name}</b>" * 2\n'
+    )
     expect(body.locator("td").first).to_have_text("火车")
     expect(body.locator("math msub").first).to_have_text("a1")
     chat.page.reload()
