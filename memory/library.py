@@ -58,7 +58,7 @@ def pick_conversations(
 
     Raises Conversation.DoesNotExist when one is missing, deleted or another user's.
     """
-    rows = list(list_own(user).filter(uuid__in=uuids).only("uuid"))
+    rows = list(list_own(user).filter(uuid__in=uuids).only("uuid", "archived_at"))
     if len(rows) < len(set(uuids)):
         raise Conversation.DoesNotExist
     return rows

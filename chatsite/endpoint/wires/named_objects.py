@@ -17,7 +17,12 @@ IDS = frozenset(
     }
 )
 # Where a tool says what it takes: there a name means nothing to the provider.
-TAKEN = frozenset({"parameters", "input_schema", "output_schema", "format", "headers"})
+TAKEN = frozenset(
+    {
+        *("parameters", "input_schema", "output_schema", "input_examples"),
+        *("format", "headers"),
+    }
+)
 
 
 def find_named_object(wire: str, body: Mapping[str, Any]) -> str:

@@ -20,27 +20,28 @@ from .answers import Undo, list_action, list_again, read_conversations, read_uui
 
 @list_action
 def archive(request: HttpRequest) -> HttpResponse:
-    found = read_conversations(request)
+    # A search finds both kinds, and Undo is for what was changed.
+    found = [each for each in read_conversations(request) if not each.archived_at]
     library.archive_all(found)
     said = ngettext(
         "%(count)s conversation archived.",
         "%(count)s conversations archived.",
         len(found),
     )
-    undo = Undo("several-unarchive", found)
+    undo = Undo("several-unarchive", found) if found else None
     return list_again(request, said % {"count": len(found)}, undo, select="")
 
 
 @list_action
 def unarchive(request: HttpRequest) -> HttpResponse:
-    found = read_conversations(request)
+    found = [each for each in read_conversations(request) if each.archived_at]
     library.unarchive_all(found)
     said = ngettext(
         "%(count)s conversation unarchived.",
         "%(count)s conversations unarchived.",
         len(found),
     )
-    undo = Undo("several-archive", found)
+    undo = Undo("several-archive", found) if found else None
     return list_again(request, said % {"count": len(found)}, undo, select="")
 
 

@@ -91,6 +91,7 @@ FREE = [
     ),
     ("messages", chat({"type": "tool_use", "input": {"file_id": "mine"}})),
     ("messages", chat(TEXT, tools=[{"name": "open", "input_schema": SCHEMA}])),
+    ("messages", chat(TEXT, tools=[{"input_examples": [{"file_id": "a.txt"}]}])),
     (
         "messages",
         chat(TEXT, container={"skills": [{"type": "anthropic", "skill_id": "pdf"}]}),

@@ -68,6 +68,16 @@ class TestSeveral:
         send(client, address, conversation=named)
         assert list(library.list_conversations(alice)) == before
 
+    def test_undo_leaves_alone_what_was_archived_before(self, client, alice, some):
+        library.archive_all(some[:1])
+        page = several(client, "archive", some[:2]).content.decode()
+        assert "1 conversation archived." in page
+        said = page[page.index('id="list-said"') :]
+        named = re.findall('name="conversation" value="([^"]+)"', said)
+        assert named == ids_of(some[1:2])
+        page = several(client, "archive", some[:2]).content.decode()
+        assert "Undo" not in page[page.index('id="list-said"') :]
+
     def test_they_are_deleted_and_brought_back_together(self, client, alice, some):
         page = several(client, "delete", some[:2]).content.decode()
         assert "2 conversations were deleted." in page
