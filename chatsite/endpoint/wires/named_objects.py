@@ -3,7 +3,7 @@ container. All people of this site share one account at the provider, so such an
 could be that of another person's.
 
 The items of a reply have ids, too: a call, what was said aloud. Clients send them again
-as they got them, nobody gives them to others, and no list has them: they are passed on.
+as they got them, no one gives them to others, and no list has them: they are passed on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ def _list_of_tools(value: object) -> Iterator[str]:
             yield from _list_of_tools(each)
     if isinstance(value, dict):
         for name, inner in value.items():
-            # A container that is described is made anew.
+            # A container that is described is a new one.
             is_described = name == "container" and isinstance(inner, dict)
             if name in IDS and inner and not is_described:
                 yield name
