@@ -13,12 +13,22 @@
     for (const menu of document.querySelectorAll(MENUS)) if (!menu.contains(target)) close(menu);
   }
 
+  // A page has many menus, of which few are opened: this one is drawn now.
+  function draw({ target }) {
+    const held = target.closest("summary")?.parentElement.querySelector(":scope > template");
+    if (!held) return;
+    const drawn = held.content.firstElementChild;
+    held.replaceWith(drawn);
+    htmx.process(drawn);
+  }
+
   // One that opens at the edge of what scrolls is brought into sight.
   function bringIntoSight({ target }) {
     if (target.matches("details.menu[open]")) target.querySelector(".menu-items")?.scrollIntoView({ block: "nearest" });
   }
 
   document.addEventListener("toggle", bringIntoSight, true);
+  document.addEventListener("click", draw, true);
   document.addEventListener("click", closeOthers);
   document.addEventListener("focusin", closeOthers);
 
