@@ -293,6 +293,8 @@ login_parts: list[Callable[["HttpRequest"], str]] = []
 # What happens to a person who has given the right password, and where to lead them;
 # None: they are logged in.
 log_in: Callable[["HttpRequest", "AbstractBaseUser", str], "HttpResponse"] | None = None
+# Told of each page that a signed-in person opens; has to cost nothing.
+visits: list[Callable[["HttpRequest"], None]] = []
 # The account: sections of its page, given the request, and rows of its download.
 account_sections: list[Callable[["HttpRequest"], str]] = []
 account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}

@@ -44,6 +44,7 @@ CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 LEAVES = [
     "chatsite.attachments",
     "chatsite.compare",
+    "chatsite.devices",
     "chatsite.endpoint",
     "chatsite.examples",
     "chatsite.experiments",

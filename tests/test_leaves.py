@@ -16,6 +16,8 @@ WORDS = {
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
     r"|what .{1,9} cost\b|request before",
+    "chatsite.devices": r"where you are logged in|account/devices|device-log-out"
+    r"|\"devices\": \[",
     "chatsite.endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys"
     r"|api_keys|(?<!feedback)/why/",
     "chatsite.examples": r"as an example|/examples?/|(?-i:\bExamples\b)",

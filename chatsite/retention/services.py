@@ -68,6 +68,13 @@ def _delete_rows(rows: QuerySet) -> int:
     )
 
 
+def _delete_sessions(rows: QuerySet) -> int:
+    """With what leaf apps keep of them."""
+    keys = [*rows.values_list("pk", flat=True)]
+    deleted = Session.objects.filter(pk__in=keys).delete()
+    return deleted[1].get(Session._meta.label, 0)
+
+
 def _find_older(model: type[Model], column: str, before: datetime) -> QuerySet:
     return QuerySet(model).filter(**{f"{column}__lt": before})
 
@@ -78,7 +85,9 @@ def _make_kind(name: str, setting: str, model: type[Model], column: str) -> Kind
 
 KINDS = (
     Kind("conversations", "RETENTION_DAYS", _find_conversations, _delete_conversations),
-    _make_kind("sessions", "", Session, "expire_date"),
+    Kind(
+        "sessions", "", partial(_find_older, Session, "expire_date"), _delete_sessions
+    ),
     *(
         _make_kind("logins", "RETENTION_LOGIN_DAYS", model, "attempt_time")
         for model in (AccessAttempt, AccessFailureLog, AccessLog)

@@ -208,6 +208,7 @@ APART = {
     "memory_upload": "files that were not sent",
     "chat_preferences": "of a person",
     "chat_presence": "of a process",
+    "devices_device": "of a person",
     "desk_accessevent": "its tests say that it has no texts",
     "desk_tombstone": "written when a conversation is erased",
     "endpoint_apikey": "goes with the account of the person",

@@ -1,0 +1,30 @@
+"""The table of devices that people are logged in on."""
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db import models
+
+
+class Device(models.Model):
+    """A browser in which a person is logged in, as long as its session lives. Of what a
+    browser says of itself, only its name and its system are kept, and no address."""
+
+    # No constraint: without this app sessions still end, whatever rows it has left.
+    session = models.OneToOneField(
+        Session, models.CASCADE, db_constraint=False, related_name="device"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="devices"
+    )
+    # One of the words of naming.BROWSERS and of naming.SYSTEMS; "" = another.
+    browser = models.CharField(max_length=20, blank=True)
+    system = models.CharField(max_length=20, blank=True)
+    logged_in_at = models.DateTimeField(auto_now_add=True)
+    # Written at most once an hour.
+    last_seen_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"Device {self.pk}"
