@@ -7,6 +7,7 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from datetime import date
 
 from django.conf import settings
@@ -76,9 +77,10 @@ async def _count_chunks(
     key: ApiKey, chunks: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """As they come; what is around the words of a stream counts, too."""
-    async for chunk in chunks:
-        _count(key, -(-len(chunk) // 4))
-        yield chunk
+    async with aclosing(chunks) as open_chunks:
+        async for chunk in open_chunks:
+            _count(key, -(-len(chunk) // 4))
+            yield chunk
 
 
 async def forward(

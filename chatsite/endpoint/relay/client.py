@@ -3,6 +3,7 @@ answer, which is written no faster than it is read."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from chatsite.endpoint.wires.errors import WireError
@@ -87,9 +88,10 @@ class Client:
         await self._send({"type": "http.response.body", "body": b""})
 
     async def pass_on(self, answer: Answer, own: Mapping[str, str]) -> None:
-        await self.start(answer.status, {**answer.headers, **own})
-        async for chunk in answer.chunks:
-            await self.write(chunk)
+        async with aclosing(answer.chunks) as chunks:
+            await self.start(answer.status, {**answer.headers, **own})
+            async for chunk in chunks:
+                await self.write(chunk)
         await self.finish()
 
     def cut_off(self) -> None:

@@ -2,8 +2,9 @@
 container. All people of this site share one account at the provider, so such an id
 could be that of another person's.
 
-The items of a reply have ids, too: a call, what was said aloud. Clients send them again
-as they got them, no one gives them to others, and no list has them: they are passed on.
+The items of a reply have ids, too: a call, what was said aloud, a file that code has
+made. Clients send them again as they got them, no one gives them to others, and no list
+has them: they are passed on. Only a container is not, as a provider goes on in it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,9 +14,13 @@ from typing import Any
 IDS = frozenset(
     {
         *("file_id", "file_ids", "vector_store_id", "vector_store_ids"),
-        *("container", "skill_id", "connector_id"),
+        *("container", "container_id", "skill_id", "connector_id"),
     }
 )
+# What an item has of tools: those that were found, and where one runs.
+OF_TOOLS = ("tools", "environment", "container_id")
+# The end of the types of what Anthropic's execution of code has made.
+MADE = "code_execution_output"
 # Where a tool says what it takes: there a name means nothing to the provider.
 TAKEN = frozenset(
     {
@@ -39,8 +44,9 @@ def _list_fields(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
     said = body.get("input" if wire == "responses" else "messages")
     for item in said if isinstance(said, list) else ():
         if isinstance(item, dict):
-            yield from _list_of_parts(item.get("content"))
+            yield from _list_of_parts(item)
             yield from _list_of_parts(item.get("output"))
+            yield from _list_of_tools({name: item.get(name) for name in OF_TOOLS})
 
 
 def _list_of_container(container: object) -> Iterator[str]:
@@ -76,7 +82,8 @@ def _list_of_parts(parts: object) -> Iterator[str]:
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict):
             continue
-        for holder in (part, part.get("file"), part.get("source")):
+        own = {} if str(part.get("type")).endswith(MADE) else part
+        for holder in (own, part.get("file"), part.get("source")):
             if isinstance(holder, dict) and holder.get("file_id"):
                 yield "file_id"
         source = part.get("source")

@@ -15,6 +15,8 @@ from django.utils import timezone
 from chatsite.endpoint import keys
 from chatsite.endpoint.access import outage
 from chatsite.endpoint.access.gateway import read_token
+from chatsite.endpoint.relay.answering import Answer
+from chatsite.endpoint.relay.client import Client, GoneError
 from memory.models import Conversation
 
 from .test_chat_completions import body_of, complete, says
@@ -153,6 +155,27 @@ async def test_while_the_store_is_away(mode, alice, upstream, settings, monkeypa
     assert outage.NOT_KEPT._value.get() == before + 1
     stranger = await complete("wp_" + "x" * 43, says("user", "Hi"))
     assert stranger.status == 401
+
+
+async def test_who_hangs_up_ends_what_is_forwarded(alice):
+    row, _ = await sync_to_async(keys.create_api_key)(alice, "llm")
+    ended = []
+
+    async def fetch():
+        try:
+            yield b"one"
+            yield b"two"
+        finally:
+            ended.append("closed")
+
+    async def send(message):
+        if message.get("body"):
+            raise GoneError
+
+    answer = Answer(200, {}, outage._count_chunks(row, fetch()))
+    with pytest.raises(GoneError):
+        await Client({}, None, send).pass_on(answer, {})
+    assert ended == ["closed"]
 
 
 @pytest.mark.parametrize("whose", ["key", "person"])

@@ -32,6 +32,12 @@ def said(part):
 TEXT = {"type": "text", "text": "Hi"}
 FILE = {"type": "file", "file_id": "file_1"}
 DOCUMENT = {"type": "document", "source": FILE}
+CONTAINER = {"type": "container_reference", "container_id": "cntr_1"}
+SHELL = {"type": "shell", "environment": CONTAINER}
+SEARCH = {"type": "file_search", "vector_store_ids": ["vs_1"]}
+# What Anthropic's code execution has made.
+MADE = {"type": "bash_code_execution_output", "file_id": "file_1"}
+RESULT = {"type": "bash_code_execution_tool_result", "tool_use_id": "srvtoolu_1"}
 NAMED = [
     ("chat", chat({"type": "file", "file": {"file_id": "file_1"}}), "file_id"),
     ("messages", chat(DOCUMENT), "file_id"),
@@ -63,7 +69,7 @@ NAMED = [
     ),
     (
         "responses",
-        responses(tools=[{"type": "file_search", "vector_store_ids": ["vs_1"]}]),
+        responses(tools=[SEARCH]),
         "vector_store_ids",
     ),
     (
@@ -76,15 +82,63 @@ NAMED = [
         responses(tools=[{"type": "x", "container": {"file_ids": ["file_1"]}}]),
         "file_ids",
     ),
+    ("responses", responses({"type": "input_file", "file_id": "f"}), "file_id"),
+    (
+        "responses",
+        responses(tools=[SHELL]),
+        "container_id",
+    ),
+    (
+        "responses",
+        responses({"type": "shell_call", "environment": CONTAINER}),
+        "container_id",
+    ),
+    # The provider goes on in a container that the history has.
+    (
+        "responses",
+        responses({"type": "code_interpreter_call", "container_id": "cntr_1"}),
+        "container_id",
+    ),
+    (
+        "responses",
+        responses({"type": "tool_search_output", "tools": [SEARCH]}),
+        "vector_store_ids",
+    ),
+    (
+        "responses",
+        responses({"type": "additional_tools", "tools": [SHELL]}),
+        "container_id",
+    ),
+    ("messages", chat({**RESULT, "content": {**MADE, "type": "x"}}), "file_id"),
+    ("messages", chat({**RESULT, "content": DOCUMENT}), "file_id"),
 ]
 SCHEMA = {"type": "object", "properties": {"file_id": {"type": "string"}}}
+CITED = {
+    "type": "output_text",
+    "annotations": [
+        {"type": "container_file_citation", "container_id": "c", "file_id": "f"}
+    ],
+}
 FREE = [
     ("chat", chat({"type": "file", "file": {"file_data": "data:,x"}})),
     ("chat", chat(TEXT, conversation="mine", prompt="mine")),
     # Of an earlier reply, sent again as it came.
     ("chat", {"messages": [{"role": "assistant", "audio": {"id": "a"}}]}),
     ("responses", responses({"type": "item_reference", "id": "msg_1"})),
-    ("responses", responses({"type": "code_interpreter_call", "container_id": "c"})),
+    ("responses", responses({"type": "message", "content": [CITED]})),
+    (
+        "responses",
+        responses({"type": "file_search_call", "results": [{"file_id": "file_1"}]}),
+    ),
+    (
+        "responses",
+        responses({"type": "shell_call", "environment": {"type": "local"}}),
+    ),
+    (
+        "responses",
+        responses({"type": "mcp_list_tools", "tools": [{"input_schema": SCHEMA}]}),
+    ),
+    ("messages", chat({**RESULT, "content": {"type": "x", "content": [MADE]}})),
     (
         "chat",
         chat(TEXT, tools=[{"type": "function", "function": {"parameters": SCHEMA}}]),
