@@ -6,8 +6,9 @@ are left out, as in the chat.
 """
 
 import json
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
@@ -20,7 +21,8 @@ from chatsite.endpoint.store.asked import Asked, Sent
 from chatsite.endpoint.store.bodies import Piece
 from chatsite.endpoint.store.pieces import pack_numbers
 from memory import context, versions
-from memory.engine.cut_points import find_cut_points
+from memory.engine.cut_points import find_cut_points, find_newest_question
+from memory.engine.tokens import count_message, count_tokens
 from memory.models import Conversation, Summary
 
 from .ahead import Ahead, make_ahead
@@ -86,6 +88,8 @@ class Choosing:
         beside = count_beside(asked.body.value)
         self.beside = ceil(beside * conversation.token_ratio)
         self.limit = max(1, limit - self.beside)
+        extra = context.estimate_overhead(conversation, self.limit)
+        self.most = self.limit - extra
         self.history = asked.history.messages
         self.pieces = {each.at: each for each in asked.body.pieces}
         first = min(each.start for each in self.history)
@@ -110,7 +114,7 @@ class Choosing:
             kept = self._with_question(kept)
         sent = self._make(ahead, kept, is_cut=is_cut)
         if sent.is_too_long and may_leave_out:
-            fewer = self._leave_out(ahead, kept)
+            fewer = self._leave_out(sent, kept)
             if len(fewer) < len(kept):
                 return self._make(ahead, fewer, is_cut=True)
         return sent
@@ -161,28 +165,38 @@ class Choosing:
             return kept
         first = kept[0].index if kept else len(self.history)
         for index in reversed(range(first)):
-            found = self._make_kept(index, self.pieces[self.history[index].start])
-            if found.is_question:
-                return [found, *kept]
+            found = self._keep([index])
+            if any(each.is_question for each in found):
+                return [*found, *kept]
         return kept
 
-    def _leave_out(self, ahead: Ahead, kept: list[Kept]) -> list[Kept]:
-        """From the first turn, or round of tools, on that fits."""
+    def _leave_out(self, sent: Sent, kept: list[Kept]) -> list[Kept]:
+        """Of what is sent, from the first turn, or round of tools, on that fits."""
         flat = [(n, each) for n, one in enumerate(kept) for each in one.messages]
-        points = find_cut_points([each for _, each in flat], rounds=True)
-        starts = sorted({flat[point][0] for point in points} - {0})
-        if not starts:
+        said = [each for _, each in flat]
+        points = [n for n in find_cut_points(said, rounds=True) if flat[n][0]]
+        if not points:
             return kept
+        sizes = [*map(count_message, said)]
+        rest = [*accumulate(reversed(sizes))][::-1]
+        around = count_tokens(self._read(sent.asked)) - rest[0]
+        newest = find_newest_question(said)
 
-        def fits(start: int) -> bool:
-            return not self._make(ahead, self._from(kept, start), True).is_too_long
+        def fits(point: int) -> bool:
+            question = sizes[newest] if point > newest >= 0 else 0
+            tokens = around + question + rest[point]
+            return ceil(tokens * self.conversation.token_ratio) <= self.most
 
-        at = bisect_left(starts, True, key=fits)
-        return self._from(kept, starts[min(at, len(starts) - 1)])
+        point = next(filter(fits, points), points[-1])
+        return self._from(kept, flat[point][0])
 
     def _from(self, kept: list[Kept], start: int) -> list[Kept]:
         rest = self._keep([each.index for each in kept[start:]])
         return self._with_question(rest)
+
+    @staticmethod
+    def _read(asked: Asked) -> list[BaseMessage]:
+        return asked.wire.to_demo_messages(asked.body.value)
 
     def _make(self, ahead: Ahead, kept: list[Kept], is_cut: bool) -> Sent:
         asked, extra = self.asked, {}
@@ -192,9 +206,7 @@ class Choosing:
             asked = asked.replace_body(body, raw)
             positions = pack_numbers(self._position_of(each.index) for each in kept)
             extra = {"positions": positions, "cutoff": ahead.cutoff}
-        messages = asked.wire.to_demo_messages(asked.body.value)
-        tokens = self.count(messages)
-        most = self.limit - context.estimate_overhead(self.conversation, self.limit)
+        tokens = self.count(self._read(asked))
         return Sent(
             asked,
             tokens=tokens + self.beside + self.conversation.token_overhead,
@@ -204,6 +216,6 @@ class Choosing:
             refs=ahead.refs,
             texts=ahead.texts,
             limit=self.limit,
-            is_too_long=tokens > most,
+            is_too_long=tokens > self.most,
             **extra,
         )

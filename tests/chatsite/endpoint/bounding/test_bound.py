@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from bench.endpoint.long_talk import LongTalk
 from bench.endpoint.strict import TOOL_WORD, StrictUpstream, read_messages
 from chatsite.endpoint import keys
+from chatsite.endpoint.bounding.choosing import Choosing
 from chatsite.turns import runner
 from memory import actions
 from memory.models import Conversation, ModelCall, Summary
@@ -128,6 +129,56 @@ async def test_a_long_turn_of_tools_keeps_its_question(key, provider):
     assert last[-1] == said[-3]
     left_out = [each async for each in ModelCall.objects.values_list("refs", flat=True)]
     assert not any(refs.get("left_out") for refs in left_out)
+
+
+async def test_what_is_left_out_fits_and_no_more(key, provider, settings, monkeypatch):
+    # Nothing is summarised in time, so the oldest turns are left out.
+    settings.COMPACTION_WAIT_SECONDS = 0
+    made = []
+    make = Choosing._make
+
+    def note(*given, **more):
+        made.append(make(*given, **more))
+        return made[-1]
+
+    monkeypatch.setattr(Choosing, "_make", note)
+    talk = LongTalk("messages", 20)
+    for _ in talk.play():
+        reply = [{"type": "text", "text": "Copper and winter. " * 8}]
+        talk.said.append({"role": "assistant", "content": reply})
+    await ask(key, talk.bodies[-1], PATHS["messages"])
+    assert (provider.too_long, provider.orphans) == (0, 0)
+    assert [each.is_too_long for each in made[-2:]] == [True, False]
+    # A turn more would not have fitted.
+    fewer = made[-1]
+    turn = 2 * (fewer.tokens // fewer.after)
+    assert fewer.tokens + turn > fewer.limit
+    await check_all_rebuilt(sent_by(provider))
+
+
+def make_tool_turn(rounds):
+    """A question, and calls of tools; a reminder beside the first result."""
+    said = [{"role": "user", "content": "What is in the files?"}]
+    for number in range(rounds):
+        use = {"type": "tool_use", "id": f"toolu_{number}", "name": "look_up"}
+        said.append({"role": "assistant", "content": [{**use, "input": {}}]})
+        result = {"type": "tool_result", "tool_use_id": use["id"]}
+        content = [{**result, "content": "copper river " * 60}]
+        if not number:
+            content.append({"type": "text", "text": "Be brief."})
+        said.append({"role": "user", "content": content})
+    return said
+
+
+async def test_the_question_is_sent_without_results_beside_it(key, provider, settings):
+    settings.COMPACTION_WAIT_SECONDS = 0
+    provider.window = 2 * WINDOW
+    body = {"model": "anthropic", "max_tokens": 100, "messages": make_tool_turn(20)}
+    await ask(key, json.dumps(body).encode(), PATHS["messages"])
+    assert (provider.too_long, provider.orphans) == (0, 0)
+    sent = json.loads(sent_by(provider)[-1])["messages"]
+    assert sent[0]["content"] == [{"type": "text", "text": "Be brief."}]
+    assert sent[1]["content"][0]["type"] == "tool_use"
 
 
 async def test_what_the_provider_finds_too_long_is_sent_once_more(key, provider):
