@@ -74,6 +74,8 @@ class SiteEnv:
         # The file that was read, and what the environment had not already.
         self.file: Path | None = None
         self.names_of_file: frozenset[Text] = frozenset()
+        # What else reads variables, such as keys that a file names.
+        self.names_of_others: set[Text] = set()
 
     def read_file(self, default: Path) -> None:
         """Take what the environment lacks from ENV_FILE; empty: from no file."""
@@ -139,7 +141,7 @@ class SiteEnv:
 
     def address(self, name: Text, default: Text, *schemes: Text, example: Text) -> Text:
         """The address of a server, which can hold a password; without, the default."""
-        parse = partial(_parse_address, schemes)
+        parse = partial(parse_address, schemes)
         allowed = f"an address like {example}"
         value = self._read(name, "", allowed, parse, is_secret=True)
         return value or default
@@ -182,7 +184,7 @@ class SiteEnv:
         """A sentence for each name that is no setting: all of the file that was read,
         others only where they are much like one."""
         for name in sorted({*os.environ} - {*self.settings}):
-            if FOREIGN.fullmatch(name):
+            if FOREIGN.fullmatch(name) or name in self.names_of_others:
                 continue
             near = difflib.get_close_matches(name, self.settings, 1, ALIKE)
             if near or name in self.names_of_file:
@@ -245,7 +247,7 @@ def _parse_time_zone(text: Text) -> Text:
     return text
 
 
-def _parse_address(schemes: Sequence[Text], text: Text) -> Text:
+def parse_address(schemes: Sequence[Text], text: Text) -> Text:
     text = text.strip()
     scheme, colon, _ = text.partition("://")
     if text and (not colon or scheme not in schemes):

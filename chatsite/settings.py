@@ -388,6 +388,9 @@ SYSTEM_PROMPT = env.str(
 
 # What else people may choose for their conversations, beside CHAT_MODEL.
 CHAT_MODELS = env.list("CHAT_MODELS", default=[])
+# Several providers at once, in a TOML file: docs/settings.md.
+PROVIDERS = ()
+PROVIDERS_FILE = env.str("PROVIDERS_FILE")
 # Let the model name a conversation after its first reply.
 TITLES_ENABLED = env.bool("TITLES_ENABLED", default=True)
 
@@ -511,5 +514,14 @@ LOGGING = {
         **{name: {"level": LOG_LEVEL} for name in ("chatsite", "memory")},
     },
 }
+
+# Last, as it has nothing to say that other settings say.
+if PROVIDERS_FILE:
+    provider_file = import_module("chatsite.llm.provider_file")
+    PROVIDERS, found = provider_file.read_provider_file(
+        PROVIDERS_FILE, {"CHAT_MODEL": CHAT_MODEL, "SUMMARY_MODEL": SUMMARY_MODEL}
+    )
+    env.problems += [*found, *provider_file.find_short_form(env.settings)]
+    env.names_of_others.update(each.key_env for each in PROVIDERS)
 
 env.raise_problems()

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.hooks import preference_fields
 from chatsite.llm import providers
+from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from memory.engine import policy
 
@@ -28,9 +29,7 @@ class PreferencesForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         site = providers.name_model(providers.default_model())
-        models = [
-            (name, providers.name_model(name)) for name in providers.list_models()
-        ]
+        models = model_access.list_choices_for(self.instance.pk)
         own = _("Site default (%(model)s)") % {"model": site}
         self.fields["model"] = forms.ChoiceField(
             label=_("Model"),

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from chatsite import hooks
-from chatsite.llm import providers
+from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from chatsite.turns.requests import name_to_store
 from memory.engine import policy
@@ -59,11 +59,12 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     preset = chosen.pop("preset", "") or preferred.preset
     model = chosen.pop("model", "") or preferred.model
     known = dict(policy.list_presets())
+    models = model_access.list_models_for(user.pk)
     return {
         "tools": hooks.turn_steps.defaults(),
         **chosen,
         "preset": preset if preset in known else "",
-        "model": name_to_store(model) if model in providers.list_models() else "",
+        "model": name_to_store(model) if model in models else "",
         "policy": {"rules": preferred.rules} if preferred.rules else {},
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,
     }

@@ -52,7 +52,7 @@ async def fetch_compacted(
     asked: Asked, headers: Mapping[str, str]
 ) -> tuple[Answer, ResponsesReader]:
     """The provider's answer, whole, and what it says. Raises WireError."""
-    if asked.wire.find_upstream() is None:
+    if asked.wire.find_upstream(asked.model) is None:
         answer = answer_value(await for_drawing(_compact_as_demo)(asked))
     else:
         answer = await fetch_answer(asked, headers)

@@ -13,20 +13,22 @@ from django.urls import reverse
 
 from chatsite.database import TROUBLE, is_away
 from chatsite.fair_queue import for_drawing, make_fair_thread
+from chatsite.llm import providers
 from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
+from chatsite.turns import model_access
 from chatsite.turns.models import Turn
 
 from . import keys
 from .models import ApiKey
-from .relay.answering import fetch_count, list_upstream_models
+from .relay.answering import fetch_count, list_own_models, list_upstream_models
 from .relay.client import Client, GoneError
 from .relay.passing import Passing, SendLess
 from .store.asked import Asked, Sent, read_client_request
 from .store.opening import Opened, Opening, open_whole
-from .wires import OPENAI_COMPACT
-from .wires.errors import STATUSES, WireError
+from .wires import ANTHROPIC_MESSAGES, OPENAI_COMPACT
+from .wires.errors import STATUSES, WireError, refuse_model
 from .wires.wire import Wire
 
 T = TypeVar("T")
@@ -92,7 +94,10 @@ def check_rest(key: ApiKey) -> None:
 async def send_models(
     wire: Wire, key: ApiKey, headers: Mapping[str, str], send: Any
 ) -> None:
-    models = await list_upstream_models(wire, headers)
+    if settings.PROVIDERS:
+        models = await database_sync_to_async(list_own_models)(key.owner_id)
+    else:
+        models = await list_upstream_models(wire, headers)
     if key.models_allowed:
         models = [each for each in models if each["id"] in key.models_allowed]
     body = json.dumps({"object": "list", "data": models}, ensure_ascii=False).encode()
@@ -123,6 +128,7 @@ async def exchange(
         store = partial(_store, account_of_user(key.owner_id))
         within, raw = await store(partial(add_history, key, wire, name, raw))
     asked = await for_drawing(_read_in_turn)(key, wire, headers, raw, within)
+    await check_listed(key, asked)
     if wire is OPENAI_COMPACT:
         await pass_compacted(key, asked, headers, client)
         return
@@ -167,6 +173,7 @@ async def pass_count(
     part of any conversation."""
     own = {}
     asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+    await check_listed(key, asked)
     if mode == ApiKey.Mode.BOUND:
         from .bounding.bounds import choose_unstored
 
@@ -174,8 +181,18 @@ async def pass_count(
         sent = await _store(account, partial(choose_unstored, key, asked))
         raw = sent.asked.raw
         own = describe_sent(sent)
-    answer = await client.unless_gone(fetch_count(wire, headers, raw))
+    answer = await client.unless_gone(fetch_count(wire, asked.model, headers, raw))
     await client.pass_on(answer, own)
+
+
+async def check_listed(key: ApiKey, asked: Asked) -> None:
+    """Raises WireError for a model that is not in PROVIDERS_FILE, or not for the owner
+    of the key. Anthropic's wire has a provider of its own."""
+    if not settings.PROVIDERS or asked.wire.name == ANTHROPIC_MESSAGES.name:
+        return
+    may_use = database_sync_to_async(model_access.may_use)
+    if providers.is_demo(asked.model) or not await may_use(key.owner_id, asked.model):
+        raise refuse_model(asked.model)
 
 
 def find_continued(headers: Mapping[str, str]) -> str:

@@ -33,7 +33,7 @@ async def fetch_kept(
     headers: Mapping[str, str],
 ) -> Answer:
     """As the provider has it; without one as the transcript has it."""
-    upstream = wire.find_upstream()
+    upstream = wire.find_upstream(call.model)
     if upstream is None:
         message = call.message
         kept = make_kept_response(call.model, response_id, message.text)

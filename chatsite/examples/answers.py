@@ -16,7 +16,7 @@ from chatsite.jobs import queue, tasks
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol.errors import explain_code
-from chatsite.turns import limits, requests, runner, spending
+from chatsite.turns import limits, model_access, requests, runner, spending
 from chatsite.turns.models import Job
 from memory.compaction.compactor import InvokeError, RefusedError
 from memory.engine.policy import PRESETS
@@ -41,7 +41,8 @@ def start_answers(
     """Have a model answer them, as they were sent or (`preset`) as another policy would
     have asked. Raises ActionError, and CommandError where the tokens of the day are
     used up."""
-    if model not in providers.list_models() or preset not in ("", *PRESETS):
+    is_offered = model in model_access.list_models_for(user.pk)
+    if not is_offered or preset not in ("", *PRESETS):
         raise ActionError(_("Choose one of the models and policies."))
     if not examples:
         raise ActionError(_("There is no example to answer."))
@@ -143,7 +144,7 @@ class _Asking:
         self, ask: Any, messages: list[BaseMessage], **options: Any
     ) -> AIMessage:
         """Send one request, which counts for who wants the answer."""
-        async with spending.pass_door(self.payer), self.running.paid():
+        async with spending.pass_door(self.payer, self.model), self.running.paid():
             self.requests += 1
             reply = await ask(messages, **options)
             usage = reply.usage_metadata or {}

@@ -6,8 +6,8 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.llm import providers
 from chatsite.pages.forms import preset_choices
+from chatsite.turns import model_access
 
 from .exporting import FORMS
 
@@ -19,12 +19,14 @@ def list_policies() -> list[tuple[str, Any]]:
 class AnswerForm(forms.Form):
     """By which model, and from which request."""
 
-    model = forms.ChoiceField(
-        label=gettext_lazy("Model"), choices=providers.list_model_choices
-    )
+    model = forms.ChoiceField(label=gettext_lazy("Model"))
     preset = forms.ChoiceField(
         label=gettext_lazy("What is sent"), choices=list_policies, required=False
     )
+
+    def __init__(self, user_id: int, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["model"].choices = model_access.list_choices_for(user_id)
 
 
 class ExportForm(forms.Form):

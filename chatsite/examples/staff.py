@@ -47,7 +47,7 @@ def show_reply(
         shown=[presenter.describe_example(row) for row in rows],
         labels=Example.Label.choices,
         max_chars=Example.MAX_CHARS,
-        form=AnswerForm(),
+        form=AnswerForm(request.user.pk),
         job=find_job(request.user),
     )
 
@@ -61,7 +61,9 @@ def _act(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResp
             # Another one of the staff would take it along with their account.
             payers = [request.user.pk, conversation.owner_id]
             some = list(rows.filter(author__in=payers).order_by("pk")[:1])
-            if error := begin_answers(request, some, AnswerForm(request.POST)):
+            if error := begin_answers(
+                request, some, AnswerForm(request.user.pk, request.POST)
+            ):
                 messages.error(request, error)
         elif request.POST.get("act") == "remove":
             services.unmark_example(conversation, seq, request.user)

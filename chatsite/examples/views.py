@@ -95,7 +95,7 @@ def _draw_list(request: HttpRequest, label: str, error: str = "") -> HttpRespons
         "rows": presenter.describe_listed(list(page)),
         "label": label,
         "labels": Example.Label.choices,
-        "form": AnswerForm(),
+        "form": AnswerForm(request.user.pk),
         "most": answers.MOST_AT_ONCE,
         "error": error,
         "job": answers.find_job(request.user),
@@ -116,7 +116,7 @@ def show_example_page(request: HttpRequest, pk: int) -> HttpResponse:
     example = get_object_or_404(rows, pk=pk)
     values = {
         "shown": presenter.describe_example(example),
-        "form": AnswerForm(),
+        "form": AnswerForm(request.user.pk),
         "job": answers.find_job(request.user),
     }
     return render(request, "examples/example.html", values)
@@ -136,7 +136,10 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
 @private_page
 def post_answers(request: HttpRequest) -> HttpResponse:
     """Has one `example` answered, or the newest of those that are listed (`label`)."""
-    label, form = _read_label(request.POST.get("label", "")), AnswerForm(request.POST)
+    label, form = (
+        _read_label(request.POST.get("label", "")),
+        AnswerForm(request.user.pk, request.POST),
+    )
     rows = services.list_own_examples(request.user, label)
     address = reverse("examples")
     if key := request.POST.get("example", ""):

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.hooks import conversation_fields, export_sections
 from chatsite.jobs import queue
-from chatsite.llm import providers
+from chatsite.turns import model_access
 from chatsite.turns.copying import copies
 from chatsite.turns.models import JOB_LEASE, Job
 from memory import bundle, library, staging, transcript
@@ -121,7 +121,7 @@ class _Import:
                 each.write(made, messages, rows, self._batch)
 
     def _create(self, draft: Draft) -> tuple[Conversation, str]:
-        known = draft.model in providers.list_models()
+        known = draft.model in model_access.list_models_for(self.user.pk)
         with self._batch(0):
             made = transcript.create_conversation(
                 self.user,

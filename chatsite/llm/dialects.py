@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from django.conf import settings
 from langchain_core.messages import BaseMessage
+
+from . import providers
 
 # What replaces a refused role: every server takes the last one.
 NEXT_ROLE = {"developer": "system", "system": "user"}
@@ -87,14 +88,18 @@ _known: dict[tuple[str, str], Dialect] = {}
 
 
 def find_dialect(name: str) -> Dialect:
-    """The dialect of a model: the one that worked, else the one in the settings."""
-    without = frozenset() if settings.STREAM_USAGE else frozenset({"stream_options"})
-    configured = Dialect(settings.SYSTEM_ROLE, without=without)
-    return _known.get((settings.OPENAI_BASE_URL, name), configured)
+    """The dialect of a model: the one that worked, else the one that was set."""
+    provider = providers.find_provider(name)
+    if provider is None:
+        return Dialect()
+    without = frozenset() if provider.stream_usage else frozenset({"stream_options"})
+    configured = Dialect(provider.system_role, without=without)
+    return _known.get((provider.base_url, name), configured)
 
 
 def remember_dialect(name: str, dialect: Dialect) -> None:
-    _known[settings.OPENAI_BASE_URL, name] = dialect
+    if provider := providers.find_provider(name):
+        _known[provider.base_url, name] = dialect
 
 
 def forget_dialects() -> None:

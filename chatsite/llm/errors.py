@@ -34,7 +34,11 @@ DETAILS = {
     ),
     "auth": _(
         "The model provider refused this site's key. Ask the site administrator to "
-        "check OPENAI_API_KEY."
+        "check OPENAI_API_KEY, or the key in PROVIDERS_FILE."
+    ),
+    "model_denied": _(
+        "This conversation's model is not, or no longer, yours to use. Choose another "
+        "one and try again."
     ),
     "context_length": _(
         "The conversation is too long for this model. "
@@ -46,7 +50,7 @@ DETAILS = {
     ),
     "address": _(
         "The address of the model provider is incomplete. Ask the site administrator "
-        "to check OPENAI_BASE_URL."
+        "to check OPENAI_BASE_URL, or the address in PROVIDERS_FILE."
     ),
     "unavailable": _("The model can't be reached right now."),
     "bad_response": _(

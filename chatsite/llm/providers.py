@@ -1,8 +1,11 @@
-"""Builds the LangChain model behind a name. Knows settings, but no conversation."""
+"""Builds the LangChain model behind a name, and knows who runs it: a provider of
+PROVIDERS_FILE, else the one of OPENAI_*. Knows settings, but no conversation.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -13,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from .demo.chat_model import DemoChatModel
+from .provider_file import Model, Prices, Provider
 
 DEMO = "demo"
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
@@ -26,37 +30,78 @@ CONNECT_TIMEOUT = 10.0
 def default_model() -> str:
     if settings.CHAT_MODEL:
         return settings.CHAT_MODEL
+    if settings.PROVIDERS:
+        return settings.PROVIDERS[0].models[0].name
     has_provider = settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL
     return DEFAULT_OPENAI_MODEL if has_provider else DEMO
 
 
 def list_models() -> list[str]:
-    """The models a person can choose from: those that the site is set up with."""
-    return list(dict.fromkeys([default_model(), *settings.CHAT_MODELS]))
+    """The models that the site is set up with, its own first; who may use them is in
+    chatsite/turns/model_access.py."""
+    others = settings.CHAT_MODELS
+    if settings.PROVIDERS:
+        others = [model.name for each in settings.PROVIDERS for model in each.models]
+    return list(dict.fromkeys([default_model(), *others]))
 
 
-def list_model_choices(*others: str) -> list[tuple[str, str]]:
-    """The models to choose from, and `others`, with their names on pages."""
-    return [
-        (name, name_model(name)) for name in dict.fromkeys([*list_models(), *others])
-    ]
+def find_provider(name: str) -> Provider | None:
+    """Who runs the model; None: the site has no such one. In the short form one
+    provider runs whatever is asked of it."""
+    if is_demo(name):
+        return None
+    if not settings.PROVIDERS:
+        return read_short_form()
+    return next((each for each in settings.PROVIDERS if _pick(each, name)), None)
+
+
+def find_model(name: str) -> Model:
+    """What the site is told of a model; of one that it does not have, nothing."""
+    if settings.PROVIDERS:
+        found = (_pick(each, name) for each in settings.PROVIDERS)
+        return next(filter(None, found), Model.model_construct(name=name))
+    return Model.model_construct(
+        name=name,
+        window=settings.CONTEXT_WINDOW or None,
+        images=any(fnmatchcase(name, each) for each in settings.IMAGE_MODELS)
+        if settings.IMAGE_MODELS
+        else None,
+        prices=Prices(input=settings.PRICE_INPUT, output=settings.PRICE_OUTPUT),
+    )
+
+
+def _pick(provider: Provider, name: str) -> Model | None:
+    return next((each for each in provider.models if each.name == name), None)
+
+
+def read_short_form() -> Provider:
+    """The one provider of OPENAI_* and the settings beside them."""
+    return Provider.model_construct(
+        name=settings.PROVIDER_NAME,
+        base_url=settings.OPENAI_BASE_URL,
+        key=settings.OPENAI_API_KEY,
+        system_role=settings.SYSTEM_ROLE,
+        stream_usage=settings.STREAM_USAGE,
+        structured_output=settings.STRUCTURED_OUTPUT,
+    )
 
 
 def name_provider(name: str) -> str:
     """Who runs the model, as pages say it; "" for the demo model."""
-    if is_demo(name):
+    provider = find_provider(name)
+    if provider is None:
         return ""
-    shown = "OpenAI" if find_provider_host() == OPENAI_HOST else find_provider_host()
-    return (settings.PROVIDER_NAME or shown)[:100]
+    host = find_provider_host(provider)
+    return (provider.name or ("OpenAI" if host == OPENAI_HOST else host))[:100]
 
 
-def find_provider_host() -> str:
+def find_provider_host(provider: Provider | None) -> str:
     """The host of the base URL, which can hold a password; "" where that is no full
-    address."""
-    if not settings.OPENAI_BASE_URL:
-        return OPENAI_HOST
+    address, or there is no provider."""
+    if provider is None or provider.is_openai:
+        return OPENAI_HOST if provider else ""
     try:
-        parts = urlsplit(settings.OPENAI_BASE_URL)
+        parts = urlsplit(provider.base_url)
         # A port that is none raises as it is read.
         is_full = parts.scheme in ("http", "https") and parts.port != 0
     except ValueError:
@@ -80,13 +125,19 @@ def name_model(name: str) -> str:
 
 
 def context_window(name: str) -> int:
-    """How many tokens the model takes: the setting, what LangChain knows, a guess."""
-    if settings.CONTEXT_WINDOW:
-        return settings.CONTEXT_WINDOW
-    if is_demo(name) or settings.OPENAI_BASE_URL:
+    """How many tokens the model takes: as set, what LangChain knows, a guess."""
+    if window := find_model(name).window:
+        return window
+    if not _is_openai(name):
         return DEFAULT_CONTEXT_WINDOW
     profile = build(name).profile or {}
     return profile.get("max_input_tokens") or DEFAULT_CONTEXT_WINDOW
+
+
+def _is_openai(name: str) -> bool:
+    """Whether OpenAI itself runs the model: of others less is known."""
+    provider = find_provider(name)
+    return provider is not None and provider.is_openai
 
 
 def cache_options(name: str, key: str) -> dict[str, str]:
@@ -94,13 +145,13 @@ def cache_options(name: str, key: str) -> dict[str, str]:
 
     Other servers may refuse a request with a field they do not know.
     """
-    known = not is_demo(name) and not settings.OPENAI_BASE_URL
-    return {"prompt_cache_key": key} if known else {}
+    return {"prompt_cache_key": key} if _is_openai(name) else {}
 
 
 def schema_options(name: str, schema: type[BaseModel] | None) -> dict[str, Any]:
     """Request arguments that hold the reply to a schema, where the provider can."""
-    if schema is None or is_demo(name) or not settings.STRUCTURED_OUTPUT:
+    provider = find_provider(name)
+    if schema is None or provider is None or not provider.can_hold_schemas:
         return {}
     wanted = {"name": schema.__name__, "schema": schema.model_json_schema()}
     return {"response_format": {"type": "json_schema", "json_schema": wanted}}
@@ -117,8 +168,8 @@ def sampling_options(
         options["temperature"] = temperature
     if max_tokens:
         # OpenAI refuses the older name, and other servers do not know the newer one.
-        own = settings.OPENAI_BASE_URL
-        options["max_tokens" if own else "max_completion_tokens"] = max_tokens
+        is_newer = _is_openai(name)
+        options["max_completion_tokens" if is_newer else "max_tokens"] = max_tokens
     return options
 
 
@@ -194,10 +245,13 @@ def _make_model(name: str) -> BaseChatModel:
         return DemoChatModel(tokens_per_second=settings.DEMO_TOKENS_PER_SECOND)
     from . import openai_chat
 
+    provider = find_provider(name)
+    if provider is None:
+        raise LookupError(name)
     return openai_chat.make_openai_chat(
         name,
-        key=settings.OPENAI_API_KEY or PLACEHOLDER_KEY,
-        base_url=settings.OPENAI_BASE_URL,
+        key=provider.secret or PLACEHOLDER_KEY,
+        base_url=provider.base_url,
         connect_timeout=CONNECT_TIMEOUT,
     )
 

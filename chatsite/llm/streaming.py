@@ -178,8 +178,7 @@ class ReplyStream:
         return bool(self.first_token_ms is not None or self._calls or self._reasoning)
 
     async def _attempt(self) -> AsyncIterator[str]:
-        if not providers.is_demo(self.name) and not providers.find_provider_host():
-            raise LLMError("address")
+        self._check_provider()
         model, without = providers.build(self.name), self.dialect.without
         self._life_at, self._is_understood = time.monotonic(), False
         options = {name: self._bind[name] for name in self._bind.keys() - without}
@@ -198,6 +197,15 @@ class ReplyStream:
         if piece := self._take(refusal, is_end=True):
             yield piece
         self._check_end()
+
+    def _check_provider(self) -> None:
+        if providers.is_demo(self.name):
+            return
+        provider = providers.find_provider(self.name)
+        if provider is None:
+            raise LLMError("model_denied")
+        if not providers.find_provider_host(provider):
+            raise LLMError("address")
 
     async def _read(self, batches: AsyncIterator[list[Delta]]) -> list[Delta] | None:
         """The next deltas, or None at the end."""

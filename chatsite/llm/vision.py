@@ -9,8 +9,6 @@ factor.
 from fnmatch import fnmatchcase
 from math import ceil, sqrt
 
-from django.conf import settings
-
 from . import providers
 from .demo.chat_model import IMAGE_TOKENS
 
@@ -32,13 +30,15 @@ PATCHES = (
 
 
 def takes_images(name: str) -> bool:
-    """Whether the model takes images: by the setting, else as LangChain knows it of
-    OpenAI's own."""
-    if settings.IMAGE_MODELS:
-        return any(fnmatchcase(name, each) for each in settings.IMAGE_MODELS)
+    """Whether the model takes images: as set, else as LangChain knows it of OpenAI's
+    own."""
+    images = providers.find_model(name).images
+    if images is not None:
+        return images
     if providers.is_demo(name):
         return True
-    if settings.OPENAI_BASE_URL:
+    provider = providers.find_provider(name)
+    if provider is None or not provider.is_openai:
         return False
     return bool((providers.build(name).profile or {}).get("image_inputs"))
 

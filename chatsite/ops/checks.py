@@ -122,7 +122,23 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 def check_window(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
     """Thresholds that the model's window has no room for: they are lowered, which
     people who chose them would not expect."""
-    window = settings.CONTEXT_WINDOW or providers.DEFAULT_CONTEXT_WINDOW
+    for name, window in _list_windows().items():
+        yield from _check_room(name, window)
+
+
+def _list_windows() -> dict[str, int]:
+    """The windows that are known without a question, by what names them."""
+    default = providers.DEFAULT_CONTEXT_WINDOW
+    if not settings.PROVIDERS:
+        return {"CONTEXT_WINDOW": settings.CONTEXT_WINDOW or default}
+    models = [model for each in settings.PROVIDERS for model in each.models]
+    return {
+        f"The window of {model.name!r} in PROVIDERS_FILE,": model.window or default
+        for model in models
+    }
+
+
+def _check_room(name: str, window: int) -> Iterator[CheckMessage]:
     limit = context.request_limit(window)
     system = count_tokens([SystemMessage(settings.SYSTEM_PROMPT)])
     presets: dict[str, list[str]] = {}
@@ -133,19 +149,18 @@ def check_window(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
         names.insert(0, f"REPLY_RESERVE of {settings.REPLY_RESERVE:,}")
     if names:
         yield Warning(
-            f"CONTEXT_WINDOW of {window:,} tokens is too small for "
+            f"{name} of {window:,} tokens is too small for "
             f"{'; '.join(names)}. Lower values are used.",
             hint="Let the server of the model take more tokens (Ollama: num_ctx) "
-            "and set CONTEXT_WINDOW to that number.",
+            "and set it to that number.",
             id="chat.W005",
         )
     if limit <= system + MIN_ROOM:
         yield Error(
-            f"CONTEXT_WINDOW of {window:,} tokens leaves "
+            f"{name} of {window:,} tokens leaves "
             f"{max(0, limit - system):,} for a conversation, besides SYSTEM_PROMPT "
             "and the reply.",
-            hint="Set CONTEXT_WINDOW to what the model takes, or shorten "
-            "SYSTEM_PROMPT.",
+            hint="Set it to what the model takes, or shorten SYSTEM_PROMPT.",
             id="chat.E004",
         )
 
@@ -169,7 +184,7 @@ def _too_large(limit: int) -> Iterator[tuple[str, str]]:
 
 @register(deploy=True)
 def check_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
-    if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
+    if settings.PROVIDERS or settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
         return
     for name in filterfalse(providers.is_demo, providers.list_models()):
         yield Error(

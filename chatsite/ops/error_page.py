@@ -40,6 +40,8 @@ def list_secrets() -> set[str]:
     found: set[str] = set()
     for name in filter(str.isupper, dir(settings)):
         found.update(_secrets_in(name, getattr(settings, name)))
+    for each in settings.PROVIDERS:
+        found.update([each.secret, *_secrets_in("", each.base_url)])
     return found - {""}
 
 

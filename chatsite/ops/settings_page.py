@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from chatsite.environment import Setting
+from chatsite.llm import providers
+from chatsite.llm.provider_file import Prices
 from chatsite.settings import env
 
 from .management.commands import doctor
@@ -31,6 +34,19 @@ class SettingRow:
     is_changed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model of PROVIDERS_FILE; of its key, whether there is one."""
+
+    provider: str
+    host: str
+    key: str
+    model: str
+    window: str
+    prices: str
+    groups: str
+
+
 @require_GET
 @never_cache
 def show_settings(request: HttpRequest) -> HttpResponse:
@@ -42,6 +58,7 @@ def show_settings(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": _("Settings"),
         "rows": list(list_setting_rows()),
+        "models": list(list_model_rows()),
         "findings": doctor.list_findings(doctor.CHECKS) if is_asked else [],
     }
     return TemplateResponse(request, "admin/ops/settings.html", context)
@@ -58,6 +75,27 @@ def list_setting_rows() -> Iterator[SettingRow]:
             default="" if setting.is_secret else _write_value(setting.default),
             is_changed=setting.value != setting.default,
         )
+
+
+def list_model_rows() -> Iterator[ModelRow]:
+    """The models of PROVIDERS_FILE, each with its provider."""
+    for provider in settings.PROVIDERS:
+        host = providers.find_provider_host(provider)
+        for model in provider.models:
+            yield ModelRow(
+                provider=provider.name,
+                host=host,
+                key=_("set") if provider.secret else "",
+                model=model.name,
+                window=f"{providers.context_window(model.name):,}",
+                prices=_write_prices(model.prices),
+                groups=", ".join(model.groups) or _("everyone"),
+            )
+
+
+def _write_prices(prices: Prices) -> str:
+    found = (prices.input, prices.cached, prices.output)
+    return " / ".join("–" if each is None else f"{each:g}" for each in found)
 
 
 def _write_setting(setting: Setting) -> str:

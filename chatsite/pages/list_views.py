@@ -28,7 +28,7 @@ from chatsite.accounts.access import (
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, limits
+from chatsite.turns import commands, limits, model_access
 from chatsite.turns.copying import copies
 from memory import library, transcript
 from memory.engine import policy
@@ -63,7 +63,8 @@ def _render_home(
     request: HttpRequest, form: NewConversationForm, refusal: str = ""
 ) -> HttpResponse:
     """The page that a conversation begins on, with the list beside it."""
-    models, wanted = providers.list_model_choices(), form["model"].value()
+    models = model_access.list_choices_for(request.user.pk)
+    wanted = form["model"].value()
     values = {
         "form": form,
         "client_id": form["client_id"].value() or uuid4().hex,

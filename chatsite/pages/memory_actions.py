@@ -23,7 +23,7 @@ from chatsite.jobs import summary_proposals
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, lifecycle, limits, runner
+from chatsite.turns import commands, lifecycle, limits, model_access, runner
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of, name_to_store
 from memory import actions, context, transcript, versions
@@ -380,7 +380,9 @@ def _read_temperature(given: str) -> float | None:
 def post_model(request: HttpRequest, conversation: Conversation) -> Notice:
     """Another model for the replies that follow."""
     before, name = model_of(conversation), request.POST.get("model", "")
-    if name not in dict(providers.list_model_choices(before)):
+    owner = conversation.owner_id
+    is_listed = name in (before, *model_access.list_models_for(owner))
+    if not is_listed or not model_access.may_use(owner, name):
         raise actions.ActionError(_("This site does not offer that model."))
     actions.set_model(conversation, name_to_store(name))
     text = _("%(model)s writes the replies from now on.")

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from chatsite.accounts import preferences
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.jobs import activity
-from chatsite.llm import providers
+from chatsite.turns import model_access
 from chatsite.turns.requests import model_of
 from memory.models import Conversation, ModelCall
 
@@ -78,7 +78,8 @@ def show_context(request: HttpRequest, conversation: Conversation) -> Values:
 def model_values(conversation: Conversation) -> dict[str, Any]:
     """The list of models beside the message box."""
     model = model_of(conversation)
-    return {"model": model, "models": providers.list_model_choices(model)}
+    choices = model_access.list_choices_for(conversation.owner_id, model)
+    return {"model": model, "models": choices}
 
 
 def context_values(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.llm import providers
 from chatsite.pages.forms import TemperatureField
+from chatsite.turns import model_access
 from memory.engine.policy import list_presets
 from memory.view.variation import Variation
 
@@ -36,10 +36,13 @@ class TrialForm(forms.Form):
         label=_("The other words"), required=False, strip=False, widget=forms.Textarea
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, user_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         same = ("", _("Unchanged"))
-        self.fields["model"].choices = [same, *providers.list_model_choices()]
+        self.fields["model"].choices = [
+            same,
+            *model_access.list_choices_for(user_id),
+        ]
         self.fields["preset"].choices = [same, *list_presets(_)]
         acts = [(name, words) for name, (_field, words) in ACTS.items()]
         self.fields["act"].choices = [same, *acts]

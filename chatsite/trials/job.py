@@ -17,7 +17,7 @@ from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import limits, requests, runner, variations
+from chatsite.turns import limits, model_access, requests, runner, variations
 from chatsite.turns.attempt import Tools, find_options, make_result, read_outcome
 from chatsite.turns.lifecycle import Result, TurnClaim, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
@@ -160,6 +160,8 @@ def _prepare_trial(
     if call is None:
         return Result(State.FAILED, "", error="message_deleted")
     model = variation.model or call.model
+    if not model_access.may_use(conversation.owner_id, model):
+        return Result(State.FAILED, "", error=model_access.DENIED)
     dialect = dialect or dialects.find_dialect(model)
     if not dialect.has_tools:
         tools = replace(tools, is_refused=True)

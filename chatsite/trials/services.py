@@ -8,9 +8,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, variations
+from chatsite.turns import commands, model_access, variations
 from chatsite.turns.copying import copies
 from chatsite.turns.requests import reply_call
 from memory import transcript
@@ -57,12 +56,13 @@ def check_changes(
 ) -> Variation:
     """The variation as it will be sent. Raises ActionError and TextError."""
     _check_messages(conversation, call.refs, variation)
-    return _check_offered(variation)
+    return _check_offered(conversation, variation)
 
 
-def _check_offered(variation: Variation) -> Variation:
+def _check_offered(conversation: Conversation, variation: Variation) -> Variation:
     """It with its words as they are stored. Raises ActionError and TextError."""
-    if variation.model and variation.model not in providers.list_models():
+    offered = model_access.list_models_for(conversation.owner_id)
+    if variation.model and variation.model not in offered:
         unknown = _("The model %(model)s is not offered here. Choose another one.")
         raise ActionError(unknown % {"model": variation.model[:100]})
     if variation.preset and variation.preset not in PRESETS:
@@ -104,12 +104,14 @@ def start_trial(conversation: Conversation, seq: int, variation: Variation) -> T
         _lock_conversation(conversation)
         call = find_request(conversation, seq)
         variation = check_changes(conversation, call, variation)
+        model = variation.model or call.model
+        model_access.check_model(conversation.owner_id, model)
         trial = Trial.objects.create(
             conversation=conversation,
             message=conversation.messages.get(seq=seq),
             changes=variation.to_json(),
             words=variation.text,
-            model=variation.model or call.model,
+            model=model,
         )
         store.admit_trial(conversation.owner_id)
     return trial
@@ -140,7 +142,8 @@ def use_next(conversation: Conversation, trial: Trial) -> None:
     _lock_conversation(conversation)
     if not conversation.trials.filter(pk=trial.pk).exists():
         raise ActionError(_("A text of this request was deleted."))
-    variations.set_next(conversation, _check_offered(trial.variation))
+    varied = _check_offered(conversation, trial.variation)
+    variations.set_next(conversation, varied)
     conversation.changes.create(action=USE_NEXT, seq=trial.message.seq)
 
 

@@ -59,7 +59,7 @@ def show_trials(
         services.find_request(conversation, seq)
     except ActionError as refusal:
         error = str(refusal)
-    values = _open_dialog(conversation, seq, TrialForm(), error)
+    values = _open_dialog(conversation, seq, TrialForm(conversation.owner_id), error)
     return render(request, "trials/dialog.html", values)
 
 
@@ -68,7 +68,8 @@ def post_trial(
     request: HttpRequest, conversation: Conversation, seq: int
 ) -> HttpResponse:
     """Tries reply `seq` again, as the fields of the form say."""
-    form, error, refusal = TrialForm(request.POST), "", None
+    form = TrialForm(conversation.owner_id, request.POST)
+    error, refusal = "", None
     trial = None
     if form.is_valid():
         try:

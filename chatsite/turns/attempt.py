@@ -22,7 +22,7 @@ from memory.engine.blank import is_blank
 from memory.engine.compose import digest_wire
 from memory.models import Conversation
 
-from . import commands, lifecycle, limits, requests, variations
+from . import commands, lifecycle, limits, model_access, requests, variations
 from .checkpoints import CHECKPOINT_SECONDS
 from .models import Turn
 from .reply_streamer import ReplyStreamer
@@ -135,6 +135,8 @@ def prepare_attempt(
         return turn
     varied, bound = variations.take_next(turn), tools or Tools()
     model = (varied and varied.model) or requests.model_of(conversation)
+    if not model_access.may_use(conversation.owner_id, model):
+        return lifecycle.Result(State.FAILED, "", error=model_access.DENIED)
     dialect = dialect or dialects.find_dialect(model)
     if not dialect.has_tools:
         bound = replace(bound, tokens=0, is_refused=True)

@@ -21,7 +21,7 @@ from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
 from memory.rules import rule_source
 
-from . import limits, requests
+from . import limits, model_access, requests
 from .lifecycle import State, TurnClaim, end, position, unfinished
 from .models import TURN_LEASE, Turn
 
@@ -96,6 +96,7 @@ def submit_message(
     if not created:
         turn = message.turns.get()
         return Submitted(turn, message, position(turn), created=False)
+    model_access.check_model(conversation.owner_id, requests.model_of(conversation))
     requests.check_fits(conversation, message)
     claim, before = None, None
     if is_limited:
@@ -292,6 +293,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     """Queue the latest turn again, under a new number for its reply."""
     if conversation.turns.filter(pk__gt=turn.pk).exists():
         raise CommandError("not_latest", not_latest)
+    model_access.check_model(conversation.owner_id, requests.model_of(conversation))
     message = turn.user_message
     if message.superseded_at or message.deleted_at:
         raise CommandError("not_found", _("The message it would answer is gone."))

@@ -352,7 +352,7 @@ def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
 
     # Half of a small window is left for the summary so far, and for what comes out.
     chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
-    door = partial(spending.pass_door, payer)
+    door = partial(spending.pass_door, payer, name)
     return compactor.Summariser(name, invoke, chunk_tokens, limits.charge_call, door)
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from chatsite.protocol.errors import CommandError
 from memory.compaction.compactor import RefusedError
 
-from . import limits
+from . import limits, model_access
 
 
 class _Places:
@@ -48,32 +48,41 @@ class _Places:
 
 
 _places: WeakKeyDictionary[asyncio.AbstractEventLoop, _Places] = WeakKeyDictionary()
+# After this long it is looked whether a model may be used meanwhile.
+DENIED_SECONDS = 600.0
 # No user has this key: the places of the whole process.
 PROCESS = None
 
 
 @asynccontextmanager
-async def pass_door(payer: int) -> AsyncIterator[None]:
-    """Around one request that `payer` pays for, and its entry in the books.
+async def pass_door(payer: int, model: str) -> AsyncIterator[None]:
+    """Around one request to `model` that `payer` pays for, and its entry in the books.
 
     Waits for the person's pace and for a place; a person's own places come first, so
     that one with a thousand requests leaves room for the others. Raises RefusedError
-    when the tokens of the day are used up.
+    when the tokens of the day are used up, or the model is not theirs to use.
     """
     places = _places.setdefault(asyncio.get_running_loop(), _Places())
     async with places.take(payer, settings.SUMMARIES_PER_USER):
-        await _wait_for_admission(payer)
+        await _wait_for_admission(payer, model)
         async with places.take(PROCESS, settings.SUMMARIES_AT_ONCE):
             yield
 
 
-async def _wait_for_admission(payer: int) -> None:
+async def _wait_for_admission(payer: int, model: str) -> None:
     while True:
         try:
-            await database_sync_to_async(limits.admit_summary)(payer)
+            await database_sync_to_async(_admit_request)(payer, model)
             return
         except CommandError as error:
             if error.code != "rate_limited":
-                raise RefusedError(error.code, error.retry_after or 0.0) from None
+                raise RefusedError(
+                    error.code, error.retry_after or DENIED_SECONDS
+                ) from None
             pause = error.retry_after or 1.0
         await asyncio.sleep(pause)
+
+
+def _admit_request(payer: int, model: str) -> None:
+    model_access.check_model(payer, model)
+    limits.admit_summary(payer)

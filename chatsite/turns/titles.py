@@ -45,8 +45,9 @@ async def name_conversation(conversation_id: int) -> None:
     untitled = await database_sync_to_async(_find_untitled)(conversation_id)
     if untitled is None:
         return
+    model = providers.summary_model(requests.model_of(untitled))
     try:
-        async with spending.pass_door(untitled.owner_id):
+        async with spending.pass_door(untitled.owner_id, model):
             title = await _ask_for_title(conversation_id)
     except RefusedError:
         return

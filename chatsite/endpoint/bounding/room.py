@@ -22,9 +22,10 @@ def can_summarise(wire: Wire) -> bool:
     """Whether this wire's bodies can have summaries, and the model that writes them is
     no worse than the one that answers: the demo model must not summarise what a
     provider is asked."""
-    is_demo = providers.is_demo(providers.default_model())
+    model = providers.default_model()
+    is_demo = providers.is_demo(model)
     is_known = wire.list_name == "messages"
-    return is_known and (not is_demo or wire.find_upstream() is None)
+    return is_known and (not is_demo or wire.find_upstream(model) is None)
 
 
 def find_limit(wire: Wire, model: str, body: Mapping[str, Any]) -> int:
@@ -42,7 +43,7 @@ def find_limit(wire: Wire, model: str, body: Mapping[str, Any]) -> int:
 def _find_window(wire: Wire, model: str) -> int:
     if settings.CONTEXT_WINDOW:
         return settings.CONTEXT_WINDOW
-    if wire.find_upstream() is None:
+    if wire.find_upstream(model) is None:
         return providers.context_window(providers.DEMO)
     if wire.name == "messages":
         return ANTHROPIC_WINDOW

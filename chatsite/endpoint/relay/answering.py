@@ -16,6 +16,7 @@ from chatsite.endpoint.wires.errors import WireError
 from chatsite.endpoint.wires.wire import Wire
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import CONTEXT_LENGTH_MARKS
+from chatsite.turns import model_access
 
 from .upstream import first_seconds, select_headers, send_upstream
 
@@ -77,7 +78,7 @@ async def fetch_answer(
 ) -> Answer:
     """`earlier`: what the demo model knows besides the body. Raises WireError where
     there is no answer that a client of the wire could read."""
-    upstream = asked.wire.find_upstream()
+    upstream = asked.wire.find_upstream(asked.model)
     if upstream is None:
         return _answer_as_demo(asked, earlier)
     response = await send_upstream(
@@ -91,9 +92,11 @@ async def fetch_answer(
     return await read_answer(response, upstream)
 
 
-async def fetch_count(wire: Wire, headers: Mapping[str, str], raw: bytes) -> Answer:
+async def fetch_count(
+    wire: Wire, model: str, headers: Mapping[str, str], raw: bytes
+) -> Answer:
     """The provider's answer to how many tokens a body has; an estimate without one."""
-    upstream = wire.find_upstream()
+    upstream = wire.find_upstream(model)
     if upstream is None:
         return answer_value({"input_tokens": -(-len(raw) // 4)})
     seconds = settings.MODEL_IDLE_TIMEOUT
@@ -189,7 +192,7 @@ async def list_upstream_models(
     wire: Wire, headers: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """What the provider has, as it says so; else what the site is set up with."""
-    upstream = wire.find_upstream()
+    upstream = wire.find_upstream("")
     if upstream is None:
         size = providers.context_window(providers.DEMO)
         return [{"id": providers.DEMO, "object": "model", "context_length": size}]
@@ -206,6 +209,19 @@ async def list_upstream_models(
     finally:
         response.close()
     return [_with_size(each) for each in models]
+
+
+def list_own_models(user_id: int) -> list[dict[str, Any]]:
+    """Those of PROVIDERS_FILE that this person may use."""
+    return [
+        {
+            "id": name,
+            "object": "model",
+            "owned_by": providers.name_provider(name),
+            "context_length": providers.context_window(name),
+        }
+        for name in model_access.list_models_for(user_id)
+    ]
 
 
 def _with_size(model: dict[str, Any]) -> dict[str, Any]:

@@ -382,7 +382,7 @@ class Opening:
         )
 
     def _read_earlier(self) -> list[BaseMessage]:
-        if self.previous is None or self.asked.wire.find_upstream():
+        if self.previous is None or self.asked.wire.find_upstream(self.asked.model):
             return []
         first = min((row.seq for row in self.rows.values()), default=None)
         rows = self.conversation.messages.filter(superseded_at=None, deleted_at=None)

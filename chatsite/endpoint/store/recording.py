@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
     asked, sent = opening.asked, opening.sent
-    is_demo = asked.wire.find_upstream() is None
+    is_demo = asked.wire.find_upstream(asked.model) is None
     model = providers.DEMO if is_demo else asked.model[:MODEL_CHARS]
     call = ModelCall.objects.create(
         conversation=opening.conversation,
@@ -28,7 +28,7 @@ def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
         refs=_refer_sent(opening, reply_seq),
         sha256=sent.asked.body.sha256,
         model=model,
-        provider="" if is_demo else asked.wire.name_upstream(),
+        provider="" if is_demo else asked.wire.name_upstream(asked.model),
         tokens_estimated=sent.tokens,
     )
     prompts.keep_texts(opening.conversation, sent.texts)

@@ -47,7 +47,7 @@ def write_anthropic_error(error: WireError) -> bytes:
     return json.dumps({"type": "error", "error": values}, ensure_ascii=False).encode()
 
 
-def find_anthropic() -> tuple[str, dict[str, str]] | None:
+def find_anthropic(_model: str) -> tuple[str, dict[str, str]] | None:
     """The address of the provider, and the headers that let this site in; None: there
     is none, and the demo model answers."""
     key, url = settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL
@@ -56,7 +56,7 @@ def find_anthropic() -> tuple[str, dict[str, str]] | None:
     return url or "https://api.anthropic.com", {"x-api-key": key} if key else {}
 
 
-def name_anthropic() -> str:
+def name_anthropic(_model: str) -> str:
     return "Anthropic" if not settings.ANTHROPIC_BASE_URL else ""
 
 

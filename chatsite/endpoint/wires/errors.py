@@ -29,3 +29,11 @@ class WireError(Exception):
 def refuse_key() -> WireError:
     """The one answer to every key that lets no one in."""
     return WireError(401, "invalid_api_key", BAD_KEY)
+
+
+def refuse_model(name: str) -> WireError:
+    """For a model that is not there, or not for this person: which, is not said."""
+    text = (
+        "The model {!r} is not yours to use here. GET /v1/models lists those that are."
+    )
+    return WireError(403, "model_not_allowed", text.format(name[:100]))

@@ -13,8 +13,9 @@ from langchain_core.messages import (
 
 from chatsite.llm import providers
 from chatsite.llm.gathered import read_calls
+from chatsite.llm.provider_file import OPENAI_ADDRESS
 
-from .errors import WireError
+from .errors import WireError, refuse_model
 from .reading import ReplyReader
 from .rows import (
     ASSISTANT,
@@ -47,14 +48,19 @@ def write_openai_error(error: WireError) -> bytes:
     return json.dumps({"error": values}, ensure_ascii=False).encode()
 
 
-def find_openai() -> tuple[str, dict[str, str]] | None:
-    """The address of the provider, and the headers that let this site in; None: there
-    is none, and the demo model answers."""
-    key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
+def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
+    """The address of the model's provider, and the headers that let this site in; None:
+    there is none, and the demo model answers. Raises WireError."""
+    provider = providers.read_short_form()
+    if settings.PROVIDERS:
+        provider = providers.find_provider(model)
+    if provider is None:
+        raise refuse_model(model)
+    key, url = provider.secret, provider.base_url
     if not key and not url:
         return None
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    return url or "https://api.openai.com/v1", headers
+    return url or OPENAI_ADDRESS, headers
 
 
 def read_openai_instructions(body: Mapping[str, Any]) -> str:
@@ -162,8 +168,8 @@ async def write_openai_reply(
     yield b"data: [DONE]\n\n"
 
 
-def name_openai() -> str:
-    return providers.name_provider("")
+def name_openai(model: str) -> str:
+    return providers.name_provider(model if settings.PROVIDERS else "")
 
 
 WIRE = Wire(

@@ -35,11 +35,11 @@ class Wire:
     upstream_path: str
     reader: type[ReplyReader]
     write_error: Callable[[WireError], bytes]
-    # The address of the provider, and the headers that let this site in; None: there is
-    # none, and the demo model answers.
-    find_upstream: Callable[[], tuple[str, dict[str, str]] | None]
-    # The provider, as pages say it.
-    name_upstream: Callable[[], str]
+    # The address of a model's provider, and the headers that let this site in; None:
+    # there is none, and the demo model answers.
+    find_upstream: Callable[[str], tuple[str, dict[str, str]] | None]
+    # The provider of a model, as pages say it.
+    name_upstream: Callable[[str], str]
     # What the system says before all else.
     read_instructions: Callable[[Body], str]
     # The rows of the transcript that a message of the body is.

@@ -55,7 +55,9 @@ async def make(pk: int, content: Any) -> results.Summary | None:
             asked = await database_sync_to_async(_prepare)(pk, content)
             if asked is None:
                 return None
-            async with spending.pass_door(asked.call.conversation.owner_id):
+            async with spending.pass_door(
+                asked.call.conversation.owner_id, asked.model
+            ):
                 text = await _ask(asked)
     except (TimeoutError, RefusedError, *TRANSIENT_DB_ERRORS) as error:
         logger.info("no summary call=%s: %s", pk, type(error).__name__)

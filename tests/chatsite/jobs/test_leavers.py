@@ -95,7 +95,7 @@ def test_a_job_is_cancelled(alice, bob):
 
 def test_nothing_is_paid_for_beside_replies(alice):
     async def spend():
-        async with spending.pass_door(alice.pk):
+        async with spending.pass_door(alice.pk, "demo"):
             pass
 
     async_to_sync(spend)()

@@ -98,7 +98,7 @@ class TestHost:
     )
     def test_it_is_that_of_a_full_address(self, settings, address, host):
         settings.OPENAI_BASE_URL = address
-        assert providers.find_provider_host() == host
+        assert providers.find_provider_host(providers.find_provider("m")) == host
         shown = {"api.openai.com": "OpenAI"}.get(host, host)
         assert providers.name_provider("some-model") == shown
 

@@ -22,6 +22,7 @@ from langchain_core.messages import HumanMessage
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
+from chatsite.llm.provider_file import Provider
 from chatsite.ops.error_page import list_secrets
 from chatsite.release import find_version
 from memory.models import Message
@@ -217,14 +218,24 @@ def check_static_files() -> str:
 
 
 def check_model_settings() -> str:
+    if settings.PROVIDERS:
+        return "; ".join(map(_describe_provider, settings.PROVIDERS))
     name = providers.default_model()
     if providers.is_demo(name):
         return "no key and no base URL are set: the demo model answers"
     if not settings.OPENAI_API_KEY and not settings.OPENAI_BASE_URL:
         raise DoctorError(f"CHAT_MODEL is {name!r}, but OPENAI_API_KEY is not set.")
     key = "a key is set" if settings.OPENAI_API_KEY else "no key is set"
-    host = providers.find_provider_host() if settings.OPENAI_BASE_URL else "OpenAI"
+    provider = providers.read_short_form()
+    host = "OpenAI" if provider.is_openai else providers.find_provider_host(provider)
     return f"{name} at {host}, summaries by {providers.summary_model(name)}; {key}"
+
+
+def _describe_provider(provider: Provider) -> str:
+    names = ", ".join(model.name for model in provider.models)
+    host = providers.find_provider_host(provider)
+    key = "a key is set" if provider.secret else "no key is set"
+    return f"{provider.name} at {host} has {names}; {key}"
 
 
 def check_chat_model() -> str:
@@ -233,6 +244,13 @@ def check_chat_model() -> str:
 
 def check_summary_model() -> str:
     return _ask_model(providers.summary_model(providers.default_model()))
+
+
+def check_providers() -> str:
+    """One model of each."""
+    if not settings.PROVIDERS:
+        return "there is no PROVIDERS_FILE"
+    return "; ".join(_ask_model(each.models[0].name) for each in settings.PROVIDERS)
 
 
 def _ask_model(name: str) -> str:
@@ -262,4 +280,5 @@ CHECKS: dict[str, Check] = {
 MODEL_CHECKS: dict[str, Check] = {
     "chat model": check_chat_model,
     "summary model": check_summary_model,
+    "providers": check_providers,
 }

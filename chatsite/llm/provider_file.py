@@ -1,0 +1,276 @@
+"""The file of PROVIDERS_FILE: several providers at once, each with its models. Loaded
+with the settings, so it knows none of them.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
+
+from chatsite.environment import ALIKE, MOST, SHOWN_CHARS, Setting, parse_address
+
+SETTING = "PROVIDERS_FILE"
+OPENAI_ADDRESS = "https://api.openai.com/v1"
+# What is said of one provider in the environment; with a file it has a place there.
+SHORT_FORM = (
+    *("OPENAI_BASE_URL", "PROVIDER_NAME", "CHAT_MODELS", "CONTEXT_WINDOW"),
+    *("STREAM_USAGE", "SYSTEM_ROLE", "STRUCTURED_OUTPUT", "IMAGE_MODELS"),
+    *("PRICE_INPUT", "PRICE_OUTPUT"),
+)
+SECRET = ("key", "base_url")
+
+MODEL_ALLOWED = "a text of 1 to 100 characters; demo is the demo model's"
+NAME_ALLOWED = "a text of 1 to 100 characters"
+ADDRESS_ALLOWED = (
+    "an address like http://127.0.0.1:11434/v1, or leave it out for OpenAI"
+)
+KEY_ALLOWED = "the key as a text"
+VARIABLE_ALLOWED = "the name of an environment variable that holds the key"
+ROLE_ALLOWED = "system, developer or user"
+FLAG_ALLOWED = "true or false"
+WINDOW_ALLOWED = f"a whole number of tokens from 1 to {MOST:,}"
+PRICE_ALLOWED = "dollars per million tokens, a number from 0 to 1,000,000"
+GROUPS_ALLOWED = "a list of names of groups, or leave it out: then all people may"
+PRICES_ALLOWED = "a table like { input = 0.15, cached = 0.075, output = 0.6 }"
+MODELS_ALLOWED = "one [[providers.models]] or more"
+PROVIDERS_ALLOWED = "one [[providers]] or more"
+
+
+def _check_model_name(name: str) -> str:
+    if name == "demo":
+        raise ValueError(name)
+    return name
+
+
+def _check_own_address(text: str) -> str:
+    """OpenAI's own is the same as none: its models and fields are known."""
+    address = parse_address(("http", "https"), text)
+    return "" if address.rstrip("/") == OPENAI_ADDRESS else address
+
+
+Name = Annotated[
+    str,
+    StringConstraints(
+        min_length=1, max_length=100, strip_whitespace=True, pattern=r"^[^\x00-\x1f]+$"
+    ),
+]
+Price = Annotated[
+    float, Field(ge=0, le=1_000_000, allow_inf_nan=False, description=PRICE_ALLOWED)
+]
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Prices(Table):
+    """Of a million tokens, in dollars. `cached`: of those from the provider's cache;
+    None: as much cheaper as is usual."""
+
+    input: Price = 0.0
+    cached: Price | None = Field(default=None, description=PRICE_ALLOWED)
+    output: Price = 0.0
+
+
+class Model(Table):
+    """One model, by the name that its provider and people know it by."""
+
+    name: Annotated[Name, AfterValidator(_check_model_name)] = Field(
+        description=MODEL_ALLOWED
+    )
+    # None: as LangChain knows it of OpenAI's own.
+    window: int | None = Field(default=None, ge=1, le=MOST, description=WINDOW_ALLOWED)
+    images: bool | None = Field(default=None, description=FLAG_ALLOWED)
+    prices: Prices = Field(default=Prices(), description=PRICES_ALLOWED)
+    # Those of which a person has to be in one to use it; none: all people may.
+    groups: list[Name] = Field(default=[], description=GROUPS_ALLOWED)
+
+
+class Provider(Table):
+    """A server of models, and how it takes a request."""
+
+    name: Name = Field(description=NAME_ALLOWED)
+    base_url: Annotated[str, AfterValidator(_check_own_address)] = Field(
+        default="", description=ADDRESS_ALLOWED, repr=False
+    )
+    key: str = Field(default="", description=KEY_ALLOWED, repr=False)
+    key_env: str = Field(default="", description=VARIABLE_ALLOWED)
+    system_role: Literal["system", "developer", "user"] = Field(
+        default="system", description=ROLE_ALLOWED
+    )
+    stream_usage: bool = Field(default=True, description=FLAG_ALLOWED)
+    # None: OpenAI itself can, others not always.
+    structured_output: bool | None = Field(default=None, description=FLAG_ALLOWED)
+    models: list[Model] = Field(min_length=1, description=MODELS_ALLOWED)
+
+    @property
+    def is_openai(self) -> bool:
+        return not self.base_url
+
+    @property
+    def can_hold_schemas(self) -> bool:
+        own = self.structured_output
+        return self.is_openai if own is None else own
+
+    @property
+    def secret(self) -> str:
+        return self.key or os.environ.get(self.key_env, "")
+
+
+class ProviderFile(Table):
+    providers: list[Provider] = Field(min_length=1, description=PROVIDERS_ALLOWED)
+
+
+TABLES: dict[tuple[str, ...], type[Table]] = {
+    (): ProviderFile,
+    ("providers",): Provider,
+    ("providers", "models"): Model,
+    ("providers", "models", "prices"): Prices,
+}
+
+
+def read_provider_file(
+    path: str, chosen: Mapping[str, str]
+) -> tuple[tuple[Provider, ...], list[str]]:
+    """The providers of the file, and a sentence for each thing that is wrong with it.
+    `chosen`: the models of the site that other settings name."""
+    say = partial("{}, {}: {}".format, SETTING, path)
+    try:
+        value = tomllib.loads(Path(path).read_text("utf-8"))
+        read = ProviderFile.model_validate(value)
+    except OSError as error:
+        return (), [f"{SETTING} names {path}, which can't be read: {error.strerror}."]
+    except UnicodeDecodeError:
+        return (), [say("it is not UTF-8; save it as that.")]
+    except tomllib.TOMLDecodeError as error:
+        return (), [say(f"it is no TOML: {error}.")]
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False)
+        return (), [say(_explain_error(each, value)) for each in errors]
+    found = [*_find_key_problems(read), *_find_name_problems(read)]
+    problems = [say(each) for each in found]
+    problems += _find_wrong_choices(read, chosen)
+    return tuple(read.providers), problems
+
+
+def _explain_error(error: Mapping[str, Any], value: Any) -> str:
+    """A sentence with the table, its key and what is allowed there."""
+    where, keys = _locate(error["loc"], value)
+    names = tuple(step for step in error["loc"] if isinstance(step, str))
+    table = TABLES[names[:-1]] if names[:-1] in TABLES else TABLES[names[:-2]]
+    name = names[-1] if names[:-1] in TABLES else names[-2]
+    if error["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, table.model_fields, 1, ALIKE - 0.25)
+        known = f"the keys are {', '.join(table.model_fields)}"
+        meant = f"did you mean {near[0]}?" if near else f"{known}."
+        return f"{where}{keys} is no key of this table; {meant}"
+    allowed = table.model_fields[name].description
+    if error["type"] == "missing":
+        return f"{where}{keys} is missing; use {allowed}."
+    given = error["input"]
+    is_shown = name not in SECRET and isinstance(given, str | int | float)
+    shown = f"is {_write(given)}" if is_shown else "can't be used"
+    return f"{where}{keys} {shown}; use {allowed}."
+
+
+def _write(given: str | float) -> str:
+    """As it stands in the file."""
+    if isinstance(given, bool):
+        return str(given).lower()
+    return repr(given[:SHOWN_CHARS] if isinstance(given, str) else given)
+
+
+def _locate(steps: Sequence[Any], value: Any) -> tuple[str, str]:
+    """The table that an error is in, by its name or number, and the key there."""
+    tables, keys = [], []
+    for step in steps:
+        value = _take(value, step)
+        if isinstance(step, int) and keys[-1:] in (["providers"], ["models"]):
+            name = _take(value, "name")
+            named = repr(name) if isinstance(name, str) else f"number {step + 1}"
+            tables.append(named)
+            keys = []
+        elif isinstance(step, str):
+            keys.append(step)
+    heads = ("", "[[providers]] {}: ", "[[providers.models]] {1} of {0}: ")
+    return heads[len(tables)].format(*tables), ".".join(keys)
+
+
+def _take(value: Any, step: Any) -> Any:
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        return None
+
+
+def _find_key_problems(read: ProviderFile) -> Iterator[str]:
+    for each in read.providers:
+        where = f"[[providers]] {each.name!r}: "
+        if each.key and each.key_env:
+            yield f"{where}it has both key and key_env; keep one of them."
+        elif each.key_env and not each.secret:
+            yield (
+                f"{where}key_env is {each.key_env!r}, but the environment has no such "
+                "variable; set it, or name another one."
+            )
+        elif each.is_openai and not each.secret:
+            yield f"{where}OpenAI needs a key; add key_env or key, or base_url."
+
+
+def _find_name_problems(read: ProviderFile) -> Iterator[str]:
+    """A conversation keeps the name of its model, which has to lead to one server."""
+    providers: set[str] = set()
+    owners: dict[str, str] = {}
+    for each in read.providers:
+        if each.name in providers:
+            yield f"two [[providers]] have the name {each.name!r}; rename one."
+        providers.add(each.name)
+        for model in each.models:
+            if other := owners.get(model.name):
+                yield (
+                    f"{other!r} and {each.name!r} both have the model {model.name!r}; "
+                    "a model can be in the file only once."
+                )
+            owners[model.name] = each.name
+
+
+def _find_wrong_choices(read: ProviderFile, chosen: Mapping[str, str]) -> Iterator[str]:
+    """What the site itself uses has to be there, and for all people."""
+    models = {model.name: model for each in read.providers for model in each.models}
+    for setting, name in chosen.items():
+        if name and name not in models:
+            yield (
+                f"{setting} is {name[:SHOWN_CHARS]!r}; use a model of {SETTING}: "
+                f"{', '.join(models)}."
+            )
+        elif name and models[name].groups:
+            yield (
+                f"{setting} is {name!r}, which {SETTING} has for some groups only; "
+                "use a model for all people."
+            )
+    first = next(iter(models.values()))
+    if not chosen["CHAT_MODEL"] and first.groups:
+        yield (
+            f"{SETTING}: its first model, {first.name!r}, is for some groups only; "
+            "put a model for all people first, or name one in CHAT_MODEL."
+        )
+
+
+def find_short_form(read: Mapping[str, Setting]) -> Iterator[str]:
+    """A sentence for each setting that says of one provider what the file says of
+    several."""
+    for name in SHORT_FORM:
+        if read[name].value != read[name].default:
+            yield f"{name} has no meaning beside {SETTING}; write it into that file."

@@ -1,0 +1,55 @@
+"""Which models a person may use: those that PROVIDERS_FILE has for all people, and for
+the groups that they are in. Asked before every request that a person pays for.
+"""
+
+from django.contrib.auth.models import Group
+from django.utils.translation import gettext as _
+
+from chatsite.llm import providers
+from chatsite.protocol.errors import CommandError, explain_code
+
+DENIED = "model_denied"
+
+
+def may_use(user_id: int, name: str) -> bool:
+    if providers.is_demo(name):
+        return True
+    if providers.find_provider(name) is None:
+        return False
+    groups = providers.find_model(name).groups
+    return not groups or not _find_groups(user_id).isdisjoint(groups)
+
+
+def check_model(user_id: int, name: str) -> None:
+    """Raises CommandError for a model that the person may not use."""
+    if not may_use(user_id, name):
+        raise CommandError(DENIED, explain_code(DENIED))
+
+
+def list_models_for(user_id: int) -> list[str]:
+    """The models that the person can choose from."""
+    names = providers.list_models()
+    restricted = {name: providers.find_model(name).groups for name in names}
+    own = _find_groups(user_id) if any(restricted.values()) else frozenset()
+    return [
+        name
+        for name, groups in restricted.items()
+        if not groups or not own.isdisjoint(groups)
+    ]
+
+
+def list_choices_for(user_id: int, current: str = "") -> list[tuple[str, str]]:
+    """They with their names on pages, and the `current` one, which the site may not
+    have any more."""
+    choices = [(name, providers.name_model(name)) for name in list_models_for(user_id)]
+    if current and current not in dict(choices):
+        label = providers.name_model(current)
+        if not may_use(user_id, current):
+            label = _("%(model)s (not available)") % {"model": label}
+        choices.append((current, label))
+    return choices
+
+
+def _find_groups(user_id: int) -> frozenset[str]:
+    rows = Group.objects.filter(user=user_id).order_by()
+    return frozenset(rows.values_list("name", flat=True))
