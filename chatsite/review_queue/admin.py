@@ -6,8 +6,8 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
-from django.db import connection
-from django.db.models import QuerySet
+from django.db import connection, transaction
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -97,7 +97,12 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[QueueItem]:
         # Kinds of a leaf that was taken out are not shown.
-        return super().get_queryset(request).filter(kind__in=hooks.review_sources)
+        rows = super().get_queryset(request).filter(kind__in=hooks.review_sources)
+        reasons = [
+            When(kind=kind, then=Exists(source.find().filter(pk=OuterRef("source"))))
+            for kind, source in hooks.review_sources.items()
+        ]
+        return rows.annotate(has_reason=Case(*reasons, default=Value(value=False)))
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[Any]:
         places = ("in_conversation", "kind", "looked_at")
@@ -143,8 +148,8 @@ class QueueItemAdmin(ConversationPartAdmin):
     ) -> None:
         target = self.target_of(obj)
         access_log.record_access(request, ACTION, obj.conversation, target)
-        names = EDITED if form else ("state", "assignee")
-        obj.save(update_fields=[*names, "changed_at"])
+        if names := [name for name in EDITED if name in form.changed_data]:
+            obj.save(update_fields=[*names, "changed_at"])
 
     @admin.display(description=_("kind"))
     def item(self, row: QueueItem) -> SafeString:
@@ -154,7 +159,10 @@ class QueueItemAdmin(ConversationPartAdmin):
     def looked_at(self, row: QueueItem) -> SafeString:
         source = hooks.review_sources[row.kind]
         url = source.address(row.conversation_id, row.number, row.source)
-        return format_html('<a href="{}">{}</a>', url, source.describe(row.number))
+        link = format_html('<a href="{}">{}</a>', url, source.describe(row.number))
+        if row.has_reason:
+            return link
+        return format_html("{} ({})", link, gettext("no longer so"))
 
     @admin.display(description=_("assigned to"))
     def assigned_to(self, row: QueueItem) -> str:
@@ -162,24 +170,43 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     @admin.action(description=_("Assign to me"), permissions=["change"])
     def take(self, request: HttpRequest, rows: QuerySet[QueueItem]) -> None:
-        self._change(request, rows, assignee=request.user, state=QueueItem.State.WORK)
+        # Someone else may have been faster since the list was drawn.
+        free = Q(assignee=None) | Q(assignee=request.user.pk)
+        values = {"assignee": request.user, "state": QueueItem.State.WORK}
+        self._change(request, rows, free, **values)
 
     @admin.action(description=_("Mark as finished"), permissions=["change"])
     def finish(self, request: HttpRequest, rows: QuerySet[QueueItem]) -> None:
-        self._change(request, rows, state=QueueItem.State.DONE)
+        self._change(request, rows, Q(), state=QueueItem.State.DONE)
 
     def _change(
-        self, request: HttpRequest, rows: QuerySet[QueueItem], **values: Any
+        self, request: HttpRequest, rows: QuerySet[QueueItem], which: Q, **values: Any
     ) -> None:
-        chosen = list(rows[: MAX_AT_ONCE + 1])
+        chosen = list(rows.values_list("pk", flat=True)[: MAX_AT_ONCE + 1])
         if len(chosen) > MAX_AT_ONCE:
             text = gettext("Choose at most %(count)s items at once.")
             self.message_user(request, text % {"count": MAX_AT_ONCE}, messages.ERROR)
             return
-        for row in chosen:
-            for name, value in values.items():
-                setattr(row, name, value)
-            self.save_model(request, row, None, change=True)
-            self.log_change(request, row, [{"changed": {"fields": [*values]}}])
-        text = ngettext("%(count)s item: done.", "%(count)s items: done.", len(chosen))
-        self.message_user(request, text % {"count": len(chosen)}, messages.SUCCESS)
+        with transaction.atomic():
+            items = QueueItem.objects.filter(which, pk__in=chosen).order_by("pk")
+            locked = items.select_for_update(of=("self",))
+            found = list(locked.select_related("conversation"))
+            for row in found:
+                self._set(request, row, values)
+        done = len(found)
+        text = ngettext("%(count)s item: done.", "%(count)s items: done.", done)
+        self.message_user(request, text % {"count": done}, messages.SUCCESS)
+        if left := len(chosen) - done:
+            text = ngettext(
+                "%(count)s item was left out: someone else has it, or it is gone.",
+                "%(count)s items were left out: others have them, or they are gone.",
+                left,
+            )
+            self.message_user(request, text % {"count": left}, messages.WARNING)
+
+    def _set(self, request: HttpRequest, row: QueueItem, values: Any) -> None:
+        access_log.record_access(request, ACTION, row.conversation, self.target_of(row))
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save(update_fields=[*values, "changed_at"])
+        self.log_change(request, row, [{"changed": {"fields": [*values]}}])

@@ -2,8 +2,11 @@
 feedback pays for it.
 """
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.utils import timezone
 
 from chatsite import hooks
 
@@ -12,22 +15,48 @@ from .models import QueueItem
 # Of each kind, the newest ones are looked at.
 MOST = 1_000
 
+# The key of its conversation, its number, and when.
+Found = list[Any]
+
 
 def refresh_queue() -> None:
-    """Add what is new, and drop what no one has begun and no longer has a reason: the
-    feedback was taken back, the reply came at a retry, the summary was replaced."""
+    """Add what is new, open again what has a new reason, and drop what no one has begun
+    and no longer has a reason: the feedback was taken back, the reply came at a retry,
+    the summary was replaced."""
     for kind, source in hooks.review_sources.items():
-        _add_found(kind, source)
+        if found := _find_new(kind, source):
+            _keep_found(kind, found)
         _drop_gone(kind, source)
 
 
-def _add_found(kind: str, source: hooks.ReviewSource) -> None:
-    rows = source.find()
-    rows = rows.filter(conversation__temporary_until=None)
-    known = QueueItem.objects.filter(kind=kind, source=OuterRef("pk"))
-    newest = rows.values("pk")[:MOST]
-    new = source.find().order_by().filter(pk__in=newest).exclude(Exists(known))
-    columns = ("conversation_id", "pk", "number", "found_at")
+def _find_new(kind: str, source: hooks.ReviewSource) -> dict[int, Found]:
+    """Rows, by their keys, that are not in the queue as they are now: a retry that
+    failed has another number, feedback that was given again another time."""
+    newest = source.find().filter(conversation__temporary_until=None)
+    rows = source.find().order_by().filter(pk__in=newest.values("pk")[:MOST])
+    known = QueueItem.objects.filter(
+        kind=kind,
+        source=OuterRef("pk"),
+        number=OuterRef("number"),
+        found_at=OuterRef("found_at"),
+    )
+    new = rows.exclude(Exists(known))
+    columns = ("pk", "conversation_id", "number", "found_at")
+    return {pk: values for pk, *values in new.values_list(*columns)}
+
+
+@transaction.atomic
+def _keep_found(kind: str, found: dict[int, Found]) -> None:
+    # In the order in which staff who change several items lock them.
+    known = QueueItem.objects.filter(kind=kind, source__in=found).order_by("pk")
+    items = list(known.select_for_update())
+    for item in items:
+        _conversation, item.number, item.found_at = found.pop(item.source)
+        item.changed_at = timezone.now()
+        if item.state == QueueItem.State.DONE:
+            item.state = QueueItem.State.OPEN
+    names = ("number", "found_at", "state", "changed_at")
+    QueueItem.objects.bulk_update(items, names, batch_size=100)
     made = [
         QueueItem(
             conversation_id=conversation,
@@ -36,11 +65,10 @@ def _add_found(kind: str, source: hooks.ReviewSource) -> None:
             number=number,
             found_at=found_at,
         )
-        for conversation, pk, number, found_at in new.values_list(*columns)
+        for pk, (conversation, number, found_at) in found.items()
     ]
-    if made:
-        # Another one of the staff may have opened the list at the same moment.
-        QueueItem.objects.bulk_create(made, ignore_conflicts=True)
+    # Another one of the staff may have opened the list at the same moment.
+    QueueItem.objects.bulk_create(made, ignore_conflicts=True)
 
 
 def _drop_gone(kind: str, source: hooks.ReviewSource) -> None:

@@ -11,7 +11,9 @@ from django.urls import reverse
 from chatsite.feedback import services as feedback
 from chatsite.review.models import AccessEvent
 from chatsite.review_queue import services
+from chatsite.review_queue.admin import QueueItemAdmin
 from chatsite.review_queue.models import QueueItem
+from chatsite.turns import commands
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.models import Conversation
@@ -97,6 +99,42 @@ class TestWhatIsInIt:
         services.refresh_queue()
         assert kept() == [("turn", 6, "work")]
 
+    def test_what_has_a_new_reason_is_to_do_again(self, findings):
+        services.refresh_queue()
+        turn = findings.turns.get(reply_seq=6)
+        QueueItem.objects.update(state="done", note=NOTE)
+        regenerated = commands.regenerate_reply(findings, turn.pk)
+        feedback.give_feedback(findings, 2, "good")
+        services.refresh_queue()
+        assert {state for *_item, state in kept()} == {"done"}
+        Turn.objects.filter(pk=turn.pk).update(state=Turn.State.FAILED)
+        feedback.give_feedback(findings, 2, "bad")
+        for _again in range(2):
+            services.refresh_queue()
+            assert kept() == [
+                ("feedback", 2, "open"),
+                ("summary", 2, "done"),
+                ("turn", regenerated.reply_seq, "open"),
+            ]
+        assert regenerated.reply_seq != 6
+        assert {*QueueItem.objects.values_list("note", flat=True)} == {NOTE}
+
+    def test_what_is_in_work_stays_so_at_a_new_reason(self, findings):
+        item = item_of("feedback")
+        QueueItem.objects.filter(pk=item.pk).update(state="work")
+        feedback.give_feedback(findings, 2, "bad", "And it is late.")
+        again = item_of("feedback")
+        assert again.state == "work"
+        assert again.found_at > item.found_at
+        assert again.changed_at > item.changed_at
+
+    def test_the_list_says_which_has_no_reason_any_more(self, reviewer, findings):
+        services.refresh_queue()
+        QueueItem.objects.update(state="work")
+        assert "(no longer so)" not in look(reviewer)
+        feedback.give_feedback(findings, 2, "")
+        assert look(reviewer).count("</a> (no longer so)") == 1
+
     def test_a_temporary_conversation_is_not(self, findings):
         ends = Now() + timedelta(hours=1)
         Conversation.objects.filter(pk=findings.pk).update(temporary_until=ends)
@@ -166,6 +204,46 @@ class TestWork:
         done = [("feedback", 2, "done"), ("summary", 2, "done"), ("turn", 6, "open")]
         assert kept() == done
         assert AccessEvent.objects.filter(action="queue").count() == 4
+
+    def test_what_others_have_or_is_gone_is_left_out(
+        self, reviewer, findings, staff_with
+    ):
+        services.refresh_queue()
+        other = staff_with("content")
+        QueueItem.objects.filter(kind="turn").update(assignee=other)
+        chosen = [*QueueItem.objects.values_list("pk", flat=True)]
+        values = {"_selected_action": chosen, "action": "take"}
+        page = reviewer.post(reverse(LIST), values, follow=True).content.decode()
+        assert "2 items: done." in page
+        assert "1 item was left out: someone else has it, or it is gone." in page
+        item = QueueItem.objects.get(kind="turn")
+        assert (item.assignee, item.state) == (other, "open")
+
+    def test_an_item_that_is_gone_is_no_error(self, reviewer, findings, monkeypatch):
+        services.refresh_queue()
+        chosen = [*QueueItem.objects.values_list("pk", flat=True)]
+        change = QueueItemAdmin._change
+
+        def change_later(self, request, rows, *which, **values):
+            listed = rows.all()
+            listed.values_list = lambda *_names, **_flat: chosen
+            QueueItem.objects.filter(kind="turn").delete()
+            change(self, request, listed, *which, **values)
+
+        monkeypatch.setattr(QueueItemAdmin, "_change", change_later)
+        values = {"_selected_action": chosen, "action": "finish"}
+        page = reviewer.post(reverse(LIST), values, follow=True).content.decode()
+        assert "2 items: done." in page
+        assert "1 item was left out" in page
+
+    def test_only_what_was_changed_is_written(self, reviewer, findings):
+        item = item_of("turn")
+        with CaptureQueriesContext(connection) as ran:
+            assert save(reviewer, item, note="Seen.").status_code == 302
+        writes = [each["sql"] for each in ran if each["sql"].startswith('UPDATE "rev')]
+        assert len(writes) == 1
+        assert "note" in writes[0]
+        assert "state" not in writes[0]
 
     def test_no_more_than_a_page_at_once(self, reviewer, findings, monkeypatch):
         monkeypatch.setattr("chatsite.review_queue.admin.MAX_AT_ONCE", 2)
