@@ -189,8 +189,10 @@ class QueueItemAdmin(ConversationPartAdmin):
             return
         with transaction.atomic():
             items = QueueItem.objects.filter(which, pk__in=chosen).order_by("pk")
-            locked = items.select_for_update(of=("self",))
-            found = list(locked.select_related("conversation"))
+            locked = items.select_for_update(of=("self",)).select_related(
+                "conversation"
+            )
+            found = list(locked.defer(*self.texts, *self.related_texts))
             for row in found:
                 self._set(request, row, values)
         done = len(found)

@@ -49,7 +49,7 @@ def _find_new(kind: str, source: hooks.ReviewSource) -> dict[int, Found]:
 def _keep_found(kind: str, found: dict[int, Found]) -> None:
     # In the order in which staff who change several items lock them.
     known = QueueItem.objects.filter(kind=kind, source__in=found).order_by("pk")
-    items = list(known.select_for_update())
+    items = list(known.select_for_update().defer(*QueueItem.TEXTS))
     for item in items:
         _conversation, item.number, item.found_at = found.pop(item.source)
         item.changed_at = timezone.now()
