@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from django.contrib import admin
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -15,6 +15,7 @@ from chatsite.llm import providers
 from chatsite.review.filters import ChoiceFilter
 from chatsite.review.readonly import ConversationPartAdmin, beginning_of, text_field
 from chatsite.turns.requests import with_model
+from memory.models import Conversation
 
 from .models import Feedback
 
@@ -27,6 +28,22 @@ class CommentFilter(ChoiceFilter):
         "yes": (_("With a comment"), ~Q(comment="")),
         "no": (_("Without"), Q(comment="")),
     }
+
+
+class BadFeedbackFilter(ChoiceFilter):
+    """Of conversations."""
+
+    title = _("bad feedback")
+    parameter_name = "bad"
+    bad = Feedback.objects.filter(conversation=OuterRef("pk"), verdict="bad")
+    conditions: ClassVar = {
+        "yes": (_("with bad feedback"), Q(Exists(bad.order_by()))),
+        "no": (_("without"), ~Q(Exists(bad.order_by()))),
+    }
+
+
+listed = admin.site.get_model_admin(Conversation)
+listed.list_filter = (*listed.list_filter, BadFeedbackFilter)
 
 
 @admin.register(Feedback)

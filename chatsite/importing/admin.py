@@ -1,15 +1,21 @@
-"""Files for staff from the list of conversations in the admin."""
+"""What imports and exports add to the list of conversations in the admin: files for
+staff, and a filter.
+"""
+
+from typing import ClassVar
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.review.filters import ChoiceFilter
 from chatsite.review.rights import rights_of
 from memory.models import Conversation
 
 from .exporting import for_staff
+from .files.foreign import SITES
 
 
 @admin.action(description=_("Export as JSON"), permissions=["export"])
@@ -30,5 +36,23 @@ def export_zip(
     return for_staff.send_many_as_zip(request, ids, rights_of(request.user))
 
 
+def came_from(*kinds: str) -> Q:
+    """Those of these kinds: the word before the colon in `imported_from`."""
+    found = Q(pk=None)
+    for kind in kinds:
+        found |= Q(imported_from__startswith=f"{kind}:")
+    return found
+
+
+class ImportedFilter(ChoiceFilter):
+    title = _("imported")
+    parameter_name = "imported"
+    conditions: ClassVar = {
+        "yes": (_("imported"), came_from("windowpane", *SITES)),
+        "no": (_("begun here"), Q(imported_from=None)),
+    }
+
+
 listed = admin.site.get_model_admin(Conversation)
 listed.actions = (export_json, export_zip, *listed.actions)
+listed.list_filter = (*listed.list_filter, ImportedFilter)

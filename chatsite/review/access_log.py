@@ -30,6 +30,7 @@ PARTS = {
     "call": _("model call"),
     "cause": _("reason:"),
     "conversation": _("conversation"),
+    "csv": _("list as CSV:"),
     "request": _("reply and its request"),
     "glass": _("reply and its request"),  # as it was once called
     "log": _("log"),
@@ -62,12 +63,15 @@ def record_access(
 
 
 def record_list(
-    request: HttpRequest, conversations: Iterable[Conversation | None], target: str
+    request: HttpRequest,
+    conversations: Iterable[Conversation | None],
+    target: str,
+    action: str = Action.VIEW,
 ) -> None:
     """Record once each conversation of which a list shows something."""
     found = {row.pk if row else None: row for row in conversations}
     AccessEvent.objects.bulk_create(
-        _make_event(request, Action.VIEW, row, target) for row in found.values()
+        _make_event(request, action, row, target) for row in found.values()
     )
 
 

@@ -10,17 +10,23 @@ from django.http import HttpRequest
 from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.llm import providers
+from chatsite.turns.models import Turn
 from memory.compaction import lease
-from memory.engine.policy import PRESETS
+from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Message, Summary
 
 from .labels import STATUSES, TRIGGERS, name_preset
 from .models import Review
+from .redaction import select_lasting
 
 Lookups = list[tuple[Any, Any]]
 # Levels that a filter names one by one.
 LEVELS = 4
 MAX_STAFF = 100
+# Owners are named whose conversations are among the newest.
+NEWEST = 1_000
+MAX_OWNERS = 100
 
 
 class ChoiceFilter(admin.SimpleListFilter):
@@ -47,6 +53,81 @@ class CompactionFilter(ChoiceFilter):
             Q(compaction_failures__range=(1, lease.MAX_FAILURES - 1)),
         ),
         "stopped": (_("Stopped"), Q(compaction_failures__gte=lease.MAX_FAILURES)),
+    }
+
+
+class OwnerFilter(admin.SimpleListFilter):
+    """By those whose conversations changed last, and the one in the address."""
+
+    title = _("owner")
+    parameter_name = "owner"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+        newest = select_lasting().order_by("-updated_at", "-id").values("owner")
+        wanted = Q(pk__in=newest[:NEWEST])
+        if chosen := self._chosen(request.GET.get(self.parameter_name)):
+            wanted |= Q(pk=chosen)
+        people = get_user_model().objects.filter(wanted).order_by("username")
+        return list(people.values_list("pk", "username")[:MAX_OWNERS])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        chosen = self._chosen(self.value())
+        return queryset.filter(owner=chosen) if chosen else queryset
+
+    def _chosen(self, value: str | None) -> int | None:
+        is_number = value and value.isascii() and value.isdecimal() and len(value) <= 9
+        return int(value) if is_number else None
+
+
+class ModelFilter(admin.SimpleListFilter):
+    """By the model that a conversation has, or would have as it names none."""
+
+    title = _("model")
+    parameter_name = "model"
+    OTHER = "*"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
+        return [*providers.list_model_choices(), (self.OTHER, _("another one"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        models = providers.list_models()
+        if self.value() == self.OTHER:
+            return queryset.exclude(model__in=["", *models])
+        if self.value() not in models:
+            return queryset
+        is_default = self.value() == providers.default_model()
+        unnamed = Q(model="") if is_default else Q()
+        return queryset.filter(Q(model=self.value()) | unnamed)
+
+
+class PolicyFilter(ChoiceFilter):
+    """By the preset of the policy, which the list has as `preset_name`."""
+
+    title = _("preset")
+    parameter_name = "preset"
+    conditions: ClassVar = {
+        **{
+            name: (lazy(name_preset, str)(name), Q(preset_name=name))
+            for name in PRESETS
+        },
+        "other": (_("not valid"), ~Q(preset_name__in=["", *PRESETS])),
+    }
+    usual = conditions[DEFAULT_PRESET]
+    conditions[DEFAULT_PRESET] = (usual[0], usual[1] | Q(preset_name=""))
+
+
+def find_failed_turns() -> QuerySet[Turn]:
+    return Turn.objects.filter(
+        conversation=OuterRef("pk"), state__one_of=Turn.FAILING
+    ).order_by()
+
+
+class FailedTurnFilter(ChoiceFilter):
+    title = _("failed turns")
+    parameter_name = "failed"
+    conditions: ClassVar = {
+        "yes": (_("with a failed turn"), Q(Exists(find_failed_turns()))),
+        "no": (_("without"), ~Q(Exists(find_failed_turns()))),
     }
 
 

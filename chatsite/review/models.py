@@ -37,6 +37,7 @@ class AccessEvent(AppendOnly):
         REBUILD = "rebuild", _("rebuilt the summaries")
         REVIEW = "review", _("marked reviewed")
         PURGE = "purge", _("erased")
+        CSV = "csv", _("downloaded a list")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,

@@ -3,15 +3,16 @@ staff who may not read them; every view of a text is logged; links between the p
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.functional import cached_property
@@ -24,7 +25,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memory.models import Conversation
 
-from . import access_log, redaction
+from . import access_log, csv_lists, redaction
 from .pages import timeline_link
 from .rights import rights_of
 
@@ -69,6 +70,28 @@ class ShortListAdmin(admin.ModelAdmin):
         return super().changelist_view(
             request, {"title": title, **(extra_context or {})}
         )
+
+    def record_texts(
+        self, request: HttpRequest, rows: Iterable[Any], action: str
+    ) -> None:
+        """Into the access log: whose texts these rows of the list show. Here, none."""
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).export
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        # Not in `actions`, which most lists set for themselves.
+        actions = super().get_actions(request)
+        if self.has_export_permission(request) and IS_POPUP_VAR not in request.GET:
+            name = "download_csv"
+            actions[name] = self.get_action(name)
+        return actions
+
+    @admin.action(description=_("Download as CSV (at most 10,000 rows)"))
+    def download_csv(
+        self, request: HttpRequest, rows: QuerySet
+    ) -> StreamingHttpResponse:
+        return csv_lists.send_csv(self, request, rows)
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -153,12 +176,18 @@ class ReadOnlyAdmin(ShortListAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         response = super().changelist_view(request, extra_context)
-        may_read = bool(self.heads) and rights_of(request.user).content
-        if may_read and isinstance(response, TemplateResponse):
+        if isinstance(response, TemplateResponse):
             rows = response.context_data["cl"].result_list
-            shown = (conversation_of(row) for row in rows)
-            access_log.record_list(request, shown, f"list {self.opts.model_name}")
+            self.record_texts(request, rows, access_log.Action.VIEW)
         return response
+
+    def record_texts(
+        self, request: HttpRequest, rows: Iterable[Any], action: str
+    ) -> None:
+        if self.heads and rights_of(request.user).content:
+            shown = (conversation_of(row) for row in rows)
+            target = f"list {self.opts.model_name}"
+            access_log.record_list(request, shown, target, action)
 
     def sections(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """What the template of the page shows besides the fields."""

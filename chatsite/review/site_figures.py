@@ -44,7 +44,6 @@ OLD_SECONDS, NEW_SECONDS = 600, 60
 UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
 # Versions that a person wrote or brought back: nothing was compacted.
 BY_HAND = ("edit", "restore")
-FAILING = (Turn.State.FAILED, Turn.State.TRUNCATED, Turn.State.INTERRUPTED)
 MEDIAN, P95 = 50, 95
 # Reply times are told apart, and shown, to so many milliseconds.
 STEP_MS = 10
@@ -131,7 +130,7 @@ def read_days(first: date, count: int) -> Days:
     days = [Day() for _date in dates]
     _count_summaries(days, starts)
     _count_requests(days, starts)
-    failing = Turn.objects.filter(state__in=FAILING)
+    failing = Turn.objects.filter(state__in=Turn.FAILING)
     for n, rows in _by_day(failing, starts).annotate(Count("pk")):
         days[n].failing_turns = rows
     for model in hooks.spending_tables:

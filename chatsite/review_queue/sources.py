@@ -9,8 +9,6 @@ from chatsite.review.pages import timeline_url
 from chatsite.turns.models import Turn
 from memory.models import Summary
 
-FAILING = (Turn.State.FAILED, Turn.State.TRUNCATED, Turn.State.INTERRUPTED)
-
 
 def find_flagged_summaries() -> QuerySet[Summary]:
     """In force, with facts that are in no message they cover."""
@@ -22,7 +20,7 @@ def find_flagged_summaries() -> QuerySet[Summary]:
 
 
 def find_failed_turns() -> QuerySet[Turn]:
-    rows = Turn.objects.filter(state__one_of=FAILING)
+    rows = Turn.objects.filter(state__one_of=Turn.FAILING)
     rows = rows.annotate(number=F("reply_seq"), found_at=F("created_at"))
     return rows.order_by("-created_at")
 

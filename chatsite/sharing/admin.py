@@ -2,15 +2,37 @@
 it was opened. The link itself is shown to no one of the staff.
 """
 
+from typing import ClassVar
+
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.review.filters import ChoiceFilter
 from chatsite.review.readonly import ConversationPartAdmin
+from memory.models import Conversation
 
 from .models import Share
+from .services import only_open
+
+
+class SharedFilter(ChoiceFilter):
+    """Of conversations."""
+
+    title = _("shared")
+    parameter_name = "shared"
+    rows = Share.objects.filter(conversation=OuterRef("pk"))
+    conditions: ClassVar = {
+        "now": (_("with an open link"), Q(Exists(only_open(rows)))),
+        "once": (_("with any link"), Q(Exists(rows))),
+        "no": (_("without a link"), ~Q(Exists(rows))),
+    }
+
+
+listed = admin.site.get_model_admin(Conversation)
+listed.list_filter = (*listed.list_filter, SharedFilter)
 
 
 @admin.register(Share)

@@ -4,7 +4,17 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import EmptyFieldListFilter
-from django.db.models import Count, F, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models import (
+    Count,
+    F,
+    IntegerField,
+    Model,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+)
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
@@ -23,7 +33,14 @@ from .. import labels, redaction
 from ..actions import views as action_views
 from ..actions.views import ask_about_chosen
 from ..charts import conversation as chart_views
-from ..filters import CompactionFilter, ReviewFilter
+from ..filters import (
+    CompactionFilter,
+    FailedTurnFilter,
+    ModelFilter,
+    OwnerFilter,
+    PolicyFilter,
+    ReviewFilter,
+)
 from ..pages import timeline_link
 from ..readonly import (
     SEARCH_HELP,
@@ -61,6 +78,10 @@ class ConversationAdmin(ReadOnlyAdmin):
     list_filter = (
         CompactionFilter,
         ReviewFilter,
+        FailedTurnFilter,
+        PolicyFilter,
+        ModelFilter,
+        OwnerFilter,
         ("archived_at", EmptyFieldListFilter),
         "created_at",
     )
@@ -102,7 +123,10 @@ class ConversationAdmin(ReadOnlyAdmin):
         if rights_of(request.user).content:
             rows = rows.annotate(stored_policy=F("policy"))
         return rows.annotate(
-            preset_name=KT("policy__preset"),
+            # Not the key itself, which a filter would compare as JSON.
+            preset_name=Coalesce(
+                KT("policy__preset"), Value(""), output_field=TextField()
+            ),
             message_count=_count_related(Message),
             summary_count=_count_related(Summary),
         )
@@ -172,9 +196,6 @@ class ConversationAdmin(ReadOnlyAdmin):
 
     def has_content_permission(self, request: HttpRequest) -> bool:
         return rights_of(request.user).content
-
-    def has_export_permission(self, request: HttpRequest) -> bool:
-        return rights_of(request.user).export
 
     def has_purge_permission(self, request: HttpRequest) -> bool:
         return rights_of(request.user).purge

@@ -52,6 +52,7 @@ class Turn(models.Model):
 
     # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
+    FAILING = (State.FAILED, State.TRUNCATED, State.INTERRUPTED)
     RETRYABLE = (State.STOPPED, State.FAILED, State.TRUNCATED, State.INTERRUPTED)
 
     # The index of the latest ones serves; another one keeps SQLite from turn_open.
