@@ -127,17 +127,16 @@ def restore_conversation(user: AbstractBaseUser, uuid: UUID | str) -> Conversati
     return conversation
 
 
-def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> int:
-    """Undo the deletion of several, as far as it is not too late; how many came back.
+def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Conversation]:
+    """Undo the deletion of several, as far as it is not too late; those that came back.
 
     Raises Conversation.DoesNotExist when it is too late for all of them.
     """
-    found = deleted_lately(user).filter(uuid__in=uuids)
-    keys = list(found.values_list("pk", flat=True))
-    if not keys:
+    found = list(deleted_lately(user).filter(uuid__in=uuids).only("pk"))
+    if not found:
         raise Conversation.DoesNotExist
-    lease.mark_all_due(Conversation.objects.filter(pk__in=keys), deleted_at=None)
-    return len(keys)
+    lease.mark_all_due(_select_conversations(found), deleted_at=None)
+    return found
 
 
 def end_undo(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:

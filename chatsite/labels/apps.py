@@ -10,9 +10,12 @@ class LabelsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from memory.models.change import LEAF_ACTIONS
 
         from . import export, listing, services
 
+        LEAF_ACTIONS[services.GIVEN] = _("gave it a label")
+        LEAF_ACTIONS[services.TAKEN] = _("took a label off it")
         hooks.list_filters.append(listing.LIST_FILTER)
         hooks.page_parts["list-several"].append("labels/_several.html")
         hooks.page_parts["row-menu"].append("labels/_row_menu.html")

@@ -21,6 +21,8 @@ from .models import Label
 
 # Of one person.
 MOST = 50
+# In the log of what the owner has done.
+GIVEN, TAKEN = "label", "unlabel"
 
 Link = Label.conversations.through
 

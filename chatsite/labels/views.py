@@ -13,7 +13,7 @@ from chatsite.pages.list_actions.answers import (
     list_again,
     read_conversations,
 )
-from memory.models import Conversation
+from memory.models import Change, Conversation
 
 from . import services
 from .models import Label
@@ -36,6 +36,7 @@ def give_label(request: HttpRequest, pk: int | None = None) -> HttpResponse:
     else:
         label = _find_label(request, pk)
     services.give_labels([label], found)
+    Change.record_each(found, services.GIVEN)
     text = ngettext(
         "%(count)s conversation labelled “%(name)s”.",
         "%(count)s conversations labelled “%(name)s”.",
@@ -49,6 +50,7 @@ def give_label(request: HttpRequest, pk: int | None = None) -> HttpResponse:
 def take_label(request: HttpRequest, pk: int) -> HttpResponse:
     found, label = read_conversations(request), _find_label(request, pk)
     services.take_labels([label], found)
+    Change.record_each(found, services.TAKEN)
     text = ngettext(
         "“%(name)s” was removed from %(count)s conversation.",
         "“%(name)s” was removed from %(count)s conversations.",
@@ -86,6 +88,9 @@ def choose_labels(request: HttpRequest, conversation: Conversation) -> HttpRespo
         given.append(services.find_or_make_label(request.user, name))
     services.give_labels(given, [conversation])
     services.take_labels(taken, [conversation])
+    for labels, action in ((given, services.GIVEN), (taken, services.TAKEN)):
+        if labels:
+            conversation.changes.create(action=action)
     return list_again(request, _describe_labels(conversation.labels.all()))
 
 

@@ -32,7 +32,7 @@ from chatsite.turns import commands, limits, model_access
 from chatsite.turns.copying import copies
 from memory import library, transcript
 from memory.engine import policy
-from memory.models import Conversation
+from memory.models import Change, Conversation
 
 from . import demo as demo_conversation
 from .forms import (
@@ -206,19 +206,22 @@ def rename_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
     return redirect("conversation-detail", conversation.uuid)
 
 
-def _make_action(do: Callable[[Conversation], None]) -> Callable[..., HttpResponse]:
+def _make_action(
+    do: Callable[[Conversation], None], action: Change.Action
+) -> Callable[..., HttpResponse]:
     @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
         do(conversation)
+        conversation.changes.create(action=action)
         return list_again(request)
 
     return view
 
 
-pin = _make_action(library.pin_conversation)
-unpin = _make_action(library.unpin_conversation)
-archive = _make_action(library.archive_conversation)
-unarchive = _make_action(library.unarchive_conversation)
+pin = _make_action(library.pin_conversation, Change.Action.PIN_LISTED)
+unpin = _make_action(library.unpin_conversation, Change.Action.UNPIN_LISTED)
+archive = _make_action(library.archive_conversation, Change.Action.ARCHIVE)
+unarchive = _make_action(library.unarchive_conversation, Change.Action.UNARCHIVE)
 
 
 @conversation_view("POST")
@@ -226,6 +229,7 @@ def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
     """Its replies stop at once; for some minutes it can be restored, unless it was
     temporary: then it is gone."""
     library.delete_conversation(conversation)
+    conversation.changes.create(action=Change.Action.REMOVE)
     async_to_sync(account.end_all)(conversation.pk, commands.stop_all(conversation))
     if conversation.is_temporary:
         library.purge_deleted()
@@ -241,6 +245,7 @@ def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
         conversation = library.restore_conversation(request.user, uuid)
     except Conversation.DoesNotExist:
         raise Http404 from None
+    conversation.changes.create(action=Change.Action.UNDELETE)
     if request.htmx:
         return list_again(request)
     return redirect("conversation-detail", conversation.uuid)

@@ -398,6 +398,7 @@ def retry_compaction(request: HttpRequest, conversation: Conversation) -> HttpRe
     except CommandError as error:
         return _refuse_action(request, conversation, error)
     lease.reset_back_off(conversation)
+    conversation.changes.create(action=Action.SUMMARISE)
     async_to_sync(runner.compact_soon)(conversation.pk)
     if request.htmx:
         conversation.refresh_from_db()

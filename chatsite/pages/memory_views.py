@@ -24,7 +24,7 @@ from memory.compaction import lease, proposals
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy, parse_focus
 from memory.images.image_source import without_bytes
-from memory.models import Conversation
+from memory.models import Change, Conversation
 from memory.transcript import TextError
 
 from .diff import diff_words as compare
@@ -105,6 +105,7 @@ def end_job(request: HttpRequest, conversation: Conversation, *, job: int) -> Va
 def stop_compaction(request: HttpRequest, conversation: Conversation) -> Values:
     """End the compaction that runs, when the summary that it writes is done."""
     lease.stop_after_step(conversation.pk)
+    conversation.changes.create(action=Change.Action.END_SUMMARY)
     conversation.refresh_from_db()
     async_to_sync(events.publish_event)(conversation.pk, events.Job("fold", "stopping"))
     return activity.template_values(conversation)

@@ -19,6 +19,7 @@ class TrialsConfig(AppConfig):
         message_deleted.connect(services.forget_trials)
         runner.jobs.append(job.JOB)
         LEAF_ACTIONS[services.USE_NEXT] = _("had one message sent differently")
+        LEAF_ACTIONS[services.FORGET_NEXT] = _("had it sent like all others")
         hooks.event_kinds[events.TrialEvent.type] = events.TrialEvent
         hooks.command_readers["watch_trial"] = events.read_watch
         hooks.message_parts.append(parts.MENU_ITEM)

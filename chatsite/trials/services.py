@@ -23,7 +23,7 @@ from . import store
 from .models import Trial
 
 # In the log of what the owner has done.
-USE_NEXT = "trial_next"
+USE_NEXT, FORGET_NEXT = "trial_next", "trial_forget"
 # Of one reply so many are shown, the newest first.
 MOST_SHOWN = 20
 
@@ -145,6 +145,12 @@ def use_next(conversation: Conversation, trial: Trial) -> None:
     varied = _check_offered(conversation, trial.variation)
     variations.set_next(conversation, varied)
     conversation.changes.create(action=USE_NEXT, seq=trial.message.seq)
+
+
+def forget_next(conversation: Conversation) -> None:
+    """Send the next message like all others again."""
+    variations.set_next(conversation, None)
+    conversation.changes.create(action=FORGET_NEXT)
 
 
 def make_reply(conversation: Conversation, trial: Trial) -> Conversation:

@@ -16,7 +16,6 @@ from chatsite.pages.memory_actions import Notice, answer_notice
 from chatsite.pages.views import respond_with_json
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import variations
 from memory.models import Conversation, Message
 from memory.transcript import ActionError, TextError
 
@@ -142,7 +141,7 @@ def post_next(
 @conversation_view("POST")
 def forget_next(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """The next message is sent like all others again."""
-    variations.set_next(conversation, None)
+    services.forget_next(conversation)
     text = _("The next message is sent like all others.")
     return _say_changed(request, conversation, Notice(text))
 

@@ -200,10 +200,13 @@ def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
     turn = get_turn(conversation, turn_id)
     if turn.state in (State.QUEUED, State.WAITING):
         idle = Turn.objects.filter(pk=turn.pk, state=turn.state)
-        end(idle, turn, State.STOPPED)
-    elif turn.state == State.RUNNING:
+        is_new = end(idle, turn, State.STOPPED)
+    else:
         running = Turn.objects.filter(pk=turn.pk, state=State.RUNNING)
-        running.update(cancel_requested_at=Coalesce("cancel_requested_at", Now()))
+        running = running.filter(cancel_requested_at=None)
+        is_new = bool(running.update(cancel_requested_at=Now()))
+    if is_new:
+        conversation.changes.create(action=Change.Action.STOP, seq=turn.reply_seq)
     return turn.read_again()
 
 

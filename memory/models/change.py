@@ -1,5 +1,6 @@
 """What the owner of a conversation has changed of it, beside what was said."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
@@ -30,12 +31,15 @@ class Change(models.Model):
         DELETE = "delete", _("deleted a message")
         EDIT = "edit", _("edited a message")
         REGENERATE = "regenerate", _("asked for another reply")
+        STOP = "stop", _("stopped a reply")
         # Of the summaries.
         REWRITE = "rewrite", _("edited a summary")
         RESTORE = "restore", _("restored a version")
         REINSTATE = "reinstate", _("undid a change of the summaries")
         REBUILD = "rebuild", _("had everything summarised again")
         ACCEPT = "accept", _("summarised up to a message")
+        SUMMARISE = "summarise", _("had the summaries tried again")
+        END_SUMMARY = "end-summary", _("stopped the summaries")
         # Of the settings.
         POLICY = "policy", _("changed the memory settings")
         SYSTEM_PROMPT = "system-prompt", _("changed the system prompt")
@@ -48,6 +52,12 @@ class Change(models.Model):
         CANCEL_CALL = "cancel-call", _("cancelled a tool call")
         # Of the whole.
         BRANCH = "branch", _("branched it")
+        PIN_LISTED = "pin-listed", _("pinned it in the list")
+        UNPIN_LISTED = "unpin-listed", _("unpinned it in the list")
+        ARCHIVE = "archive", _("archived it")
+        UNARCHIVE = "unarchive", _("took it out of the archive")
+        REMOVE = "remove", _("deleted it")
+        UNDELETE = "undelete", _("undid its deletion")
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="changes"
@@ -66,3 +76,10 @@ class Change(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} of conversation {self.conversation_id}"
+
+    @classmethod
+    def record_each(cls, conversations: Iterable[Conversation], action: str) -> None:
+        """The same act on each of several, in one statement."""
+        cls.objects.bulk_create(
+            cls(conversation=each, action=action) for each in conversations
+        )

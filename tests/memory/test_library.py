@@ -122,7 +122,7 @@ class TestSeveral:
         [at] = {row.deleted_at for row in library.deleted_lately(alice)}
         assert at
         uuids = [each.uuid for each in some]
-        assert library.restore_all(alice, uuids) == 2
+        assert len(library.restore_all(alice, uuids)) == 2
         assert library.list_own(alice).count() == 3
         library.delete_all(some)
         late = timezone.now() - library.UNDO - timedelta(seconds=5)

@@ -13,7 +13,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from chatsite.accounts import account
 from chatsite.turns import commands
 from memory import library
-from memory.models import Conversation
+from memory.models import Change, Conversation
 
 from .answers import Undo, list_action, list_again, read_conversations, read_uuids
 
@@ -23,6 +23,7 @@ def archive(request: HttpRequest) -> HttpResponse:
     # A search finds both kinds, and Undo is for what was changed.
     found = [each for each in read_conversations(request) if not each.archived_at]
     library.archive_all(found)
+    Change.record_each(found, Change.Action.ARCHIVE)
     said = ngettext(
         "%(count)s conversation archived.",
         "%(count)s conversations archived.",
@@ -36,6 +37,7 @@ def archive(request: HttpRequest) -> HttpResponse:
 def unarchive(request: HttpRequest) -> HttpResponse:
     found = [each for each in read_conversations(request) if each.archived_at]
     library.unarchive_all(found)
+    Change.record_each(found, Change.Action.UNARCHIVE)
     said = ngettext(
         "%(count)s conversation unarchived.",
         "%(count)s conversations unarchived.",
@@ -50,6 +52,7 @@ def delete(request: HttpRequest) -> HttpResponse:
     """Their replies stop at once; for some minutes they can be restored."""
     found = read_conversations(request)
     library.delete_all(found)
+    Change.record_each(found, Change.Action.REMOVE)
     async_to_sync(_end)(commands.stop_each(found))
     if request.POST.get("open") in {str(each.uuid) for each in found}:
         return HttpResponseClientRedirect(reverse("conversation-list"))
@@ -64,9 +67,10 @@ async def _end(running: Mapping[int, list[int]]) -> None:
 @list_action
 def undelete(request: HttpRequest) -> HttpResponse:
     try:
-        library.restore_all(request.user, read_uuids(request))
+        found = library.restore_all(request.user, read_uuids(request))
     except Conversation.DoesNotExist:
         raise Http404 from None
+    Change.record_each(found, Change.Action.UNDELETE)
     return list_again(request)
 
 

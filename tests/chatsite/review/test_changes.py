@@ -1,23 +1,149 @@
 """What owners change of their conversations is in the log, whatever door they use."""
 
-import pytest
+from inspect import iscoroutinefunction
 
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import AnonymousUser
+from django.test import RequestFactory
+from django.urls import get_resolver, reverse
+
+from chatsite.hooks import command_readers
 from chatsite.pages import memory_actions
+from chatsite.protocol.events import READERS
 from chatsite.rules.views import RULE_STATES
 from chatsite.turns import commands
 from memory import transcript
 from memory.models import Change
+from memory.models.change import list_actions
 from tests.fakes import own_tools
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
 from ..rules.scenes import state_rule
-from ..scenes import memory_url, signed_in, talk_in_turns, url
+from ..scenes import memory_url, signed_in, submit, talk_in_turns, url
 from ..tools import calls
 from .test_timeline import url_of
 
 pytestmark = pytest.mark.django_db
 Action = Change.Action
+
+
+# Every address to which people post, and every command of the socket: what the log of
+# the conversation has of it, or why it has nothing.
+LOGGED = {
+    "conversation-rename": {"title"},
+    "conversation-pin": {"pin-listed"},
+    "conversation-unpin": {"unpin-listed"},
+    "conversation-archive": {"archive"},
+    "conversation-unarchive": {"unarchive"},
+    "conversation-delete": {"remove"},
+    "conversation-undelete": {"undelete"},
+    "conversation-branch": {"branch"},
+    "conversation-model": {"model"},
+    "conversation-policy": {"policy"},
+    "conversation-policy-undo": {"policy"},
+    "conversation-compact": {"summarise"},
+    "conversation-costs-tools": {"tools"},
+    "conversation-example-post": {"example"},
+    "conversation-feedback": {"feedback"},
+    "conversation-labels": {"label", "unlabel"},
+    "several-archive": {"archive"},
+    "several-unarchive": {"unarchive"},
+    "several-delete": {"remove"},
+    "several-undelete": {"undelete"},
+    "label-new": {"label"},
+    "label-give": {"label"},
+    "label-take": {"unlabel"},
+    "memory-message": set(memory_actions.MESSAGE_ACTIONS),
+    "memory-stop": {"end-summary"},
+    "memory-accept": {"accept"},
+    "memory-rewrite": {"rewrite"},
+    "memory-restore": {"restore"},
+    "memory-reinstate": {"reinstate"},
+    "memory-set-system-prompt": {"system-prompt"},
+    "memory-set-tools": {"tools"},
+    "memory-rebuild": {"rebuild"},
+    "memory-rule": {"keep", *RULE_STATES},
+    "memory-rule-reword": {"reword"},
+    "endpoint-join": {"join"},
+    "endpoint-separate": {"separate"},
+    "share-create": {"share"},
+    "share-revoke": {"revoke"},
+    "call-answer": {"allow", "refuse"},
+    "call-cancel": {"cancel-call"},
+    "consent": {"allow", "refuse"},
+    "cancel_call": {"cancel-call"},
+    "trial-next": {"trial_next"},
+    "trial-next-forget": {"trial_forget"},
+    "trial-reply": {"branch"},
+    "import": {"import"},
+    "edit": {"edit"},
+    "retry": {"regenerate"},
+    "regenerate": {"regenerate"},
+    "stop": {"stop"},
+}
+NOT_LOGGED = {
+    "a request to a model, which the log has by itself": {
+        *("memory-propose", "trials-start", "examples-answers"),
+    },
+    "ends what that request was for, and changes nothing": {
+        *("memory-end-job", "trial-stop", "examples-cancel"),
+    },
+    "begins the conversation, or says something in it": {
+        *("conversation-create", "conversation-demo", "send"),
+    },
+    "changes nothing": {
+        *("memory-estimate", "memory-draft", "sync", "watch_trial", "seen"),
+        *("label-rename", "label-delete", "several-keep-deleted"),
+    },
+    "is not in a conversation yet": {"attachment-upload", "attachment-remove"},
+    "of staff": {"site-settings"},
+    "of the account": {
+        *("api-key-make", "api-key-revoke", "account", "account-display"),
+        *("account-sign-out", "account-delete", "signin-email", "signin-link"),
+        *("signin-forgotten", "login", "logout", "signup", "password-change"),
+        *("theme", "language"),
+    },
+}
+
+
+def find_acts():
+    """The names of all addresses outside the admin that take a POST."""
+    todo, found = [(get_resolver(), ())], set()
+    while todo:
+        part, names = todo.pop()
+        names = (*names, *part.pattern.converters)
+        for inner in getattr(part, "url_patterns", ()):
+            if getattr(inner, "namespace", None) != "admin":
+                todo.append((inner, names))
+        is_staff = getattr(getattr(part, "callback", None), "needs", None) is not None
+        if getattr(part, "name", None) and not is_staff and takes_post(part, names):
+            found.add(part.name)
+    return found
+
+
+def takes_post(pattern, names):
+    request = RequestFactory().put("/")
+    request.user, request.htmx = AnonymousUser(), False
+    view = pattern.callback
+    view = async_to_sync(view) if iscoroutinefunction(view) else view
+    answer = view(request, **dict.fromkeys(names))
+    allowed = answer.headers.get("Allow", "")
+    return answer.status_code != 405 or "POST" in allowed
+
+
+def test_each_act_is_in_the_log_or_has_a_reason():
+    acts = find_acts() | READERS.keys() | command_readers.keys()
+    reasons = [name for names in NOT_LOGGED.values() for name in names]
+    assert set(reasons).isdisjoint(LOGGED)
+    assert sorted(acts - {*LOGGED, *reasons}) == []
+    assert sorted({*LOGGED, *reasons} - acts) == []
+
+
+def test_each_code_in_the_log_has_a_name_and_an_act():
+    codes = {code for codes in LOGGED.values() for code in codes}
+    assert codes == {str(code) for code, _name in list_actions()}
 
 
 @pytest.fixture
@@ -85,6 +211,59 @@ def test_what_is_done_with_the_whole(owner, conversation):
         (Action.BRANCH, 4, None),
         (Action.REGENERATE, 8, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "action"),
+    [
+        *(("pin", "pin-listed"), ("unpin", "unpin-listed"), ("archive", "archive")),
+        *(("unarchive", "unarchive"), ("delete", "remove"), ("compact", "summarise")),
+    ],
+)
+def test_what_is_done_in_the_list(owner, conversation, name, action):
+    owner.post(url(name, conversation))
+    assert recorded(conversation) == [(action, None, None)]
+
+
+def test_what_is_done_with_several(owner, conversation):
+    done = {"archive": "archive", "unarchive": "unarchive", "delete": "remove"}
+    done |= {"undelete": "undelete"}
+    for name in done:
+        owner.post(reverse(f"several-{name}"), {"conversation": [conversation.uuid]})
+    owner.post(url("delete", conversation))
+    owner.post(url("undelete", conversation))
+    assert [action for action, *_rest in recorded(conversation)] == [
+        *done.values(),
+        "remove",
+        "undelete",
+    ]
+
+
+def test_the_labels_it_gets_and_loses(owner, conversation):
+    chosen = {"conversation": [conversation.uuid]}
+    owner.post(reverse("label-new"), {**chosen, "name": "Trips"})
+    label = conversation.labels.get()
+    owner.post(reverse("label-take", args=[label.pk]), chosen)
+    owner.post(reverse("label-give", args=[label.pk]), chosen)
+    address = url("labels", conversation)
+    owner.post(address, {"had": [label.pk]})
+    owner.post(address, {"had": [label.pk], "on": [label.pk]})
+    actions = [action for action, *_rest in recorded(conversation)]
+    assert actions == ["label", "unlabel", "label", "unlabel"]
+
+
+def test_a_stopped_reply_once(conversation):
+    turn = submit(conversation, "Go on").turn
+    for _again in range(2):
+        commands.stop_turn(conversation, turn.pk)
+    assert recorded(conversation) == [("stop", turn.reply_seq, None)]
+
+
+def test_summaries_that_are_stopped_and_a_message_sent_as_always(owner, conversation):
+    owner.post(memory_url("stop", conversation))
+    owner.post(reverse("trial-next-forget", args=[conversation.uuid]))
+    actions = [action for action, *_rest in recorded(conversation)]
+    assert actions == ["end-summary", "trial_forget"]
 
 
 def test_an_edit_is_recorded_once_however_often_it_comes(conversation):
