@@ -1,4 +1,4 @@
-.PHONY: setup run test test-fast lint bench soak screenshots messages
+.PHONY: setup run test test-fast lint bench soak screenshots messages lock
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
@@ -9,3 +9,4 @@ bench:        ; scripts/bench.sh
 soak:         ; scripts/soak.sh
 screenshots:  ; scripts/screenshots.sh
 messages:     ; scripts/messages.sh
+lock:         ; scripts/lock.sh

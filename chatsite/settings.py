@@ -220,7 +220,7 @@ if EMAIL_URL:
         env.refuse("MAIL_FROM", allowed)
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 # Providers of identities, in a JSON file, and whether there is a second factor beside
-# passwords: docs/features/signin.md. Both need requirements-signin.txt.
+# passwords: docs/features/signin.md. Both need requirements-signin.lock.
 SIGNIN_PROVIDERS = {}
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")

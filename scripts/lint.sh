@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.txt
+scripts/setup.sh tests/requirements.lock
 export DEBUG=true
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .

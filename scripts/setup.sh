@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes .venv and installs requirements.txt, or the file named as argument.
+# Makes .venv and installs requirements.lock, or the lock named as argument.
 # A stamp remembers what is installed, so that the next call returns at once.
 # Writes a .env for this machine where there is none.
 set -eu
 cd "$(dirname "$0")/.."
 
-requirements="${1:-requirements.txt}"
+lock="${1:-requirements.lock}"
 python="${PYTHON:-$(command -v python3.11 || command -v python3)}"
 
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
@@ -39,12 +39,10 @@ if [ ! -e .env ] && [ -z "${SECRET_KEY:-}" ]; then
     umask "$umask_before"
 fi
 
-stamp=".venv/installed-$(echo "$requirements" | tr '/' '-')"
-wanted="$(cat requirements.txt "$requirements" | cksum)"
+stamp=".venv/installed-$(echo "$lock" | tr '/' '-')"
+wanted="$(cksum < "$lock")"
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
 fi
-# An old pip needs many minutes to resolve the ranges.
-.venv/bin/python -m pip install --quiet --upgrade pip
-.venv/bin/python -m pip install --quiet --requirement "$requirements"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$lock"
 echo "$wanted" > "$stamp"

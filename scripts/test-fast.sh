@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.txt
+scripts/setup.sh tests/requirements.lock
 
 unset PYTHONDONTWRITEBYTECODE
 export TEST_DATABASE=sqlite

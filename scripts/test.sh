@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.txt
+scripts/setup.sh tests/requirements.lock
 scripts/programs.sh
 
 # The tests start Python more than a hundred times, which should not compile everything

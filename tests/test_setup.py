@@ -30,14 +30,13 @@ def clone(tmp_path):
         # With what was compiled, which takes seconds.
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "scripts").mkdir()
-    for name in ("manage.py", "requirements.txt", "scripts/setup.sh"):
+    for name in ("manage.py", "requirements.lock", "scripts/setup.sh"):
         shutil.copy(ROOT / name, tmp_path / name)
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    stamp = "cat requirements.txt requirements.txt | cksum"
-    stamp += " > .venv/installed-requirements.txt"
+    stamp = "cksum < requirements.lock > .venv/installed-requirements.lock"
     subprocess.run(["sh", "-c", stamp], cwd=tmp_path, check=True)
     return tmp_path
 

@@ -113,7 +113,7 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
             yield Error(
                 f"{name} {metadata.version(name)} has known holes.",
                 hint=f"Install {'.'.join(map(str, safe))} or newer: "
-                "pip install --upgrade --requirement requirements.txt",
+                "pip install --requirement requirements.lock",
                 id="chat.E003",
             )
 

@@ -101,7 +101,7 @@ def _load(path: str) -> tuple[list[Server], str]:
     if not path:
         return [], ""
     if find_spec("fastmcp") is None:
-        return [], "it needs pip install --requirement requirements-mcp.txt"
+        return [], "it needs pip install --requirement requirements-mcp.lock"
     try:
         entries = json.loads(Path(path).read_text(encoding="utf-8"))["mcpServers"]
         return [_read_entry(name, dict(each)) for name, each in entries.items()], ""
