@@ -1,4 +1,4 @@
-.PHONY: setup run test test-fast lint bench soak screenshots messages lock
+.PHONY: setup run test test-fast lint bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
@@ -10,3 +10,4 @@ soak:         ; scripts/soak.sh
 screenshots:  ; scripts/screenshots.sh
 messages:     ; scripts/messages.sh
 lock:         ; scripts/lock.sh
+sbom:         ; scripts/sbom.sh

@@ -132,6 +132,7 @@ SLOW = (
     "memory/test_tool_messages.py",
     "test_package.py",
     "test_plugin.py",
+    "test_sbom.py::test_it_is_valid",
     "test_servers.py",
     "test_setup.py",
     "test_unsteady.py",
