@@ -148,6 +148,29 @@ class ReviewSource:
     address: Callable[[int, int, int], str]
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something at message `seq` of a conversation, by its uuid, that its owner has not
+    looked at. `text`: what it is of this kind, in words of the person, or none."""
+
+    conversation: str
+    seq: int
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewsSource:
+    """News of one kind. `find` gives those of a person, the oldest first; `describe`
+    makes a line of a text of one, and `mark` is what the list says. `look_at`: the
+    owner looks at a conversation; whether there were any."""
+
+    find: Callable[[int], list[News]]
+    look_at: Callable[["Conversation"], bool]
+    describe: Callable[[str], str]
+    mark: Any
+
+
 class LeafEvent:
     """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
     HTML of which each part is swapped by its id."""
@@ -340,6 +363,12 @@ source_names: dict[str, str] = {}
 # brought up to date, given its turns that are open.
 event_kinds: dict[str, type[LeafEvent]] = {}
 standing_events: list[Callable[["Client", set[int]], Iterable[LeafEvent]]] = []
+
+# News, by their kind; and who is told of a turn that is in a state to look at, and of
+# new ones of a source, by their kind.
+news_sources: dict[str, NewsSource] = {}
+turn_news: list[Callable[["Turn", str], Awaitable[None]]] = []
+source_news: list[Callable[[str, "Conversation"], Awaitable[None]]] = []
 
 # Commands of the socket: what reads each, by its type.
 command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}

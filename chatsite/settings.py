@@ -58,6 +58,7 @@ LEAVES = [
     "chatsite.signin",
     "chatsite.tools",
     "chatsite.trials",
+    "chatsite.unread",
 ]
 INSTALLED_APPS = [
     "daphne",

@@ -34,6 +34,7 @@ WORDS = {
     "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b|\btool[ -]"
     r"|consent|remind",
     "chatsite.trials": r"again differently|/trials?/|trials\.css|_trials\b|\"trials\"",
+    "chatsite.unread": r"\bunread|news-link|notify-offer",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",
 }
 TEXTS = ("Hello", "Where is Kyoto?", "How far is it?", "Thank you")

@@ -17,7 +17,7 @@ class ToolsConfig(AppConfig):
 
         from . import checks, commands, events, export, late_results, parts  # noqa: F401
         from .models import ToolCall
-        from .tool_loop import audit, result_files
+        from .tool_loop import audit, reminders, result_files
         from .tool_loop.steps import ToolSteps
 
         for table in (ToolCall, late_results, result_files):
@@ -29,10 +29,9 @@ class ToolsConfig(AppConfig):
         hooks.first_use_styles["transcript"].append("tools/tool-files.css")
         hooks.start_fields["tools"] = parts.make_start_field
         hooks.account_sections.append(parts.draw_account_section)
-        hooks.person_parts.append(parts.draw_unread)
         hooks.conversation_parts["menu"].append(parts.draw_menu_item)
-        for kind in (events.Tool, events.Unread):
-            hooks.event_kinds[kind.type] = kind
+        hooks.event_kinds["tool"] = events.Tool
+        hooks.news_sources[reminders.KIND] = reminders.SOURCE
         hooks.standing_events.append(commands.find_standing)
         hooks.command_readers.update(commands.READERS)
         named = gettext_noop("tool call"), gettext_noop("tool calls")

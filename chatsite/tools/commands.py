@@ -1,4 +1,4 @@
-"""What people do about calls over the socket, or about the reminders that came."""
+"""What people do about calls over the socket."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from memory.models import Conversation
 from . import consent, late_results
 from .events import Tool
 from .models import ToolCall
-from .tool_loop import reminders
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +48,6 @@ class CancelCall(LeafCommand):
         return Done(published=late_results.events_of(cancelled))
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(LeafCommand):
-    """The person looks at the conversation, and so at its reminders."""
-
-    def perform(self, conversation: Conversation) -> Done:
-        return Done(personal=reminders.look_at(conversation))
-
-
 def read_consent(value: Mapping[str, Any]) -> Consent:
     """The answer in a frame or a form. Raises CommandError."""
     allow = {"true": True, "false": False}.get(str(value.get("allow")).lower())
@@ -71,13 +62,11 @@ def read_consent(value: Mapping[str, Any]) -> Consent:
 READERS = {
     "consent": read_consent,
     "cancel_call": lambda value: CancelCall(read_integer(value, "call")),
-    "seen": lambda value: Seen(),
 }
 
 
 def find_standing(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
-    """The calls of these turns, those whose results come later, and reminders that were
-    not looked at."""
+    """The calls of these turns, and those whose results come later."""
     rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
     rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))
     rows = rows.select_related("request", "result", "late_result").order_by("pk")
@@ -85,5 +74,4 @@ def find_standing(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
         *("turn", "name", "state", "arguments", "digest", "started_at", "finished_at"),
         *("error", "request__seq", "result__seq", "late_result__seq"),
     )
-    yield from map(Tool.of, calls)
-    yield from reminders.events_of(client.user_id).values()
+    return map(Tool.of, calls)

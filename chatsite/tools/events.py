@@ -86,25 +86,3 @@ class Tool(LeafEvent):
             yield card.draw_alone(conversation) + parts.render_status(self.say())
         else:
             yield page.turn(client.conversation_id, self.turn, self.say())
-
-
-@dataclass(frozen=True, slots=True)
-class Unread(LeafEvent):
-    """A conversation has `count` reminders that its owner has not looked at. `seq` is
-    the message of the newest one, `text` what it reminds of."""
-
-    type: ClassVar = "unread"
-    turn: ClassVar = 0
-    conversation: str
-    count: int
-    seq: int | None
-    text: str
-
-    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
-        """The reminders of all conversations; a screen reader is told of one that has
-        come into this."""
-        is_here = self.count and self.conversation == str(client.uuid)
-        said = _("⏰ Reminder: %(text)s") % {"text": self.text} if is_here else ""
-        yield parts.render_for_person(
-            client.user_id, is_fragment=True
-        ) + parts.render_status(said)

@@ -17,6 +17,7 @@ from django.db.models.functions import Least, Now
 from django.utils.translation import gettext as _
 from langchain_core.tools import ToolException
 
+from chatsite import hooks
 from chatsite.database import name_of
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -187,12 +188,8 @@ async def tell(done: Delivered) -> None:
     for event in events_of(done):
         await events.publish_event(done.call.conversation_id, event)
     if done.call.is_unread:
-        conversation = done.call.conversation
-        unread = database_sync_to_async(reminders.events_of)
-        told = await unread(conversation.owner_id)
-        # None: it was looked at already.
-        if event := told.get(str(conversation.uuid)):
-            await events.publish_to_person(conversation.owner_id, event)
+        for tell_of in hooks.source_news:
+            await tell_of(reminders.KIND, done.call.conversation)
     if done.turn and runner.is_sweeping():
         runner.start_turns(done.call.conversation_id)
 

@@ -18,7 +18,6 @@ from memory.models import Conversation, Message
 
 from . import registry
 from .models import ToolCall
-from .tool_loop import reminders
 
 
 class DisplayForm(forms.ModelForm):
@@ -58,13 +57,6 @@ def draw_account_section(request: HttpRequest) -> str:
     """How calls are shown to the person."""
     form = DisplayForm(instance=find_preferences(request.user))
     return render_to_string("tools/_account.html", {"form": form}, request)
-
-
-def draw_unread(user_id: int, is_fragment: bool = False) -> str:
-    """The reminders that the person has not looked at, for a page."""
-    unread = reminders.find_unread(user_id)
-    values = {"unread": unread, "is_fragment": is_fragment}
-    return render_to_string("tools/_unread.html", values)
 
 
 def draw_called(

@@ -256,6 +256,13 @@ async def _tell_end(turn: Turn) -> None:
     metrics.TURNS_ENDED.labels(turn.state).inc()
     for event in events.of_end(turn):
         await events.publish_event(turn.conversation_id, event)
+    tell_news(turn, turn.state)
+
+
+def tell_news(turn: Turn, state: str) -> None:
+    """The turn has ended, or waits for its person, who may be elsewhere."""
+    for tell in hooks.turn_news:
+        spawn_task(tell(turn, state))
 
 
 async def _compact_if_due(

@@ -20,6 +20,11 @@ HIDE = """(hidden) => {
     Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
+# What was told, when there is so much of it.
+TOLD = """async (count) => {
+    while (told.length < count) await new Promise((done) => setTimeout(done, 50));
+    return told;
+}"""
 COUNTED = re.compile(r"^\(1\) ")
 
 
@@ -47,7 +52,7 @@ def test_it_reminds_until_it_is_looked_at(open_page, site):
     expect(due).to_contain_text("⏰ Reminder: drink tea")
     expect(due.locator(".body")).to_be_visible()
     expect(chat.page).to_have_title(COUNTED)
-    assert chat.page.evaluate("told") == ["⏰ Reminder: drink tea"]
+    assert chat.page.evaluate(TOLD, 1) == ["⏰ Reminder: drink tea"]
     for page in (chat.page, other.page):
         expect(page.locator(f"#title-{uuid}")).to_have_attribute(
             "data-unread", "unread reminder"

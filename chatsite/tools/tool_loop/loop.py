@@ -26,7 +26,7 @@ from chatsite.tools import registry
 from chatsite.tools.context import AnswerLostError, Pending, Progress
 from chatsite.tools.events import Tool
 from chatsite.tools.models import ToolCall
-from chatsite.turns import attempt, checkpoints
+from chatsite.turns import attempt, checkpoints, runner
 from chatsite.turns.attempt import MakeRoom, Tools
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
@@ -125,6 +125,7 @@ class ToolLoop:
             if hold is LeaseStatus.KEPT:
                 waiting = events.State(self.claim.row_id, Turn.State.WAITING)
                 await events.publish_event(self.claim.conversation_id, waiting)
+                runner.tell_news(self._turn, Turn.State.WAITING)
                 self._end()
             elif hold:
                 self._end_by(hold)

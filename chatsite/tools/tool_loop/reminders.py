@@ -2,26 +2,19 @@
 has `reminds_of`.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from chatsite.protocol import events
+from chatsite.hooks import News, NewsSource
 from chatsite.tools import registry
-from chatsite.tools.events import Unread
 from chatsite.tools.models import ToolCall
 from memory.models import Conversation
 from memory.sql import prepared_rows
 
-
-@dataclass(frozen=True, slots=True)
-class Reminder:
-    """One that the person has not looked at; `seq` is its message."""
-
-    conversation: str
-    seq: int
-    text: str
+KIND = "reminder"
 
 
 def text_of(call: ToolCall) -> str:
@@ -30,10 +23,10 @@ def text_of(call: ToolCall) -> str:
     return str(call.arguments.get(tool.reminds_of, "")) if tool else ""
 
 
-def find_unread(user_id: int) -> list[Reminder]:
+def find_unread(user_id: int) -> list[News]:
     """Of all conversations of the person, the oldest first."""
     return [
-        Reminder(str(call.conversation.uuid), call.late_result.seq, text_of(call))
+        News(str(call.conversation.uuid), call.late_result.seq, text_of(call), KIND)
         for call in _unread(user=user_id)
     ]
 
@@ -50,19 +43,14 @@ def _unread(user: Any) -> QuerySet[ToolCall]:
     return rows.only("name", "arguments", "conversation__uuid", "late_result__seq")
 
 
-def look_at(conversation: Conversation) -> tuple[events.Event, ...]:
-    """The person looks at the conversation; what their pages are told."""
+def look_at(conversation: Conversation) -> bool:
+    """The person looks at the conversation; whether it had any."""
     unread = ToolCall.objects.filter(conversation=conversation, is_unread=True)
-    if not unread.update(is_unread=False):
-        return ()
-    return (Unread(str(conversation.uuid), 0, None, ""),)
+    return bool(unread.update(is_unread=False))
 
 
-def events_of(user_id: int) -> dict[str, Unread]:
-    """What the person is told, by the uuid of the conversation that has some."""
-    told: dict[str, Unread] = {}
-    for each in find_unread(user_id):
-        count = told[each.conversation].count if each.conversation in told else 0
-        values = (each.conversation, count + 1, each.seq, each.text)
-        told[each.conversation] = Unread(*values)
-    return told
+def describe(text: str) -> str:
+    return _("⏰ Reminder: %(text)s") % {"text": text}
+
+
+SOURCE = NewsSource(find_unread, look_at, describe, gettext_lazy("unread reminder"))

@@ -291,6 +291,7 @@ class TestCatchingUp:
     async def test_an_idle_page_is_left_alone(self, conversation, session):
         async with Chat(conversation, session) as chat:
             await chat.say("Hello")
+            await chat.until("unread")
             assert await chat.socket.receive_nothing(timeout=3 * watcher.LOOK_SECONDS)
             await asyncio.sleep(watcher.SILENCE_SECONDS)
             assert await chat.socket.receive_nothing(timeout=2 * watcher.LOOK_SECONDS)

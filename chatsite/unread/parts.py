@@ -1,0 +1,33 @@
+"""What pages are given of news: lines that their scripts show where they belong."""
+
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from chatsite import hooks
+from chatsite.hooks import News
+
+from .services import describe_news, find_news, name_kind
+
+
+def draw_unread(user_id: int, is_fragment: bool = False) -> str:
+    """All that the person has not looked at, for a page."""
+    values = {"unread": [*map(_show, find_news(user_id))], "is_fragment": is_fragment}
+    return render_to_string("unread/_unread.html", values)
+
+
+def draw_now(conversation: str, news: News | None) -> str:
+    """What a page with the rest is told of one conversation."""
+    values = {"conversation": conversation, "line": news and _show(news)}
+    return render_to_string("unread/_now.html", values)
+
+
+def _show(news: News) -> dict[str, Any]:
+    source = hooks.news_sources.get(news.kind)
+    return {
+        "news": news,
+        "line": describe_news(news),
+        "said": name_kind(news.kind),
+        "is_of_turn": source is None,
+        "asks": source is not None or news.kind == "question",
+    }

@@ -1,0 +1,118 @@
+"""What a person has not looked at: found, noted, and looked at."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from chatsite import hooks
+from chatsite.hooks import News
+from chatsite.turns.models import Turn
+from memory.models import Conversation
+from memory.sql import prepared_rows
+
+from .models import UnreadTurn
+
+State = Turn.State
+# What is news of a turn, by its state. A person knows what they have stopped.
+KINDS: Mapping[str, str] = {
+    State.DONE: "reply",
+    State.WAITING: "question",
+    State.FAILED: "failure",
+    State.TRUNCATED: "failure",
+    State.INTERRUPTED: "failure",
+}
+
+
+def describe_news(news: News) -> str:
+    """What is said of it, in one line without any text of the conversation."""
+    match news.kind:
+        case "reply":
+            said, titled = _("New reply"), _("New reply: %(title)s")
+        case "question":
+            said, titled = _("Waiting for you"), _("Waiting for you: %(title)s")
+        case "failure":
+            said, titled = _("Reply failed"), _("Reply failed: %(title)s")
+        case kind:
+            return hooks.news_sources[kind].describe(news.text)
+    return titled % {"title": news.text} if news.text else said
+
+
+def name_kind(kind: str) -> str:
+    """What the list says of a conversation with such news."""
+    match kind:
+        case "reply":
+            return _("new reply")
+        case "question":
+            return _("waiting for you")
+        case "failure":
+            return _("reply failed")
+    return str(hooks.news_sources[kind].mark)
+
+
+def find_news(user_id: int) -> list[News]:
+    """Of all conversations of the person, by source the oldest first."""
+    turns = map(_read_news, _unread_turns(user=user_id))
+    others = (source.find(user_id) for source in hooks.news_sources.values())
+    return [*turns, *chain.from_iterable(others)]
+
+
+@prepared_rows()
+def _unread_turns(user: Any) -> QuerySet[UnreadTurn]:
+    rows = UnreadTurn.objects.filter(
+        conversation__owner=user,
+        conversation__deleted_at=None,
+        turn__state__in=[*KINDS],
+    )
+    rows = rows.select_related("conversation", "turn__reply", "turn__user_message")
+    return rows.order_by("turn").only(
+        *("conversation__uuid", "conversation__title", "turn__state"),
+        *("conversation__temporary_until", "turn__reply__seq"),
+        "turn__user_message__seq",
+    )
+
+
+def _read_news(row: UnreadTurn) -> News:
+    return _make_news(row.conversation, row.turn, row.turn.state)
+
+
+def _make_news(conversation: Conversation, turn: Turn, state: str) -> News:
+    message = turn.reply or turn.user_message
+    # Of what is not kept, nothing gets into lists and notifications.
+    title = "" if conversation.is_temporary else conversation.title
+    return News(str(conversation.uuid), message.seq, title, KINDS[state])
+
+
+def note_turn(turn: Turn, state: str) -> News | None:
+    """A turn is in this state: what its owner is told. None: nothing, or it is gone."""
+    if state not in KINDS:
+        return None
+    row = UnreadTurn(conversation_id=turn.conversation_id, turn=turn)
+    try:
+        UnreadTurn.objects.bulk_create(
+            [row],
+            update_conflicts=True,
+            unique_fields=["conversation"],
+            update_fields=["turn"],
+        )
+    except IntegrityError:
+        return None
+    return _make_news(turn.conversation, turn, state)
+
+
+def look_at(conversation: Conversation) -> bool:
+    """The owner looks at it; whether there was anything that was new to them."""
+    count, _deleted = UnreadTurn.objects.filter(pk=conversation.pk).delete()
+    sources = hooks.news_sources.values()
+    return any([bool(count), *(source.look_at(conversation) for source in sources)])
+
+
+def group_news(news: Iterable[News]) -> dict[tuple[str, str], list[News]]:
+    """By the conversation and the kind."""
+    grouped: dict[tuple[str, str], list[News]] = {}
+    for each in news:
+        grouped.setdefault((each.conversation, each.kind), []).append(each)
+    return grouped
