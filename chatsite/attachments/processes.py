@@ -76,7 +76,7 @@ async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
 
 
 async def run_program(
-    program: Path, *limits: float, data: bytes, seconds: int
+    program: Path, *limits: float | str, data: bytes, seconds: int
 ) -> bytes:
     """What the program answers to `data`: nothing where it reached a limit of its own.
     It has `seconds` of processor time, and nothing of the site. Raises FileError where

@@ -16,6 +16,7 @@ from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.transcript import WHOLE_CHARS
 
 from . import pdf
+from .documents.reading import PAGES, check_document_kind, read_document_file
 from .errors import FileError
 from .images.reading import ReadImage, check_image_kind, read_image
 from .processes import Leave
@@ -25,7 +26,7 @@ PDF = b"%PDF-"
 PDF_HEAD = 1_024
 # Kinds of files that are no text, by how they begin, and what to do with them.
 SIGNATURES = (
-    b"PK\x03\x04",  # zip, docx, xlsx, odt, epub
+    b"PK\x03\x04",  # zip, odt
     b"PK\x05\x06",
     b"\x1f\x8b",  # gzip
     b"BZh",
@@ -91,10 +92,34 @@ async def read_file(
         return ReadFile(shown, kind, size, text, read)
     if is_pdf:
         text = await pdf.read_pdf(user_id, file, leave)
+    elif check_document_kind(shown, kind, head):
+        text = await read_document_file(user_id, shown, kind, file, leave)
     else:
-        # Not asyncio.to_thread(), in which the language of the request is lost.
-        text = await sync_to_async(decode_text, thread_sensitive=False)(file.read())
+        text = await _read_text(user_id, shown, kind, file, leave)
     return ReadFile(shown, kind, size, check_file_text(text))
+
+
+async def _read_text(
+    user_id: int, name: str, kind: str, file: IO[bytes], leave: Leave
+) -> str:
+    """A letter without its coding, and anything else as it is. A web page that is too
+    long with its code, as pages are that a browser has saved, is what it says."""
+    if kind == "eml":
+        try:
+            return await read_document_file(user_id, name, kind, file, leave)
+        except FileError as error:
+            if error.code not in ("wrong_kind", "no_text", "broken"):
+                raise
+            file.seek(0)
+    # Not asyncio.to_thread(), in which the language of the request is lost.
+    decode = sync_to_async(decode_text, thread_sensitive=False)
+    try:
+        return await decode(file.read())
+    except FileError as error:
+        if error.code != "too_long" or kind not in PAGES:
+            raise
+    file.seek(0)
+    return await read_document_file(user_id, name, "html", file, leave)
 
 
 def check_file_size(size: int) -> None:
@@ -172,9 +197,10 @@ def _refuse_binary() -> FileError:
     return FileError(
         "not_text",
         _(
-            "This file is not text. Text, Markdown, code, CSV, JSON, PDF and images "
-            "(PNG, JPEG, WebP, GIF) can be attached; save or export it as one of "
-            "these, or paste its text."
+            "This site can't read this kind of file. Text, code, PDF, Word (docx), "
+            "Excel (xlsx), PowerPoint (pptx), EPUB, e-mail (eml) and images (PNG, "
+            "JPEG, WebP, GIF) can be attached; save or export it as one of these, or "
+            "paste its text."
         ),
     )
 

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.chatsite.attachments import pdfs
+from tests.chatsite.attachments.documents import files
 
 from .test_access import is_clean
 
@@ -65,6 +66,26 @@ class TestInAConversation:
         place = said["attachments"][0]
         text = said["text"][place["start"] : place["end"]]
         assert text == "The gate code is 4711.\n\nSecond page"
+
+    def test_a_document_is_read_and_a_false_one_explained(self, chat, errors):
+        page = chat.page
+        page.set_viewport_size({"width": 390, "height": 844})
+        attach(page, {**NOTES, "name": "plan.docx", "buffer": b"no document"})
+        refused = page.locator("#attachments, #composer-error, #notice")
+        expect(
+            refused.get_by_text("plan.docx is not what its name says")
+        ).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        is_clean(page)
+        errors.clear()
+        page.reload()
+        data = files.make_docx("The gate code is 4711.")
+        attach(page, {**NOTES, "name": "plan.docx", "buffer": data})
+        expect(attached(page)).to_contain_text("tokens")
+        chat.say("What is the gate code?")
+        card = chat.message(1).locator(".attachment")
+        card.locator("summary").click()
+        expect(card.locator("pre")).to_have_text("The gate code is 4711.")
 
     def test_a_long_paste_becomes_a_file_and_a_short_one_stays(self, chat):
         chat.page.evaluate(PASTE, ["short"])

@@ -1,0 +1,88 @@
+"""The text of documents, read by a program of its own with limits on time, memory and
+text, or a sentence on why there is none.
+"""
+
+import json
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from memory.transcript import WHOLE_CHARS
+
+from .. import processes
+from ..errors import FileError
+from ..processes import Leave
+
+PROGRAM = Path(__file__).with_name("document_text.py")
+# By the ending of their name. The others are text, too, which is what is attached where
+# the program has none.
+ZIPPED = ("docx", "xlsx", "pptx", "epub")
+ZIP, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+PAGES = ("html", "htm", "xhtml")
+
+
+def check_document_kind(name: str, kind: str, head: bytes) -> bool:
+    """Whether it is a document of the kind that its name says. Raises FileError where
+    it is another one. Office programs write those with a password in their old form."""
+    if kind not in ZIPPED:
+        return False
+    if head.startswith(OLD_OFFICE):
+        raise make_refusal("encrypted", name)
+    if not head.startswith(ZIP):
+        raise make_refusal("wrong_kind", name)
+    return True
+
+
+async def read_document_file(
+    user_id: int, name: str, kind: str, file: IO[bytes], leave: Leave
+) -> str:
+    """Its text. Raises FileError. The file is read into memory when it is its turn;
+    `leave`: see processes.await_turn()."""
+    limits = (settings.PDF_MAX_SECONDS, settings.PDF_MEMORY_MB * 1024 * 1024)
+    async with processes.await_turn(user_id, leave):
+        said = await processes.run_program(
+            PROGRAM,
+            *(kind, *limits, WHOLE_CHARS),
+            data=file.read(),
+            seconds=settings.PDF_MAX_SECONDS,
+        )
+    try:
+        answer = json.loads(said)
+    except ValueError:
+        answer = {"error": "too_complex"}
+    text = answer.get("text")
+    if isinstance(text, str):
+        return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    raise make_refusal(str(answer.get("error")), name)
+
+
+def make_refusal(code: str, name: str) -> FileError:
+    sentences = {
+        "wrong_kind": _("%(name)s is not what its name says. Check the file."),
+        "encrypted": _(
+            "%(name)s is protected, or was saved by a very old program. Save a copy "
+            "without protection and attach that."
+        ),
+        "too_long": _(
+            "%(name)s has more than %(chars)s characters of text. Attach only the part "
+            "that matters."
+        ),
+        "no_text": _(
+            "%(name)s has no text: perhaps it is made of pictures. Attach them as "
+            "images, or paste the text."
+        ),
+        "broken": _(
+            "%(name)s can't be read: it is damaged or incomplete. Open it elsewhere, "
+            "save it again and attach that."
+        ),
+        "too_complex": _(
+            "%(name)s takes too much time or memory to read. Attach only the part that "
+            "matters, or paste the text."
+        ),
+    }
+    code = code if code in sentences else "too_complex"
+    return FileError(
+        code, sentences[code] % {"name": name, "chars": f"{WHOLE_CHARS:,}"}
+    )
