@@ -17,5 +17,5 @@ class DevicesConfig(AppConfig):
 
         user_logged_in.connect(services.note_log_in)
         hooks.visits.append(services.note_visit)
-        hooks.account_sections.append(parts.draw_section)
+        hooks.account_sections.append(parts.draw_devices_section)
         hooks.account_rows["devices"] = services.describe_devices

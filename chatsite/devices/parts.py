@@ -6,7 +6,7 @@ from django.template.loader import render_to_string
 from . import services
 
 
-def draw_section(request: HttpRequest) -> str:
+def draw_devices_section(request: HttpRequest) -> str:
     devices = services.list_devices(request.user)
     values = {
         "devices": devices,

@@ -27,7 +27,7 @@ def note_log_in(
 ) -> None:
     if not request.session.session_key:
         request.session.save()
-    _note(request, user)
+    _note_device(request, user)
 
 
 def note_visit(request: HttpRequest) -> None:
@@ -36,10 +36,10 @@ def note_visit(request: HttpRequest) -> None:
     now = timezone.now().timestamp()
     if key == request.session.session_key and now - noted_at < SELDOM.total_seconds():
         return
-    _note(request, request.user)
+    _note_device(request, request.user)
 
 
-def _note(request: HttpRequest, user: Any) -> None:
+def _note_device(request: HttpRequest, user: Any) -> None:
     key, now = request.session.session_key, timezone.now()
     browser, system = name_browser(request.headers.get("User-Agent", ""))
     names = {"owner": user, "browser": browser, "system": system}

@@ -41,14 +41,14 @@ def send_csv(
         name += f"-first-{MAX_ROWS}"
     target = f"csv {listed.opts.model_name}"
     access_log.record_access(request, access_log.Action.CSV, None, target)
-    lines = _write_lines(listed, request, keys[:MAX_ROWS], names)
+    lines = _write_rows(listed, request, keys[:MAX_ROWS], names)
     answer = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     answer["X-Content-Type-Options"] = "nosniff"
     return answer
 
 
-async def _write_lines(
+async def _write_rows(
     listed: "ShortListAdmin", request: HttpRequest, keys: Sequence[Any], names: Names
 ) -> AsyncIterator[str]:
     language = translation.get_language()
@@ -57,11 +57,11 @@ async def _write_lines(
     yield "\ufeff" + _write_line(labels)
     for start in range(0, len(keys), AT_ONCE):
         some = keys[start : start + AT_ONCE]
-        write = database_sync_to_async(_write_some)
+        write = database_sync_to_async(_write_batch)
         yield await write(listed, request, some, names, language)
 
 
-def _write_some(
+def _write_batch(
     listed: "ShortListAdmin",
     request: HttpRequest,
     keys: Sequence[Any],

@@ -87,7 +87,9 @@ class ModelFilter(admin.SimpleListFilter):
     OTHER = "*"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Lookups:
-        return [*providers.list_model_choices(), (self.OTHER, _("another one"))]
+        names = providers.list_models()
+        labels = ((name, providers.name_model(name)) for name in names)
+        return [*labels, (self.OTHER, _("another one"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         models = providers.list_models()
@@ -116,7 +118,7 @@ class PolicyFilter(ChoiceFilter):
     conditions[DEFAULT_PRESET] = (usual[0], usual[1] | Q(preset_name=""))
 
 
-def find_failed_turns() -> QuerySet[Turn]:
+def with_failed_turn() -> QuerySet[Turn]:
     return Turn.objects.filter(
         conversation=OuterRef("pk"), state__one_of=Turn.FAILING
     ).order_by()
@@ -126,8 +128,8 @@ class FailedTurnFilter(ChoiceFilter):
     title = _("failed turns")
     parameter_name = "failed"
     conditions: ClassVar = {
-        "yes": (_("with a failed turn"), Q(Exists(find_failed_turns()))),
-        "no": (_("without"), ~Q(Exists(find_failed_turns()))),
+        "yes": (_("with a failed turn"), Q(Exists(with_failed_turn()))),
+        "no": (_("without"), ~Q(Exists(with_failed_turn()))),
     }
 
 

@@ -15,7 +15,7 @@ class UnreadConfig(AppConfig):
 
         hooks.person_parts.append(parts.draw_unread)
         hooks.event_kinds["unread"] = events.Unread
-        hooks.standing_events.append(events.find_standing)
+        hooks.standing_events.append(events.list_standing_news)
         hooks.command_readers["seen"] = lambda value: events.Seen()
         hooks.turn_news.append(events.tell_of_turn)
         hooks.source_news.append(events.tell_of_source)

@@ -67,7 +67,7 @@ class Seen(LeafCommand):
         return Done(personal=(Unread(str(conversation.uuid), 0, None, ""),))
 
 
-def find_standing(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
+def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
     """What was not looked at, in all conversations."""
     return map(Unread.of, group_news(find_news(client.user_id)).values())
 

@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 from chatsite import hooks
 from chatsite.hooks import News
 
-from .services import describe_news, find_news, name_kind
+from .services import describe_news, find_news, name_news
 
 
 def draw_unread(user_id: int, is_fragment: bool = False) -> str:
@@ -27,7 +27,7 @@ def _show(news: News) -> dict[str, Any]:
     return {
         "news": news,
         "line": describe_news(news),
-        "said": name_kind(news.kind),
+        "said": name_news(news.kind),
         "is_of_turn": source is None,
         "asks": source is not None or news.kind == "question",
     }

@@ -41,7 +41,7 @@ def describe_news(news: News) -> str:
     return titled % {"title": news.text} if news.text else said
 
 
-def name_kind(kind: str) -> str:
+def name_news(kind: str) -> str:
     """What the list says of a conversation with such news."""
     match kind:
         case "reply":

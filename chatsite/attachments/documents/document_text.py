@@ -41,7 +41,7 @@ class UnreadableError(Exception):
     """With the code of a sentence for people."""
 
 
-def limit_process(seconds: int, memory: int) -> None:
+def limit_itself(seconds: int, memory: int) -> None:
     os.nice(10)
     for name, most in (
         ("RLIMIT_AS", memory),
@@ -267,7 +267,9 @@ def read_date_styles(parts: Parts, path: str) -> list[bool]:
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag == "numFmt":
             # Without texts, colours and conditions.
-            code = re.sub(r'"[^"]*"|\[[^\]]*\]|\\.', "", attributes["formatCode"][:200])
+            code = re.sub(
+                r'"[^"]*"?|\[[^\]]*\]?|\\.', "", attributes["formatCode"][:200]
+            )
             if re.search(r"[dmyhs]", code.lower().replace("general", "")):
                 dates.add(int(attributes["numFmtId"]))
         elif tag == "cellXfs":
@@ -357,9 +359,13 @@ class SheetText:
         return " ".join(value.split("\n"))
 
 
+# As many as the last column of a sheet has, XFD.
+MOST_LETTERS = 3
+
+
 def number_column(letters: str) -> int:
     number = 0
-    for letter in letters:
+    for letter in letters[:MOST_LETTERS]:
         number = number * 26 + ord(letter) - 64
     return number
 
@@ -417,7 +423,7 @@ class PageText:
         self._is_plain = False
 
     def read(self, page: str) -> None:
-        for number, piece in enumerate(re.split("<([^>]*)>", page)):
+        for number, piece in enumerate(re.split("<([^<>]*)>", page)):
             if number % 2:
                 self._take_tag(piece)
             else:
@@ -550,5 +556,5 @@ def extract_text(kind: str, data: bytes, chars: int) -> dict[str, object]:
 if __name__ == "__main__":
     kind, *limits = sys.argv[1:]
     seconds, memory, chars = map(int, limits)
-    limit_process(seconds, memory)
+    limit_itself(seconds, memory)
     sys.stdout.write(json.dumps(extract_text(kind, sys.stdin.buffer.read(), chars)))

@@ -101,7 +101,13 @@ NOT_LOGGED = {
     "of staff": {"site-settings"},
     "of the account": {
         *("api-key-make", "api-key-revoke", "account", "account-display"),
-        *("account-sign-out", "account-delete", "signin-email", "signin-link"),
+        *(
+            "account-sign-out",
+            "device-log-out",
+            "account-delete",
+            "signin-email",
+            "signin-link",
+        ),
         *("signin-forgotten", "login", "logout", "signup", "password-change"),
         *("theme", "language"),
     },
