@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from django.conf import settings
 from django.utils.translation import gettext_lazy
 from langchain_core.messages import BaseMessage
 
 from chatsite import hooks
+from chatsite.llm import pricing
 from memory import context
 from memory.engine import tokens
 from memory.engine.compose import Context
-from memory.engine.policy import CACHED_PRICE
 from memory.models import ModelCall
 
 from .sent import Compared, MessageState
@@ -36,8 +35,6 @@ PARTS = {
     "steps": gettext_lazy("Tool calls of the turn"),
 }
 OF_SECTIONS = {"system": "instructions", "pinned": "pins", "recalled": "recall"}
-# Of a million tokens.
-MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +65,8 @@ class Costs:
     total: int
     is_reported: bool
     cached: int | None
-
-    @property
-    def price(self) -> float:
-        """Of the whole request."""
-        return price_input(self.total, self.cached or 0)
-
-
-def price_input(count: int, cached: int) -> float:
-    """Dollars for so many tokens of a request, of which these came from the cache."""
-    weighed = count - cached + cached * CACHED_PRICE
-    return weighed * settings.PRICE_INPUT / MILLION
+    # Of the whole request, by its model.
+    price: float
 
 
 def measure_costs(compared: Compared) -> Costs:
@@ -100,13 +88,18 @@ def measure_request(
         size = sizes.setdefault(name, [0, 0])
         size[0], size[1] = size[0] + count, size[1] + known
     parts = [
-        Part(name, *sizes[name], price_input(*sizes[name]))
+        Part(name, *sizes[name], _price_sent(call, *sizes[name]))
         for name in PARTS
         if sizes.get(name, [0])[0]
     ]
     uncounted = total - sum(part.tokens for part in parts)
     is_reported = call.tokens_input is not None
-    return Costs(parts, uncounted, total, is_reported, call.tokens_cached)
+    price = _price_sent(call, total, call.tokens_cached or 0)
+    return Costs(parts, uncounted, total, is_reported, call.tokens_cached, price)
+
+
+def _price_sent(call: ModelCall, count: int, cached: int) -> float:
+    return pricing.price_tokens(call.model, count, cached=cached)
 
 
 def _list_pieces(

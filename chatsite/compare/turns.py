@@ -14,7 +14,7 @@ from chatsite.turns.requests import has_request
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
-from .costs import PARTS, Costs, Part, measure_request, price_input
+from .costs import PARTS, Costs, Part, measure_request
 from .sent import read_states
 
 MOST_TURNS, MOST_REQUESTS = 50, 100
@@ -142,7 +142,8 @@ def _add_costs(found: Sequence[Costs]) -> Costs:
         if same:
             count = sum(part.tokens for part in same)
             cached = sum(part.cached for part in same)
-            parts.append(Part(name, count, cached, price_input(count, cached)))
+            price = sum(part.price for part in same)
+            parts.append(Part(name, count, cached, price))
     known = [each.cached for each in found if each.cached is not None]
     return Costs(
         parts,
@@ -150,6 +151,7 @@ def _add_costs(found: Sequence[Costs]) -> Costs:
         sum(each.total for each in found),
         all(each.is_reported for each in found),
         sum(known) if known else None,
+        sum(each.price for each in found),
     )
 
 

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from chatsite.accounts.access import conversation_view
+from chatsite.llm.pricing import has_prices
 from chatsite.pages.views import respond_with_json
 from chatsite.protocol import events
-from chatsite.review.labels import has_prices
 from memory import transcript
 from memory.models import Conversation
 from memory.models.change import Change

@@ -4,10 +4,11 @@ last days."""
 from dataclasses import dataclass
 from datetime import date
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+
+from chatsite.llm.pricing import format_dollars, has_prices
 
 from .charts.drawing import Table, format_percent, to_digits
 from .site_figures import Day, SiteFigures, read_figures
@@ -110,7 +111,7 @@ def _make_table(figures: SiteFigures) -> Table:
         *(_("Size after summarising (median)"), _("p95 reply time")),
         *(_("Turns that failed"), _("Requests")),
         *(_("Tokens read"), _("Tokens written")),
-        *((_("Cost"),) if settings.PRICE_INPUT else ()),
+        *((_("Cost"),) if has_prices() else ()),
     )
     latest_first = reversed(figures.days.items())
     return Table(head, tuple(_make_cells(*each) for each in latest_first))
@@ -122,7 +123,7 @@ def _make_cells(when: date, day: Day) -> tuple[str, ...]:
         *(when.isoformat(), to_digits(day.summaries), to_digits(day.failed_summaries)),
         *(format_percent(day.size), _format_seconds(day.reply_ms)),
         *map(to_digits, numbers),
-        *((_format_dollars(day),) if settings.PRICE_INPUT else ()),
+        *((_format_dollars(day),) if has_prices() else ()),
     )
 
 
@@ -131,4 +132,4 @@ def _format_seconds(ms: float | None) -> str:
 
 
 def _format_dollars(day: Day) -> str:
-    return f"${day.dollars:,.2f}" if settings.PRICE_INPUT else ""
+    return format_dollars(day.dollars) if has_prices() else ""

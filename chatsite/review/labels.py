@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from chatsite.llm import pricing
 from chatsite.pages.forms import preset_name
-from chatsite.pages.presenters.savings import price_tokens
 from memory.engine.policy import PRESETS
 from memory.engine.summaries.dropped import Lacking
 from memory.engine.summaries.facts import MAX_FACTS
@@ -132,13 +131,5 @@ def _describe_dropped(listed: Sequence[str], counted: Sequence[str]) -> str:
     return words % {"n": count}
 
 
-def has_prices() -> bool:
-    return bool(settings.PRICE_INPUT or settings.PRICE_OUTPUT)
-
-
-def format_cost(tokens_in: int, tokens_out: int) -> str:
-    if not has_prices():
-        return "–"
-    spent = price_tokens(tokens_in, tokens_out)
-    # Small sums are what a call costs, so they keep their digits.
-    return f"${spent:,.2f}" if spent >= 1 else f"${spent:.4f}"
+def format_cost(amount: float) -> str:
+    return pricing.format_dollars(amount) if pricing.has_prices() else "–"

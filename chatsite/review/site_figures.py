@@ -13,7 +13,6 @@ from typing import Any
 
 from django.core.cache import cache
 from django.db.models import (
-    BigIntegerField,
     Case,
     Count,
     Expression,
@@ -28,15 +27,14 @@ from django.db.models import (
     When,
 )
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from chatsite import hooks
-from chatsite.llm import providers
-from chatsite.pages.presenters.savings import price_tokens
+from chatsite.llm import pricing
 from chatsite.turns.models import Turn
 from memory.compaction import lease
 from memory.models import Conversation, ModelCall, Summary
+from memory.models.call import billed_tokens
 
 from .filters import after_a_gap
 
@@ -79,12 +77,13 @@ class Day:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def add_requests(self, model: str, requests: int, read: int, written: int) -> None:
+    def add_requests(
+        self, model: str, requests: int, read: int, written: int, cached: int = 0
+    ) -> None:
         self.requests += requests
         self.read += read
         self.written += written
-        if not providers.is_demo(model):
-            self.dollars += price_tokens(read, written)
+        self.dollars += pricing.price_tokens(model, read, written, cached)
 
 
 Days = dict[date, Day]
@@ -191,19 +190,14 @@ def _count_summaries(days: list[Day], starts: list[datetime]) -> None:
 
 
 def _count_requests(days: list[Day], starts: list[datetime]) -> None:
-    """Tokens as reported, else estimated; what failed before its first word and
-    reported nothing was not billed, and the demo model costs nothing."""
     calls = _made_here(ModelCall)
     replies = calls.filter(purpose=ModelCall.Purpose.REPLY, error="")
     steps = _as_integer(F("total_ms") / STEP_MS)
     for n, value, rows in _by_day(replies, starts, steps).annotate(Count("pk")):
         days[n].times[value] = rows
-    free = ~Q(error="") & Q(tokens_input=None, message=None)
-    number = BigIntegerField()
-    asked = Coalesce("tokens_input", "tokens_estimated", output_field=number)
-    read = Case(When(free, then=0), default=asked, output_field=number)
-    written = Coalesce("tokens_output", "message__tokens", 0, output_field=number)
-    sums = {"rows": Count("pk"), "sum_read": Sum(read), "sum_written": Sum(written)}
+    billed = billed_tokens()
+    names = ("billed_read", "billed_written", "billed_cached")
+    sums = {"rows": Count("pk"), **{f"sum_{name}": Sum(billed[name]) for name in names}}
     for n, model, *found in _by_day(calls, starts, "model").annotate(**sums):
         days[n].add_requests(model, *found)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from memory.integrity.signatures import SignatureField
@@ -12,6 +13,31 @@ from .conversation import Conversation
 from .history import NEWEST, History
 from .message import Message
 from .summary import Summary
+
+
+def billed_tokens() -> dict[str, Any]:
+    """Expressions over rows of ModelCall: what was paid for is `billed_read`, of which
+    `billed_cached` came from the provider's cache, and `billed_written`. As reported,
+    else as estimated; what failed before its first word and reported nothing cost
+    nothing, unless it was broken off here."""
+    number = models.BigIntegerField()
+    paid = models.Q(error__in=("", "cancelled")) | models.Q(message__isnull=False)
+    asked = Coalesce("tokens_input", "tokens_estimated", output_field=number)
+    return {
+        "billed_read": models.Case(
+            models.When(paid | models.Q(tokens_input__isnull=False), then=asked),
+            default=0,
+            output_field=number,
+        ),
+        "billed_cached": models.Case(
+            models.When(tokens_input__isnull=False, then=Coalesce("tokens_cached", 0)),
+            default=0,
+            output_field=number,
+        ),
+        "billed_written": Coalesce(
+            "tokens_output", "message__tokens", 0, output_field=number
+        ),
+    }
 
 
 class Prompt(History):

@@ -6,11 +6,13 @@ there are enough replies to tell.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet, Sum
 from django.db.models.functions import Coalesce
 
+from chatsite.llm import pricing
+from chatsite.turns.requests import model_of
 from memory import context
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
@@ -39,6 +41,12 @@ class Savings:
         return max(0, -self.net)
 
     @property
+    def money_beside(self) -> float | None:
+        """Beside the tokens that were saved, or else spent beyond the whole
+        transcript."""
+        return self.money if self.money is None or self.net >= 0 else -self.money
+
+    @property
     def has_saved(self) -> bool:
         """Not by an estimate alone that was above what was reported."""
         return self.net > 0 and self.summaries > 0
@@ -63,16 +71,25 @@ def measure_savings(conversation: Conversation) -> Savings:
     sent = list_prompts(conversation)
     tokens = sum(prompt.sent for prompt in sent)
     whole = round(sum(prompt.whole for prompt in sent))
-    read, written = spent_on_summaries(conversation)
+    spent = list(_sum_summaries(conversation))
     return Savings(
         replies=len(sent),
         sent=tokens,
         whole=whole,
-        summaries=read + written,
-        money=price_tokens(whole - tokens - read, -written)
-        if settings.PRICE_INPUT
-        else None,
+        summaries=sum(read + written for _, read, written in spent),
+        money=_price_savings(model_of(conversation), whole - tokens, spent),
     )
+
+
+def _price_savings(
+    model: str, saved: int, spent: list[tuple[str, int, int]]
+) -> float | None:
+    """Dollars by the prices of fresh tokens, as if none came from a cache. None: the
+    conversation's model has no price."""
+    if not pricing.find_prices(model).input:
+        return None
+    summaries = sum(pricing.price_tokens(*each) for each in spent)
+    return pricing.price_tokens(model, saved) - summaries
 
 
 def list_prompts(conversation: Conversation) -> list[Prompt]:
@@ -117,14 +134,18 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
 
 def spent_on_summaries(conversation: Conversation) -> tuple[int, int]:
     """Tokens that the summariser has read and written."""
-    sums = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY).aggregate(
-        read=Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
-        written=Sum("tokens_output", default=0),
+    spent = list(_sum_summaries(conversation))
+    return sum(read for _, read, _ in spent), sum(written for *_, written in spent)
+
+
+def _sum_summaries(conversation: Conversation) -> QuerySet[ModelCall, Any]:
+    """Of each model that has summarised: its name, and what it has read and written."""
+    rows = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY)
+    return (
+        rows.order_by()
+        .values_list("model")
+        .annotate(
+            read=Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
+            written=Sum("tokens_output", default=0),
+        )
     )
-    return sums["read"], sums["written"]
-
-
-def price_tokens(tokens_in: int, tokens_out: int) -> float:
-    """Dollars by the prices of fresh tokens, as if none came from a cache."""
-    cost = tokens_in * settings.PRICE_INPUT + tokens_out * settings.PRICE_OUTPUT
-    return cost / 1_000_000

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite import hooks, languages
-from chatsite.llm import providers
+from chatsite.llm import pricing, providers
 from chatsite.protocol import errors
 from memory import transcript
 from memory.engine.summaries.dropped import Dropped, Lacking
@@ -37,6 +37,7 @@ register.simple_tag(languages.find_sentence_space, name="space")
 # For the attribute `lang`; "" = it is not known.
 register.filter("language", languages.of_text)
 register.filter("model_label", providers.name_model)
+register.filter("dollars", pricing.format_dollars)
 register.filter("site_name", hooks.name_source)
 register.filter("written_elsewhere", hooks.find_write_refusal)
 register.simple_tag(hooks.find_write_refusal, name="write_refusal")

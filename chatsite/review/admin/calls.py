@@ -8,7 +8,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.llm import pricing
 from memory.models import ModelCall, Prompt
+from memory.models.call import billed_tokens
 
 from .. import labels, redaction
 from ..readonly import (
@@ -64,6 +66,9 @@ class ModelCallAdmin(ConversationPartAdmin):
         "created_at",
     )
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        return super().get_queryset(request).annotate(**billed_tokens())
+
     def target_of(self, row: ModelCall) -> str:
         return f"call {row.pk}"
 
@@ -107,10 +112,8 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("cost"))
     def cost(self, row: ModelCall) -> str:
-        tokens_in, tokens_out = row.tokens_input, row.tokens_output
-        if tokens_in is None:
-            tokens_in = 0 if row.error else row.tokens_estimated
-        return labels.format_cost(tokens_in, tokens_out or 0)
+        spent = (row.billed_read, row.billed_written, row.billed_cached)
+        return labels.format_cost(pricing.price_tokens(row.model, *spent))
 
     made_message = link_field("message", _("message"))
     made_summary = link_field("summary", _("summary"), str)

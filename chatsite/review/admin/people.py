@@ -13,8 +13,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce, TruncDate
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path
@@ -25,10 +25,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 
 from chatsite.accounts import account
+from chatsite.llm import pricing
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance
 from memory.actions import ActionError
 from memory.models import Message, ModelCall
+from memory.models.call import billed_tokens
 
 from .. import labels, redaction
 from ..access_log import record_access
@@ -59,16 +61,13 @@ def figures_of(user: Any) -> dict[str, Any]:
         "days": DAYS,
         "uses": uses,
         "tokens": tokens_in + tokens_out,
-        "cost": labels.format_cost(tokens_in, tokens_out),
-        "has_prices": labels.has_prices(),
+        "cost": labels.format_cost(sum(use["dollars"] for use in uses)),
+        "has_prices": pricing.has_prices(),
     }
 
 
 def _sum_uses(user: Any) -> list[dict[str, Any]]:
     """Requests by day and model, the latest day first."""
-    # A failed request that reported nothing cost nothing.
-    billed = Q(error="") | Q(tokens_input__isnull=False)
-    tokens_in = Coalesce("tokens_input", "tokens_estimated")
     rows = (
         ModelCall.objects.filter(
             conversation__owner=user,
@@ -76,20 +75,22 @@ def _sum_uses(user: Any) -> list[dict[str, Any]]:
             purpose__in=ModelCall.Purpose.values,
             created_at__gte=timezone.now() - timedelta(days=DAYS),
         )
-        .annotate(day=TruncDate("created_at"))
+        .annotate(day=TruncDate("created_at"), **billed_tokens())
         .values("day", "model")
         .annotate(
             requests=Count("pk"),
-            tokens_in=Sum(tokens_in, filter=billed, default=0),
-            tokens_out=Sum("tokens_output", default=0),
-            tokens_cached=Sum("tokens_cached", default=0),
+            tokens_in=Sum("billed_read"),
+            tokens_out=Sum("billed_written"),
+            tokens_cached=Sum("billed_cached"),
         )
         .order_by("-day", "model")
     )
-    return [
-        {**row, "cost": labels.format_cost(row["tokens_in"], row["tokens_out"])}
-        for row in rows
-    ]
+    uses = []
+    for row in rows:
+        spent = (row["tokens_in"], row["tokens_out"], row["tokens_cached"])
+        dollars = pricing.price_tokens(row["model"], *spent)
+        uses.append({**row, "dollars": dollars, "cost": labels.format_cost(dollars)})
+    return uses
 
 
 class FiguresAdmin(ShortListAdmin):

@@ -10,7 +10,7 @@ from chatsite.compare import turns
 from chatsite.tools import registry
 from memory import context, transcript
 from memory.models import Conversation, ModelCall
-from tests.memory.scenes import ask, call_tools, record, reply_to, say
+from tests.memory.scenes import ask, call_tools, plant, record, reply_to, say
 
 from ..scenes import page_of, signed_in, url
 
@@ -115,6 +115,8 @@ def test_the_page_has_a_strip_and_a_table(client, chat, settings):
     settings.PRICE_INPUT = 3.0
     for n in range(3):
         say(chat, f"Text {n} <b>", tokens_input=1_500)
+    for call in ModelCall.objects.filter(conversation=chat):
+        plant(call, model="gpt-9")
     with CaptureQueriesContext(connection) as asked:
         page = client.get(url("costs", chat)).content.decode()
     assert len(asked) <= 10, [each["sql"] for each in asked.captured_queries]

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from memory import actions
 from memory.models import Conversation, ModelCall
-from tests.memory.scenes import summarise
+from tests.memory.scenes import plant, summarise
 
 from ..scenes import HTMX, memory_url, page_of, signed_in, talk_in_turns, url
 from .pairs import compare
@@ -80,6 +80,7 @@ def test_a_request_is_the_same_as_itself(client, chat):
 def test_the_parts_are_what_the_provider_reported(chat, settings):
     settings.PRICE_INPUT = 2.0
     call = ModelCall.objects.get(message__seq=6)
+    plant(call, model="gpt-9")
     for reported, cached in ((40, 0), (40, 25), (4_000, 30), (7, 7), (None, None)):
         ModelCall.objects.filter(pk=call.pk).update(
             tokens_input=reported, tokens_cached=cached

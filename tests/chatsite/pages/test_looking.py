@@ -197,8 +197,13 @@ class TestSavings:
     def test_money_needs_prices(self, long, settings):
         assert savings.measure_savings(long).money is None
         settings.PRICE_INPUT, settings.PRICE_OUTPUT = 1.0, 5.0
+        assert savings.measure_savings(long).money is None  # the demo model's
+        long.model = "gpt-9"
+        call = long.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
+        plant(call, model="gpt-9", tokens_input=11, tokens_output=2)
         saved = savings.measure_savings(long)
-        assert saved.money == pytest.approx((saved.whole - saved.sent - 1) / 1e6)
+        spent = 11 + 2 * 5
+        assert saved.money == pytest.approx((saved.whole - saved.sent - spent) / 1e6)
 
     def test_an_empty_conversation_has_nothing_to_say(self, client, alice):
         assert (

@@ -142,7 +142,7 @@ class TestCalls:
         ("reported", "drift", "cached", "cost"),
         [
             (None, "–", "–", "$0.0003"),
-            (150, "-33 %", "40%", "$0.0005"),
+            (150, "-33 %", "40%", "$0.0004"),
         ],
     )
     def test_it_shows_what_it_took(
@@ -151,7 +151,7 @@ class TestCalls:
         settings.PRICE_INPUT, settings.PRICE_OUTPUT = 2.0, 10.0
         call = say(conversation, "Hi")
         plant(call, tokens_estimated=100, tokens_input=reported, tokens_cached=60)
-        plant(call, tokens_output=20 if reported else 10)
+        plant(call, tokens_output=20 if reported else 10, model="gpt-9")
         client.force_login(staff_with("metadata"))
         url = reverse("admin:memory_modelcall_changelist")
         text = client.get(url, {"q": str(conversation.uuid)}).content.decode()

@@ -93,7 +93,7 @@ class TestUse:
         text = reader.get(reverse(f"admin:{page}", args=[allowance.pk])).content
         row = text.decode().partition("gpt-9</td>")[2].partition("</tr>")[0]
         cells = re.findall(r"<td>(.*?)</td>", row)
-        assert cells == ["1", "700", "300", "100", "$1.20"]
+        assert cells == ["1", "700", "300", "100", "$0.9300"]
         assert re.search(r"1 conversation\s*<", text.decode())
         for words in ("10 messages", "1,234 tokens today"):
             assert words in text.decode()
