@@ -23,6 +23,7 @@ from chatsite.hooks import (
 )
 from chatsite.llm import providers
 from chatsite.protocol.errors import explain_code
+from chatsite.turns.copying.copies import NO_REPLY
 from chatsite.turns.models import ONLY_ATTEMPT, Turn
 from chatsite.turns.requests import model_of, with_model
 from memory import context, versions
@@ -94,6 +95,8 @@ class TurnView:
     reply_seq: int = 0
     position: int = 0
     error: str = ""  # a full sentence for people, or ""
+    # Another site or client has no reply to it.
+    is_unanswered: bool = False
     can_retry: bool = False
     can_regenerate: bool = False
     model: str = ""
@@ -103,6 +106,13 @@ class TurnView:
     def digest(self) -> str:
         """Tells a page whether it shows this turn as it is."""
         return blake2b(repr(self).encode(), digest_size=6).hexdigest()
+
+    @property
+    def says_end(self) -> bool:
+        """How it ended, if not with a reply. Where the person just wrote again, there
+        is nothing to say; where a reply can be had, it is offered."""
+        is_told = self.can_retry or not self.is_unanswered
+        return self.state != Turn.State.DONE and is_told and not self.is_superseded
 
     @property
     def is_superseded(self) -> bool:
@@ -352,6 +362,7 @@ def _view_turns(
             reply_seq=turn.reply_seq,
             position=0 if finished else sum(other < turn.pk for other in waiting),
             error=explain_code(turn.error) if turn.error else "",
+            is_unanswered=turn.error == NO_REPLY,
             can_retry=can_repeat and turn.state in Turn.RETRYABLE,
             can_regenerate=can_repeat and turn.state == Turn.State.DONE,
             model=providers.name_model(model),

@@ -55,6 +55,14 @@ def test_the_list_names_the_client(client, conversation):
     assert "Open WebUI" in client.get("/").content.decode()
 
 
+def test_who_writes_twice_is_not_told_that_there_is_no_reply(client, key):
+    send(key, FIRST, SECOND)
+    page = page_of(client, Conversation.objects.get())
+    assert SECOND["content"] in page
+    assert "No reply" not in page
+    assert "turn-end" not in page
+
+
 def test_nothing_is_written_into_it_here(conversation):
     with pytest.raises(CommandError, match="branch it"):
         commands.send_message(conversation, text="Hello", client_id="1")

@@ -21,6 +21,7 @@ from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.files.reading import ImportFileError
 from chatsite.importing.outcome import KIND, Outcome
 from chatsite.jobs import queue
+from chatsite.turns import commands
 from chatsite.turns.models import JOB_LEASE, Job
 from memory import bundle, library, transcript, versions
 from memory.compaction import lease
@@ -29,7 +30,7 @@ from memory.search import conversation_search
 from memory.view import rebuilding
 from tests.memory.scenes import unguarded
 
-from ..scenes import talk_in_turns, violations
+from ..scenes import page_of, talk_in_turns, violations
 
 
 def as_json(value):
@@ -333,6 +334,13 @@ class TestForeign:
         last = made.turns.order_by("pk").last()
         assert (last.state, last.error) == ("stopped", "no_reply")
         assert violations() == []
+
+    def test_a_reply_is_offered_to_the_last_message_alone(self, client, alice):
+        [made] = take(alice, [CLAUDE]).imported
+        offer = "Retry asks the model for one."
+        assert page_of(client, made).count(offer) == 1
+        commands.send_message(made, text="Hello", client_id="1", run=False)
+        assert offer not in page_of(client, made)
 
     def test_it_knows_both_again(self, alice):
         take(alice, [chatgpt(), CLAUDE])

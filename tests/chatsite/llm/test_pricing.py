@@ -10,7 +10,6 @@ from chatsite.compare.turns import read_cost_history
 from chatsite.llm import pricing
 from chatsite.llm.provider_file import Model, Prices, Provider
 from memory.models import ModelCall
-
 from tests.memory.scenes import plant
 
 from ..scenes import signed_in
