@@ -22,5 +22,7 @@ class SharingConfig(AppConfig):
         hooks.conversation_parts["readers"].append(parts.draw_readers)
         hooks.message_parts.append(parts.SHARE_UP_TO)
         hooks.first_use_styles["dialog"].append("sharing/links.css")
+        hooks.access_log_names["share"] = _("share link")
+        hooks.access_log_actions["revoke"] = _("revoked a link")
         hooks.account_sections.append(parts.draw_account_section)
         hooks.account_rows["share_links"] = services.describe_shares

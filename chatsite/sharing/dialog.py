@@ -99,6 +99,7 @@ def _render_dialog(
             (row, request.build_absolute_uri(reverse("shared-page", args=[row.token])))
             for row in services.list_open_shares(conversation)
         ],
+        "ended": services.list_revoked_by_staff(conversation.shares),
         "made": made,
         "error": error,
     }

@@ -35,6 +35,10 @@ class Share(models.Model):
     created_at = models.DateTimeField(_("created at"), db_default=Now())
     expires_at = models.DateTimeField(_("expires at"))
     revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True)
+    # Why staff have revoked it, for its owner to read; "": they have not.
+    reason = models.CharField(
+        _("reason"), max_length=200, blank=True, default="", db_default=""
+    )
     opens = models.PositiveIntegerField(_("opens"), default=0)
     last_opened_at = models.DateTimeField(_("last opened at"), null=True, blank=True)
 
@@ -42,6 +46,7 @@ class Share(models.Model):
         # Named before the app; existing databases keep it.
         db_table = "chat_share"
         default_permissions = ()
+        permissions = [("revoke_links", "Can revoke links to conversations")]
         verbose_name = _("share link")
         verbose_name_plural = _("share links")
 

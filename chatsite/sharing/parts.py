@@ -56,7 +56,9 @@ def draw_account_section(request: HttpRequest) -> str:
     """The open links of a person; while the site has none, only if there are any."""
     rows = services.only_open(services.list_shares_of_user(request.user))
     shares = rows.select_related("conversation")[:MOST_LINKS]
-    if not shares and not settings.SHARE_LINKS:
+    of_user = services.list_shares_of_user(request.user)
+    ended = services.list_revoked_by_staff(of_user.select_related("conversation"))
+    if not (shares or ended or settings.SHARE_LINKS):
         return ""
-    values = {"shares": shares, "are_links_on": settings.SHARE_LINKS}
+    values = {"shares": shares, "ended": ended, "are_links_on": settings.SHARE_LINKS}
     return render_to_string("sharing/_account.html", values, request)

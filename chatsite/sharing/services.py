@@ -24,12 +24,14 @@ DAYS = (1, 7, 30, 365)
 USUAL_DAYS = 30
 # Of one conversation: links that are open, and ended ones that are kept for staff.
 MOST_OPEN, MOST_ENDED = 20, 100
+# Links that staff have ended, as their owner is told of them.
+MOST_TOLD = 20
 # In the log of what the owner has done.
 MADE, REVOKED = "share", "revoke"
 # What the download of the account has of each.
 DESCRIBED = (
     *("last_seq", "with_view", "with_images", "created_at", "expires_at"),
-    *("revoked_at", "opens", "last_opened_at"),
+    *("revoked_at", "reason", "opens", "last_opened_at"),
 )
 
 
@@ -99,6 +101,18 @@ def revoke_share(conversation: Conversation, pk: int) -> bool:
         return False
     conversation.changes.create(action=REVOKED)
     return True
+
+
+def revoke_as_staff(share: Share, reason: str) -> bool:
+    """End an open link, for good, for a reason that its owner reads; False: it has
+    ended already."""
+    rows = only_open(Share.objects.filter(pk=share.pk))
+    return bool(rows.update(revoked_at=Now(), reason=reason))
+
+
+def list_revoked_by_staff(rows: QuerySet[Share]) -> QuerySet[Share]:
+    """The newest of those that the staff have ended."""
+    return rows.exclude(reason="").order_by("-revoked_at", "-pk")[:MOST_TOLD]
 
 
 def only_open(rows: QuerySet[Share]) -> QuerySet[Share]:
