@@ -389,6 +389,9 @@ access_log_names: dict[str, Any] = {}
 access_log_actions: dict[str, Any] = {}
 staff_links: dict[str, Any] = {}
 
+# Permissions besides that `manage.py create_groups` gives to groups of staff, by name.
+group_permissions: dict[str, list[str]] = defaultdict(list)
+
 # What comes into the review queue, by the word that the queue keeps for its kind.
 review_sources: dict[str, ReviewSource] = {}
 

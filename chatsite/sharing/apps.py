@@ -24,5 +24,6 @@ class SharingConfig(AppConfig):
         hooks.first_use_styles["dialog"].append("sharing/links.css")
         hooks.access_log_names["share"] = _("share link")
         hooks.access_log_actions["revoke"] = _("revoked a link")
+        hooks.group_permissions["moderators"].append("sharing.revoke_links")
         hooks.account_sections.append(parts.draw_account_section)
         hooks.account_rows["share_links"] = services.describe_shares
