@@ -112,6 +112,7 @@ SLOW = (
     "chatsite/live/test_socket_fuzz.py",
     "chatsite/llm/test_fuzzed_streams.py",
     "chatsite/pages/test_long_conversation.py",
+    "chatsite/ops/test_verify_backup.py",
     "chatsite/pages/test_looking.py",
     "chatsite/review/test_hostile.py",
     "chatsite/review/test_rights.py",

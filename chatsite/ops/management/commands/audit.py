@@ -18,13 +18,19 @@ class Command(BaseCommand):
             action="store_true",
             help="do not rebuild the context of every reply (much faster)",
         )
+        parser.add_argument(
+            "--at-rest",
+            action="store_true",
+            help="no process runs: turns that wait for one are no violation",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         in_memory = memory.integrity.audit.check_memory(
             hashes=not options["skip_hashes"]
         )
         count = 0
-        for violation in chain(in_memory, chatsite.turns.audit.check_turns()):
+        in_turns = chatsite.turns.audit.check_turns(at_rest=options["at_rest"])
+        for violation in chain(in_memory, in_turns):
             self.stdout.write(str(violation))
             count += 1
         if count:
