@@ -129,10 +129,12 @@ class ListFilter:
         [Sequence["Conversation"], list[dict[str, Any]], int | None],
         Mapping[int, Sequence[str]],
     ]
-    # Shows the choices above the list, if there are any.
+    # Shows the choices above the list, if there are any; below it, if it folds some.
     template: str
     # What the list says when it finds nothing.
     nothing: Any
+    # What the list shows unless it is narrowed to what is folded here, or is searched.
+    unfold: Callable[["Rows"], "Rows"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class EndpointConfig(AppConfig):
 
         from . import asgi, demo, keys, marks, parts
         from .addresses import START
-        from .lineage import joining
+        from .lineage import joining, single_calls
         from .lineage import parts as lineage
 
         hooks.asgi_applications[START] = asgi.answer_wire
@@ -30,6 +30,7 @@ class EndpointConfig(AppConfig):
         hooks.sent_elsewhere.append(marks.find_sent_last)
         hooks.source_names["client"] = "%s"
         hooks.row_marks.append(marks.name_client)
+        hooks.list_filters.append(single_calls.LIST_FILTER)
         hooks.write_refusals.append(marks.refuse_writing)
         hooks.branch_parts.append(marks.take_over)
         LEAF_ACTIONS[joining.JOIN] = _("joined it to another one")

@@ -72,6 +72,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "undo": list(_list_deletions(user)),
         "filters": filters,
         "choosers": [],
+        "folds": [],
         "chosen": urlencode(keys),
         "nothing": next((f.nothing for f in hooks.list_filters if f.name in keys), ""),
         "selecting": asked["select"],
@@ -83,7 +84,8 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         choices = [choice for name, choice in counted if name == each.name]
         shown |= each.describe_choices(choices, filters[each.name])
         if choices:
-            shown["choosers"].append(each.template)
+            place = "folds" if each.unfold else "choosers"
+            shown[place].append(each.template)
             chosen = filters[each.name]
             marking.append(partial(each.find_marks, choices=choices, chosen=chosen))
     if query:
@@ -98,6 +100,9 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     found = _narrow_by_filters(
         library.list_conversations(user, archived=archived), keys
     )
+    for each in hooks.list_filters:
+        if each.unfold and not archived and each.name not in keys:
+            found = each.unfold(found)
     rows = list(found.only(*COLUMNS)[: most + 1])
     shown["sections"] = list(group_by_day(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None

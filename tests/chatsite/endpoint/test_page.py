@@ -104,3 +104,19 @@ def test_other_conversations_cost_nothing_more(
 
         assert hooks.find_write_refusal(own) == ""
         assert [find(own) for find in hooks.sent_elsewhere] == [None]
+
+
+def test_single_calls_are_one_line_below_the_list_until_they_go_on(client, key):
+    send(key, SYSTEM, FIRST)
+    page = client.get("/").content.decode()
+    assert "Single calls (1)" in page
+    assert FIRST["content"] not in page
+    shown = client.get("/", {"single": 1}).content.decode()
+    assert FIRST["content"] in shown
+    assert "Single calls" not in shown
+    found = client.get("/", {"q": "Kyoto"}).content.decode()
+    assert FIRST["content"] in found
+    send(key, SYSTEM, FIRST, REPLY, SECOND)
+    page = client.get("/").content.decode()
+    assert "Single calls" not in page
+    assert FIRST["content"] in page

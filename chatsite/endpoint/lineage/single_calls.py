@@ -1,0 +1,59 @@
+"""Single calls in the list of conversations: titles, tags and the like, which clients
+ask for beside what people read. They are folded into one line below the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models.functions import JSONObject
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.hooks import ListFilter
+from memory import library
+from memory.models import Conversation
+
+from ..models import ClientConversation
+
+SINGLE = ClientConversation.objects.filter(conversation=OuterRef("pk"), is_single=True)
+
+
+def unfold_others(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    return rows.exclude(Exists(SINGLE))
+
+
+def narrow_to_single(rows: QuerySet[Conversation], key: Any) -> QuerySet[Conversation]:
+    return rows.filter(Exists(SINGLE))
+
+
+def count_single(user: Any) -> QuerySet[Conversation]:
+    """One row with how many the list folds; none, where there are none."""
+    rows = narrow_to_single(library.list_conversations(user), 1).order_by()
+    counted = rows.values("owner").annotate(count=Count("pk"))
+    return counted.annotate(choice=JSONObject(count="count"))
+
+
+def describe_fold(choices: list[dict[str, Any]], chosen: int | None) -> dict[str, Any]:
+    return {
+        "single_count": sum(choice["count"] for choice in choices),
+        "single_shown": chosen,
+    }
+
+
+def find_no_marks(
+    rows: Sequence[Conversation], choices: list[dict[str, Any]], chosen: int | None
+) -> Mapping[int, Sequence[str]]:
+    """Their rows name the client already."""
+    return {}
+
+
+LIST_FILTER = ListFilter(
+    name="single",
+    narrow=narrow_to_single,
+    find_choices=count_single,
+    describe_choices=describe_fold,
+    find_marks=find_no_marks,
+    template="endpoint/_single_calls.html",
+    nothing=_("There are no single calls."),
+    unfold=unfold_others,
+)
