@@ -16,9 +16,9 @@ WITH_TOOL = 5
 class LongTalk:
     """The client's own history on the wire `chat` or `messages`."""
 
-    def __init__(self, wire: str, turns: int, words: int = 30) -> None:
+    def __init__(self, wire: str, turns: int, words: int = 30, seed: int = 1) -> None:
         self.wire, self.turns, self.words = wire, turns, words
-        self.random = Random(1)
+        self.random = Random(seed)
         self.said: list[dict[str, Any]] = []
         self.bodies: list[bytes] = []
 

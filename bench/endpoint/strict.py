@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise, starmap
 from random import Random
 from typing import Any
 
@@ -34,11 +35,11 @@ def sign(thinking: str) -> str:
 
 
 class StrictUpstream(Upstream):
-    def __init__(self, window: int, reply_words: int = 45) -> None:
+    def __init__(self, window: int, reply_words: int = 45, seed: int = 1) -> None:
         super().__init__()
         self.window, self.reply_words = window, reply_words
         self.too_long = self.orphans = self.changed = 0
-        self.random = Random(7)
+        self.random = Random(6 + seed)
 
     def next_mode(self, body: dict[str, Any]) -> Any:
         if self._script:
@@ -121,14 +122,14 @@ def find_orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
     return found + [f"no result of {each}" for each in due]
 
 
-def share_cached(bodies: Sequence[bytes]) -> float:
-    """The share of all that was sent that each body had in common with the beginning of
-    the one before it: what a provider can have in its cache."""
-    cached = total = 0
-    for before, body in zip([b"", *bodies], bodies, strict=False):
-        total += len(body)
-        cached += _count_common(before, body)
-    return cached / total
+class Shares:
+    """The bytes of all bodies, and of these what each had in common with the beginning
+    of the one before it: what a provider can have in its cache. The rest is fresh."""
+
+    def __init__(self, bodies: Sequence[bytes]) -> None:
+        self.cached = sum(starmap(_count_common, pairwise(bodies)))
+        self.total = sum(map(len, bodies))
+        self.fresh = self.total - self.cached
 
 
 def _count_common(one: bytes, other: bytes) -> int:

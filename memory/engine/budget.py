@@ -14,7 +14,7 @@ RECALLED_SHARE = 8
 RULES_PERCENT = 3
 RULES_MOST = 3000
 # Kept free for the next message, which is not known when the window is compacted.
-NEXT_SHARE = 8
+NEXT_SHARE = 20
 NEXT_MOST = 1000
 
 

@@ -37,7 +37,7 @@ from .room import find_limit
 POLICY = {"recall_tokens": 0, "rules": "off", "cached_prefix": False}
 # Where the key's owner has chosen nothing for new conversations: what a client sends
 # stays as it is while it fits.
-SIZES = {"trigger": ["fraction", 0.85], "keep": ["fraction", 0.08]}
+SIZES = {"trigger": ["fraction", 0.92], "keep": ["fraction", 0.08]}
 
 
 def make_bounds(key: ApiKey) -> Bounds:
