@@ -25,6 +25,7 @@ WORDS = {
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b"
     r"|(?<!examples[/-])(?<!exact=)export(?!ed</a>)|download everything",
+    "chatsite.installable": r"installable|webmanifest|service-worker|\boffline/",
     "chatsite.labels": r'(?<![<\-/"])\blabels?\b',
     "chatsite.retention": "retention|long conversations are kept",
     "chatsite.review_queue": r"review[ _]?queue|queueitem",

@@ -22,6 +22,9 @@ FLAGS = (
 SLOW_MODEL = "ok-slow:40:0.05"
 REPORT_CSP = """addEventListener("securitypolicyviolation", (event) => console.error(
     `CSP: ${event.violatedDirective} ${event.blockedURI}`))"""
+# What tests send and intercept would go through it.
+NO_WORKER = """Object.defineProperty(
+    navigator, "serviceWorker", { value: undefined })"""
 
 # The site's, with static files that a browser may keep.
 SETTINGS = f"{__package__}.settings"
@@ -134,6 +137,7 @@ def take_context(browser, kept_contexts, motion):
                 viewport={"width": width, "height": height}, reduced_motion=motion
             )
             context.add_init_script(REPORT_CSP)
+            context.add_init_script(NO_WORKER)
         taken.append((kind, context))
         return context
 

@@ -1,0 +1,14 @@
+"""The app that lets people install the site, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class InstallableConfig(AppConfig):
+    name = "chatsite.installable"
+    verbose_name = _("Installed site")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+
+        hooks.page_parts["head"].append("installable/_head.html")
