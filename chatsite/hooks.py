@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from chatsite.review.rights import Rights
     from chatsite.turns.attempt import MakeRoom, Tools
     from chatsite.turns.lifecycle import Result, TurnClaim
+    from chatsite.turns.limits import Used
     from chatsite.turns.models import Turn
     from memory.bundle import Batch
     from memory.context import Built
@@ -400,6 +401,11 @@ review_sources: dict[str, ReviewSource] = {}
 # Counted in the figures of the site: tables of what models were paid for, which have
 # `created_at`, `user`, `model`, `requests`, `tokens_in` and `tokens_out`.
 spending_tables: list[type[Model]] = []
+
+# What a request to a model took, told in the transaction in which its person is
+# charged; and what refuses to spend more, by a CommandError.
+spending_notes: list[Callable[[int, "Used"], None]] = []
+spending_checks: list[Callable[[int], None]] = []
 
 # Answered by ASGI applications of leaves, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.

@@ -43,6 +43,7 @@ CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 # Features that the site can do without, each an app that can be taken out.
 LEAVES = [
     "chatsite.attachments",
+    "chatsite.budgets",
     "chatsite.compare",
     "chatsite.devices",
     "chatsite.endpoint",

@@ -40,12 +40,12 @@ def admit_compaction(key: ApiKey, asked: Asked) -> None:
     find_previous(KnownToOwner(key.owner_id), asked.previous)
     keys.check_tokens(key)
     limits.admit_summary(key.owner_id)
-    charge_compaction(key, asked.tokens)
+    charge_compaction(key, limits.Used(asked.model, asked.tokens))
 
 
-def charge_compaction(key: ApiKey, tokens: int) -> None:
-    limits.charge_tokens(key.owner_id, tokens)
-    keys.charge_api_key(key.pk, tokens)
+def charge_compaction(key: ApiKey, used: limits.Used) -> None:
+    limits.charge_use(key.owner_id, used)
+    keys.charge_api_key(key.pk, used.read + used.written)
 
 
 async def fetch_compacted(
@@ -84,7 +84,9 @@ def note_compaction(key: ApiKey, asked: Asked, reader: ResponsesReader) -> None:
     """The short form is another form of the last message: what goes on from it goes on
     the conversation. Of a history that is not known it is nothing."""
     used = (reader.tokens_input or asked.tokens) + (reader.tokens_output or 0)
-    charge_compaction(key, max(0, used - asked.tokens))
+    more = max(0, used - asked.tokens)
+    written = min(reader.tokens_output or 0, more)
+    charge_compaction(key, limits.Used(asked.model, more - written, written))
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=key.owner_id).values("pk").first()
     known, history = KnownToOwner(key.owner_id), asked.history

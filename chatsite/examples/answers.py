@@ -151,9 +151,8 @@ class _Asking:
             read = usage.get("input_tokens") or count_tokens(messages)
             written = usage.get("output_tokens") or count_text(str(reply.text))
             self.read, self.written = self.read + read, self.written + written
-            await database_sync_to_async(limits.charge_tokens)(
-                self.payer, read + written
-            )
+            used = limits.Used(self.model, read, written)
+            await database_sync_to_async(limits.charge_use)(self.payer, used)
         return reply
 
 

@@ -125,7 +125,8 @@ class _Play:
         read = usage.get("input_tokens") or count_tokens(messages)
         written = usage.get("output_tokens") or count_tokens([reply])
         await database_sync_to_async(store.settle)(self.claim, most, read, written)
-        await database_sync_to_async(limits.charge_tokens)(self.payer, read + written)
+        used = limits.Used(self.experiment.model, read, written)
+        await database_sync_to_async(limits.charge_use)(self.payer, used)
         return reply
 
     async def _save(self) -> None:

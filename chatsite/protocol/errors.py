@@ -12,7 +12,9 @@ EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
-    "quota": _("Today's tokens are used up. Nothing is lost; try again tomorrow."),
+    "quota": _(
+        "What you may use is used up for now. Nothing is lost; try again later."
+    ),
     "deactivated": _("The account is deactivated."),
     "interrupted": _("The server stopped while the reply was being written."),
     "message_deleted": _("The message was deleted before it was answered."),

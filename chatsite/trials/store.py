@@ -125,6 +125,7 @@ def begin_trial(
         transaction.set_rollback(True)
         return hold
     recorded = {"call_id": call.pk, "tokens": built.tokens, "renewed_at": started}
+    recorded["model"] = model
     return TurnClaim(
         claim.row_id, claim.owner, claim.conversation_id, claim.attempt, **recorded
     )

@@ -71,6 +71,7 @@ class TurnClaim(Claim):
     attempt: int
     call_id: int | None = None  # of the request that was recorded for this attempt
     tokens: int = 0  # of that request, estimated
+    model: str = ""  # that was asked
     renewed_at: float = 0.0  # time.monotonic() before the lease was last renewed
     # As send() has just stored it; None: to be read.
     turn: Turn | None = field(default=None, repr=False, compare=False)
@@ -205,6 +206,7 @@ def begin(
         transaction.set_rollback(True)
         return hold
     recorded = {"call_id": call.pk, "tokens": built.tokens, "view": built.view}
+    recorded["model"] = model
     return replace(claim, **recorded, renewed_at=started, turn=None)
 
 
@@ -348,9 +350,15 @@ def bill(
     linked = {name: row.pk for name, row in link.items()}
     if not _bill(call=claim.call_id, **bill, **linked):
         return False
-    call = ModelCall(conversation=conversation, tokens_estimated=claim.tokens)
-    call.tokens_input, call.tokens_output = result.tokens_input, result.tokens_output
-    call.error = result.error
+    call = ModelCall(
+        conversation=conversation,
+        model=claim.model,
+        tokens_estimated=claim.tokens,
+        tokens_input=result.tokens_input,
+        tokens_cached=result.tokens_cached,
+        tokens_output=result.tokens_output,
+        error=result.error,
+    )
     limits.charge_call(call, result.reasoning + result.text)
     return True
 

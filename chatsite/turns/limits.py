@@ -30,6 +30,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from chatsite import hooks
 from chatsite.protocol.errors import CommandError
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
@@ -75,13 +76,10 @@ def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
 def check_turn(user_id: int) -> None:
     """Refuse what admit_turn() would refuse now, before work is done for it. Nothing is
     counted and no row locked: another message may be faster. Raises CommandError."""
-    allowance = Allowance.objects.annotate(now=Now()).filter(pk=user_id).first()
-    if allowance:
-        _check_budget(allowance)
-        _check_queue(len(_open_turns(user_id)) + 1)
-        _check_pace(
-            allowance, "next_message_at", settings.MESSAGES_PER_MINUTE, TOO_FAST
-        )
+    allowance = _read_allowance(user_id)
+    _check_budget(allowance)
+    _check_queue(len(_open_turns(user_id)) + 1)
+    _check_pace(allowance, "next_message_at", settings.MESSAGES_PER_MINUTE, TOO_FAST)
 
 
 def admit_conversation(user_id: int) -> None:
@@ -101,9 +99,20 @@ def admit_spending(user_id: int) -> None:
     """Refuse what would make the site pay for a person who has used up the tokens of
     the day: a rebuild, a proposal, a compaction by hand, an experiment. Raises
     CommandError."""
+    _check_budget(_read_allowance(user_id))
+
+
+def _read_allowance(user_id: int) -> Allowance:
+    """As it is, without a lock."""
     rows = Allowance.objects.annotate(now=Now())
-    if allowance := rows.filter(pk=user_id).first():
-        _check_budget(allowance)
+    return rows.filter(pk=user_id).first() or _make_allowance(user_id)
+
+
+def _make_allowance(user_id: int) -> Allowance:
+    """Of a person who has none yet."""
+    allowance = Allowance(pk=user_id)
+    allowance.now = timezone.now()
+    return allowance
 
 
 @transaction.atomic
@@ -129,9 +138,11 @@ def admit_summary(user_id: int) -> None:
 def is_used_up(turn: Turn) -> bool:
     """Whether its owner has no tokens left by now, which other turns of theirs may
     have used since this one was sent."""
-    rows = Allowance.objects.annotate(now=Now())
-    allowance = rows.filter(pk=turn.conversation.owner_id).first()
-    return bool(allowance) and _has_used_all(allowance)
+    try:
+        admit_spending(turn.conversation.owner_id)
+    except CommandError:
+        return True
+    return False
 
 
 def lock_allowance(user_id: int) -> Allowance:
@@ -190,6 +201,9 @@ def used_on(allowance: Allowance, day: date) -> int:
 
 
 def _check_budget(allowance: Allowance) -> None:
+    """Of the day, and whatever else is limited."""
+    for check in hooks.spending_checks:
+        check(allowance.pk)
     if not _has_used_all(allowance):
         return
     budget = budget_of(allowance)
@@ -314,8 +328,18 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     return counted.exclude(state=Turn.State.QUEUED, running__gte=limit)
 
 
+class Used(NamedTuple):
+    """What a request took of a model: tokens; `cached` of those that were read came
+    from the provider's cache."""
+
+    model: str
+    read: int
+    written: int = 0
+    cached: int = 0
+
+
 def charge_call(call: ModelCall, text: str = "") -> None:
-    """Count a request's tokens on its owner's day: as reported, else as estimated.
+    """Count a request's tokens for its owner: as reported, else as estimated.
 
     A request that failed before its first word and reported nothing costs nothing;
     one that this site itself broke off may have.
@@ -323,9 +347,19 @@ def charge_call(call: ModelCall, text: str = "") -> None:
     reported = call.tokens_input or call.tokens_output
     failed = call.error and call.error != "cancelled" and not text and not reported
     read = call.tokens_input or call.tokens_estimated
-    tokens = 0 if failed else read + (call.tokens_output or count_text(text))
-    if tokens:
-        charge_tokens(call.conversation.owner_id, tokens)
+    written = call.tokens_output or count_text(text)
+    cached = (call.tokens_cached or 0) if call.tokens_input else 0
+    if not failed:
+        used = Used(call.model, read, written, min(cached, read))
+        charge_use(call.conversation.owner_id, used)
+
+
+@transaction.atomic(savepoint=False)
+def charge_use(user_id: int, used: Used) -> None:
+    if tokens := used.read + used.written:
+        charge_tokens(user_id, tokens)
+        for note in hooks.spending_notes:
+            note(user_id, used)
 
 
 @transaction.atomic(savepoint=False)

@@ -205,6 +205,8 @@ def rows_besides(made, word):
 
 # Tables without rows of a conversation.
 APART = {
+    "budgets_budget": "numbers",
+    "budgets_monthlyuse": "numbers, and the names of models",
     "memory_agentthread": "threads of agents outside of the site",
     "memory_upload": "files that were not sent",
     "chat_preferences": "of a person",

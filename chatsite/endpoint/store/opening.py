@@ -456,6 +456,7 @@ class Opening:
             attempt,
             call_id=call.pk,
             tokens=call.tokens_estimated,
+            model=call.model,
             renewed_at=started,
         )
         return turn, claim

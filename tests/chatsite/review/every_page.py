@@ -129,7 +129,11 @@ def some_value(field, conversation):
     if field.has_default() or field.null or field.primary_key:
         return conversation.uuid if field.name == "conversation" else None
     kind = field.get_internal_type()
-    values = {"PositiveIntegerField": 1, "UUIDField": conversation.uuid}
+    values = {
+        "PositiveIntegerField": 1,
+        "DecimalField": 1,
+        "UUIDField": conversation.uuid,
+    }
     values |= {"BinaryField": b"view", "DateField": now().date()}
     word = f"view{conversation.pk}" if field.unique else "view"
     return now() if kind == "DateTimeField" else values.get(kind, word)

@@ -1,0 +1,3 @@
+"""What people and groups may use in a month, in tokens or dollars, and what they have
+used by model.
+"""

@@ -1,0 +1,171 @@
+"""Budgets in the admin, for staff who see numbers and may change them; and what was
+used by person, group, model and month, as a list and as CSV.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth import get_user_model
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.utils.translation import gettext_lazy as _
+
+from chatsite.llm import pricing
+from chatsite.review.readonly import ReadOnlyAdmin, ShortListAdmin, people_found
+from chatsite.review.rights import rights_of
+
+from . import services
+from .models import Budget, MonthlyUse
+
+# What a table program takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+BATCH = 1_000
+HEAD = (
+    *("month", "person", "groups", "model", "requests", "tokens_read"),
+    *("tokens_cached", "tokens_written", "dollars"),
+)
+
+
+class MeasuredList(ChangeList):
+    """The rows of a page, each with what was used of it."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = services.measure_budgets(self.result_list)
+        for each in found:
+            each.budget.measured = each
+        self.result_list = [each.budget for each in found]
+
+
+@admin.register(Budget)
+class BudgetAdmin(ShortListAdmin):
+    list_display = ("__str__", "kind", "shown_amount", "used", "share")
+    list_filter = ("unit",)
+    list_select_related = ("user", "group")
+    list_per_page = 50
+    search_fields = ("user__username",)
+    search_help_text = _("The beginning of a user name, or the name of a group.")
+    raw_id_fields = ("user",)
+    fields = ("user", "group", "unit", "amount")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return MeasuredList
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return rights_of(request.user).metadata
+
+    has_module_permission = has_view_permission
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).metadata and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may_see = rights_of(request.user).metadata
+        return may_see and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may_see = rights_of(request.user).metadata
+        return may_see and super().has_delete_permission(request, obj)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        if term := search_term.strip():
+            named = Q(group__name__icontains=term)
+            queryset = queryset.filter(Q(user__in=people_found(term)) | named)
+        return queryset, False
+
+    @admin.display(description=_("person or group"))
+    def kind(self, row: Budget) -> Any:
+        return _("group") if row.group_id else _("person")
+
+    @admin.display(description=_("in a month"), ordering="amount")
+    def shown_amount(self, row: Budget) -> str:
+        return row.measured.say_amount()
+
+    @admin.display(description=_("used in this month"))
+    def used(self, row: Budget) -> str:
+        return row.measured.say_amount(row.measured.used)
+
+    @admin.display(description=_("share"))
+    def share(self, row: Budget) -> str:
+        return f"{row.measured.percent} %"
+
+
+@admin.register(MonthlyUse)
+class MonthlyUseAdmin(ReadOnlyAdmin):
+    list_display = (
+        *("month", "user", "model", "requests", "read", "cached", "written"),
+        "dollars",
+    )
+    list_display_links = None
+    list_filter = ("month",)
+    list_select_related = ("user",)
+    list_per_page = 50
+    search_fields = ("user__username",)
+    search_help_text = _("The beginning of a user name, or an e-mail address.")
+    actions = ("export_csv",)
+    fields = ("month", "user", "model", ("requests", "read", "cached", "written"))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        term = search_term.strip()
+        found = queryset.filter(user__in=people_found(term)) if term else queryset
+        return found, False
+
+    @admin.display(description=_("cost"))
+    def dollars(self, row: MonthlyUse) -> str:
+        if not pricing.has_prices():
+            return "–"
+        return pricing.format_dollars(services.price_use(row))
+
+    @admin.action(description=_("Export as CSV"), permissions=["view"])
+    def export_csv(self, request: HttpRequest, queryset: QuerySet) -> HttpResponseBase:
+        rows = queryset.select_related("user").order_by("month", "user", "model")
+        response = StreamingHttpResponse(write_csv(rows), content_type="text/csv")
+        response["Content-Disposition"] = 'attachment; filename="monthly-use.csv"'
+        return response
+
+
+class _Echo:
+    """Gives the writer's lines back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def write_csv(rows: QuerySet) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(HEAD)
+    groups = _name_groups()
+    for use in rows.iterator(BATCH):
+        yield writer.writerow(
+            (
+                f"{use.month:%Y-%m}",
+                quote_cell(use.user.get_username()),
+                quote_cell("; ".join(groups[use.user_id])),
+                quote_cell(use.model),
+                *(use.requests, use.read, use.cached, use.written),
+                f"{services.price_use(use):.6f}",
+            )
+        )
+
+
+def _name_groups() -> dict[int, list[str]]:
+    """The groups of each person, in one statement."""
+    found = defaultdict(list)
+    pairs = get_user_model().groups.through.objects.order_by("group__name")
+    for user, name in pairs.values_list("user_id", "group__name"):
+        found[user].append(name)
+    return found
+
+
+def quote_cell(text: str) -> str:
+    """A text that no table program computes."""
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,0 +1,99 @@
+"""Budgets of people and groups, and what each person has used in each month."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Budget(models.Model):
+    """What a person, or all people of a group together, may use in a month."""
+
+    class Unit(models.TextChoices):
+        TOKENS = "tokens", _("tokens")
+        DOLLARS = "dollars", _("dollars")
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="budgets",
+        verbose_name=_("person"),
+    )
+    group = models.ForeignKey(
+        Group,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="budgets",
+        verbose_name=_("group"),
+        help_text=_("All its people together."),
+    )
+    unit = models.CharField(_("unit"), max_length=7, choices=Unit, default=Unit.DOLLARS)
+    amount = models.DecimalField(
+        _("in a month"),
+        max_digits=14,
+        decimal_places=2,
+        validators=[MinValueValidator(0)],
+    )
+
+    class Meta:
+        ordering = ("pk",)
+        verbose_name = _("monthly budget")
+        verbose_name_plural = _("monthly budgets")
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(user=None) ^ models.Q(group=None),
+                name="budget_of_one",
+                violation_error_message=_("Choose a person or a group."),
+            ),
+            models.CheckConstraint(
+                condition=models.Q(amount__gte=0), name="budget_amount"
+            ),
+            models.UniqueConstraint(fields=["user", "unit"], name="budget_user"),
+            models.UniqueConstraint(fields=["group", "unit"], name="budget_group"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.user or self.group)
+
+    def clean(self) -> None:
+        if (self.user is None) == (self.group is None):
+            raise ValidationError(_("Choose a person or a group."))
+
+
+class MonthlyUse(models.Model):
+    """What a person has used of a model in a month. It stays when conversations are
+    deleted: what was paid for comes back to no one."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        related_name="monthly_use",
+        verbose_name=_("person"),
+    )
+    # Its first day, in the site's time zone.
+    month = models.DateField(_("month"))
+    model = models.CharField(_("model"), max_length=100)
+    requests = models.PositiveBigIntegerField(_("requests"), default=0)
+    read = models.PositiveBigIntegerField(_("tokens read"), default=0)
+    # Of them those from the provider's cache.
+    cached = models.PositiveBigIntegerField(_("from the cache"), default=0)
+    written = models.PositiveBigIntegerField(_("tokens written"), default=0)
+
+    class Meta:
+        ordering = ("-month", "user", "model")
+        default_permissions = ()
+        verbose_name = _("monthly use")
+        verbose_name_plural = _("monthly use")
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "month", "model"], name="use_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m} {self.model}"

@@ -1,0 +1,213 @@
+"""What is used, written down where it is charged; what is left of budgets, and the
+refusal where nothing is.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from time import monotonic
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import F, Q
+from django.db.models.signals import post_delete, post_save
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from chatsite.llm import pricing
+from chatsite.protocol.errors import CommandError
+from chatsite.turns.limits import Used
+from memory.sql import Update, prepared_update
+
+from .models import Budget, MonthlyUse
+
+# From this share on a page says so.
+WARNING_SHARE = 0.8
+# For so long a process believes that the site has no budgets.
+KNOWN_SECONDS = 10.0
+# A refusal is believed for a day at most: staff may give more meanwhile.
+LONGEST_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A budget, and how much of it is used in this month."""
+
+    budget: Budget
+    used: float
+
+    @property
+    def share(self) -> float:
+        amount = float(self.budget.amount)
+        return self.used / amount if amount else 1.0
+
+    @property
+    def percent(self) -> int:
+        return int(self.share * 100)
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.share >= 1
+
+    @property
+    def is_low(self) -> bool:
+        return self.share >= WARNING_SHARE
+
+    def say_amount(self, amount: float | None = None) -> str:
+        """The budget, or another amount of its unit."""
+        number = float(self.budget.amount) if amount is None else amount
+        if self.budget.unit == Budget.Unit.DOLLARS:
+            return pricing.format_dollars(number)
+        return _("%(count)s tokens") % {"count": f"{round(number):,}"}
+
+    @property
+    def sentence(self) -> str:
+        """How much is used, for the person, or one of the group."""
+        values = {
+            "percent": self.percent,
+            "used": self.say_amount(self.used),
+            "amount": self.say_amount(),
+            "group": self.budget.group,
+        }
+        if self.budget.group:
+            text = _(
+                "Your group %(group)s has used %(used)s of %(amount)s for this month "
+                "(%(percent)s %%)."
+            )
+            return text % values
+        text = _(
+            "You have used %(used)s of %(amount)s for this month (%(percent)s %%)."
+        )
+        return text % values
+
+
+def find_month(day: date | None = None) -> date:
+    return (day or timezone.localdate()).replace(day=1)
+
+
+def note_use(user_id: int, used: Used) -> None:
+    """Write down one request, in the transaction in which it is charged."""
+    key = {"user": user_id, "month": find_month(), "model": used.model[:100]}
+    counts = {"read": used.read, "cached": used.cached, "written": used.written}
+    if not _add_use(**key, **counts):
+        values = {"user_id": key.pop("user"), **key}
+        MonthlyUse.objects.bulk_create([MonthlyUse(**values)], ignore_conflicts=True)
+        _add_use(user=user_id, **key, **counts)
+
+
+@prepared_update()
+def _add_use(
+    user: Any, month: Any, model: Any, read: Any, cached: Any, written: Any
+) -> Update:
+    rows = MonthlyUse.objects.filter(user=user, month=month, model=model)
+    return rows, {
+        "requests": F("requests") + 1,
+        "read": F("read") + read,
+        "cached": F("cached") + cached,
+        "written": F("written") + written,
+    }
+
+
+def check_budgets(user_id: int) -> None:
+    """Raises CommandError where a budget of the person, or of a group of theirs, is
+    used up."""
+    for measured in measure_for(user_id):
+        if measured.is_used_up:
+            raise _refuse(measured)
+
+
+def _refuse(measured: Measured) -> CommandError:
+    following = find_month(find_month() + timedelta(days=31))
+    begins = timezone.make_aware(datetime.combine(following, time()))
+    seconds = (begins - timezone.now()).total_seconds()
+    text = _(
+        "%(used)s It begins again on %(day)s. Nothing is lost; if you need more until "
+        "then, ask the site administrator."
+    )
+    day = date_format(following, "MONTH_DAY_FORMAT")
+    detail = text % {"used": measured.sentence, "day": day}
+    return CommandError("quota", detail, retry_after=min(seconds, LONGEST_SECONDS))
+
+
+class _Known:
+    """Whether there are budgets at all: most sites have none, and are not asked for
+    each message."""
+
+    def __init__(self) -> None:
+        self.none_until = 0.0
+
+    def forget(self, **_: object) -> None:
+        self.none_until = 0.0
+
+    def are_none(self) -> bool:
+        if monotonic() < self.none_until:
+            return True
+        if Budget.objects.exists():
+            return False
+        self.none_until = monotonic() + KNOWN_SECONDS
+        return True
+
+
+known = _Known()
+for changed in (post_save, post_delete):
+    changed.connect(known.forget, sender=Budget)
+
+
+def measure_for(user_id: int) -> list[Measured]:
+    """The person's budgets and those of their groups, the one that is nearest to its
+    end first."""
+    if known.are_none():
+        return []
+    rows = Budget.objects.filter(Q(user=user_id) | Q(group__user=user_id))
+    found = measure_budgets(rows.select_related("group").distinct())
+    return sorted(found, key=lambda each: -each.share)
+
+
+def measure_budgets(budgets: Iterable[Budget]) -> list[Measured]:
+    """Each with what was used of it in this month, in two statements for all."""
+    budgets = list(budgets)
+    groups = {each.group_id for each in budgets if each.group_id}
+    people = {each.user_id for each in budgets if each.user_id}
+    members = defaultdict(set)
+    if groups:
+        pairs = get_user_model().groups.through.objects.filter(group__in=groups)
+        for group, user in pairs.values_list("group_id", "user_id"):
+            members[group].add(user)
+    used = _sum_use(people.union(*members.values()))
+    return [
+        Measured(
+            each,
+            sum(
+                used[user][each.unit]
+                for user in (
+                    members[each.group_id] if each.group_id else [each.user_id]
+                )
+            ),
+        )
+        for each in budgets
+    ]
+
+
+def _sum_use(people: set[int]) -> dict[int, dict[str, float]]:
+    """Of each person what they have used in this month, by unit."""
+    found: dict[int, dict[str, float]]
+    found = defaultdict(lambda: dict.fromkeys(Budget.Unit.values, 0.0))
+    rows = MonthlyUse.objects.filter(month=find_month(), user__in=people).order_by()
+    for use in rows:
+        found[use.user_id][Budget.Unit.TOKENS] += use.read + use.written
+        found[use.user_id][Budget.Unit.DOLLARS] += price_use(use)
+    return found
+
+
+def price_use(use: MonthlyUse) -> float:
+    return pricing.price_tokens(use.model, use.read, use.written, use.cached)
+
+
+def list_use(user: AbstractBaseUser) -> list[dict[str, Any]]:
+    """For the download of the person."""
+    rows = MonthlyUse.objects.filter(user=user.pk).order_by("month", "model")
+    names = ("month", "model", "requests", "read", "cached", "written")
+    return list(rows.values(*names))
