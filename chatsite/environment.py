@@ -192,9 +192,17 @@ class SiteEnv:
                 yield f"{name} is no setting of the site{meant}"
 
 
+NOT_ON_WINDOWS = (
+    "Windowpane runs on Linux and macOS. On Windows, install WSL (wsl --install), open "
+    "its terminal and run make there; the browser of Windows opens the same address."
+)
+
+
 def load_settings() -> None:
     """Read the settings; end this process with a sentence for each that can't be used,
     where a traceback would bury it."""
+    if sys.platform == "win32":
+        sys.exit(NOT_ON_WINDOWS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")
     from django.conf import settings
 

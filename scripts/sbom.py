@@ -82,14 +82,14 @@ def draw_tree(top: set[tuple[str, str]]) -> dict[str, set[str]]:
 def read_license(name: str) -> tuple[str, bool]:
     """The license, and whether it is an expression of SPDX."""
     told = metadata.metadata(name)
-    if expression := told["License-Expression"]:
+    if expression := told.get("License-Expression"):
         return expression, True
     classified = [
         line.rpartition(" :: ")[2]
         for line in told.get_all("Classifier") or ()
         if line.startswith("License :: ")
     ]
-    return ", ".join(classified) or (told["License"] or "unknown").splitlines()[
+    return ", ".join(classified) or (told.get("License") or "unknown").splitlines()[
         0
     ], False
 

@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh tests/requirements.lock
+.venv/bin/python --version
 
 unset PYTHONDONTWRITEBYTECODE
 export TEST_DATABASE=sqlite

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 scripts/setup.sh tests/requirements.lock
 scripts/programs.sh
+.venv/bin/python --version
 
 # The tests start Python more than a hundred times, which should not compile everything
 # again where the environment forbids to keep what was compiled.

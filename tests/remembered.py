@@ -151,16 +151,21 @@ def dump(made: Any, given: dict[str, Any]) -> bytes:
     rows = {k: v for k, v in given.items() if isinstance(v, models.Model)}
     names = {id(row): name for name, row in rows.items()}
     output = io.BytesIO()
-    pickler = pickle.Pickler(output)
-    pickler.persistent_id = lambda value: names.get(id(value))
-    pickler.dump((made, {name: vars(row) for name, row in rows.items()}))
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value: Any) -> str | None:
+            return names.get(id(value))
+
+    Pickler(output).dump((made, {name: vars(row) for name, row in rows.items()}))
     return output.getvalue()
 
 
 def load(state: bytes, given: dict[str, Any]) -> Any:
-    unpickler = pickle.Unpickler(io.BytesIO(state))  # noqa: S301
-    unpickler.persistent_load = given.__getitem__
-    made, states = unpickler.load()
+    class Unpickler(pickle.Unpickler):
+        def persistent_load(self, name: str) -> Any:
+            return given[name]
+
+    made, states = Unpickler(io.BytesIO(state)).load()
     for name, values in states.items():
         vars(given[name]).clear()
         vars(given[name]).update(values)

@@ -9,7 +9,7 @@ import sys
 import pytest
 from django.core import checks
 
-from chatsite.environment import SettingsError, SiteEnv
+from chatsite.environment import SettingsError, SiteEnv, load_settings
 from tests.servers import ROOT
 
 # What is tried, and what is said of it. A value that can hold a password is not shown.
@@ -198,3 +198,9 @@ def test_a_program_ends_with_the_sentence_alone(program):
     assert done.stdout == ""
     [sentence] = done.stderr.splitlines()
     assert sentence.startswith("LOG_LEVEL is 'LOUD'; use INFO")
+
+
+def test_windows_gets_a_sentence(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(SystemExit, match="On Windows, install WSL"):
+        load_settings()
