@@ -44,6 +44,7 @@ CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 LEAVES = [
     "chatsite.attachments",
     "chatsite.budgets",
+    "chatsite.code_blocks",
     "chatsite.compare",
     "chatsite.devices",
     "chatsite.endpoint",

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 WORDS = {
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.budgets": r"budget-|monthly (?:budget|use)|monthly_use",
+    "chatsite.code_blocks": r"code_blocks|code-words",
     "chatsite.compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
     r"|what .{1,9} cost\b|request before",
     "chatsite.devices": r"where you are logged in|account/devices|device-log-out"

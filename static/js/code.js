@@ -31,6 +31,7 @@ const code = (() => {
   function decorateAll(root) {
     const fresh = [...root.querySelectorAll(PIECES)].filter((code) => !code.closest(".code"));
     fresh.forEach(decorate);
+    document.dispatchEvent(new CustomEvent("code:decorated", { detail: fresh }));
     // One with an id is still being written.
     const due = fresh.filter((code) => languageOf(code) && !code.id);
     if (colour) colourAll(due);

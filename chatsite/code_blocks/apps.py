@@ -1,0 +1,16 @@
+"""The app of pieces of code, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class CodeBlocksConfig(AppConfig):
+    name = "chatsite.code_blocks"
+    verbose_name = _("Pieces of code")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+
+        from .parts import draw_script
+
+        hooks.composer_parts.append(draw_script)
