@@ -267,9 +267,7 @@ def read_date_styles(parts: Parts, path: str) -> list[bool]:
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag == "numFmt":
             # Without texts, colours and conditions.
-            code = re.sub(
-                r'"[^"]*"?|\[[^\]]*\]?|\\.', "", attributes["formatCode"][:200]
-            )
+            code = re.sub(r'"[^"]*"?|\[[^\]]*\]?|\\.', "", attributes["formatCode"])
             if re.search(r"[dmyhs]", code.lower().replace("general", "")):
                 dates.add(int(attributes["numFmtId"]))
         elif tag == "cellXfs":
@@ -359,13 +357,9 @@ class SheetText:
         return " ".join(value.split("\n"))
 
 
-# As many as the last column of a sheet has, XFD.
-MOST_LETTERS = 3
-
-
 def number_column(letters: str) -> int:
     number = 0
-    for letter in letters[:MOST_LETTERS]:
+    for letter in letters[:3]:
         number = number * 26 + ord(letter) - 64
     return number
 
