@@ -42,6 +42,7 @@ CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
 # Features that the site can do without, each an app that can be taken out.
 LEAVES = [
+    "chatsite.announcements",
     "chatsite.attachments",
     "chatsite.budgets",
     "chatsite.code_blocks",

@@ -13,6 +13,7 @@ from .servers import Site
 pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 # What no page, file or address may name without the leaf.
 WORDS = {
+    "chatsite.announcements": "announcement",
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.budgets": r"budget-|monthly (?:budget|use)|monthly_use",
     "chatsite.code_blocks": r"code_blocks|code-words",

@@ -209,6 +209,7 @@ APART = {
     "budgets_monthlyuse": "numbers, and the names of models",
     "memory_agentthread": "threads of agents outside of the site",
     "memory_upload": "files that were not sent",
+    "announcements_announcement": "words of staff for everyone",
     "chat_preferences": "of a person",
     "chat_presence": "of a process",
     "devices_device": "of a person",

@@ -54,6 +54,8 @@ METADATA = {
     # What tells the keys of a person apart.
     *(f"endpoint.ApiKey.{each}" for each in ("name", "hint", "scopes")),
     "endpoint.ApiKey.models_allowed",
+    # For everyone to read.
+    *("announcements.Announcement.text", "announcements.Announcement.text_zh"),
 }
 
 

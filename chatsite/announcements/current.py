@@ -1,0 +1,57 @@
+"""What is announced now, as this process last read it: no page asks the database. Each
+process looks every few seconds, beside its other work.
+"""
+
+from dataclasses import dataclass
+from time import monotonic
+
+from channels.db import database_sync_to_async
+from django.db.models.functions import Now
+from django.utils.translation import get_language
+
+from chatsite.turns import runner
+
+from .models import Announcement
+
+LOOK_SECONDS = 4.0
+# At once, those that began last.
+MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    text_zh: str
+    is_warning: bool
+
+    def said(self) -> str:
+        """In the language of the page."""
+        is_chinese = (get_language() or "").startswith("zh")
+        return (is_chinese and self.text_zh) or self.text
+
+
+_lines: list[Line] = []
+_next_look = 0.0
+
+
+def list_lines() -> list[Line]:
+    return _lines
+
+
+def read_announced() -> None:
+    global _lines
+    rows = Announcement.objects.filter(begins_at__lte=Now(), ends_at__gt=Now())
+    _lines = [
+        Line(row.text, row.text_zh, row.level == Announcement.Level.WARNING)
+        for row in rows[:MOST]
+    ]
+
+
+async def look_again() -> None:
+    global _next_look
+    if monotonic() >= _next_look:
+        _next_look = monotonic() + LOOK_SECONDS
+        await database_sync_to_async(read_announced)()
+
+
+JOB = runner.Job(look_again)
