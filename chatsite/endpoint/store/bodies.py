@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 SPACE = re.compile(r"[ \t\n\r]*")
+NEXT = re.compile(r", ?\{")
 WHITE = frozenset(" \t\n\r")
 # A value of the body that is longer is a piece of its own, such as tools.
 PIECE_CHARS = 512
@@ -21,7 +22,8 @@ ONCE = frozenset(
     }
 )
 
-_decode = json.JSONDecoder().raw_decode
+# As `raw_decode`, which only calls it; raises StopIteration where there is no value.
+_decode = json.JSONDecoder().scan_once
 
 
 class BodyError(ValueError):
@@ -56,7 +58,7 @@ def read_body(raw: bytes, list_name: str = "messages") -> Body:
         raise BodyError("The body is not UTF-8.") from None
     except RecursionError:
         raise BodyError("The body is nested too deeply.") from None
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, StopIteration) as error:
         if isinstance(error, BodyError):
             raise
         raise BodyError("The body is not valid JSON.") from None
@@ -120,7 +122,9 @@ def _read_list(text: str, at: int, spans: list[Span]) -> tuple[list[Any], int]:
         value, end = _decode(text, at)
         spans.append((at, end, len(values)))
         values.append(value)
-        at = _skip_comma(text, end, "]")
+        # Mostly the next message begins here.
+        comma = NEXT.match(text, end)
+        at = comma.end() - 1 if comma else _skip_comma(text, end, "]")
     return values, at + 1
 
 

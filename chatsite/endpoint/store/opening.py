@@ -414,14 +414,14 @@ class Opening:
     def _find_rows_of_new(self, pieces: Sequence[Piece]) -> None:
         """Of messages that are known, and are written in another way than before: the
         last reply, as this client writes it, and what it has changed."""
-        new = {each.at for each in pieces if self.pieces.is_new(each)}
-        new -= {None, *self.rows}
+        new = {each.at for each in self.pieces.list_new(pieces)} - {None, *self.rows}
         if not new:
             return
+        first = min(new)
         aligned = dict(self.decision.aligned)
         shift = self.decision.parent_position - self.decision.first_new
         for index, message in enumerate(self.messages):
-            if not new.isdisjoint(message.span):
+            if message.end > first and not new.isdisjoint(message.span):
                 row = self._find_row(aligned.get(index, index + shift))
                 self.rows |= dict.fromkeys(message.span, row)
 

@@ -49,12 +49,14 @@ class Pieces:
         self._numbers = {bytes(digest): number for digest, number in found}
         self._last = max(self._numbers.values(), default=0)
 
-    def is_new(self, piece: Piece) -> bool:
-        return not piece.is_rebuilt and piece.digest not in self._numbers
+    def list_new(self, pieces: Iterable[Piece]) -> list[Piece]:
+        known = self._numbers
+        return [p for p in pieces if p.digest not in known and not p.is_rebuilt]
 
-    def number_of(self, piece: Piece) -> int:
-        """Of one that is stored; 0: it is rebuilt from references."""
-        return 0 if piece.is_rebuilt else self._numbers[piece.digest]
+    def list_numbers(self, pieces: Iterable[Piece]) -> list[int]:
+        """Of those that are stored; 0: one that is rebuilt from references."""
+        known = self._numbers
+        return [0 if p.is_rebuilt else known[p.digest] for p in pieces]
 
     def list_messages(self) -> Iterable[tuple[int, int]]:
         """Numbers of pieces with those of the messages that they say."""
@@ -65,10 +67,10 @@ class Pieces:
     def store(self, pieces: Iterable[Piece], messages: Mapping[int, Message]) -> None:
         """Store those that are new. `messages`: the row of each that is one."""
         new = []
-        for piece in pieces:
+        for piece in self.list_new(pieces):
             digest = piece.digest
-            if piece.is_rebuilt or digest in self._numbers:
-                continue
+            if digest in self._numbers:
+                continue  # a second one of this body
             self._last += 1
             self._numbers[digest] = self._last
             message = messages.get(piece.at) if piece.at is not None else None

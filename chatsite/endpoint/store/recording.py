@@ -65,7 +65,7 @@ def _refer_sent(opening: "Opening", reply_seq: int) -> dict[str, Any]:
         "client": {
             "wire": wire.name,
             "between": pack_runs(body.between),
-            "pieces": pack_numbers(map(opening.pieces.number_of, body.pieces)),
+            "pieces": pack_numbers(opening.pieces.list_numbers(body.pieces)),
         },
     }
     if is_cut:
@@ -78,7 +78,8 @@ def find_known(opening: "Opening") -> set[int] | None:
     if len(opening.messages) == opening.of_client.length:
         return None
     ends, pieces = dict(opening.pieces.list_messages()), opening.asked.body.pieces
-    pieces = {each.at: ends.get(opening.pieces.number_of(each)) for each in pieces}
+    numbers = opening.pieces.list_numbers(pieces)
+    pieces = {p.at: ends.get(n) for p, n in zip(pieces, numbers, strict=True)}
     # By their chains, as one piece can be said twice; old ones may have none.
     chains = dict(_list_chains_of_rows(opening.conversation))
     sent = {chains.get(m.chain, pieces.get(m.start)) for m in opening.messages}

@@ -21,6 +21,7 @@ IDS = frozenset(
 OF_TOOLS = ("tools", "environment", "container_id")
 # The end of the types of what Anthropic's execution of code has made.
 MADE = "code_execution_output"
+OF_TEXT = frozenset({"role", "content", "type"})
 # Where a tool says what it takes: there a name means nothing to the provider.
 TAKEN = frozenset(
     {
@@ -43,10 +44,15 @@ def _list_fields(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
     yield from _list_of_tools(body.get("tools"))
     said = body.get("input" if wire == "responses" else "messages")
     for item in said if isinstance(said, list) else ():
-        if isinstance(item, dict):
+        if isinstance(item, dict) and not _is_text(item):
             yield from _list_of_parts(item)
             yield from _list_of_parts(item.get("output"))
             yield from _list_of_tools({name: item.get(name) for name in OF_TOOLS})
+
+
+def _is_text(item: Mapping[str, Any]) -> bool:
+    """Most messages are no more than one."""
+    return OF_TEXT.issuperset(item) and isinstance(item.get("content"), str)
 
 
 def _list_of_container(container: object) -> Iterator[str]:

@@ -8,6 +8,7 @@ from ..canonical import (
     call_part,
     join_texts,
     media_part,
+    normalize_text,
     other_part,
     result_part,
     text_part,
@@ -78,6 +79,10 @@ def _read_result(message: Mapping[str, Any], calls: dict[str, int], at: int) -> 
 
 def read_parts(message: Mapping[str, Any]) -> list[Part]:
     """Reasoning (`reasoning`, `reasoning_content`) and `name` are not read."""
+    if len(message) == 2 and isinstance(message.get("content"), str):
+        # With its role that is all: most messages are one text.
+        text = normalize_text(message["content"])
+        return [text_part(text)] if text else []
     parts = read_mixed_parts(message.get("content"), _read_part)
     if refusal := message.get("refusal"):
         parts.append(text_part(str(refusal)))
