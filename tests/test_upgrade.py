@@ -6,15 +6,18 @@ turn, an experiment.
 """
 
 import json
+import os
+import random
 import sqlite3
+import time
 from contextlib import closing, nullcontext
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from . import plugin
-from .servers import Site
+from . import plugin, warm_python
+from .servers import ROOT, Site
 
 FOLDER = Path(__file__).parent / "upgrade"
 # Said in a message that was deleted, and in what was made of it.
@@ -47,6 +50,20 @@ print(json.dumps({
     "prompts of no one": Prompt.objects.filter(conversations=None).count(),
 }))
 """
+# Of SQLite, and of PostgreSQL.
+SCHEMA = (
+    ("SELECT type, tbl_name, name FROM sqlite_schema",),
+    (
+        "SELECT table_name, column_name, data_type, is_nullable, column_default "
+        "FROM information_schema.columns WHERE table_schema = 'public'",
+        "SELECT conrelid::regclass::text, conname, contype FROM pg_constraint "
+        "WHERE connamespace = 'public'::regnamespace",
+        "SELECT indrelid::regclass::text, indexrelid::regclass::text, indisvalid "
+        "FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
+        "WHERE relnamespace = 'public'::regnamespace",
+        "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE NOT tgisinternal",
+    ),
+)
 
 
 @pytest.fixture
@@ -66,10 +83,18 @@ def old_url(tmp_path):
         yield url
 
 
-def test_it_migrates_and_its_audit_is_clean(old_url):
+@pytest.fixture
+def site(old_url):
     key = {"SECRET_KEY": "of-an-older-database", "SIGNING_KEY": ""}
-    site = Site({"DATABASE_URL": old_url, **key})
+    return Site({"DATABASE_URL": old_url, **key})
+
+
+def test_it_migrates_and_its_audit_is_clean(site):
     site.manage("migrate", "--verbosity", "0")
+    check_all_is_there(site)
+
+
+def check_all_is_there(site):
     # The command fails when the audit finds anything.
     text = site.manage("shell", "--no-imports", "-c", LOOK)
     found = json.loads(text.splitlines()[-1])
@@ -83,3 +108,41 @@ def test_it_migrates_and_its_audit_is_clean(old_url):
     assert found["erased"]
     assert all(row == ["", None, {}] for row in found["erased"])
     assert WORD not in json.dumps([found["stale"], found["experiment"]])
+
+
+def connect(url):
+    if plugin.cluster:
+        return closing(psycopg.connect(url, autocommit=True))
+    return closing(sqlite3.connect(url.removeprefix("sqlite:///")))
+
+
+def describe(url):
+    """What the database is made of."""
+    with connect(url) as opened:
+        asked = SCHEMA[bool(plugin.cluster)]
+        return {row for statement in asked for row in opened.execute(statement)}
+
+
+def test_killed_at_any_moment_it_goes_on_when_run_again(old_url, site, new_database):
+    seed = int(os.environ.get("SEED", random.randrange(10**6)))
+    print("SEED", seed)  # noqa: T201 - to have the same moments again
+    moments, kills = random.Random(seed), 0
+    command = [str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+    with Path(os.devnull).open("wb") as nowhere, connect(old_url) as opened:
+        applied = "SELECT count(*) FROM django_migrations"
+        while True:
+            (count,) = opened.execute(applied).fetchone()
+            until = count + moments.randint(0, 20)
+            running = warm_python.start(command, site.environment(), nowhere, nowhere)
+            while running.poll() is None and count < until:
+                time.sleep(0.02)
+                (count,) = opened.execute(applied).fetchone()
+            time.sleep(moments.uniform(0, 0.1))
+            running.kill()
+            if running.wait() == 0:
+                break
+            kills += 1
+    assert kills > 2
+    check_all_is_there(site)
+    with new_database() as url:
+        assert describe(old_url) == describe(url)
