@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from chatsite.budgets.models import MonthlyUse
 from chatsite.experiments import comparing, job, real, store
 from chatsite.experiments.models import Experiment
 from chatsite.experiments.steps import Steps, Turn
@@ -85,7 +86,7 @@ def hash_everything():
     rows = [
         repr(sorted(QuerySet(model).order_by("pk").values_list(), key=repr))
         for model in apps.get_models(include_auto_created=True)
-        if model not in (Experiment, AccessEvent, Allowance)
+        if model not in (Experiment, AccessEvent, Allowance, MonthlyUse)
     ]
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 

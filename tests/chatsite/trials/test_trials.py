@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from chatsite.budgets.models import MonthlyUse
 from chatsite.protocol.errors import CommandError
 from chatsite.trials import job, services, store
 from chatsite.trials.models import Trial
@@ -30,7 +31,10 @@ from ..sockets import Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # What a trial may write besides its own rows: what was sent, and what it cost.
-OF_TRIALS = (Trial, ModelCall, Prompt, Prompt.conversations.through, Allowance)
+OF_TRIALS = (
+    *(Trial, ModelCall, Prompt, Prompt.conversations.through),
+    *(Allowance, MonthlyUse),
+)
 
 
 @pytest.fixture(autouse=True)
