@@ -11,7 +11,7 @@ from tests.patience import PATIENCE
 from tests.servers import Site, find_chromium
 
 from .pages import PASSWORD, USER, ConversationPage
-from .written import work_in, write_turns
+from .written import look_at_all, work_in, write_turns
 
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -192,7 +192,7 @@ def forget_person(context):
 
 
 @pytest.fixture
-def open_page(take_context, errors, sessions):
+def open_page(take_context, errors, sessions, write_in):
     """open_page(site, width=…) -> a signed-in page; a context is another browser. One
     that goes on to a conversation need not draw the list before it: is_home=False."""
 
@@ -201,6 +201,7 @@ def open_page(take_context, errors, sessions):
             context = take_context(**size)
             known = sessions.get(site.url, {"cookies": []})
             context.add_cookies(known["cookies"])
+            write_in(site, look_at_all)
         page = ConversationPage(open_tab(context, site), site)
         page.report_to(errors)
         if is_home or site.url not in sessions:

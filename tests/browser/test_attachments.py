@@ -139,7 +139,7 @@ class TestInAConversation:
 
     def test_a_refused_file_says_why_and_what_to_do(self, chat, errors):
         attach(chat.page, {**NOTES, "name": "a.zip", "buffer": b"PK\x03\x04...."})
-        expect(attached(chat.page)).to_contain_text("This file is not text.")
+        expect(attached(chat.page)).to_contain_text("can't read this kind of file")
         chat.box.fill("Read it")
         chat.box.press("Enter")
         expect(chat.error).to_contain_text("Can't be attached: a.zip")

@@ -68,13 +68,12 @@ def test_code_has_its_language_colours_and_a_copy_button(chat):
     expect(code.locator(".tok-comment")).to_have_text("# greet")
     expect(code.locator("b")).to_have_count(0)
     drawn = body.inner_html()
-    code.get_by_role("button", name="Copy").click()
+    copy = code.get_by_role("button", name="Copy")
+    copy.click()
     # What copies is loaded by the first click.
-    read = chat.page.wait_for_function("() => navigator.clipboard.readText()")
-    assert (
-        read.json_value()
-        == 'def hello(name):  # greet\n    return f"<b>{name}</b>" * 2\n'
-    )
+    expect(copy).to_contain_class("copied")
+    read = chat.page.evaluate("() => navigator.clipboard.readText()")
+    assert read == 'def hello(name):  # greet\n    return f"<b>{name}</b>" * 2\n'
     expect(body.locator("td").first).to_have_text("火车")
     expect(body.locator("math msub").first).to_have_text("a1")
     chat.page.reload()

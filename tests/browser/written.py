@@ -9,6 +9,7 @@ from django.db import connections, transaction
 
 from bench.long_conversation import make
 from chatsite.turns import lifecycle
+from chatsite.unread.models import UnreadTurn
 from memory import transcript
 from memory.models import Conversation
 from tests.chatsite.scenes import submit, talk_in_turns
@@ -32,6 +33,11 @@ def _work_in(site, work, args):
             return work(*args)
     finally:
         connection.close()
+
+
+def look_at_all():
+    """Nothing is new to the person of what tests before this one have left behind."""
+    UnreadTurn.objects.filter(conversation__owner__username=USER).delete()
 
 
 def write_turns(address, *texts):
