@@ -4,7 +4,7 @@ used by person, group, model and month, as a list and as CSV.
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -36,10 +36,7 @@ class MeasuredList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        found = services.measure_budgets(self.result_list)
-        for each in found:
-            each.budget.measured = each
-        self.result_list = [each.budget for each in found]
+        self.result_list = self.model_admin.complete_rows(self.result_list)
 
 
 @admin.register(Budget)
@@ -52,6 +49,12 @@ class BudgetAdmin(ShortListAdmin):
     search_help_text = _("The beginning of a user name, or the name of a group.")
     raw_id_fields = ("user",)
     fields = ("user", "group", "unit", "amount")
+
+    def complete_rows(self, rows: Sequence[Any]) -> list[Any]:
+        found = services.measure_budgets(rows)
+        for each in found:
+            each.budget.measured = each
+        return [each.budget for each in found]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return MeasuredList

@@ -73,7 +73,7 @@ def _write_batch(
     if listed.list_select_related:
         rows = rows.select_related(*listed.list_select_related)
     found = {row.pk: row for row in rows}
-    shown = [found[key] for key in keys if key in found]
+    shown = listed.complete_rows([found[key] for key in keys if key in found])
     listed.record_texts(request, shown, access_log.Action.CSV)
     with translation.override(language):
         return "".join(

@@ -71,7 +71,7 @@ def test_without_the_right_to_read_there_is_a_length(client, staff_with, judged)
     client.force_login(staff_with("metadata"))
     for page in (look(client), client.get(request_of(judged, 2)).content.decode()):
         assert "Bad" in page
-        assert "budget" not in page
+        assert "It forgot" not in page
         assert f"hidden, {len(WHY)} characters" in page
     assert not AccessEvent.objects.exists()
 

@@ -164,5 +164,7 @@ class TestSyncs:
             assert (await chat.say("Hello"))["state"] == "done"
             await chat.command(type="sync")
             last = json.loads(await chat.socket.receive_from(timeout=TIMEOUT))
-            assert last["type"] in ("end", "state", "title", "memory", "frame")
+            assert last["type"] in (
+                *("end", "state", "title", "memory", "frame", "unread"),
+            )
         assert 0 < len(syncs) < 10

@@ -73,7 +73,7 @@ async def answers_to(chat, marker):
         event = await chat.event()
         if event.get("client_id") == marker:
             return
-        assert event["type"] in {*events.EVENTS, "ack", "error"}, event
+        assert event["type"] in {*events.EVENTS, "unread", "ack", "error"}, event
         if event["type"] == "error":
             assert event["detail"].endswith((".", "。")), event
 

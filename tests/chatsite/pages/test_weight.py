@@ -12,8 +12,8 @@ from ..scenes import url
 
 # Templates and statements, at most.
 BOUNDS = {
-    "split page": (36, 23),
-    "home": (16, 8),
+    "split page": (38, 23),
+    "home": (18, 8),
     "right pane": (10, 12),
     "sync of a socket": (37, 9),
     "a turn for its tab": (1, 6),

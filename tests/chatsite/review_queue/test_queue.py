@@ -287,7 +287,8 @@ class TestReading:
         client.force_login(staff_with("metadata"))
         page = reverse(PAGE, args=[item.pk])
         for text in (look(client), client.get(page).content.decode()):
-            assert "budget" not in text
+            assert "of the budget" not in text
+            assert "It forgot" not in text
             assert f"hidden, {len(NOTE)} characters" in text
         assert client.post(page, {"state": "done"}).status_code == 403
         values = {"_selected_action": [item.pk], "action": "finish"}

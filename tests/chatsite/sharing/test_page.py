@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 PARTS = ("page", "messages", "context", "moment", "raw")
 # Templates and statements that a page may take, once its parts are rendered.
-TEMPLATES, STATEMENTS = 8, 8
+TEMPLATES, STATEMENTS = 9, 8
 
 
 @pytest.fixture(autouse=True)

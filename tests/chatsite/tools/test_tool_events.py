@@ -10,6 +10,7 @@ from chatsite.protocol import events
 from chatsite.tools import events as tool_events
 from chatsite.tools.models import ToolCall
 from chatsite.turns.models import Turn
+from chatsite.unread.events import Unread
 from memory import transcript
 
 from ..scenes import Use, arrive, talk_in_turns, use_tools
@@ -129,7 +130,7 @@ def test_its_events_are_known_to_those_who_get_them(conversation):
     call = calls.select_related("request", "result", "late_result").get()
     samples = [
         tool_events.Tool.of(call),
-        tool_events.Unread(str(conversation.uuid), 1, 4, "drink tea"),
+        Unread(str(conversation.uuid), 1, 4, "drink tea", "reply"),
     ]
     client = socket_of(conversation)
     for sample in samples:
