@@ -19,6 +19,8 @@ from tests.servers import ROOT
 from .test_proxy import ask
 
 DOCS = ROOT / "docs" / "deploy.md"
+# Bytes.
+FEW_LINES = 400
 
 pytestmark = [pytest.mark.server, pytest.mark.database("postgresql")]
 
@@ -76,13 +78,25 @@ def test_a_socket_of_each_process_sees_the_same_reply(site, ann, provider):
     with ExitStack() as stack:
         chats = [stack.enter_context(ann.chat(path)) for _ in range(2)]
         turn = chats[0].send("Tell me something")["turn"]
-        seen = [chat.until("end", turn=turn) for chat in chats]
+        # The one first that may hear of the turn when it has begun.
+        seen = [read_to_end(chat, turn) for chat in reversed(chats)]
     texts = [text_of(events) for events in seen]
     assert texts == [events[-1]["text"] for events in seen]
     assert texts == [tell_story("two", 40)] * 2
     both = {f"127.0.0.1:{process.port}" for process in site.processes}
     # nginx writes the line when the socket has ended.
     wait_for(lambda: processes_of_sockets(site, path) == both, what="both processes")
+
+
+def read_to_end(chat, turn):
+    """All events up to the end of the turn. Like other clients, this one asks for what
+    it has missed when a frame goes on from it."""
+    seen = [chat.event()]
+    while not (seen[-1]["type"] == "end" and seen[-1]["turn"] == turn):
+        if seen[-1]["type"] == "frame" and seen[-1]["base"] > len(text_of(seen)):
+            chat.command(type="sync")
+        seen.append(chat.event())
+    return seen
 
 
 def processes_of_sockets(site, path):
@@ -109,8 +123,10 @@ def test_static_files_are_compressed_and_kept_for_ever(site):
         assert re.search(r"\.[0-9a-f]{12}\.", address)
         found = ask(site.nginx, address, headers={"Accept-Encoding": "gzip"})
         assert found.status == 200
-        assert found.headers["Content-Encoding"] == "gzip"
-        assert found.headers["Vary"] == "Accept-Encoding"
+        # What is a few lines would only grow.
+        if len(found.body) > FEW_LINES:
+            assert found.headers["Content-Encoding"] == "gzip"
+            assert found.headers["Vary"] == "Accept-Encoding"
         assert found.headers["Cache-Control"] == "public, max-age=31536000, immutable"
     assert "immutable" not in ask(site.nginx, "/static/staticfiles.json").headers.get(
         "Cache-Control"
