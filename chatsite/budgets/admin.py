@@ -2,7 +2,6 @@
 used by person, group, model and month, as a list and as CSV.
 """
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,14 +15,13 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import pricing
+from chatsite.review import access_log, csv_lists
 from chatsite.review.readonly import ReadOnlyAdmin, ShortListAdmin, people_found
 from chatsite.review.rights import rights_of
 
 from . import services
 from .models import Budget, MonthlyUse
 
-# What a table program takes for the beginning of a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 BATCH = 1_000
 HEAD = (
     *("month", "person", "groups", "model", "requests", "tokens_read"),
@@ -130,30 +128,24 @@ class MonthlyUseAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Export as CSV"), permissions=["view"])
     def export_csv(self, request: HttpRequest, queryset: QuerySet) -> HttpResponseBase:
+        action = access_log.Action.CSV
+        access_log.record_access(request, action, None, "csv monthlyuse")
         rows = queryset.select_related("user").order_by("month", "user", "model")
         response = StreamingHttpResponse(write_csv(rows), content_type="text/csv")
         response["Content-Disposition"] = 'attachment; filename="monthly-use.csv"'
         return response
 
 
-class _Echo:
-    """Gives the writer's lines back."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
 def write_csv(rows: QuerySet) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield writer.writerow(HEAD)
+    yield csv_lists.write_line(HEAD)
     groups = _name_groups()
     for use in rows.iterator(BATCH):
-        yield writer.writerow(
+        yield csv_lists.write_line(
             (
                 f"{use.month:%Y-%m}",
-                quote_cell(use.user.get_username()),
-                quote_cell("; ".join(groups[use.user_id])),
-                quote_cell(use.model),
+                use.user.get_username(),
+                "; ".join(groups[use.user_id]),
+                use.model,
                 *(use.requests, use.read, use.cached, use.written),
                 f"{services.price_use(use):.6f}",
             )
@@ -167,8 +159,3 @@ def _name_groups() -> dict[int, list[str]]:
     for user, name in pairs.values_list("user_id", "group__name"):
         found[user].append(name)
     return found
-
-
-def quote_cell(text: str) -> str:
-    """A text that no table program computes."""
-    return f"'{text}" if text.startswith(FORMULA) else text

@@ -54,7 +54,7 @@ async def _write_rows(
     language = translation.get_language()
     labels = [str(label_for_field(name, listed.model, listed)) for name in names]
     # The mark by which spreadsheets know UTF-8.
-    yield "\ufeff" + _write_line(labels)
+    yield "\ufeff" + write_line(labels)
     for start in range(0, len(keys), AT_ONCE):
         some = keys[start : start + AT_ONCE]
         write = database_sync_to_async(_write_batch)
@@ -77,7 +77,7 @@ def _write_batch(
     listed.record_texts(request, shown, access_log.Action.CSV)
     with translation.override(language):
         return "".join(
-            _write_line([_show_cell(name, row, listed) for name in names])
+            write_line([_show_cell(name, row, listed) for name in names])
             for row in shown
         )
 
@@ -96,7 +96,8 @@ def _show_cell(name: Any, row: Any, listed: "ShortListAdmin") -> object:
     return value if isinstance(value, bool | int | float) else str(value)
 
 
-def _write_line(cells: Sequence[object]) -> str:
+def write_line(cells: Sequence[object]) -> str:
+    """A line of a file, in which no text is a formula."""
     line = io.StringIO()
     csv.writer(line).writerow(map(_neutralise, cells))
     return line.getvalue()

@@ -112,6 +112,8 @@ class TestBudgets:
     def test_a_new_month_is_a_new_budget(self, alice):
         give(100, user=alice)
         use(alice, 100)
+        with pytest.raises(CommandError):
+            limits.admit_spending(alice.pk)
         MonthlyUse.objects.update(month=date(2026, 1, 1))
         limits.admit_spending(alice.pk)
 
