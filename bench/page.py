@@ -182,7 +182,7 @@ def measure_way_up(page: Page, address: str) -> None:
     found = [page.evaluate(GO_UP) for _ in range(10)]
     times, moved = zip(*found, strict=True)
     median = f"{statistics.median(times):.0f} ms, at most {max(times):.0f}"
-    show("the next 30 turns on the way up, until they are there", median)
+    show("the next turns on the way up, until they are there", median)
     show("what was on the screen moved by", f"{max(moved):.0f} px at most")
 
 

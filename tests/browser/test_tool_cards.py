@@ -120,9 +120,9 @@ def test_a_card_in_an_earlier_turn_follows_its_call(open_page, site, write_in):
     chat, other = open_page(site), open_page(site)
     for page in (chat, other):
         page.open(site.url + path)
-        expect(page.turns).to_have_count(30)
+        expect(page.turns).to_have_count(20)
         page.page.locator("#transcript").evaluate("(pane) => { pane.scrollTop = 0 }")
-        expect(page.turns).to_have_count(32)
+        expect(page.turns).to_have_count(22)
         card(page, "weigh").locator("> summary").click()
     card(chat, "weigh").get_by_role("button", name="Cancel").click()
     for page in (chat, other):

@@ -20,7 +20,7 @@ def make_long():
     owner = find_owner()
     made = transcript.create_conversation(owner, title="A late call", model="demo")
     use_tools(made, "Weigh the parcel", Use(name="weigh", state="late"))
-    talk_in_turns(made, *(f"Meanwhile {number}" for number in range(31)))
+    talk_in_turns(made, *(f"Meanwhile {number}" for number in range(21)))
     return f"/c/{made.uuid}/"
 
 

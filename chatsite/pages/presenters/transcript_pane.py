@@ -41,7 +41,7 @@ from .calls import without_long_texts
 from .locations import Location, location_of
 
 # A few screens: the first paint waits for them, and the way up loads more in time.
-PAGE_TURNS = 30
+PAGE_TURNS = 20
 # Turns shown before a message that was looked for.
 LEAD_TURNS = 5
 
