@@ -31,14 +31,12 @@ async def read_pdf(user_id: int, file: IO[bytes], leave: Leave) -> str:
 
 
 async def _run_program(data: bytes) -> dict[str, object]:
-    limits = (
-        settings.PDF_MAX_SECONDS,
-        settings.PDF_MEMORY_MB * 1024 * 1024,
-        MAX_PAGES,
-        WHOLE_CHARS,
-    )
     answer = await processes.run_program(
-        PROGRAM, *limits, data=data, seconds=settings.PDF_MAX_SECONDS
+        PROGRAM,
+        *(MAX_PAGES, WHOLE_CHARS),
+        data=data,
+        seconds=settings.PDF_MAX_SECONDS,
+        megabytes=settings.PDF_MEMORY_MB,
     )
     try:
         return json.loads(answer)

@@ -1,28 +1,14 @@
 """The text of a PDF: a program of its own, started by pdf.py, that takes the file on
 standard input and answers with JSON on standard output.
 
-It has no environment, no database and no settings, sets its own limits before it reads
-a byte, and is stopped from outside if all of that fails.
+It has no environment, no database and no settings.
 """
 
 import json
-import os
-import resource
 import sys
 
 # What an unreadable file raises in pypdf is not limited to its own errors.
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
-
-
-def set_limits(seconds: int, memory: int) -> None:
-    os.nice(10)
-    for name, most in (
-        ("RLIMIT_AS", memory),
-        ("RLIMIT_CPU", seconds),
-        ("RLIMIT_FSIZE", 0),
-        ("RLIMIT_CORE", 0),
-    ):
-        resource.setrlimit(getattr(resource, name), (most, most))
 
 
 def read_pages(pages: int, chars: int) -> dict[str, object]:
@@ -55,7 +41,6 @@ def read_pages(pages: int, chars: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    seconds, memory, pages, chars = map(int, sys.argv[1:])
-    set_limits(seconds, memory)
+    pages, chars = map(int, sys.argv[1:])
     # Halves of surrogate pairs, which a font can map to, are written as escapes.
     sys.stdout.write(json.dumps(read_pages(pages, chars)))

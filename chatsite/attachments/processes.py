@@ -20,6 +20,7 @@ from .errors import FileError
 MOST_WAITING, MOST_WAITING_OF_ALL = 5, 100
 # For each second of processor time that a program may take, it may last as many.
 WAITS = 4
+LIMITED = Path(__file__).with_name("limited.py")
 
 Leave = Callable[[], Awaitable[None]]
 
@@ -76,13 +77,17 @@ async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
 
 
 async def run_program(
-    program: Path, *limits: float | str, data: bytes, seconds: int
+    program: Path, *arguments: int | str, data: bytes, seconds: int, megabytes: int
 ) -> bytes:
-    """What the program answers to `data`: nothing where it reached a limit of its own.
-    It has `seconds` of processor time, and nothing of the site. Raises FileError where
-    the machine has too little of that to give."""
+    """What the program answers to `data`: nothing where it reached a limit.
+
+    It has `seconds` of processor time, `megabytes` of memory, and nothing of the site.
+    It sets these limits before it reads a byte, and is stopped from outside if that
+    fails. Raises FileError where the machine has too little time to give."""
+    limits = (seconds, megabytes * 1024 * 1024)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", str(program), *map(str, limits)),
+        *(sys.executable, "-I"),
+        *map(str, (LIMITED, *limits, program, *arguments)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -1,17 +1,15 @@
 """The text of a document: a program of its own, started by reading.py, that takes the
 file on standard input and answers with JSON on standard output.
 
-It has no environment, no database and no settings, and sets its own limits before it
-reads a byte. Only parts with text are unpacked, and none of them is a file on a disk;
-what is embedded is never opened, and nothing is fetched.
+It has no environment, no database and no settings. Only parts with text are unpacked,
+and none of them is a file on a disk; what is embedded is never opened, and nothing is
+fetched.
 """
 
 import email
 import json
-import os
 import posixpath
 import re
-import resource
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -39,17 +37,6 @@ MAX_GAP = 50
 
 class UnreadableError(Exception):
     """With the code of a sentence for people."""
-
-
-def limit_itself(seconds: int, memory: int) -> None:
-    os.nice(10)
-    for name, most in (
-        ("RLIMIT_AS", memory),
-        ("RLIMIT_CPU", seconds),
-        ("RLIMIT_FSIZE", 0),
-        ("RLIMIT_CORE", 0),
-    ):
-        resource.setrlimit(getattr(resource, name), (most, most))
 
 
 class Text:
@@ -548,7 +535,6 @@ def extract_text(kind: str, data: bytes, chars: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    kind, *limits = sys.argv[1:]
-    seconds, memory, chars = map(int, limits)
-    limit_itself(seconds, memory)
-    sys.stdout.write(json.dumps(extract_text(kind, sys.stdin.buffer.read(), chars)))
+    kind, chars = sys.argv[1:]
+    data = sys.stdin.buffer.read()
+    sys.stdout.write(json.dumps(extract_text(kind, data, int(chars))))

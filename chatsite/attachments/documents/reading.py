@@ -40,13 +40,13 @@ async def read_document_file(
 ) -> str:
     """Its text. Raises FileError. The file is read into memory when it is its turn;
     `leave`: see processes.await_turn()."""
-    limits = (settings.PDF_MAX_SECONDS, settings.PDF_MEMORY_MB * 1024 * 1024)
     async with processes.await_turn(user_id, leave):
         said = await processes.run_program(
             PROGRAM,
-            *(kind, *limits, WHOLE_CHARS),
+            *(kind, WHOLE_CHARS),
             data=file.read(),
             seconds=settings.PDF_MAX_SECONDS,
+            megabytes=settings.PDF_MEMORY_MB,
         )
     try:
         answer = json.loads(said)

@@ -55,12 +55,12 @@ async def read_image(user_id: int, file: IO[bytes], leave: Leave) -> ReadImage:
 
 
 async def _run_shrinker(data: bytes) -> bytes:
-    limits = (
-        *(settings.IMAGE_MAX_SECONDS, settings.IMAGE_MEMORY_MB * 1024 * 1024),
-        *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6, MAX_BYTES),
-    )
     return await processes.run_program(
-        PROGRAM, *limits, data=data, seconds=settings.IMAGE_MAX_SECONDS
+        PROGRAM,
+        *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6, MAX_BYTES),
+        data=data,
+        seconds=settings.IMAGE_MAX_SECONDS,
+        megabytes=settings.IMAGE_MEMORY_MB,
     )
 
 

@@ -116,10 +116,8 @@ class TestPdf:
         assert len(data) < 1_000_000
         assert await refusal("a.pdf", data) in ("too_complex", "broken")
 
-    async def test_a_program_that_does_not_end_is_stopped(
-        self, settings, monkeypatch, tmp_path
-    ):
-        settings.PDF_MAX_SECONDS = 0.1
+    async def test_a_program_that_does_not_end_is_stopped(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(processes, "WAITS", 0.01)
         waiting = tmp_path / "waiting.py"
         waiting.write_text("import time\ntime.sleep(600)\n")
         monkeypatch.setattr(pdf, "PROGRAM", waiting)
