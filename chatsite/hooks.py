@@ -174,6 +174,15 @@ class NewsSource:
     mark: Any
 
 
+@dataclass(frozen=True, slots=True)
+class SwitchKind:
+    """Things of one kind that staff can switch off: what one is called, and the names
+    of those that are there now."""
+
+    label: Any
+    list_names: Callable[[], Iterable[str]]
+
+
 class LeafEvent:
     """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
     HTML of which each part is swapped by its id."""
@@ -407,6 +416,12 @@ spending_tables: list[type[Model]] = []
 spending_notes: list[Callable[[int, "Used"], None]] = []
 spending_checks: list[Callable[[int], None]] = []
 
+# Switched off: what staff can switch off, by the word that is kept for its kind; and
+# who knows of a kind and a name whether it is off now. Asked before every use, so it
+# may ask no database.
+switch_kinds: dict[str, SwitchKind] = {}
+switches: list[Callable[[str, str], bool]] = []
+
 # Answered by ASGI applications of leaves, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.
 asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
@@ -502,6 +517,10 @@ class TurnSteps:
 
 # Run: turns that take more than one request.
 turn_steps = TurnSteps()
+
+
+def is_switched_off(kind: str, name: str) -> bool:
+    return any(is_off(kind, name) for is_off in switches)
 
 
 def find_write_refusal(conversation: "Conversation") -> str:

@@ -60,6 +60,7 @@ LEAVES = [
     "chatsite.rules",
     "chatsite.sharing",
     "chatsite.signin",
+    "chatsite.switches",
     "chatsite.tools",
     "chatsite.trials",
     "chatsite.unread",

@@ -34,6 +34,7 @@ WORDS = {
     "chatsite.review_queue": r"review[ _]?queue|queueitem",
     "chatsite.rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
+    "chatsite.switches": r"switchedoff|switched off",
     "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",
     "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b|\btool[ -]"
     r"|consent|remind",

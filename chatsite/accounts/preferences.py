@@ -59,7 +59,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     preset = chosen.pop("preset", "") or preferred.preset
     model = chosen.pop("model", "") or preferred.model
     known = dict(policy.list_presets())
-    models = model_access.list_models_for(user.pk)
+    models = model_access.list_granted_to(user.pk)
     return {
         "tools": hooks.turn_steps.defaults(),
         **chosen,

@@ -11,6 +11,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.urls import reverse
 
+from chatsite import hooks
 from chatsite.database import TROUBLE, is_away
 from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.llm import providers
@@ -28,7 +29,7 @@ from .relay.passing import Passing, SendLess
 from .store.asked import Asked, Sent, read_client_request
 from .store.opening import Opened, Opening, open_whole
 from .wires import ANTHROPIC_MESSAGES, OPENAI_COMPACT
-from .wires.errors import STATUSES, WireError, refuse_model
+from .wires.errors import STATUSES, WireError, refuse_model, refuse_switched_off
 from .wires.wire import Wire
 
 T = TypeVar("T")
@@ -98,6 +99,8 @@ async def send_models(
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
         models = await list_upstream_models(wire, headers)
+    off = partial(hooks.is_switched_off, model_access.KIND)
+    models = [each for each in models if not off(each["id"])]
     if key.models_allowed:
         models = [each for each in models if each["id"] in key.models_allowed]
     body = json.dumps({"object": "list", "data": models}, ensure_ascii=False).encode()
@@ -186,8 +189,11 @@ async def pass_count(
 
 
 async def check_listed(key: ApiKey, asked: Asked) -> None:
-    """Raises WireError for a model that is not in PROVIDERS_FILE, or not for the owner
-    of the key. Anthropic's wire has a provider of its own."""
+    """Raises WireError for a model that is switched off, and for one that is not in
+    PROVIDERS_FILE, or not for the owner of the key. Anthropic's wire has a provider of
+    its own."""
+    if hooks.is_switched_off(model_access.KIND, asked.model):
+        raise refuse_switched_off(asked.model)
     if not settings.PROVIDERS or asked.wire.name == ANTHROPIC_MESSAGES.name:
         return
     may_use = database_sync_to_async(model_access.may_use)

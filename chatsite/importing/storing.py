@@ -121,7 +121,7 @@ class _Import:
                 each.write(made, messages, rows, self._batch)
 
     def _create(self, draft: Draft) -> tuple[Conversation, str]:
-        known = draft.model in model_access.list_models_for(self.user.pk)
+        known = draft.model in model_access.list_granted_to(self.user.pk)
         with self._batch(0):
             made = transcript.create_conversation(
                 self.user,

@@ -40,6 +40,10 @@ DETAILS = {
         "This conversation's model is not, or no longer, yours to use. Choose another "
         "one and try again."
     ),
+    "model_off": _(
+        "This model is switched off for now. Choose another one and try again; nothing "
+        "of yours is lost."
+    ),
     "context_length": _(
         "The conversation is too long for this model. "
         "Summarise it or choose a model with a larger context."

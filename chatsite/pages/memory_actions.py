@@ -22,7 +22,7 @@ from chatsite.accounts.access import conversation_view
 from chatsite.jobs import summary_proposals
 from chatsite.llm import providers
 from chatsite.protocol import events
-from chatsite.protocol.errors import CommandError
+from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.turns import commands, lifecycle, limits, model_access, runner
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of, name_to_store
@@ -381,6 +381,8 @@ def post_model(request: HttpRequest, conversation: Conversation) -> Notice:
     """Another model for the replies that follow."""
     before, name = model_of(conversation), request.POST.get("model", "")
     owner = conversation.owner_id
+    if model_access.find_model_refusal(owner, name) == model_access.OFF:
+        raise actions.ActionError(explain_code(model_access.OFF))
     is_listed = name in (before, *model_access.list_models_for(owner))
     if not is_listed or not model_access.may_use(owner, name):
         raise actions.ActionError(_("This site does not offer that model."))

@@ -30,6 +30,7 @@ EXPLANATIONS = DETAILS | {
         "As many results are expected for you as there can be. Cancel some of them, or "
         "wait until they have come."
     ),
+    "tool_off": _("This tool is switched off for now."),
     "bad_arguments": _("The arguments do not fit the tool."),
     "not_run": _("The reply ended before this call was complete. It did not run."),
     "replaced": _(

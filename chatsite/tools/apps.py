@@ -15,7 +15,7 @@ class ToolsConfig(AppConfig):
         from chatsite.turns import runner
         from memory.actions import message_deleted
 
-        from . import checks, commands, events, export, late_results, parts  # noqa: F401
+        from . import checks, commands, events, export, late_results, parts, registry  # noqa: F401
         from .models import ToolCall
         from .tool_loop import audit, reminders, result_files
         from .tool_loop.steps import ToolSteps
@@ -23,6 +23,7 @@ class ToolsConfig(AppConfig):
         for table in (ToolCall, late_results, result_files):
             message_deleted.connect(table.forget)
         hooks.turn_steps = ToolSteps()
+        hooks.switch_kinds[registry.KIND] = hooks.SwitchKind(_("tool"), registry.known)
         hooks.export_sections += export.SECTIONS
         hooks.branch_parts.append(export.copy_calls)
         hooks.step_stylesheets.append("tools/tools.css")

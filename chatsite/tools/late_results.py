@@ -101,7 +101,7 @@ def forget(conversation: Conversation, seq: int, **_: object) -> None:
     calls = ToolCall.of_message(conversation, seq)
     late = calls.filter(state=State.LATE)
     end_calls(late, State.CANCELLED, CALL_DELETED, tells_tool=True)
-    told = [tool.name for tool in registry.available().values() if tool.cancel]
+    told = [tool.name for tool in registry.known().values() if tool.cancel]
     calls.exclude(name__in=told, next_look_at__isnull=False).update(**OVER)
 
 
@@ -144,7 +144,7 @@ def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | No
 def _store(
     conversation: Conversation, call: ToolCall, answer: Answer, seq: int
 ) -> Message:
-    tool = registry.available().get(call.name)
+    tool = registry.known().get(call.name)
     refined = results.refine(answer.content, tool, seq, answer.summary)
     message = transcript.append_result(
         conversation,

@@ -19,6 +19,7 @@ from django.utils.module_loading import import_string
 from langchain_core.tools import BaseTool, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from chatsite import hooks
 from chatsite.pages.presenters.calls import visible
 from memory.engine.tokens import count_text
 
@@ -34,6 +35,8 @@ THREADS_PER_USER = 8
 user_id: ContextVar[int] = ContextVar("user_id", default=0)
 _own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 BUILT_IN, SITE = "built in", "site"
+# What hooks call tools.
+KIND = "tool"
 
 Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
 Cancel = Callable[[dict[str, Any], CallContext], Awaitable[None]]
@@ -152,8 +155,19 @@ def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:
 
 
 def available() -> dict[str, SiteTool]:
-    """All tools that conversations can have, by name. Never waits and never raises:
-    servers that have not answered yet have no tools so far, see ready()."""
+    """All tools that conversations can have, by name: those that are not switched off.
+    Never waits and never raises."""
+    return {name: tool for name, tool in known().items() if not is_tool_off(name)}
+
+
+def is_tool_off(name: str) -> bool:
+    """Whether staff have switched the tool off."""
+    return hooks.is_switched_off(KIND, name)
+
+
+def known() -> dict[str, SiteTool]:
+    """All tools of the site by name. Servers that have not answered yet have no tools
+    so far, see ready()."""
     from .builtin.listed import TOOLS
     from .mcp import mcp_servers as mcp
 
@@ -205,7 +219,7 @@ def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:
 
 def label_of(name: str) -> str:
     """What people see of a tool: its label, or its name if it has none or is gone."""
-    tool = available().get(name)
+    tool = known().get(name)
     return visible(tool.title if tool else name)
 
 

@@ -160,8 +160,8 @@ def _prepare_trial(
     if call is None:
         return Result(State.FAILED, "", error="message_deleted")
     model = variation.model or call.model
-    if not model_access.may_use(conversation.owner_id, model):
-        return Result(State.FAILED, "", error=model_access.DENIED)
+    if refusal := model_access.find_model_refusal(conversation.owner_id, model):
+        return Result(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
     if not dialect.has_tools:
         tools = replace(tools, is_refused=True)

@@ -135,8 +135,8 @@ def prepare_attempt(
         return turn
     varied, bound = variations.take_next(turn), tools or Tools()
     model = (varied and varied.model) or requests.model_of(conversation)
-    if not model_access.may_use(conversation.owner_id, model):
-        return lifecycle.Result(State.FAILED, "", error=model_access.DENIED)
+    if refusal := model_access.find_model_refusal(conversation.owner_id, model):
+        return lifecycle.Result(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
     if not dialect.has_tools:
         bound = replace(bound, tokens=0, is_refused=True)

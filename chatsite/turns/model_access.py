@@ -1,17 +1,32 @@
 """Which models a person may use: those that PROVIDERS_FILE has for all people, and for
-the groups that they are in. Asked before every request that a person pays for.
+the groups that they are in, and that staff have not switched off. Asked before every
+request that a person pays for.
 """
 
 from django.contrib.auth.models import Group
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain_code
 
-DENIED = "model_denied"
+DENIED, OFF = "model_denied", "model_off"
+# What hooks call models.
+KIND = "model"
 
 
 def may_use(user_id: int, name: str) -> bool:
+    return not find_model_refusal(user_id, name)
+
+
+def find_model_refusal(user_id: int, name: str) -> str:
+    """The code of why the person may not use the model; "": they may."""
+    if hooks.is_switched_off(KIND, name):
+        return OFF
+    return "" if _is_granted(user_id, name) else DENIED
+
+
+def _is_granted(user_id: int, name: str) -> bool:
     if providers.is_demo(name):
         return True
     if providers.find_provider(name) is None:
@@ -22,12 +37,18 @@ def may_use(user_id: int, name: str) -> bool:
 
 def check_model(user_id: int, name: str) -> None:
     """Raises CommandError for a model that the person may not use."""
-    if not may_use(user_id, name):
-        raise CommandError(DENIED, explain_code(DENIED))
+    if refusal := find_model_refusal(user_id, name):
+        raise CommandError(refusal, explain_code(refusal))
 
 
 def list_models_for(user_id: int) -> list[str]:
     """The models that the person can choose from."""
+    names = list_granted_to(user_id)
+    return [name for name in names if not hooks.is_switched_off(KIND, name)]
+
+
+def list_granted_to(user_id: int) -> list[str]:
+    """They, and those that are switched off for now."""
     names = providers.list_models()
     restricted = {name: providers.find_model(name).groups for name in names}
     own = _find_groups(user_id) if any(restricted.values()) else frozenset()
@@ -44,7 +65,10 @@ def list_choices_for(user_id: int, current: str = "") -> list[tuple[str, str]]:
     choices = [(name, providers.name_model(name)) for name in list_models_for(user_id)]
     if current and current not in dict(choices):
         label = providers.name_model(current)
-        if not may_use(user_id, current):
+        refusal = find_model_refusal(user_id, current)
+        if refusal == OFF:
+            label = _("%(model)s (switched off)") % {"model": label}
+        elif refusal:
             label = _("%(model)s (not available)") % {"model": label}
         choices.append((current, label))
     return choices

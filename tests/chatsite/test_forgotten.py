@@ -218,6 +218,7 @@ APART = {
     "endpoint_apikey": "goes with the account of the person",
     "endpoint_clientrequest": "codes and ids, which go with their request",
     "retention_retentionrun": "numbers",
+    "switches_switchedoff": "names of models and tools, and reasons of staff",
     "signin_mailedlink": "goes with the account of the person",
     "signin_membership": "goes with the account of the person",
 }

@@ -37,3 +37,8 @@ def refuse_model(name: str) -> WireError:
         "The model {!r} is not yours to use here. GET /v1/models lists those that are."
     )
     return WireError(403, "model_not_allowed", text.format(name[:100]))
+
+
+def refuse_switched_off(name: str) -> WireError:
+    text = "The model {!r} is switched off on this site for now. Choose another one."
+    return WireError(403, "model_off", text.format(name[:100]))

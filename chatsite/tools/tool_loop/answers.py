@@ -135,7 +135,7 @@ def store_pending(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
 def _append_result(
     call: ToolCall, turn: Turn, content: Any, summary: results.Summary | None = None
 ) -> Message:
-    tool = registry.available().get(call.name)
+    tool = registry.known().get(call.name)
     refined = results.refine(content, tool, turn.reply_seq, summary)
     message = transcript.append_result(
         turn.conversation,
@@ -199,7 +199,7 @@ def open_calls(turn: Turn) -> list[ToolCall]:
 def broken_off(name: str) -> Answer:
     """Of a call that had begun: only where the tool changes nothing is it known that
     nothing has happened."""
-    tool = registry.available().get(name)
+    tool = registry.known().get(name)
     if tool and tool.read_only:
         return Answer(State.CANCELLED, BROKEN_OFF)
     return Answer(State.UNKNOWN, MAY_HAVE_RUN)

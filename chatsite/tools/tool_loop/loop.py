@@ -49,6 +49,7 @@ PARALLEL = 8
 MISFIT = "Error invoking tool"
 
 BAD_ARGUMENTS = "No result: the arguments of the call were no JSON object."
+SWITCHED_OFF = "No result: the tool is switched off on this site for now."
 TOO_SLOW = "No result: the tool did not answer within {seconds:g} s."
 PERHAPS = "It may have run."
 
@@ -145,9 +146,17 @@ class ToolLoop:
             return settled, None
         is_used_up = settled.rounds >= max_rounds() or settled.calls >= max_calls()
         is_last = is_used_up or not settled.has_room
+        self._leave_out_switched_off()
         tools = replace(self._offer, choice="none") if is_last else self._offer
         request = attempt.prepare_attempt(claim, None, None, tools)
         return settled, Following(request, is_last)
+
+    def _leave_out_switched_off(self) -> None:
+        left = [
+            each for each in self._site_tools if not registry.is_tool_off(each.name)
+        ]
+        if len(left) < len(self._site_tools):
+            self._site_tools, self._offer = left, offer(left)
 
     async def _ask(self, following: Following) -> list[ToolCall]:
         """Send a request. The calls of its reply; none where it was the last one."""
@@ -215,6 +224,8 @@ class ToolLoop:
     async def _answer(self, call: ToolCall) -> Answer | Pending:
         if call.error:
             return Answer(State.FAILED, BAD_ARGUMENTS, call.error)
+        if registry.is_tool_off(call.name):
+            return Answer(State.FAILED, SWITCHED_OFF, "tool_off")
         tools = {each.name: each for each in self._site_tools}
         if call.name not in tools:
             names = ", ".join(tools) or "none"
@@ -286,7 +297,7 @@ class ToolLoop:
         if self._over.is_set():
             return answers.broken_off(call.name)
         words = TOO_SLOW.format(seconds=seconds)
-        tool = registry.available().get(call.name)
+        tool = registry.known().get(call.name)
         if tool and tool.read_only:
             return Answer(State.FAILED, words, "tool_timeout")
         return Answer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")

@@ -183,7 +183,7 @@ def _has_too_many_late(turn: Turn) -> bool:
 def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
     words = TOO_MANY_LATE.format(count=settings.LATE_CALLS_PER_USER)
     refused = Answer(State.FAILED, words, "too_many_late")
-    tool = registry.available().get(call.name)
+    tool = registry.known().get(call.name)
     if tool is None or tool.cancel is None:
         return answers.store(call, turn, refused)
     # It has begun its work. A sweep lets it know that no one waits.
@@ -224,7 +224,7 @@ def settle(claim: TurnClaim, limit: int | None = None) -> Settled | None:
 
 def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:
     """The answer of a call that can't be run (any more)."""
-    tool = registry.available().get(call.name)
+    tool = registry.known().get(call.name)
     if call.state == State.RUNNING and not (tool and tool.runs_again):
         return answers.broken_off(call.name)
     if call.pk in over_limit:

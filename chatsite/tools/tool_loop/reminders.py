@@ -19,7 +19,7 @@ KIND = "reminder"
 
 def text_of(call: ToolCall) -> str:
     """What the call is to remind of; "" where it is no reminder, or was deleted."""
-    tool = registry.available().get(call.name)
+    tool = registry.known().get(call.name)
     return str(call.arguments.get(tool.reminds_of, "")) if tool else ""
 
 

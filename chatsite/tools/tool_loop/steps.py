@@ -80,7 +80,9 @@ class ToolSteps(TurnSteps):
         return tool_cards.read_cards(conversation, turns, rows, locate)
 
     def offered(self, conversation: Conversation) -> tuple[str, ...]:
-        return tuple(conversation.tools)
+        return tuple(
+            name for name in conversation.tools if not registry.is_tool_off(name)
+        )
 
     def count_tool_tokens(self, names: Sequence[str]) -> Mapping[str, int]:
         return registry.count_tool_tokens(names)

@@ -72,7 +72,7 @@ async def make(pk: int, content: Any) -> results.Summary | None:
 def _prepare(pk: int, content: Any) -> _Asked | None:
     rows = ToolCall.objects.select_related("conversation", "turn__user_message")
     call = rows.select_related("request").get(pk=pk)
-    tool = registry.available().get(call.name)
+    tool = registry.known().get(call.name)
     whole = results.to_whole(content)
     model = providers.summary_model(requests.model_of(call.conversation))
     room = results.room_for_summary(tool)

@@ -54,6 +54,9 @@ METADATA = {
     # What tells the keys of a person apart.
     *(f"endpoint.ApiKey.{each}" for each in ("name", "hint", "scopes")),
     "endpoint.ApiKey.models_allowed",
+    # Of staff, for staff.
+    *(f"switches.SwitchedOff.{each}" for each in ("kind", "name")),
+    *(f"switches.SwitchedOff.{each}" for each in ("on_username", "on_reason")),
     # For everyone to read.
     *("announcements.Announcement.text", "announcements.Announcement.text_zh"),
 }

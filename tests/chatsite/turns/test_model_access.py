@@ -128,7 +128,7 @@ class TestMenus:
         assert conversation.model == ""
 
     def test_a_new_conversation_begins_with_the_sites(self, both, client):
-        client.post("/c/new/", {"model": "ok-law", "title": "Mine"})
+        client.post("/c/", {"model": "ok-law", "title": "Mine"})
         assert not Conversation.objects.filter(model="ok-law").exists()
 
 

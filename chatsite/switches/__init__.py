@@ -1,0 +1,1 @@
+"""Switches, as a leaf app: what staff have switched off at once, and why."""

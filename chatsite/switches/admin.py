@@ -1,0 +1,156 @@
+"""What is switched off, in the admin: adding a row switches off, and a row that is
+still in force has a form that switches on again.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html_join
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from chatsite import hooks
+from chatsite.review import access_log
+from chatsite.review.readonly import ShortListAdmin
+from chatsite.review.rights import rights_of
+
+from . import current
+from .models import MAX_REASON_CHARS, SwitchedOff, fits_names
+
+SWITCH = "switches.switch"
+
+
+class Suggested(forms.TextInput):
+    """A field of text beside a list of names to choose from."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__({"list": "names", "autocomplete": "off"})
+        self.names = names
+
+    def render(self, *args: Any, **kwargs: Any) -> str:
+        options = ((name,) for name in self.names)
+        listed = format_html_join("", '<option value="{}">', options)
+        return super().render(*args, **kwargs) + format_html_join(
+            "", '<datalist id="names">{}</datalist>', [(listed,)]
+        )
+
+
+class OffForm(forms.ModelForm):
+    kind = forms.ChoiceField(label=_("What"))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        kinds = hooks.switch_kinds
+        self.fields["kind"].choices = [(k, each.label) for k, each in kinds.items()]
+        names = (name for each in kinds.values() for name in each.list_names())
+        self.fields["name"].widget = Suggested(dict.fromkeys(names))
+
+    def clean(self) -> None:
+        # A form without a column leaves out the constraints that name it.
+        chosen = {name: self.cleaned_data.get(name) for name in ("kind", "name")}
+        if SwitchedOff.objects.filter(**chosen, on_at=None).exists():
+            raise forms.ValidationError(_("It is switched off already."))
+
+
+class OnForm(forms.ModelForm):
+    on_reason = forms.CharField(
+        label=_("Why it is on again"), max_length=MAX_REASON_CHARS
+    )
+
+
+@admin.register(SwitchedOff)
+class SwitchedOffAdmin(ShortListAdmin):
+    list_display = (
+        *("name", "shown_kind", "is_in_force", "created_at", "username", "reason"),
+        *("on_at", "on_username", "on_reason"),
+    )
+    list_per_page = 50
+    sortable_by = ()
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return rights_of(request.user).metadata or self._may_switch(request)
+
+    has_module_permission = has_view_permission
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self._may_switch(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may_switch(request) and (obj is None or obj.on_at is None)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def _may_switch(self, request: HttpRequest) -> bool:
+        user = request.user
+        return user.is_active and user.is_staff and user.has_perm(SWITCH)
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, **kwargs: Any
+    ) -> type[forms.ModelForm]:
+        form = OffForm if obj is None else OnForm
+        return super().get_form(request, obj, form=form, **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        if obj is None:
+            return ("kind", "name", "reason")
+        off = ("shown_kind", "name", "reason", ("created_at", "username"))
+        if obj.on_at:
+            return (*off, "on_reason", ("on_at", "on_username"))
+        return (*off, "on_reason")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        off = ("shown_kind", "name", "reason", "created_at", "username")
+        return (*off, "on_at", "on_username") if obj else ()
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = kwargs.get("obj")
+        if row is None:
+            context["title"] = gettext("Switch off")
+        elif row.on_at is None and self._may_switch(request):
+            context["title"] = gettext("Switch on again")
+        context["show_save_and_continue"] = context["show_save_and_add_another"] = False
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def save_model(
+        self, request: HttpRequest, obj: SwitchedOff, form: Any, change: bool
+    ) -> None:
+        name = request.user.get_username()
+        if change:
+            rows = SwitchedOff.objects.filter(pk=obj.pk, on_at=None)
+            on = {"on_at": Now(), "on_username": name, "on_reason": obj.on_reason}
+            if not rows.update(**on):
+                return
+        else:
+            obj.user, obj.username = request.user, name
+            obj.save()
+            self._warn_of_unknown(request, obj)
+        target = f"{'on' if change else 'off'} {obj.kind} {obj.name}"
+        access_log.record_access(request, "switch", None, target)
+        # The other processes look within seconds.
+        transaction.on_commit(current.read_switches)
+
+    def _warn_of_unknown(self, request: HttpRequest, row: SwitchedOff) -> None:
+        kind = hooks.switch_kinds[row.kind]
+        if not any(fits_names(row.name, each) for each in kind.list_names()):
+            text = gettext(
+                "This site has none of that name now. It is switched off all the same: "
+                "check how it is written."
+            )
+            messages.warning(request, text)
+
+    @admin.display(description=_("what"))
+    def shown_kind(self, row: SwitchedOff) -> Any:
+        kind = hooks.switch_kinds.get(row.kind)
+        return kind.label if kind else row.kind
+
+    @admin.display(description=_("off"), boolean=True)
+    def is_in_force(self, row: SwitchedOff) -> bool:
+        return row.on_at is None
