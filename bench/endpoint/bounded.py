@@ -2,6 +2,7 @@
 what of it is rebuilt from the store, and what the provider can have in its cache.
 
 Usage: python -m bench.endpoint.bounded [--turns 300] [--window 8000] [--seed 1]
+       [--wire chat]
 """
 
 import argparse
@@ -24,7 +25,11 @@ MARK = SUMMARY_MARK.encode()
 # Of a question and of an answer: the longer they are, the larger is the share of a
 # small window that is new with each.
 WORDS = ((30, 45), (50, 60))
-PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages"}
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "messages": "/v1/messages",
+    "responses": "/v1/responses",
+}
 # Requests between two lines that say how far it is.
 OFTEN = 60
 
@@ -95,12 +100,13 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     for name, usual in (("turns", 300), ("window", 8000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=usual)
+    parser.add_argument("--wire", action="append", choices=PATHS)
     return parser.parse_args()
 
 
-def main(turns: int, window: int, seed: int) -> None:
+def main(turns: int, window: int, seed: int, wire: list[str] | None) -> None:
     os.environ.setdefault("DEBUG", "true")
-    for wire, (asked, said) in product(PATHS, WORDS):
+    for name, (asked, said) in product(wire or PATHS, WORDS):
         with (
             tempfile.TemporaryDirectory() as folder,
             StrictUpstream(window, said, seed) as provider,
@@ -111,7 +117,7 @@ def main(turns: int, window: int, seed: int) -> None:
             key = site.manage("create_key", "alice", "--mode", "bound").strip()
             print(f"{asked} words to ask, {said} to answer;", end=" ", flush=True)
             with site:
-                report(site, provider, key, LongTalk(wire, turns, asked, seed))
+                report(site, provider, key, LongTalk(name, turns, asked, seed))
 
 
 if __name__ == "__main__":

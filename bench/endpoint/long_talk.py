@@ -14,7 +14,7 @@ WITH_TOOL = 5
 
 
 class LongTalk:
-    """The client's own history on the wire `chat` or `messages`."""
+    """The client's own history on the wire `chat`, `messages` or `responses`."""
 
     def __init__(self, wire: str, turns: int, words: int = 30, seed: int = 1) -> None:
         self.wire, self.turns, self.words = wire, turns, words
@@ -39,6 +39,8 @@ class LongTalk:
         value = json.loads(answer)
         if self.wire == "messages":
             self.said.append({"role": "assistant", "content": value["content"]})
+        elif self.wire == "responses":
+            self.said += value["output"]
         else:
             self.said.append(value["choices"][0]["message"])
 
@@ -49,6 +51,10 @@ class LongTalk:
             for call in last.get("tool_calls") or ():
                 return {"role": "tool", "tool_call_id": call["id"], "content": result}
             return None
+        if self.wire == "responses":
+            answer = {"type": "function_call_output", "call_id": last.get("call_id")}
+            is_call = last.get("type") == "function_call"
+            return {**answer, "output": result} if is_call else None
         for block in last["content"]:
             if block["type"] == "tool_use":
                 answer = {"type": "tool_result", "tool_use_id": block["id"]}
@@ -67,6 +73,10 @@ class LongTalk:
             tools = [{"name": "look_up", "input_schema": TOOL}]
             body = {"model": "anthropic", "max_tokens": 500, "system": SYSTEM}
             body |= {"tools": tools, "messages": self.said}
+        elif self.wire == "responses":
+            tools = [{"type": "function", "name": "look_up", "parameters": TOOL}]
+            body = {"model": "strict", "max_output_tokens": 500, "store": False}
+            body |= {"instructions": SYSTEM, "tools": tools, "input": self.said}
         else:
             function = {"name": "look_up", "parameters": TOOL}
             system = {"role": "system", "content": SYSTEM}

@@ -1,7 +1,8 @@
 """A provider that refuses what a provider may refuse: more than its window, calls
-without results and results without calls, and thinking whose signature was changed.
+without results and results without calls, thinking that was parted from what followed
+it, and thinking whose signature was changed.
 
-What it counts is what it has seen on the wire, by either wire's rules.
+What it counts is what it has seen on the wire, by each wire's rules.
 """
 
 import hashlib
@@ -26,8 +27,13 @@ WORDS = VOCABULARY.split()
 
 def count_body(body: dict[str, Any]) -> int:
     """Tokens as this provider counts them: all that the body says, and its tools."""
-    said = [body.get("system") or "", body.get("tools") or [], body["messages"]]
+    system = body.get("system") or body.get("instructions") or ""
+    said = [system, body.get("tools") or [], list_said(body)]
     return len(json.dumps(said, ensure_ascii=False).encode()) // BYTES_PER_TOKEN
+
+
+def list_said(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return body["input"] if "input" in body else body["messages"]
 
 
 def sign(thinking: str) -> str:
@@ -44,11 +50,13 @@ class StrictUpstream(Upstream):
     def next_mode(self, body: dict[str, Any]) -> Any:
         if self._script:
             return self._script.popleft()
-        if SUMMARY_MARK in json.dumps(body["messages"][:1]):
+        if SUMMARY_MARK in json.dumps(list_said(body)[:1]):
             return answer_ok
         found = self._find_fault(body)
         if found:
             return lambda x: x.error(400, found, code="invalid_request_error")
+        if "input" in body:
+            return self._answer_responses
         is_chat = "anthropic" not in str(body.get("model"))
         return self._answer_chat if is_chat else self._answer_messages
 
@@ -56,18 +64,18 @@ class StrictUpstream(Upstream):
         if count_body(body) > self.window:
             self.too_long += 1
             return TOO_LONG
-        if find_orphans(body["messages"]):
+        if find_orphans(list_said(body)):
             self.orphans += 1
             return "A call and its result were parted."
-        if any(block["signature"] != sign(block["thinking"]) for block in _think(body)):
+        if any(signature != sign(thought) for thought, signature in _think(body)):
             self.changed += 1
             return "Invalid signature in a thinking block."
         return ""
 
     def _speak(self, body: dict[str, Any]) -> tuple[str, bool]:
         """A reply, and whether a tool is called before it."""
-        last = body["messages"][-1]
-        wants_tool = TOOL_WORD in json.dumps(last["content"])
+        last = list_said(body)[-1]
+        wants_tool = TOOL_WORD in json.dumps(last.get("content"))
         return " ".join(self.random.choices(WORDS, k=self.reply_words)), wants_tool
 
     def _answer_chat(self, x: Exchange) -> None:
@@ -96,19 +104,51 @@ class StrictUpstream(Upstream):
         values = {"type": "message", "role": "assistant", "content": content}
         x.send_json({**values, "stop_reason": "end_turn", "usage": usage})
 
+    def _answer_responses(self, x: Exchange) -> None:
+        text, wants_tool = self._speak(x.body)
+        name, thought = len(self.requests), text[:150][::-1]
+        output: list[dict[str, Any]] = [
+            {
+                "type": "reasoning",
+                "id": f"rs_{name}",
+                "summary": [{"type": "summary_text", "text": thought}],
+                "encrypted_content": sign(thought),
+            }
+        ]
+        if wants_tool:
+            named = {"name": "look_up", "arguments": '{"word": "river"}'}
+            call = {"type": "function_call", "id": f"fc_{name}", **named}
+            output.append({**call, "call_id": f"call_{name}"})
+        else:
+            part = {"type": "output_text", "text": text, "annotations": []}
+            said = {"type": "message", "id": f"msg_{name}", "role": "assistant"}
+            output.append({**said, "content": [part]})
+        usage = {"input_tokens": count_body(x.body), "output_tokens": 60}
+        values = {"id": f"resp_{name}", "object": "response", "status": "completed"}
+        x.send_json({**values, "output": output, "usage": usage})
 
-def _think(body: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        block
-        for message in body["messages"]
-        if isinstance(message["content"], list)
+
+def _think(body: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was thought, with its signature."""
+    items = list_said(body)
+    found = [
+        (each["summary"][0]["text"], each["encrypted_content"])
+        for each in items
+        if each.get("type") == "reasoning"
+    ]
+    return found + [
+        (block["thinking"], block["signature"])
+        for message in items
+        if isinstance(message.get("content"), list)
         for block in message["content"]
         if block.get("type") == "thinking"
     ]
 
 
 def find_orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
-    """What OpenAI or Anthropic would refuse of calls and results."""
+    """What OpenAI or Anthropic would refuse of calls, results and thinking."""
+    if any("type" in each for each in messages):
+        return _find_orphan_items(messages)
     blocks = [m["content"] for m in messages if isinstance(m["content"], list)]
     if not any(isinstance(each, dict) for content in blocks for each in content):
         return find_violations({"messages": list(messages)})
@@ -120,6 +160,24 @@ def find_orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
             found.append(f"results {results} for calls {due}")
         due = {b["id"] for b in content if b["type"] == "tool_use"}
     return found + [f"no result of {each}" for each in due]
+
+
+def _find_orphan_items(items: Sequence[dict[str, Any]]) -> list[str]:
+    kinds = [each.get("type", "message") for each in items]
+    ids = {"function_call": [], "function_call_output": []}
+    for item, kind in zip(items, kinds, strict=True):
+        if kind in ids:
+            ids[kind].append(item["call_id"])
+    calls, results = ids.values()
+    found = [f"results {results} for calls {calls}"] if calls != results else []
+    after = [each.get("role", "assistant") for each in items[1:]]
+    followers = zip(kinds, [*kinds[1:], ""], [*after, ""], strict=True)
+    return found + [
+        "thinking without what followed it"
+        for kind, following, role in followers
+        if kind == "reasoning"
+        and (following == "function_call_output" or role != "assistant")
+    ]
 
 
 class Shares:
@@ -147,4 +205,4 @@ def _count_common(one: bytes, other: bytes) -> int:
 
 def read_messages(raw: bytes) -> bytes:
     """What of a body a provider caches: from its first message on."""
-    return re.sub(rb'^.*?"messages": ?', b"", raw, count=1)
+    return re.sub(rb'^.*?"(messages|input)": ?', b"", raw, count=1)

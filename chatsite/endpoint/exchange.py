@@ -268,7 +268,8 @@ async def open_exchange(
     """Store the request; what sends less of it, if it is too long. Raises WireError for
     a limit of the site, too."""
     run = partial(_store, account_of_user(key.owner_id))
-    if mode == ApiKey.Mode.BOUND:
+    # What an earlier reply stands for is with the provider: nothing of it can be cut.
+    if mode == ApiKey.Mode.BOUND and not asked.previous:
         from .bounding.bounds import open_bounded
 
         return await open_bounded(key, asked, run)

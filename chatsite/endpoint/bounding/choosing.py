@@ -8,7 +8,7 @@ are left out, as in the chat.
 import json
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import ceil
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class Kept(NamedTuple):
     """A message of the history that is sent, as it is sent and as it is counted."""
 
     index: int
-    piece: Piece
+    pieces: list[Piece]
     messages: list[BaseMessage]
 
     @property
@@ -71,6 +71,30 @@ def _find_last_kept(of_client: ClientConversation, cutoff: int) -> int:
         of_client = ClientConversation.objects.get(pk=of_client.parent_id)
 
 
+def list_spans(asked: Asked) -> list[list[int]]:
+    """Where each message of the history is in the body. What was thought and belongs
+    to none is sent with the one after it, or with the last one."""
+    spans = [[*each.span] for each in asked.history.messages]
+    order = sorted(range(len(spans)), key=lambda n: spans[n][0])
+    starts = [spans[n][0] for n in order]
+    known = {*range(starts[0]), *chain.from_iterable(spans)}
+    count = len(asked.wire.list_sent(asked.body.value))
+    for at in sorted({*range(count)} - known):
+        spans[order[min(bisect_right(starts, at), len(order) - 1)]].append(at)
+    return [sorted(each) for each in spans]
+
+
+def _without_results(piece: Piece) -> Piece | None:
+    raw = json.loads(piece.text)
+    rest = without_results(raw)
+    if rest is None:
+        return None
+    if rest == raw:
+        return piece
+    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+    return make_piece(text, piece.at)
+
+
 class Choosing:
     """One request, of which everything is known or stored."""
 
@@ -91,9 +115,10 @@ class Choosing:
         extra = context.estimate_overhead(conversation, self.limit)
         self.most = self.limit - extra
         self.history = asked.history.messages
-        self.pieces = {each.at: each for each in asked.body.pieces}
+        pieces = {each.at: each for each in asked.body.pieces}
         first = min(each.start for each in self.history)
-        self.leading = [self.pieces[at] for at in range(first)]
+        self.leading = [pieces[at] for at in range(first)]
+        self.pieces = [[*map(pieces.get, span)] for span in list_spans(asked)]
         self.count = context.conversation_counter(conversation)
         self._aligned = dict(decision.aligned)
 
@@ -104,7 +129,9 @@ class Choosing:
         cutoff = versions.last_covered(summaries)
         covered = find_covered(self.of_client, cutoff) if cutoff else -1
         every = range(len(self.history))
-        indexes = [n for n in every if self._position_of(n) > covered]
+        # A text in place of a list has no room for summaries.
+        is_text = isinstance(self.asked.body.value[self.asked.wire.list_name], str)
+        indexes = [n for n in every if is_text or self._position_of(n) > covered]
         kept = self._keep(indexes)
         # What the client has forgotten itself needs no summary.
         is_cut = len(indexes) < len(self.history)
@@ -142,22 +169,20 @@ class Choosing:
         kept: list[Kept] = []
         before = -1
         for index in indexes:
-            piece = self.pieces[self.history[index].start]
+            pieces = self.pieces[index]
             if before != index - 1:
-                raw = self.asked.body.value["messages"][piece.at]
-                rest = without_results(raw)
-                if rest is None:
+                pieces = [*filter(None, map(_without_results, pieces))]
+                if not pieces:
                     continue
-                if rest != raw:
-                    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
-                    piece = make_piece(text, piece.at)
-            kept.append(self._make_kept(index, piece))
+            kept.append(self._make_kept(index, pieces))
             before = index
         return kept
 
-    def _make_kept(self, index: int, piece: Piece) -> Kept:
-        body = {"messages": [json.loads(piece.text)]}
-        return Kept(index, piece, self.asked.wire.to_demo_messages(body))
+    def _make_kept(self, index: int, pieces: list[Piece]) -> Kept:
+        wire = self.asked.wire
+        values = [json.loads(each.text) for each in pieces]
+        listed = values[0] if isinstance(values[0], str) else values
+        return Kept(index, pieces, wire.to_demo_messages({wire.list_name: listed}))
 
     def _with_question(self, kept: list[Kept]) -> list[Kept]:
         """Where only what was done for it is left, the question stands before that."""
@@ -201,17 +226,19 @@ class Choosing:
     def _make(self, ahead: Ahead, kept: list[Kept], is_cut: bool) -> Sent:
         asked, extra = self.asked, {}
         if is_cut:
-            pieces = [each.piece for each in kept]
-            body, raw = cut_body(asked.body, self.leading, ahead.written, pieces)
+            pieces = [piece for each in kept for piece in each.pieces]
+            name = asked.wire.list_name
+            body, raw = cut_body(asked.body, self.leading, ahead.written, pieces, name)
             asked = asked.replace_body(body, raw)
             positions = pack_numbers(self._position_of(each.index) for each in kept)
             extra = {"positions": positions, "cutoff": ahead.cutoff}
         tokens = self.count(self._read(asked))
+        items = len(asked.wire.list_sent(asked.body.value)) - len(self.leading)
         return Sent(
             asked,
             tokens=tokens + self.beside + self.conversation.token_overhead,
             before=len(self.history),
-            after=len(asked.body.value["messages"]) - len(self.leading),
+            after=items - sum(len(each.pieces) - 1 for each in kept),
             is_bound=True,
             refs=ahead.refs,
             texts=ahead.texts,

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from chatsite.endpoint.store.bodies import Body, Piece
+from chatsite.endpoint.wires.openai_responses import RESULTS
 
 
 def write_ahead(texts: Iterable[str]) -> str:
-    """Messages of the site as they stand in a body, in the form that both wires have:
+    """Messages of the site as they stand in a body, in a form that all wires have:
     what they quote never has the system's role."""
     return ",".join(
         json.dumps({"role": "user", "content": text}, ensure_ascii=False)
@@ -24,7 +25,11 @@ def make_piece(text: str, at: int | None) -> Piece:
 
 
 def cut_body(
-    body: Body, leading: Sequence[Piece], ahead: str, kept: Sequence[Piece]
+    body: Body,
+    leading: Sequence[Piece],
+    ahead: str,
+    kept: Sequence[Piece],
+    list_name: str,
 ) -> tuple[Body, bytes]:
     """The body with these of its messages only, and `ahead` between the leading ones
     and the others; and its bytes."""
@@ -49,14 +54,14 @@ def cut_body(
         *json.loads(f"[{ahead}]"),
         *(json.loads(piece.text) for piece in kept),
     ]
-    value = {**body.value, "messages": messages}
+    value = {**body.value, list_name: messages}
     return Body(value, pieces, between, hashlib.sha256(raw).hexdigest()), raw
 
 
 def without_results(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message of either wire without the results of tools in it, whose calls are not
-    sent; None: nothing else is in it."""
-    if message.get("role") in ("tool", "function"):
+    """A message of any wire, or an item, without the results of tools in it, whose
+    calls are not sent; None: nothing else is in it."""
+    if message.get("role") in ("tool", "function") or message.get("type") in RESULTS:
         return None
     content = message.get("content")
     if message.get("role") != "user" or not isinstance(content, list):

@@ -14,18 +14,16 @@ from memory.engine.tokens import count_text
 # Of what Anthropic's models take, in tokens.
 ANTHROPIC_WINDOW = 200_000
 # What a model reads besides messages, and what keeps room for its reply.
-BESIDE = ("tools", "functions", "response_format")
-REPLY = ("max_completion_tokens", "max_tokens")
+BESIDE = ("tools", "functions", "response_format", "text")
+REPLY = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 
 def can_summarise(wire: Wire) -> bool:
-    """Whether this wire's bodies can have summaries, and the model that writes them is
-    no worse than the one that answers: the demo model must not summarise what a
-    provider is asked."""
+    """Whether the model that writes summaries is no worse than the one that answers:
+    the demo model must not summarise what a provider is asked."""
     model = providers.default_model()
     is_demo = providers.is_demo(model)
-    is_known = wire.list_name == "messages"
-    return is_known and (not is_demo or wire.find_upstream(model) is None)
+    return not is_demo or wire.find_upstream(model) is None
 
 
 def find_limit(wire: Wire, model: str, body: Mapping[str, Any]) -> int:

@@ -8,20 +8,22 @@ from itertools import pairwise
 import pytest
 from asgiref.sync import sync_to_async
 
+from bench.endpoint.bounded import PATHS
 from bench.endpoint.long_talk import LongTalk
 from bench.endpoint.strict import TOOL_WORD, StrictUpstream, read_messages
 from chatsite.endpoint import keys
-from chatsite.endpoint.bounding.choosing import Choosing
+from chatsite.endpoint.bounding.choosing import Choosing, list_spans
+from chatsite.endpoint.store.asked import read_client_request
+from chatsite.endpoint.wires import OPENAI_RESPONSES
 from chatsite.turns import runner
 from memory import actions
 from memory.models import Conversation, ModelCall, Summary
 from memory.view import rebuilding
 from tests.chatsite.endpoint.wire import Call
 from tests.chatsite.scenes import violations
-from tests.fakes.upstream import SUMMARY_MARK
+from tests.fakes.upstream import SUMMARY_MARK, answer_in_wire
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages"}
 WINDOW, TURNS = 2_500, 15
 
 
@@ -76,11 +78,13 @@ def check_all_rebuilt(raws):
 
 def without_messages(raw):
     return {
-        name: value for name, value in json.loads(raw).items() if name != "messages"
+        name: value
+        for name, value in json.loads(raw).items()
+        if name not in ("messages", "input")
     }
 
 
-@pytest.mark.parametrize("wire", ["chat", "messages"])
+@pytest.mark.parametrize("wire", PATHS)
 async def test_a_long_talk_stays_within_the_window(wire, key, provider):
     talk = LongTalk(wire, TURNS)
     calls = await play(talk, key)
@@ -228,3 +232,40 @@ async def test_what_is_deleted_is_in_no_body_that_is_rebuilt(key, provider):
         built = await sync_to_async(rebuilding.rebuild_context)(call)
         assert words not in json.dumps(built.wire)
     assert await sync_to_async(violations)() == []
+
+
+def think(number):
+    return {"type": "reasoning", "id": f"rs_{number}", "summary": []}
+
+
+def test_items_go_with_the_message_that_they_belong_to():
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c", "output": "2"}
+    said = {"type": "message", "role": "assistant", "content": "Two."}
+    items = [{"role": "system", "content": "Be brief."}, {"role": "user"}]
+    items += [think(1), call, result, think(2), said, think(3), {"role": "user"}]
+    body = {"model": "m", "input": [*items, think(4)]}
+    asked = read_client_request(OPENAI_RESPONSES, {}, json.dumps(body).encode())
+    spans = list_spans(asked)
+    assert spans == [[1], [2, 3], [4], [5, 6, 7], [8, 9]]
+
+
+async def test_what_an_earlier_reply_stands_for_is_sent_as_it_came(key, provider):
+    talk = LongTalk("responses", 1)
+    [call] = await play(talk, key)
+    assert call.headers["x-windowpane-mode"] == "bound"
+    named = json.loads(call.answer)["id"]
+    body = {"model": "strict", "previous_response_id": named, "input": "And then?"}
+    provider.script(answer_in_wire)
+    call = await ask(key, json.dumps(body).encode(), PATHS["responses"])
+    assert call.headers["x-windowpane-mode"] == "observe"
+    assert call.headers["x-windowpane-lineage"] == "continued"
+    assert provider.requests[-1].raw == call.body
+
+
+async def test_a_text_in_place_of_items_is_sent_as_it_came(key, provider):
+    provider.script(answer_in_wire)
+    body = {"model": "strict", "input": "Copper and winter. " * 600}
+    call = await ask(key, json.dumps(body).encode(), PATHS["responses"])
+    assert call.headers["x-windowpane-context"] == "exact; before=1; after=1"
+    await check_all_rebuilt(sent_by(provider))
