@@ -15,7 +15,7 @@ from chatsite.endpoint.models import ClientConversation
 from memory import transcript
 from memory.models import Conversation
 
-from . import explaining, joining
+from . import joining
 
 BIG = 2**63 - 1
 
@@ -36,6 +36,9 @@ def _draw_page(
     request: HttpRequest, conversation: Conversation, error: str = ""
 ) -> HttpResponse:
     own = _find_of_client(conversation)
+    # Not where there are no clients: it loads all that reads their requests.
+    from . import explaining
+
     form = WhyForm(request.GET)
     if not form.is_valid():
         raise Http404
