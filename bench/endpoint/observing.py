@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import itertools
 import json
+import sys
 import time
 from collections import Counter
 from random import Random
@@ -23,6 +24,8 @@ from .wires import PATHS, Said, write_body
 
 # A person has a place for 64 requests at once.
 AT_ONCE, CROWD, PEOPLE = 6, 200, 4
+# Bodies between two lines that say how far it is.
+OFTEN = 500
 TEXTS = (
     "Hello",
     "Ünïcode 你好 🙂",
@@ -99,6 +102,8 @@ class Observing:
             async def work() -> None:
                 for wire, raw in todo:
                     await self.check(session, wire, raw)
+                    if (done := self.counts.total()) % OFTEN == 0:
+                        print(f"{done} of {len(bodies)}", file=sys.stderr, flush=True)
 
             await asyncio.gather(*(work() for _ in range(at_once)))
         return time.monotonic() - started

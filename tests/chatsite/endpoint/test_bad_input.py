@@ -2,16 +2,20 @@
 the provider is the operator's choice alone.
 """
 
+import asyncio
 import json
+import threading
 
 import pytest
 from asgiref.sync import sync_to_async
 
-from chatsite.endpoint import keys
+from chatsite import asgi
+from chatsite.endpoint import exchange, keys
 from chatsite.turns.models import Turn
-from memory.models import ModelCall
+from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import violations
+from tests.fakes.upstream import MODES
 
 from .wire import Call
 
@@ -76,10 +80,80 @@ async def test_tools_of_a_megabyte_are_kept_to_the_byte(key, upstream):
     assert await is_whole()
 
 
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+async def test_no_page_of_another_origin_reads_an_answer(key, upstream, method):
+    asking = {"origin": "https://evil.test", "cookie": "sessionid=x"}
+    asking["access_control_request_headers"] = "authorization"
+    call = await Call(PATH, body_of(), method=method, key=key, **asking).run()
+    assert call.status == (200 if method == "POST" else 405)
+    names = {name.partition("-")[0] for name in call.headers}
+    assert names.isdisjoint({"access", "set"})
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("x_windowpane_mode", 400),
+        ("x_session_affinity", 200),
+        # It is passed on as it is, or the request is not.
+        ("user_agent", 502),
+        ("idempotency_key", 502),
+    ],
+)
+async def test_a_line_in_a_header_adds_no_header(key, upstream, header, status):
+    more = {header: "observe\r\nset-cookie: a=b"}
+    call = await Call(PATH, body_of(), key=key, **more).run()
+    assert call.status == status
+    assert "a=b" not in str(call.headers)
+    assert "a=b" not in str([each.headers for each in upstream.requests])
+    assert await is_whole()
+
+
+async def test_ten_thousand_messages_are_one_conversation(key, upstream):
+    roles = ("user", "assistant")
+    said = [{"role": roles[n % 2], "content": f"{n}"} for n in range(10_001)]
+    raw = json.dumps({"model": "ok", "messages": said}).encode()
+    call = await Call(PATH, raw, key=key).run()
+    assert call.status == 200
+    assert upstream.requests[-1].raw == raw
+    assert await Message.objects.acount() == 10_002
+    call = await sync_to_async(ModelCall.objects.select_related("conversation").get)()
+    assert await sync_to_async(rebuilding.verify_context)(call)
+
+
+async def test_who_hangs_up_before_the_body_is_whole_has_asked_nothing(key, upstream):
+    call = Call(PATH, key=key, method="POST")
+    part = {"type": "http.request", "body": body_of()[:20], "more_body": True}
+    call.inbox.put_nowait(part)
+    call.hang_up()
+    await asgi.answer_http(call.scope, call.receive, call.send)
+    assert call.status is None
+    assert upstream.requests == []
+    assert not await Conversation.objects.aexists()
+    assert not exchange._running
+
+
+async def test_who_hangs_up_before_the_answer_leaves_a_turn_that_has_ended(
+    key, upstream
+):
+    asked = threading.Event()
+    call = Call(PATH, body_of(model="hang", stream=True), key=key)
+    upstream.script(lambda x: (asked.set(), MODES["hang"](x)))
+    task = asyncio.create_task(call.run())
+    await asyncio.to_thread(asked.wait)
+    call.hang_up()
+    await task
+    turn = await Turn.objects.aget()
+    assert (turn.state, turn.error) == ("stopped", "client_gone")
+    assert not exchange._running
+    assert await is_whole()
+
+
 @pytest.mark.parametrize(
     ("mode", "status", "state"),
     [
         ("hang", 504, ("failed", "timeout")),
+        ("html", 502, ("failed", "bad_response")),
         ("hang-mid", 200, ("truncated", "timeout")),
         ("bad-utf8", 200, ("truncated", "no_finish_reason")),
         ("reset-first", 502, ("failed", "unavailable")),

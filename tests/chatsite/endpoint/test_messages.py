@@ -8,6 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chatsite.endpoint import exchange, keys
+from chatsite.endpoint.models import ClientConversation
 from chatsite.turns.models import Turn
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
@@ -75,9 +76,9 @@ def tell_whole(x):
     x.send_json({**values, "usage": usage})
 
 
-def send(key, *messages, **more):
+def send(key, *messages, headers=None, **more):
     body = {"model": "claude", "system": "Be brief.", "messages": messages, **more}
-    headers = {"x_api_key": key, "anthropic_beta": "tools-2030"}
+    headers = {"x_api_key": key, "anthropic_beta": "tools-2030", **(headers or {})}
     return Call(PATH, json.dumps(body).encode(), **headers)
 
 
@@ -119,6 +120,28 @@ async def test_a_conversation_with_a_tool(key, claude):
     assert await sync_to_async(violations)() == []
     calls = [call async for call in ModelCall.objects.select_related("conversation")]
     assert all([await sync_to_async(rebuilding.verify_context)(call) for call in calls])
+
+
+async def test_a_subagent_is_a_conversation_of_its_own_with_a_link(key, claude):
+    claude.script(*[tell_whole] * 4)
+    session = {"x_claude_code_session_id": "s-1"}
+    agent = {**session, "x_claude_code_agent_id": "a-1"}
+    told = [
+        {"role": "assistant", "content": "Two."},
+        {"role": "user", "content": "So?"},
+    ]
+    kinds = []
+    for text, headers in (("Fix it.", session), ("Look for the error.", agent)):
+        for more in ([], told):
+            said = [{"role": "user", "content": text}, *more]
+            call = await send(key, *said, headers=headers).run()
+            kinds.append(call.headers["x-windowpane-lineage"])
+    assert kinds == ["single", "continued"] * 2
+    rows = ClientConversation.objects.order_by("pk")
+    main, sub = [row async for row in rows]
+    assert (main.linked_id, sub.linked_id) == (None, main.pk)
+    assert (main.length, sub.length) == (4, 4)
+    assert await sync_to_async(violations)() == []
 
 
 async def test_errors_have_the_shape_of_the_wire(key, claude):
