@@ -105,6 +105,7 @@ SLOW = (
     "faults/",
     "chatsite/accounts/test_leaving.py",
     "chatsite/attachments/test_reading.py::TestPdf",
+    "chatsite/endpoint/test_bad_input.py::test_ten_thousand_messages",
     "chatsite/jobs/test_summary_proposals.py",
     "chatsite/experiments/test_experiments.py",
     "chatsite/live/test_socket.py",

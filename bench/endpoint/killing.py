@@ -118,7 +118,8 @@ async def wait_until_ended(place: Place, streams: int) -> list[tuple[str, str, s
         await asyncio.sleep(0.1)
 
 
-async def kill_often(kills: int, streams: int) -> None:
+async def kill_often(kills: int, streams: int) -> tuple[Counter, str]:
+    """What was found, and what the audit says at the end."""
     random, found = Random(11), Counter()
     async with Provider(words=WORDS, pace=PACE).running() as provider:
         times = {"TURN_LEASE_SECONDS": str(LEASE), "TURN_SWEEP_SECONDS": "0.5"}
@@ -126,8 +127,7 @@ async def kill_often(kills: int, streams: int) -> None:
             for number in range(kills):
                 found += await kill_once(place, number, streams, random)
                 print(number + 1, dict(found), flush=True)
-            print(f"furthest behind: {max(furthest):.2f} s")
-            print(place.site.manage("audit").strip().splitlines()[-1])
+            return found, place.site.manage("audit").strip().splitlines()[-1]
 
 
 if __name__ == "__main__":
@@ -135,4 +135,5 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=25)
     parser.add_argument("--streams", type=int, default=8)
     options = parser.parse_args()
-    asyncio.run(kill_often(options.kills, options.streams))
+    _, audit = asyncio.run(kill_often(options.kills, options.streams))
+    print(f"furthest behind: {max(furthest):.2f} s", audit, sep="\n")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import openai
 import pytest
 
+from bench.endpoint.killing import kill_often
 from chatsite.live.backpressure import UnreadRequest
 from tests.clients import Person
 
@@ -28,6 +29,15 @@ def make_late_request(monkeypatch, *, takes_long):
 def test_a_long_reply_outlasts_what_a_page_may_take(monkeypatch):
     assert make_late_request(monkeypatch, takes_long=False)
     assert not make_late_request(monkeypatch, takes_long=True)
+
+
+async def test_who_streams_while_the_process_is_killed_keeps_what_they_were_sent():
+    kills, streams = 2, 3
+    found, audit = await kill_often(kills, streams)
+    assert found["streams"] + found["refused"] == kills * streams
+    assert found["streams"] > 0
+    assert found["cut, and marked"] + found["whole"] == found["streams"]
+    assert audit == "clean"
 
 
 @pytest.fixture
