@@ -342,6 +342,9 @@ ENDPOINT_PROVIDER_IDS = env.word("ENDPOINT_PROVIDER_IDS", "refused", "passed")
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
 GATEWAY_USER_HEADER = env.str("GATEWAY_USER_HEADER")
+# Whether keys that may read open an MCP server at /mcp, and how often in each process.
+MCP_SERVER_ENABLED = env.bool("MCP_SERVER_ENABLED", default=False)
+MCP_REQUESTS_PER_MINUTE = env.int("MCP_REQUESTS_PER_MINUTE", default=240)
 # Who runs the models, as replies name it; empty = the host of the base URL.
 PROVIDER_NAME = env.str("PROVIDER_NAME", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")

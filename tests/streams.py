@@ -73,6 +73,8 @@ POSTGRESQL = (
     "chatsite/compare/test_generated.py::test_the_planted_causes_are_named_and_no_others[0]",
     "chatsite/examples/test_export.py::test_every_line_hashes_back_to_its_request[0]",
     "chatsite/examples/test_export.py::test_what_can_not_be_rebuilt",
+    "chatsite/endpoint/mcp_server/test_sent.py",
+    "chatsite/endpoint/mcp_server/test_transcripts.py",
     "chatsite/review/test_access_log.py",
     "chatsite/review/test_actions.py",
     "chatsite/review/test_charts.py",

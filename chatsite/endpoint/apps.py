@@ -20,8 +20,10 @@ class EndpointConfig(AppConfig):
         from .addresses import START
         from .lineage import joining, single_calls
         from .lineage import parts as lineage
+        from .mcp_server import checks  # noqa: F401
 
         hooks.asgi_applications[START] = asgi.answer_wire
+        hooks.asgi_applications[asgi.MCP] = asgi.answer_wire
         message_deleted.connect(marks.forget_deleted)
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         EXPLANATIONS["client_gone"] = gettext_noop(
@@ -42,3 +44,5 @@ class EndpointConfig(AppConfig):
         hooks.account_sections.append(parts.draw_keys_section)
         hooks.account_rows["api_keys"] = keys.describe_api_keys
         hooks.access_log_names["list apikey"] = _("API keys (in a list)")
+        hooks.access_log_names["key"] = _("API key")
+        hooks.access_log_actions["key"] = _("read with a key")

@@ -1,5 +1,5 @@
-"""The door of the wires: which wire it is, and who is calling. Without a valid key
-nothing else of the endpoint is loaded but the forms of the wires.
+"""The door of the wires and of the MCP server: which it is, and who is calling. Without
+a valid key nothing else of the endpoint is loaded but the forms of the wires.
 """
 
 from collections.abc import Mapping
@@ -22,6 +22,7 @@ Scope = dict[str, Any]
 MAX_KEY_CHARS = 200
 # What keys with the scope `read` open.
 CONVERSATIONS = "/v1/conversations/"
+MCP = "/mcp"
 
 
 async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
@@ -54,6 +55,11 @@ async def answer_caller(
 
         await reading.answer_reading(key, scope, send)
         return
+    if scope["path"] == MCP:
+        from .mcp_server import door
+
+        await door.answer_mcp(key, scope, headers, receive, send)
+        return
     from . import exchange
 
     await exchange.answer_request(wire, key, scope, headers, receive, send)
@@ -81,13 +87,21 @@ def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
         allowed = [".localhost", "127.0.0.1", "[::1]"]
     if not host or not validate_host(host, allowed):
         raise WireError(400, "bad_host", "This site does not answer to that host name.")
-    is_read = scope["path"].startswith(CONVERSATIONS)
-    method = "GET" if is_read else wire.find_method(scope["path"])
+    method = find_method(wire, scope["path"])
     if method is None:
         raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
     if scope["method"] != method:
         detail = f"Use {method} for {scope['path']}."
         raise WireError(405, "method_not_allowed", detail)
+
+
+def find_method(wire: Wire, path: str) -> str | None:
+    if path.startswith(CONVERSATIONS):
+        return "GET"
+    if path == MCP:
+        # Of GET its clients expect a stream without an end: there is none here.
+        return "POST" if settings.MCP_SERVER_ENABLED else None
+    return wire.find_method(path)
 
 
 async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:

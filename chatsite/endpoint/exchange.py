@@ -314,12 +314,8 @@ def describe_exchange(
     """The site's own headers of an answer: never a word of the conversation."""
     uuid = opened.conversation.uuid
     page = reverse("conversation-detail", args=[uuid])
-    scheme = scope.get("scheme", "http")
-    if settings.BEHIND_PROXY:
-        told = headers.get("x-forwarded-proto", scheme)
-        scheme = told if told in ("http", "https") else scheme
     at = f"?at={opened.reply_seq}#message-{opened.reply_seq}"
-    view = f"{scheme}://{headers['host']}{page}{at}"
+    view = f"{site_address(scope, headers)}{page}{at}"
     return {
         "cache-control": "no-store",
         "x-windowpane-conversation": str(uuid),
@@ -328,6 +324,15 @@ def describe_exchange(
         "x-windowpane-lineage": opened.lineage,
         **describe_sent(opened.sent, opened.tries),
     }
+
+
+def site_address(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
+    """What addresses of pages begin with, as the client has called the site."""
+    scheme = scope.get("scheme", "http")
+    if settings.BEHIND_PROXY:
+        told = headers.get("x-forwarded-proto", scheme)
+        scheme = told if told in ("http", "https") else scheme
+    return f"{scheme}://{headers['host']}"
 
 
 def describe_sent(sent: Sent, tries: int = 1) -> dict[str, str]:

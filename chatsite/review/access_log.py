@@ -57,9 +57,13 @@ def record_access(
     action: str,
     conversation: Conversation | None,
     target: str = "",
+    owner_id: int | None = None,
 ) -> None:
-    """Call it before any content leaves; `target` says which part, never its text."""
-    _make_event(request, action, conversation, target).save()
+    """Call it before any content leaves; `target` says which part, never its text.
+    `owner_id`: whose it was, where that is no single conversation."""
+    event = _make_event(request, action, conversation, target)
+    event.owner_id = event.owner_id or owner_id
+    event.save()
 
 
 def record_list(
@@ -104,7 +108,7 @@ def describe_target(target: str) -> str:
     names = PARTS | access_log_names
     if target in names:
         return str(names[target])
-    first, blank, rest = target.partition(" ")
+    first, blank, rest = target.removeprefix(LIST_PREFIX).partition(" ")
     return str(names.get(first, first)) + blank + rest
 
 

@@ -25,11 +25,16 @@ def _missing() -> WireError:
     return WireError(404, "not_found", "There is no such conversation, or no reply.")
 
 
-async def answer_reading(key: ApiKey, scope: dict[str, Any], send: Any) -> None:
+def check_may_read(key: ApiKey) -> None:
     """Raises WireError."""
     check_rest(key)
     if keys.READ not in key.scopes:
         raise WireError(403, "not_allowed", "This key may not read. Use another one.")
+
+
+async def answer_reading(key: ApiKey, scope: dict[str, Any], send: Any) -> None:
+    """Raises WireError."""
+    check_may_read(key)
     match = PATH.fullmatch(scope["path"])
     if match is None:
         raise _missing()

@@ -68,9 +68,14 @@ def rebuild_as_next(call: ModelCall) -> Built:
     return replace(built, view=view)
 
 
+def read_sent_bytes(call: ModelCall) -> bytes:
+    """The body as it was sent, as far as no piece of it was deleted."""
+    return _rebuild(call)[1]
+
+
 def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
     """The body as an object; {} where a piece of it was deleted."""
-    return _read_body(_rebuild(call)[1])
+    return _read_body(read_sent_bytes(call))
 
 
 def _rebuild(call: ModelCall) -> tuple[Context, bytes]:

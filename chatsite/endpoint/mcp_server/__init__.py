@@ -1,0 +1,1 @@
+"""What keys that may read open to agents: an MCP server at /mcp."""

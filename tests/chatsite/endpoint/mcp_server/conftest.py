@@ -1,0 +1,17 @@
+"""A site whose MCP server is on, and a key that may read."""
+
+import pytest
+
+from chatsite.endpoint import keys
+from chatsite.endpoint.mcp_server import door
+
+
+@pytest.fixture(autouse=True)
+def mcp_server(settings):
+    settings.MCP_SERVER_ENABLED = True
+    door._due.clear()
+
+
+@pytest.fixture
+def reader(alice):
+    return keys.create_api_key(alice, "agent", scopes=["read"])[1]
