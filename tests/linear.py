@@ -50,11 +50,14 @@ TAIL = "\x00x"
 
 # What is given less, by the beginning of its name, and by what.
 BOUNDED = {
-    # rules/detection.py reads SENTENCE_CHARS of a sentence, and rules are shorter.
+    # rules/detection.py reads SENTENCE_CHARS of a sentence, as facts/detection.py does,
+    # and rules are shorter.
     "memory.engine.rules.patterns.": 600,
     "memory.engine.rules.english.": 600,
     "memory.engine.rules.chinese.": 600,
     "memory.engine.rules.wishes.": 600,
+    "memory.engine.facts.english.": 600,
+    "memory.engine.facts.chinese.": 600,
     # END_CHARS of rules/detection.py.
     "memory.engine.rules.detection.CLAUSE_END": 900,
     # REFUSAL_MAX_CHARS.

@@ -84,7 +84,7 @@ def find(text: str) -> list[Found]:
     MAX_CHARS characters."""
     found: list[Found] = []
     masked = mask_quotes(text)
-    for start, end in _split_rule_sentences(masked):
+    for start, end in split_sentences(masked):
         if rule := _read_rule(masked, start, end):
             found.append(rule)
         if len(found) == MOST:
@@ -113,7 +113,7 @@ def mask_quotes(text: str) -> str:
     return QUOTE.sub(lambda quoted: "\x00" * len(quoted[0]), shown)
 
 
-def _split_rule_sentences(text: str) -> Iterator[tuple[int, int]]:
+def split_sentences(text: str) -> Iterator[tuple[int, int]]:
     """From where to where the sentences are, without the marks of a list."""
     found = list(SENTENCE.finditer(text))
     if len(found) > MOST_SENTENCES:
@@ -172,7 +172,7 @@ def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> Found:
 def find_cancellations(text: str) -> list[str]:
     """The short sentences of a message that take something back: at most MOST."""
     masked = mask_quotes(text)
-    sentences = (masked[start:end] for start, end in _split_rule_sentences(masked))
+    sentences = (masked[start:end] for start, end in split_sentences(masked))
     found = (
         each
         for each in sentences

@@ -1,0 +1,1 @@
+"""What a person says of themselves, and how it is found."""

@@ -1,0 +1,73 @@
+"""Facts about the person who writes, in their own words: where they live, what they do,
+eat, have and like, in English and Chinese. Found without a model.
+
+A fact is a part of a clause that has the speaker as its subject. What others are, what
+is only true today, what is quoted, played or asked is none; nor is anything in a
+sentence that gives orders, so no instruction can call itself a fact.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ..rules.detection import SENTENCE_CHARS, mask_quotes, split_sentences
+from .chinese import CHINESE
+from .english import ENGLISH
+from .grammar import Grammar
+
+# A longer one is a story.
+MAX_CHARS = 200
+# Of one message: more would be a list to tick off.
+MOST = 3
+
+HAN = re.compile("[\u4e00-\u9fff]")
+QUESTION = re.compile(r"[?？]\s*$|(?:吗|呢)[。！]?\s*$")
+MARKS = " \t.!。！…~～"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact from `start` to `end` of a text."""
+
+    start: int
+    end: int
+
+
+def find(text: str) -> list[Found]:
+    """The facts in a person's message, in their order: at most MOST."""
+    masked = mask_quotes(text)
+    if any(grammar.played.search(masked) for grammar in (ENGLISH, CHINESE)):
+        return []
+    found: list[Found] = []
+    for start, end in split_sentences(masked):
+        sentence = masked[start : min(end, start + SENTENCE_CHARS)]
+        if place := _read_fact(sentence):
+            found.append(Found(start + place[0], start + place[1]))
+        if len(found) == MOST:
+            break
+    return found
+
+
+def _read_fact(sentence: str) -> tuple[int, int] | None:
+    """From where to where the first fact of a sentence is, if it has one."""
+    grammar = CHINESE if HAN.search(sentence) else ENGLISH
+    if grammar.orders.search(sentence):
+        return None
+    for clause in grammar.clauses.finditer(sentence):
+        at = clause.end()
+        if not grammar.facts.match(sentence, at):
+            continue
+        end = _find_end(grammar, sentence, at)
+        words = sentence[at:end]
+        is_asked = QUESTION.search(words)
+        is_told = grammar.told.search(sentence, 0, clause.start())
+        if is_asked or is_told or grammar.passing.search(words) or "\x00" in words:
+            continue
+        if 0 < len(words) <= MAX_CHARS:
+            return at, end
+    return None
+
+
+def _find_end(grammar: Grammar, sentence: str, at: int) -> int:
+    after = grammar.ends.search(sentence, at + 1)
+    end = after.start() if after else len(sentence)
+    return at + len(sentence[at:end].rstrip(MARKS))

@@ -1,0 +1,159 @@
+"""Facts about the speaker in English."""
+
+import re
+
+from .grammar import Grammar, compile_any
+
+NAME = r"(?-i:[A-Z][\w'’.-]+)"
+NUMBER = r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|several|many)"
+OFTEN = (
+    r"(?:(?:also|now|currently|still|mostly|mainly|usually|always|only|often|really"
+    r"|just|both|actually|originally) )?"
+)
+AM = rf"I(?: am|['’]m) {OFTEN}"
+HAVE = rf"I(?: have| have got|['’]ve got) {OFTEN}"
+NOT = r"I (?:don['’]t|do not|never|no longer|can['’]t|cannot|can not) "
+
+HEALTH = (
+    r"asthma|diabetes|type [12]|adhd|add|autism|epilepsy|arthritis|migraines?|eczema"
+    r"|c(?:o)?eliac|dyslexia|tinnitus|anxiety|depression|insomnia|hay fever"
+    r"|(?:high|low) blood pressure|heart (?:condition|disease)|allerg(?:y|ies)"
+    r"|(?:bad|weak|sore|sensitive) (?:knees?|back|hips?|shoulders?|stomach|skin|eyes?)"
+    r"|flat feet|food intolerances?"
+)
+KIN = (
+    r"(?:grand)?(?:child(?:ren)?|kids?|sons?|daughters?)|brothers?|sisters?|siblings?"
+    r"|twins|triplets|husband|wife|partner|boyfriend|girlfriend|family"
+)
+PETS = (
+    r"dogs?|cats?|pupp(?:y|ies)|kittens?|horses?|mare|pon(?:y|ies)|parrots?|rabbits?"
+    r"|hamsters?|guinea pigs?|goldfish|tortoises?|chickens?|hens|goats|sheep|bees"
+    r"|collies?|terriers?|labradors?|retrievers?|poodles?|spaniels?|dachshunds?|pets?"
+)
+THINGS = (
+    r"cars?|houses?|flats?|apartments?|gardens?|allotments?|balcony|boats?|narrowboats?"
+    r"|pianos?|guitars?|violins?|motor(?:bikes?|cycles?)|bikes?|bicycles?|kitchens?"
+    r"|televisions?|tv|ovens?|dishwashers?|smartphones?|driving licen[cs]es?|lifts?"
+    r"|degrees?|phd|doctorate|master['’]?s|mba|(?:curly|straight|long|short|red|blond\w*"
+    r"|grey|dark|thin|thick|no) hair|(?:blue|green|brown) eyes|jobs?|shop|farm|bakery"
+)
+# A few words may stand before what matters.
+SOME = r"(?:[\w'’-]+ ){0,4}?"
+
+FACTS = compile_any(
+    # Who I am.
+    rf"{AM}(?:called |named )?{NAME}(?![\w ]*\?)",
+    rf"{AM}(?:an?|the) (?!bit\b|little\b|lot\b|few\b|tad\b|huge\b|big fan|fan\b|step\b"
+    r"|loss\b|sea\b|mess\b|minute|wrong|right|only one|first to|one who|same|admin"
+    r"|root\b|super ?user|bot\b|victim|point)",
+    rf"{AM}(?:half|part|almost|nearly|about|over|around)? ?\d[\d.]* ?(?:$|[,.;]"
+    r"|(?:and|years?|m|cm|metres?|meters?|feet|kilos?|kg)\b)",
+    rf"{AM}(?:almost |nearly |about |over )?{NUMBER} (?:m|metres?|feet|years)\b",
+    rf"{AM}half {NAME}",
+    rf"{AM}(?:a )?(?:strict )?(?:vegetarian|vegan|pescatarian|teetotal|allergic"
+    r"|(?:lactose|gluten)[- ]intolerant|intolerant|diabetic|pregnant|retired|married"
+    r"|single|divorced|widowed|engaged to|(?:left|right)-handed|deaf|blind|hard of"
+    r"|colou?r-?blind|(?:short|near|far|long)-?sighted|dyslexic|autistic|disabled"
+    r"|bilingual|multilingual|self-employed|unemployed|freelanc\w+|jewish|muslim|hindu"
+    r"|buddhist|christian|catholic|gay|lesbian|bisexual|trans\b|non-?binary)",
+    rf"{AM}(?:based in|living in|from (?!the start|page)|born|expecting"
+    r"|training for|learning|studying|doing (?:an?|my) (?!test)|writing my (?:thesis|"
+    r"dissertation)|working (?:as|at|for) |always \w+(?=\W*$)|on a (?:\w+ )?budget)",
+    rf"{AM}in (?:my (?:first|second|third|fourth|fifth|final|last) year"
+    r"|the [\w ]{2,20}time ?zone|my (?:\w+ties|teens)\b)",
+    rf"{AM}into \w+ing\b",
+    # Where and how I live.
+    rf"(?:I|we) {OFTEN}(?:live|reside) (?:in|at|on|near|just|outside|alone|with|here"
+    r"|between|off|abroad|by the)\b(?! hope| fear| peace)",
+    r"I(?:['’]ve| have) (?:lived|been living|worked|been working|been an?|been in)\b"
+    r"(?=.*(?:\bfor\b|\bsince\b|\bin\b))(?!.*\b(?:hours?|minutes?|your)\b)",
+    rf"I moved (?:here|to {NAME})",
+    r"I (?:grew up|was (?:born|raised|brought up)|come from|hail from|immigrated"
+    r"|emigrated|suffer from|retired|graduated|majored|go by|identify as"
+    r"|did my (?:degree|phd|master|studies|training))\b",
+    r"I follow an? [\w-]+ (?:diet|faith|religion)",
+    # What I do.
+    rf"I {OFTEN}(?:work|freelance) (?:as|at|for|in|from|with|nights|shifts|remotely"
+    r"|part|full|weekends|days)\b",
+    rf"I {OFTEN}(?:study|teach) (?!you\b|your\b|the\b|this\b|that\b|it\b|an?\b)\w",
+    rf"I {OFTEN}play (?:the )?(?:piano|cello|violin|viola|guitar|bass|drums|flute|oboe"
+    r"|clarinet|trumpet|trombone|horn|saxophone|organ|harp|accordion|football|soccer"
+    r"|tennis|chess|golf|rugby|hockey|basketball|volleyball|cricket|badminton|squash"
+    r"|bridge|poker|goalkeeper|in an?|for an?)\b",
+    rf"I {OFTEN}(?:drive|ride) (?:an?|my) ",
+    rf"I {OFTEN}(?:run|own|manage|coach|lead|head) (?:an?|my own|{NUMBER})"
+    r" (?!script|test|quer|command|program|loop|search|scan|mistake|risk|server)",
+    rf"I {OFTEN}keep (?:{PETS})\b",
+    rf"I {OFTEN}(?:collect|commute|volunteer|knit|sing|swim|cycle|jog|paint|garden"
+    r"|ski|surf|climb|dance|meditate)\b",
+    rf"I {OFTEN}speak {SOME}{NAME}",
+    rf"I {OFTEN}(?:(?:code|program|develop) in|write (?:most of |all of )?my code in)",
+    rf"I {OFTEN}use (?:an? )?{NAME}",
+    r"I wear (?:glasses|contacts|contact lenses|hearing aids?|an? hearing|size)",
+    # What I have.
+    rf"{HAVE}{SOME}(?:{HEALTH}|{KIN}|{PETS}|{THINGS})\b",
+    rf"{HAVE}{SOME}(?:called|named) {NAME}",
+    rf"{NOT}(?:have|own) (?:an?|any) (?:{KIN}|{PETS}|{THINGS})\b",
+    rf"we have {SOME}(?:{KIN}|{PETS}|{THINGS})\b",
+    # What I eat and like.
+    rf"{NOT}(?:eat|drink|smoke|tolerate|digest|drive|swim|cycle|celebrate)\b"
+    r"(?! (?:this|that|it|another)\b)",
+    rf"{NOT}have (?:dairy|gluten|milk|nuts|sugar|caffeine|alcohol|lactose|wheat|eggs)",
+    rf"I {OFTEN}(?:love|like|enjoy|hate|dislike|prefer|adore|can['’]t stand|loathe)"
+    r" (?!it\b|this\b|that\b|these\b|those\b|your\b|the\b|how\b|what\b|when\b|where\b"
+    r"|you\b|to\b|not\b|an?\b|them\b|if\b|both\b|my\b|option|version|number)[\w'’-]+",
+    # What is mine.
+    r"my (?:full |first |last |middle )?(?:name|nickname|birthday|pronouns|job"
+    r"|profession|occupation|mother tongue|(?:first|native|home) language|time ?zone"
+    r"|home ?town|hobb(?:y|ies)|religion|blood type|height|weight|age|shoe size|budget"
+    r"|nationality|degree|major|diet|(?:house|flat|apartment|home))"
+    r" (?:is|are|was built|has)\b",
+    r"my favou?rite [\w ]{2,30} (?:is|are)\b",
+    r"my (?:husband|wife|partner|boyfriend|girlfriend|family|kids|children) and I\b",
+)
+
+ENGLISH = Grammar(
+    clauses=re.compile(
+        r"(?:^|[,;:–—(]\s*|\b(?:because|since|but|and|so|as) (?=I\b|my\b|we\b))"
+        r"(?:(?:hi|hello|hey|thanks|thank you|well|also|ok|okay|and|but|so|because"
+        r"|since|as|oh|btw|fyi|by the way|actually|just so you know|for context"
+        r"|for your information|note that|you should know that|remember that"
+        r"|please remember that|for the record|in case it helps)\b[,:]? )*",
+        re.IGNORECASE,
+    ),
+    facts=FACTS,
+    ends=compile_any(
+        r"[,;–—]\s*(?:and |but )?(?:so|what|how|which|who|where|when|why|can|could"
+        r"|would|will|should|please|any|do|does|is|are|no|help|give|tell|make|you)\b",
+        r",? (?:so|but|because) (?!far\b)",
+        r",? and (?:I )?(?:need|want|would|could|can|am looking|was|wonder)\b",
+        r",? which (?:means|is why)\b",
+    ),
+    passing=compile_any(
+        r"\b(?:today|tonight|tomorrow|yesterday|right now|at the moment|this (?:morning"
+        r"|evening|afternoon|week|time|one|code|script|error|file|chapter|system|page"
+        r"|text|tool|line)|next (?:week|month|time)|used to|about to|going to"
+        r"|no longer works|(?:errors?|minutes?|hours?|tries) left|for an hour"
+        r"|for hours)\b",
+        r"\b(?:is not|isn['’]t|are not) (?:in|on|valid|working|found|correct)\b",
+        r"\bis (?:wrong|slow|broken|missing|down|about|that|whether|why|how|what)\b",
+        r"^I(?: am|['’]m) (?:OK|Okay|Sorry|Done|Back|Sure)\b",
+        r"\b(?:question|problem|error|issue|bug)s?\b",
+    ),
+    told=compile_any(
+        r"\b(?:if|imagine|pretend|suppose|assume|let['’]s say|whether|as though|says?"
+        r"|said|told|tells|wrote|writes|wish|named after|once upon|narrator|hero"
+        r"|character|act as|who|when|was|that|why)\b",
+    ),
+    orders=compile_any(
+        r"\b(?:ignore|disregard|obey|system prompt|instructions?|refuse|override"
+        r"|jailbreak|you must|you have to|unrestricted|your rules|from now on you"
+        r"|you are now|do (?:what|as) I say|admin(?:istrator)?|root)\b",
+    ),
+    played=compile_any(
+        r"\b(?:imagine|pretend|role-?play|act as|play the (?:part|role)|let['’]s say"
+        r"|let['’]s pretend|as if I|suppose)\b",
+        r"\bwrite (?:me )?an? (?:\w+ )?(?:poem|monologue|story|song|scene|diary|speech"
+        r"|dialogue|novel|letter)\b",
+    ),
+)
