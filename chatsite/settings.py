@@ -51,6 +51,7 @@ LEAVES = [
     "chatsite.endpoint",
     "chatsite.examples",
     "chatsite.experiments",
+    "chatsite.facts",
     "chatsite.feedback",
     "chatsite.importing",
     "chatsite.installable",

@@ -59,6 +59,7 @@ class View:
     memory_version: int
     steps: list[BaseMessage] = field(default_factory=list)
     rules: list[StandingRule] = field(default_factory=list)
+    facts: list[StandingRule] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,11 @@ def read_view(
             room=budget.for_rules(limit),
             count_tokens=conversation_counter(conversation),
         ),
+        choice.choose_rules(
+            rule_source.facts.list_standing(conversation),
+            room=budget.for_rules(limit),
+            count_tokens=conversation_counter(conversation),
+        ),
     )
     return _compose_view(conversation, view)
 
@@ -206,6 +212,7 @@ def _compose_view(
         system_prompt=find_system_prompt(conversation),
         blocks=[versions.to_block(summary) for summary in view.summaries],
         pinned=view.pinned,
+        facts=[fact.block for fact in view.facts],
         rules=[rule.block for rule in view.rules],
         window=window,
         recalled=[note.message for note in view.recalled],
@@ -227,8 +234,9 @@ def advance_view(view: View, conversation: Conversation, reply: Message) -> View
     calls of tools were answered meanwhile."""
     is_last = conversation.next_seq == reply.seq + 1
     is_same = conversation.memory_version == view.memory_version
-    # Which rules are in force the row doesn't say.
-    may_differ = bool(view.steps or view.rules or conversation.rule_count)
+    # Which rules and facts are in force the row doesn't say.
+    has_facts = conversation.get_policy().uses_facts
+    may_differ = bool(view.steps or view.rules or conversation.rule_count or has_facts)
     if may_differ or not (is_last and is_same and view.newest):
         return None
     window = [*view.window, view.newest, reply.to_langchain()]
@@ -345,6 +353,9 @@ def refer_prefix(
         # What a reference is: memory/rules/rule_source.py.
         refs["rules"] = [rule.ref for rule in view.rules]
     own = {rule.ref[1]: rule.block.text for rule in view.rules if rule.own_words}
+    if view.facts:
+        refs["facts"] = [fact.ref for fact in view.facts]
+        own |= {each.ref[1]: rule_source.name_fact(each.block) for each in view.facts}
     return refs, {refs["system"]: system, refs["fence"]: around, **own}
 
 

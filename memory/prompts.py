@@ -21,7 +21,7 @@ def hash_text(text: str) -> str:
 
 def named_in(refs: Mapping[str, Any]) -> list[str]:
     """The hashes of the texts that a request refers to."""
-    said = (each[1] for each in (*rules_in(refs), *edits_in(refs)))
+    said = (each[1] for each in (*rules_in(refs), *edits_in(refs), *facts_in(refs)))
     named = (*map(refs.get, ("system", "fence", "instruction")), *said)
     # Older imports took references of any shape.
     return list(dict.fromkeys(each for each in named if isinstance(each, str)))
@@ -35,6 +35,19 @@ def rules_in(refs: Mapping[str, Any]) -> list[Any]:
         each
         for each in (rules if isinstance(rules, list) else ())
         if isinstance(each, list) and len(each) == 3 and isinstance(each[0], int)
+    ]
+
+
+def facts_in(refs: Mapping[str, Any]) -> list[Any]:
+    """A request's references to facts of other conversations, as far as they have that
+    shape."""
+    facts = refs.get("facts")
+    return [
+        each
+        for each in (facts if isinstance(facts, list) else ())
+        if isinstance(each, list)
+        and len(each) == 2
+        and all(isinstance(part, str) for part in each)
     ]
 
 

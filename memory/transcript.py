@@ -382,6 +382,7 @@ def append_user_message(
     if taken:
         files.keep(message, taken)
     rule_source.current.note(message, heard)
+    rule_source.facts.note(message, None)
     return message, True
 
 

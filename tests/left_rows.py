@@ -18,7 +18,7 @@ TABLES = (
     *("chat_feedback", "memory_label", "memory_label_conversations", "memory_rule"),
     *("chat_share", "chat_toolcall", "chat_resultfile", "desk_experiment"),
     *("memory_upload", "attachments_imagefile"),
-    *("examples_example", "examples_exampleanswer"),
+    *("examples_example", "examples_exampleanswer", "facts_fact"),
 )
 
 
@@ -43,6 +43,7 @@ def _plant_rows(conversation):
     from chatsite.attachments.models import ImageFile
     from chatsite.examples.models import Example, ExampleAnswer
     from chatsite.experiments.models import Experiment
+    from chatsite.facts.models import Fact
     from chatsite.feedback.models import Feedback
     from chatsite.labels import services
     from chatsite.rules.models import Rule
@@ -62,6 +63,9 @@ def _plant_rows(conversation):
     first = Rule.objects.create(**of, message=message, end=5, state="confirmed")
     again = {"message": message, "start": 1, "end": 5}
     Rule.objects.create(**of, **again, state="replaced", replaced_by=first)
+    stated = {**of, "owner": conversation.owner, "message": message, "end": 5}
+    known = Fact.objects.create(**stated, start=0, state="kept")
+    Fact.objects.create(**stated, start=1, state="replaced", replaced_by=known)
     expires_at = timezone.now() + timedelta(days=1)
     token = str(conversation.pk).zfill(32)
     Share.objects.create(**of, token=token, last_seq=1, expires_at=expires_at)

@@ -58,6 +58,8 @@ BOUNDED = {
     "memory.engine.rules.wishes.": 600,
     "memory.engine.facts.english.": 600,
     "memory.engine.facts.chinese.": 600,
+    # MAX_CHARS of facts/detection.py.
+    "memory.engine.facts.topics.": 200,
     # END_CHARS of rules/detection.py.
     "memory.engine.rules.detection.CLAUSE_END": 900,
     # REFUSAL_MAX_CHARS.

@@ -25,6 +25,8 @@ WORDS = {
     r"|api_keys|(?<!feedback)/why/",
     "chatsite.examples": r"as an example|/examples?/|(?-i:\bExamples\b)",
     "chatsite.experiments": "experiment|another policy",
+    "chatsite.facts": r"facts? about (?:you|the user)|remembered of you|/facts/"
+    r"|memory-fact|fact-change",
     "chatsite.feedback": "feedback|good reply|bad reply",
     "chatsite.importing": r"\bimport(?:s|ed|ing)?\b"
     r"|(?<!examples[/-])(?<!exact=)export(?!ed</a>)|download everything",

@@ -17,7 +17,7 @@ from memory.engine import policy
 from memory.sql import prepared_rows
 
 # Those of them that a leaf app offers.
-LEAF_FIELDS = ("rules", "own_rules", "with_own_rules")
+LEAF_FIELDS = ("rules", "own_rules", "with_own_rules", "facts")
 FIELDS = ("model", "preset", *LEAF_FIELDS)
 
 
@@ -65,6 +65,10 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
         **chosen,
         "preset": preset if preset in known else "",
         "model": name_to_store(model) if model in models else "",
-        "policy": {"rules": preferred.rules} if preferred.rules else {},
+        "policy": {
+            name: value
+            for name in ("rules", "facts")
+            if (value := getattr(preferred, name))
+        },
         "own_rules": preferred.own_rules.splitlines() * preferred.with_own_rules,
     }

@@ -19,7 +19,7 @@ from .sent import Compared, SentRequest
 # The codes, in the order in which they are given.
 CODES = (
     *("first", "instructions", "tools", "summary", "recall", "moved", "excluded"),
-    *("pinned", "rule", "model", "dialect", "file", "idle", "edited", "newest"),
+    *("pinned", "fact", "rule", "model", "dialect", "file", "idle", "edited", "newest"),
 )
 WORDS = {
     "first": gettext_lazy("It is the first request: there was nothing in the cache."),
@@ -33,6 +33,7 @@ WORDS = {
     ),
     "excluded": gettext_lazy("A message was hidden from the model, or shown again."),
     "pinned": gettext_lazy("Other messages are always sent."),
+    "fact": gettext_lazy("The facts about the person have changed."),
     "rule": gettext_lazy("The rules have changed."),
     "model": gettext_lazy("Another model was asked, or another provider."),
     "dialect": gettext_lazy("The provider takes messages in another form."),
@@ -103,6 +104,8 @@ class _Finder:
             yield Cause("dialect")
         if (a.call.model, a.call.provider) != (b.call.model, b.call.provider):
             yield Cause("model", _arrow([a.call.model], [b.call.model]))
+        if self._differs("facts", []):
+            yield Cause("fact")
         if self._differs("rules", []):
             yield Cause("rule")
 

@@ -27,6 +27,7 @@ PARTS = {
     "instructions": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
     "pins": gettext_lazy("Messages that are always sent"),
+    "facts": gettext_lazy("Facts"),
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent messages"),
     "files": gettext_lazy("Files"),

@@ -70,6 +70,9 @@ Code = Annotated[str, Field(max_length=40)]
 Hash = Annotated[str, Field(max_length=64)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+FactPlace = Annotated[
+    str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}#\d{1,10}$")
+]
 Json = Annotated[dict[str, Any], AfterValidator(_check_small)]
 Rows = Annotated[list[T], Field(max_length=100_000)]
 Few = Annotated[list[T], Field(max_length=1_000)]
@@ -226,12 +229,13 @@ class ReplyReferences(References):
     """What a request for a reply was made of: by these it is built again. An entry of
     `replaced` is a recalled message with an older value, and the message with the
     newest; one of `rules` is from where to where in a message, or the hash and the date
-    of other words, which are in `prompts`. `steps` are calls and results of the turn
-    that ran, and `shortened` says how messages were cut: number, part, characters;
-    longer arguments than `clipped` were cut. `tools` are the names that the model was
-    offered, with the hash of their schemas; or, refused, those that its server did not
-    take. An entry of `images` is one that went along: the number of its message, its
-    place among the attachments, and its tokens."""
+    of other words, which are in `prompts`; one of `facts` is its place in another
+    conversation, and the hash of its date and words. `steps` are calls and results of
+    the turn that ran, and `shortened` says how messages were cut: number, part,
+    characters; longer arguments than `clipped` were cut. `tools` are the names that the
+    model was offered, with the hash of their schemas; or, refused, those that its
+    server did not take. An entry of `images` is one that went along: the number of its
+    message, its place among the attachments, and its tokens."""
 
     system: Sha256
     fence: Sha256
@@ -250,6 +254,7 @@ class ReplyReferences(References):
     excerpts: Few[Triple[Count]] = []
     replaced: Few[Pair[Seq]] = []
     rules: Few[Triple[Count | Sha256 | Day]] = []
+    facts: Few[Pair[FactPlace | Sha256]] = []
     shortened: Annotated[list[Triple[Count | Part]], Field(max_length=4_000)] = []
     clipped: Count = 0
 

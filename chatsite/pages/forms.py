@@ -321,7 +321,7 @@ class PolicyForm(DetailedForm):
 
     field_order = (
         *("preset", "trigger_size", "trigger_kind", "keep_size", "keep_kind"),
-        *("strategy", "important", "rules", "focus", "overrides"),
+        *("strategy", "important", "rules", "facts", "focus", "overrides"),
         *("no_compaction", "no_recall"),
     )
 

@@ -51,8 +51,11 @@ def _is_shown(share: Share) -> Q:
 
 def is_request_shown(share: Share, call: ModelCall) -> bool:
     """Whether the link shows every message that this request was made of, also those
-    that its summaries were made of: only then the request can be shown."""
+    that its summaries were made of: only then the request can be shown. Facts are from
+    other conversations."""
     refs, conversation = call.refs, share.conversation
+    if refs.get("facts"):
+        return False
     ruled = {seq for seq, *_rest in refs.get("rules", ())}
     single = {*refs.get("recalled", ()), refs["newest"], *ruled} - {None, 0}
     used = in_ranges(

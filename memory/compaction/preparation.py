@@ -33,7 +33,7 @@ from . import lease
 # Gives the number of the first message whose turn is not finished, or None. From there
 # on nothing is compacted: a reply may still be written between the messages.
 OpenFrom = Callable[[Conversation], int | None]
-AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
+AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "facts", "rules")
 # The references to them, and what they are quoted with.
 AHEAD_REFS = (*AHEAD_OF_WINDOW, "fence")
 # As long as providers keep a prefix at least.

@@ -249,6 +249,13 @@ RULES = {
     "off": _("Don't detect"),
 }
 
+FACTS = {
+    "off": _("Neither use nor learn"),
+    "use": _("Use them, don't learn new ones"),
+    "learn": _("Don't use them, offer new ones"),
+    "on": _("Use them, and offer new ones"),
+}
+
 # Between them an adaptive policy's trigger follows the conversation.
 ADAPTIVE_MIN, ADAPTIVE_MAX = 4000, 10_000
 # Price of a token read from the provider's cache over that of a fresh one.
@@ -261,6 +268,10 @@ def list_presets(translate: Callable[[str], str] = str) -> list[tuple[str, str]]
 
 def rule_choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
     return [(name, translate(label)) for name, label in RULES.items()]
+
+
+def fact_choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
+    return [(name, translate(label)) for name, label in FACTS.items()]
 
 
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]
@@ -290,6 +301,7 @@ class PolicyValues(TypedDict, total=False):
     protect: bool
     profile: str | type[BaseModel]
     rules: Literal["off", "offer", "keep"]
+    facts: Literal["off", "use", "learn", "on"]
     focus: str
     recall_tokens: int
     truncate_tool_args: int
@@ -343,6 +355,9 @@ class Policy(BaseModel):
     # What becomes of rules that a person states: looked for and offered on the page, or
     # kept by themselves.
     rules: Literal["off", "offer", "keep"] = "offer"
+    # What becomes of facts that a person states of themselves: those of other
+    # conversations are sent, those of this one are offered, or both.
+    facts: Literal["off", "use", "learn", "on"] = "off"
     # What summaries should keep above all, in a person's words.
     focus: Annotated[str, BeforeValidator(parse_focus)] = ""
     recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
@@ -386,6 +401,14 @@ class Policy(BaseModel):
         if trim_tokens_to_summarize is not None:
             sizes["chunk_tokens"] = max(LEAST_CHUNK, trim_tokens_to_summarize)
         return cls(preset="langchain", **sizes | others)
+
+    @property
+    def uses_facts(self) -> bool:
+        return self.facts in ("use", "on")
+
+    @property
+    def learns_facts(self) -> bool:
+        return self.facts in ("learn", "on")
 
     def dump(self) -> dict[str, Any]:
         """Plain JSON, for `load`. A class is described by its JSON schema, which `load`

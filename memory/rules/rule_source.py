@@ -1,8 +1,8 @@
-"""Where the rules of requests come from, which a leaf app puts in its place, and how
-those of a request are read again.
+"""Where the rules and the facts of requests come from, which leaf apps put in their
+places, and how those of a request are read again.
 
-The memory knows rules as a part of a request, word for word and by reference; whose
-words are rules, and what a person decides about them, only a leaf knows.
+The memory knows them as parts of a request, word for word and by reference; whose words
+are rules or facts, and what a person decides about them, only a leaf knows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,21 +18,25 @@ if TYPE_CHECKING:
 # What a request refers to a rule by: the number of its message and from where to where
 # it is in the text; or the number, the hash of other words, and their date.
 RuleRef = list[Any]
+# And a fact by: the conversation and the number of the message that it is from, as in
+# "1b4e28ba-2fa1-11d2-883f-0016d3cca427#12", and the hash of its day and words.
+FactRef = list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class StandingRule:
-    """A rule in force: what is sent, and the reference to it."""
+    """A rule or fact in force: what is sent, and the reference to it."""
 
     pk: int
     block: RuleBlock
-    ref: RuleRef
+    ref: RuleRef | FactRef
     is_confirmed: bool
     own_words: bool
 
 
 class RuleSource:
-    """Where the rules of conversations come from. As it is here, there are none."""
+    """Where the rules of conversations come from, or the facts that a person has stated
+    in others. As it is here, there are none."""
 
     def hear(self, typed: str) -> Any:
         """What a text of a person states as rules. No row is needed for it, so it can
@@ -54,8 +58,9 @@ class RuleSource:
         return []
 
 
-# The one that is asked.
+# Those that are asked.
 current = RuleSource()
+facts = RuleSource()
 
 
 def rebuild_rules(
@@ -87,3 +92,18 @@ def restore_rules(
             text, at = said[seq]
             date = f"{at.astimezone(UTC):%Y-%m-%d}"
             yield RuleBlock(seq, date, text[first:last])
+
+
+def name_fact(block: RuleBlock) -> str:
+    """The text by whose hash a request refers to a fact. It begins with the day, so no
+    rule or prompt has the same."""
+    return f"{block.date} {block.text}"
+
+
+def restore_facts(
+    refs: Iterable[FactRef], texts: Mapping[str, str]
+) -> Iterator[RuleBlock]:
+    """The facts of a request from its references; `texts` by their hashes."""
+    for _place, name in refs:
+        date, _, words = texts.get(name, "").partition(" ")
+        yield RuleBlock(0, date, words)

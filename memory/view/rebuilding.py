@@ -232,6 +232,7 @@ def _recompose(
         fence=texts.get(refs["fence"], ""),
         blocks=[versions.to_block(row) for row in found.quoted(refs)],
         pinned=pinned,
+        facts=list(rule_source.restore_facts(prompts.facts_in(refs), texts)),
         rules=list(rule_source.restore_rules(rules, said, texts)),
         window=fitting.prepare_messages(window, clip=refs.get("clipped", 0), cuts=cuts),
         recalled=[*recalled],
@@ -261,8 +262,11 @@ def verify_context(call: ModelCall) -> bool:
 
 def is_erased(call: ModelCall) -> bool:
     """Whether the user has since deleted a message that was sent with this request, or
-    that a summary in it covered."""
+    that a summary in it covered, or erased a fact in it."""
     refs = call.refs
+    facts = {name for _place, name in prompts.facts_in(refs)}
+    if facts and Prompt.objects.filter(pk__in=facts).count() < len(facts):
+        return True
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
     recalled = to_ranges(refs["recalled"])
     stated = [[seq, seq] for seq, *_ in refs.get("rules", ())]

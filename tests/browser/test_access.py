@@ -92,7 +92,7 @@ def test_pages_around_the_chat_shut_nobody_out(stranger, errors):
     expect(page.get_by_role("heading", name="Two views")).to_be_visible()
     page.get_by_text("System prompt", exact=True).first.click()
     is_clean(page)
-    for path in ("/", "/account/", "/import/"):
+    for path in ("/", "/account/", "/import/", "/memory/"):
         page.goto(f"{root}{path}")
         is_clean(page)
 

@@ -160,6 +160,7 @@ class Reader:
         yield "searched", self.get("conversation-list", query={"q": "梨"})
         yield "archived", self.get("conversation-list", query={"view": "archived"})
         yield "account", self.get("account")
+        yield "facts", self.get("facts")
         yield "wrong password", self.mine.post(reverse("account-delete"))
         yield "password", self.get("password-change")
         yield "import", self.get("import")

@@ -20,6 +20,7 @@ from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessag
 from chatsite.examples.models import ExampleAnswer
 from chatsite.examples.services import mark_example
 from chatsite.experiments.models import Experiment
+from chatsite.facts.models import Fact
 from chatsite.feedback.services import give_feedback
 from chatsite.review.actions import erasing
 from chatsite.review.models import Review
@@ -116,6 +117,7 @@ OF_ROWS = {
     "desk_experiment.model": "a name",
     "desk_experiment.error": "a code",
     "desk_experiment.owner": "a token",
+    "facts_fact.names": "hashes",
     "trials_trial.changes": "numbers and names",
     "trials_trial.model": "a name",
     "trials_trial.error": "a code",
@@ -151,6 +153,11 @@ def make_conversation(owner, word):
         conversation=made,
         message=made.messages.get(seq=3),
         defaults={"start": 0, "end": 6, "state": "confirmed", "text": word},
+    )
+    Fact.objects.get_or_create(
+        conversation=made,
+        message=made.messages.get(seq=3),
+        defaults={"owner": owner, "start": 0, "end": 6, "state": "kept", "text": word},
     )
     for model, values in rows_besides(made, word):
         model.objects.create(conversation=made, **values)

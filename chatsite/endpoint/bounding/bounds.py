@@ -34,7 +34,12 @@ from .room import find_limit
 
 # Nothing of the site's own comes between a client's messages, and no provider has them
 # in its cache in the form in which the memory has them.
-POLICY = {"recall_tokens": 0, "rules": "off", "cached_prefix": False}
+POLICY = {
+    "recall_tokens": 0,
+    "rules": "off",
+    "facts": "off",
+    "cached_prefix": False,
+}
 # Where the key's owner has chosen nothing for new conversations: what a client sends
 # stays as it is while it fits.
 SIZES = {"trigger": ["fraction", 0.92], "keep": ["fraction", 0.08]}

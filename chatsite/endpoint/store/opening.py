@@ -45,7 +45,7 @@ from .pieces import Pieces
 from .recording import store_call
 
 # Of the site's summaries and searches: a client sends what it sends.
-POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off"}
+POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off", "facts": "off"}
 # Messages that are stored in one transaction, and that one copies for a branch.
 BATCH, MOST_COPIED = 20, 200
 TITLE_CHARS = 400

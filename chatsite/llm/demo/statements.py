@@ -17,7 +17,7 @@ from memory.engine.search.terms import extract_terms
 
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
 
-FENCES = ("history", "pinned", "rules", "recalled")
+FENCES = ("history", "pinned", "facts", "rules", "recalled")
 # A quotation ends where the next one begins, so that no text is read twice.
 SUMMARY = re.compile(
     r'<summary messages="(\d{1,9})-(\d{1,9})" version="(\d{1,9})"[^<>]*+>'

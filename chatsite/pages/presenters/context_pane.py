@@ -38,13 +38,13 @@ from memory.sql import prepared_rows
 from memory.view import places, rebuilding
 
 from ..forms import preset_name
-from .rules import SentRule, list_sent_rules
+from .rules import SentRule, list_sent_facts, list_sent_rules
 from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
 
 MAX_REPLIES = 200
 # The sections of which all messages are quoted in one.
 QUOTED = ("pinned", "recalled")
-AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "rules")
+AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "facts", "rules")
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 TITLES = {
     **WORDS,
@@ -112,7 +112,7 @@ def dump_arguments(call: Mapping[str, Any]) -> str:
 class ContextSection:
     """One section of the right pane, in the order of the payload."""
 
-    kind: str  # system, summaries, pinned, rules, window, recalled, newest
+    kind: str  # of memory.engine.compose.Kind
     title: str
     tokens: int
     messages: tuple[SeenMessage, ...] = ()
@@ -356,14 +356,20 @@ def _make_sections(
             tokens=count_tokens(section.messages),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
-            rules=list_sent_rules(conversation, built)
-            if section.kind == "rules"
-            else (),
+            rules=_list_statements(conversation, built, section.kind),
             # What is quoted in one message is shown as it is quoted, too.
             text=""
             if messages and section.kind not in QUOTED
             else str(section.messages[0].content),
         )
+
+
+def _list_statements(
+    conversation: Conversation, built: context.Built, kind: str
+) -> tuple[SentRule, ...]:
+    if kind == "rules":
+        return list_sent_rules(conversation, built)
+    return list_sent_facts(built) if kind == "facts" else ()
 
 
 def _find_stored(

@@ -1,22 +1,24 @@
-"""The rules of a request, as they are sent."""
+"""The rules and the facts of a request, as they are sent."""
 
 from dataclasses import dataclass
 
-from memory import context
+from memory import context, prompts
 from memory.models import Conversation
-from memory.rules.rule_source import StandingRule, rebuild_rules
+from memory.rules.rule_source import StandingRule, rebuild_rules, restore_facts
 
 
 @dataclass(frozen=True, slots=True)
 class SentRule:
-    """A rule as it is sent: with the number of its message, 0 for none, and its date;
-    `pk` is None in a request of the past."""
+    """A rule or fact as it is sent: with the number of its message, 0 for none, and its
+    date; `pk` is None in a request of the past. `place`: of a fact, the conversation
+    and message that it is from."""
 
     seq: int
     date: str
     text: str
     pk: int | None = None
     is_confirmed: bool = True
+    place: str = ""
 
     @classmethod
     def of(cls, rule: StandingRule) -> "SentRule":
@@ -32,3 +34,13 @@ def list_sent_rules(
         return tuple(map(SentRule.of, built.view.rules))
     blocks = rebuild_rules(conversation, built.refs["rules"], built.texts)
     return tuple(SentRule(each.seq, each.date, each.text) for each in blocks)
+
+
+def list_sent_facts(built: context.Built) -> tuple[SentRule, ...]:
+    """The facts of a request, with where each is from."""
+    refs = prompts.facts_in(built.refs)
+    blocks = restore_facts(refs, built.texts)
+    return tuple(
+        SentRule(0, block.date, block.text, place=place)
+        for (place, _name), block in zip(refs, blocks, strict=True)
+    )

@@ -27,11 +27,14 @@ WORDS = {
     "system": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
     "pinned": gettext_lazy("Always sent"),
+    "facts": gettext_lazy("Facts"),
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent"),
     "recalled": gettext_lazy("Recalled"),
     "newest": gettext_lazy("Draft"),
 }
+# They are no sheet while they are empty.
+OPTIONAL = ("facts",)
 # A closed sheet shows the beginning of so many texts, and so much of each.
 GLANCES = 12
 GLANCE_CHARS = {"summaries": 600}
@@ -69,7 +72,8 @@ def make_sheets(sections: Sequence["ContextSection"], free: int) -> tuple[Sheet,
     per_rem = max(TOKENS_PER_REM, used / STACK_REM)
     filled = {section.kind: section for section in sections}
     # What a reply has called so far comes last.
-    kinds = [*WORDS, *(kind for kind in filled if kind not in WORDS)]
+    kinds = [kind for kind in WORDS if kind in filled or kind not in OPTIONAL]
+    kinds += [kind for kind in filled if kind not in WORDS]
     sheets = [_make_sheet(kind, filled.get(kind), per_rem) for kind in kinds]
     height = min(free / per_rem, FREE_REM)
     is_torn = free / per_rem > FREE_REM
@@ -150,6 +154,7 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
             "%(n)s messages that are always sent",
             n,
         ),
+        "facts": ngettext("%(n)s fact about the user", "%(n)s facts about the user", n),
         "rules": ngettext("%(n)s rule", "%(n)s rules", n),
         "recalled": ngettext("%(n)s recalled message", "%(n)s recalled messages", n),
         "steps": _("the tool calls so far"),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
-from memory import context
+from memory import context, prompts
 from memory.engine.compose import RuleBlock, Section
 from memory.engine.search import excerpts
 from memory.engine.tokens import count_text
@@ -20,13 +20,13 @@ from memory.images.image_source import without_bytes
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, is_within, to_ranges
-from memory.rules.rule_source import rebuild_rules
+from memory.rules.rule_source import rebuild_rules, restore_facts
 from memory.view import rebuilding
 
 from ..pages import timeline_url
 from ..rights import Rights
 
-FENCED = ("summaries", "pinned", "rules", "recalled")
+FENCED = ("summaries", "pinned", "facts", "rules", "recalled")
 
 
 # One message or summary of a part: name, tokens, text, and for a row also its url, role
@@ -138,6 +138,9 @@ class _Parts:
             return map(self._summary, self.summaries)
         if section.kind == "rules":
             return [self._rule(rule) for rule in self._rules()]
+        if section.kind == "facts":
+            found = restore_facts(prompts.facts_in(refs), self.built.texts)
+            return map(self._rule, found)
         if section.kind == "recalled":
             spans = {n: (a, b) for n, a, b in refs.get("excerpts", ())}
             seqs = sorted(refs["recalled"])

@@ -101,6 +101,8 @@ class Preferences(models.Model):
     # The person's own list, one a line, and whether new conversations begin with it.
     own_rules = models.TextField(blank=True, default="", db_default="")
     with_own_rules = models.BooleanField(default=False, db_default=False)
+    # What becomes of facts about the person, as in the policy's setting.
+    facts = models.CharField(max_length=5, blank=True, default="", db_default="")
 
     class Meta:
         verbose_name_plural = "preferences"

@@ -2,7 +2,8 @@
 
 import re
 
-from .grammar import Grammar, compile_any
+from ..rules.grammar import compile_any
+from .grammar import Grammar
 
 NUMBER = "[0-9〇零一二两三四五六七八九十百半几多]+"
 OFTEN = (

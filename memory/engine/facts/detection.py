@@ -32,7 +32,7 @@ class Found:
     end: int
 
 
-def find(text: str) -> list[Found]:
+def find_facts(text: str) -> list[Found]:
     """The facts in a person's message, in their order: at most MOST."""
     masked = mask_quotes(text)
     if any(grammar.played.search(masked) for grammar in (ENGLISH, CHINESE)):
@@ -56,7 +56,7 @@ def _read_fact(sentence: str) -> tuple[int, int] | None:
         at = clause.end()
         if not grammar.facts.match(sentence, at):
             continue
-        end = _find_end(grammar, sentence, at)
+        end = _end_of_fact(grammar, sentence, at)
         words = sentence[at:end]
         is_asked = QUESTION.search(words)
         is_told = grammar.told.search(sentence, 0, clause.start())
@@ -67,7 +67,7 @@ def _read_fact(sentence: str) -> tuple[int, int] | None:
     return None
 
 
-def _find_end(grammar: Grammar, sentence: str, at: int) -> int:
+def _end_of_fact(grammar: Grammar, sentence: str, at: int) -> int:
     after = grammar.ends.search(sentence, at + 1)
     end = after.start() if after else len(sentence)
     return at + len(sentence[at:end].rstrip(MARKS))

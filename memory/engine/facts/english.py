@@ -2,7 +2,8 @@
 
 import re
 
-from .grammar import Grammar, compile_any
+from ..rules.grammar import compile_any
+from .grammar import Grammar
 
 NAME = r"(?-i:[A-Z][\w'’.-]+)"
 NUMBER = r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|several|many)"

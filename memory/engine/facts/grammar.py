@@ -19,8 +19,3 @@ class Grammar:
     told: re.Pattern[str]
     orders: re.Pattern[str]
     played: re.Pattern[str]
-
-
-def compile_any(*parts: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """What matches where one of the parts does."""
-    return re.compile("|".join(f"(?:{part})" for part in parts), flags)

@@ -16,6 +16,7 @@ from django.urls import get_resolver, reverse
 from django.utils import timezone
 
 from chatsite.examples.models import Example
+from chatsite.facts.models import Fact
 from chatsite.feedback.models import Feedback
 from chatsite.review_queue.models import QueueItem
 from chatsite.rules.models import Rule
@@ -31,6 +32,7 @@ APPS = (
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
 # Numbers in letters, and names that the site or its staff gave: no texts of users.
 METADATA = {
+    "facts.Fact.names",
     *(
         "token",
         "model",
@@ -77,6 +79,8 @@ def make_conversation(owner, word):
     make_turns(row, word, call)
     first = row.messages.first()
     Rule.objects.create(conversation=row, message=first, end=5, state="confirmed")
+    stated = {"start": 0, "end": 5, "state": "kept", "text": word}
+    Fact.objects.create(owner=owner, conversation=row, message=first, **stated)
     reply = row.messages.get(seq=2)
     Feedback.objects.create(
         conversation=row, message=reply, verdict="bad", comment=f"{word}, why"

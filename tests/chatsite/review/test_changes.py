@@ -66,6 +66,7 @@ LOGGED = {
     "memory-rebuild": {"rebuild"},
     "memory-rule": {"keep", *RULE_STATES},
     "memory-rule-reword": {"reword"},
+    "memory-fact": {"remember", "not-remember", "offer-fact"},
     "endpoint-join": {"join"},
     "endpoint-separate": {"separate"},
     "share-create": {"share"},
@@ -104,6 +105,7 @@ NOT_LOGGED = {
         *(
             "account-sign-out",
             "device-log-out",
+            "fact-change",
             "account-delete",
             "signin-email",
             "signin-link",

@@ -24,7 +24,7 @@ def read_sentences(name):
 
 
 def find_words(text):
-    return [text[each.start : each.end] for each in detection.find(text)]
+    return [text[each.start : each.end] for each in detection.find_facts(text)]
 
 
 def score(rows):
@@ -82,11 +82,11 @@ def test_a_fact_ends_where_the_wish_begins():
     ],
 )
 def test_what_is_of_others_played_quoted_or_an_order_is_none(text):
-    assert detection.find(text) == []
+    assert detection.find_facts(text) == []
 
 
 def test_a_message_has_a_few():
-    found = detection.find(
+    found = detection.find_facts(
         "I live in Oslo. I'm vegan. I'm 40. I have a dog. I work nights."
     )
     assert len(found) == detection.MOST

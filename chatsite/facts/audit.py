@@ -1,0 +1,26 @@
+"""What the table of facts must always satisfy."""
+
+from collections.abc import Iterator
+
+from django.db.models import F, Q
+from django.db.models.functions import Length
+
+from memory.integrity.audit import Violation
+from memory.models import Message
+
+from .models import Fact
+
+
+def find_bad_facts() -> Iterator[Violation]:
+    """Facts that are not a part of a message of their person; and words of a fact whose
+    message is deleted."""
+    foreign = ~Q(message__conversation=F("conversation"))
+    foreign |= ~Q(conversation__owner=F("owner"))
+    not_said = ~Q(message__role=Message.Role.USER)
+    is_gone = Q(message__deleted_at__isnull=False)
+    beyond = Q(end__gt=Length("message__text")) & ~is_gone
+    left = is_gone & ~Q(text="")
+    rows = Fact.objects.filter(foreign | not_said | beyond | left)
+    for fact in rows.order_by("pk"):
+        detail = f"{fact} is no part of what a person said"
+        yield Violation("facts.place", fact.conversation_id, detail)

@@ -1,0 +1,56 @@
+"""What people say of themselves and want remembered."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from memory.models import Conversation, Message
+
+
+class Fact(models.Model):
+    """A part of a message of the person, by its place in the text: no word of it is
+    stored twice, so nothing of it stays when the message is deleted. `text` is only
+    filled with what the person wrote in its place.
+    """
+
+    class State(models.TextChoices):
+        OFFERED = "offered", _("Offered")
+        KEPT = "kept", _("Kept")
+        DISMISSED = "dismissed", _("Dismissed")
+        REPLACED = "replaced", _("Replaced")
+
+    # The conversation's, by which all of a person are found at once.
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="facts"
+    )
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="facts")
+    message = models.ForeignKey(Message, models.CASCADE, related_name="facts")
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    # When that was written.
+    worded_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(max_length=9, choices=State)
+    replaced_by = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="replaces"
+    )
+    # The hashes by which requests refer to it, of all words that it ever had.
+    names = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name, verbose_name_plural = _("fact"), _("facts")
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message", "start"], name="fact_place_unique"
+            ),
+            models.CheckConstraint(
+                condition=Q(start__lt=models.F("end")), name="fact_has_words"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        # Never its words: this goes into logs and lists.
+        return f"Fact {self.pk} ({self.state})"

@@ -1,0 +1,85 @@
+"""What is drawn of facts in a conversation: below the message that states them, and in
+the right pane."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from django.template.loader import render_to_string
+
+from chatsite.hooks import MessagePart
+from chatsite.pages.presenters.context_pane import ContextSection
+from chatsite.pages.presenters.transcript_pane import ShownMessage
+from memory.models import Conversation
+
+from .models import Fact
+from .store import facts_of
+
+SHOWN = (Fact.State.OFFERED, Fact.State.KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedFact:
+    """A fact that a message states, in the words that the person uses for it."""
+
+    pk: int
+    text: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentFact:
+    """A fact of a request. `title` None: the conversation that it is from is gone."""
+
+    date: str
+    text: str
+    uuid: str
+    seq: str
+    title: str | None
+
+
+def list_stated_facts(
+    conversation: Conversation, first: int, end: int | None
+) -> dict[int, tuple[StatedFact, ...]]:
+    """What is offered or kept of the messages from `first` to before `end`."""
+    if not conversation.get_policy().learns_facts:
+        return {}
+    rows = facts_of(conversation.owner_id).filter(
+        conversation=conversation, state__in=SHOWN, seq__gte=first, is_source=True
+    )
+    if end:
+        rows = rows.filter(seq__lt=end)
+    values = rows.order_by("seq", "start").values_list("seq", "pk", "words", "state")
+    return {
+        seq: tuple(StatedFact(*row[1:]) for row in group)
+        for seq, group in groupby(values, key=itemgetter(0))
+    }
+
+
+def draw_stated_facts(conversation: Conversation, message: ShownMessage) -> str:
+    """The facts of a message, with the question whether to keep those on offer."""
+    if not (facts := message.extra["facts"]):
+        return ""
+    values = {"conversation": conversation, "facts": facts}
+    return render_to_string("facts/_message.html", values)
+
+
+STATED = MessagePart("below", {}, draw_stated_facts, {"facts": list_stated_facts})
+
+
+def draw_facts_section(conversation: Conversation, section: ContextSection) -> str:
+    """The facts of a request, each with the link to the message that it is from."""
+    places = [fact.place.partition("#") for fact in section.rules]
+    rows = Conversation.objects.filter(
+        owner=conversation.owner_id, deleted_at=None, uuid__in={u for u, _, _ in places}
+    )
+    titles: Mapping[str, str] = {
+        str(uuid): t for uuid, t in rows.values_list("uuid", "title")
+    }
+    facts = [
+        SentFact(fact.date, fact.text, uuid, seq, titles.get(uuid))
+        for fact, (uuid, _hash, seq) in zip(section.rules, places, strict=True)
+    ]
+    values = {"section": section, "facts": facts}
+    return render_to_string("facts/_section.html", values)

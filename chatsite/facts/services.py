@@ -1,0 +1,138 @@
+"""What a person decides about facts."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memory import transcript
+from memory.engine.facts import detection, topics
+from memory.transcript import ActionError
+
+from .models import Fact
+from .store import MOST_KEPT, block_of, bound_facts, facts_of, hash_of
+
+State = Fact.State
+
+# In the log of what the owner has done.
+ACTIONS = {
+    "remember": gettext_lazy("kept a fact about themselves"),
+    "not-remember": gettext_lazy("dismissed a fact about themselves"),
+    "offer-fact": gettext_lazy("had a fact about themselves offered again"),
+}
+
+
+@transaction.atomic
+def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
+    """Keep a fact: as it was said, or as `text`. Those that it contradicts are
+    replaced; the words of these.
+
+    Raises ActionError when there is no such fact, its message is gone, there are too
+    many, or it was offered and one that was said later contradicts it; TextError when
+    the text can't be stored.
+    """
+    fact = lock_fact(owner_id, pk)
+    if not fact.is_source:
+        raise ActionError(_("The message that says it is gone, or hidden."))
+    if text is not None:
+        text = transcript.check_message_text(text).strip()
+        if len(text) > detection.MAX_CHARS:
+            values = {"count": len(text), "limit": detection.MAX_CHARS}
+            shorten = _("The fact has %(count)s characters; the limit is %(limit)s.")
+            raise ActionError(shorten % values)
+        if text != fact.words:
+            fact.text = fact.words = text
+            fact.worded_at = fact.said_at = timezone.now()
+    others = _find_contradicted(owner_id, fact)
+    is_offer = fact.state == State.OFFERED and text is None
+    if is_offer and (later := [o for o in others if o.said_at > fact.said_at]):
+        said = _("You have said since: “%(words)s”. Erase that first.")
+        raise ActionError(said % {"words": later[0].words})
+    name = hash_of(block_of(fact.words, fact.said_at))
+    fact.names = list(dict.fromkeys([*fact.names, name]))
+    fact.state, fact.replaced_by = State.KEPT, None
+    fact.save()
+    gone = Fact.objects.filter(pk__in=[other.pk for other in others])
+    gone.update(state=State.REPLACED, replaced_by=fact)
+    if facts_of(owner_id).filter(state=State.KEPT).count() > MOST_KEPT:
+        raise ActionError(
+            _("There is no room for another fact. Erase one in your memory first.")
+        )
+    bound_facts(owner_id)
+    return [other.words for other in others]
+
+
+def _find_contradicted(owner_id: int, fact: Fact) -> list[Fact]:
+    """The kept ones that this one contradicts."""
+    kept = facts_of(owner_id).filter(state=State.KEPT, is_source=True)
+    rows = list(kept.exclude(pk=fact.pk).order_by("pk"))
+    places = topics.find_contradicted(fact.words, [row.words for row in rows])
+    return [rows[place] for place in places]
+
+
+@transaction.atomic
+def dismiss_fact(owner_id: int, pk: int) -> None:
+    """Raises ActionError when there is no such fact."""
+    fact = lock_fact(owner_id, pk)
+    fact.state, fact.replaced_by = State.DISMISSED, None
+    fact.save(update_fields=["state", "replaced_by"])
+    bound_facts(owner_id)
+
+
+@transaction.atomic
+def offer_fact(owner_id: int, pk: int) -> None:
+    """Undo what was decided about a fact: what it has replaced is kept again."""
+    fact = lock_fact(owner_id, pk)
+    fact.replaces.filter(state=State.REPLACED).update(
+        state=State.KEPT, replaced_by=None
+    )
+    fact.state, fact.replaced_by = State.OFFERED, None
+    fact.save(update_fields=["state", "replaced_by"])
+    bound_facts(owner_id)
+
+
+@transaction.atomic
+def erase_fact(owner_id: int, pk: int) -> None:
+    """Forget a fact, also in the requests that were sent with it. Its message stays."""
+    lock_fact(owner_id, pk).delete()
+
+
+def lock_fact(owner_id: int, pk: int) -> Fact:
+    # One decision of a person at a time: what they have kept is counted and replaced.
+    # People who are only referred to need not wait.
+    people = get_user_model().objects.select_for_update(no_key=True)
+    people.filter(pk=owner_id).values_list("pk").first()
+    fact = facts_of(owner_id).filter(pk=pk).first()
+    if fact is None:
+        raise ActionError(_("There is no such fact."))
+    return fact
+
+
+def list_facts(owner_id: int) -> dict[str, list[Fact]]:
+    """A person's facts for their page, by what they are; the newest first."""
+    rows = facts_of(owner_id).select_related("conversation", "replaced_by")
+    rows = rows.exclude(state=State.DISMISSED).order_by("-said_at", "-pk")
+    found: dict[str, list[Fact]] = {"kept": [], "offered": [], "replaced": []}
+    for fact in rows:
+        # An offer without its message is none.
+        if fact.state == State.KEPT or fact.is_source:
+            found[fact.state].append(fact)
+    return found
+
+
+def describe_facts(user: AbstractBaseUser) -> list[dict[str, Any]]:
+    """For the download of an account."""
+    return [
+        {
+            "text": fact.words,
+            "state": fact.state,
+            "said_at": fact.said_at,
+            "conversation": str(fact.uuid),
+            "message": fact.seq,
+        }
+        for fact in facts_of(user.pk).order_by("pk")
+    ]

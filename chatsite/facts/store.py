@@ -1,0 +1,148 @@
+"""Rows of facts: written with the message that states them, read for a request.
+
+What a person decides about them is in services.py. Where a conversation neither uses
+nor learns facts, its policy says so, and no statement is asked.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any
+
+from django.db.models import BooleanField, Case, F, Q, QuerySet, TextField, Value, When
+from django.db.models.functions import Coalesce, NullIf, Substr
+
+from memory import prompts
+from memory.engine.compose import RuleBlock
+from memory.engine.facts import detection
+from memory.models import Conversation, Message, Prompt
+from memory.rules.rule_source import RuleSource, StandingRule, name_fact
+
+from .models import Fact
+
+# Of one person. No more can be kept; of those that wait for an answer, and of those
+# that were dismissed or replaced, the oldest go.
+MOST_KEPT = 100
+MOST_OFFERED = 100
+MOST_PAST = 200
+
+State = Fact.State
+# Its source is there, as the person has left it.
+HAS_SOURCE = Q(
+    message__excluded_at=None,
+    message__superseded_at=None,
+    message__deleted_at=None,
+    conversation__deleted_at=None,
+)
+
+
+def facts_of(owner_id: int) -> QuerySet[Fact]:
+    """The facts of a person with their `words`, the `seq` of their message, the `uuid`
+    of its conversation, when they were `said_at`, and whether there `is_source`."""
+    text = TextField()
+    part = Substr(
+        "message__text", F("start") + 1, F("end") - F("start"), output_field=text
+    )
+    return Fact.objects.filter(owner=owner_id).annotate(
+        words=Coalesce(NullIf("text", Value("", text)), part, output_field=text),
+        seq=F("message__seq"),
+        uuid=F("conversation__uuid"),
+        said_at=Coalesce("worded_at", "message__created_at"),
+        is_source=Case(
+            When(HAS_SOURCE, then=True), default=False, output_field=BooleanField()
+        ),
+    )
+
+
+def note_facts(message: Message, heard: Any = None) -> None:
+    """Offer the facts of a message of a person that was just stored; call it inside the
+    transaction that stores it."""
+    conversation = message.conversation
+    if conversation.is_temporary or not conversation.get_policy().learns_facts:
+        return
+    # What a file says is not said by the person.
+    typed = message.typed
+    if not (found := detection.find_facts(typed)):
+        return
+    rows = facts_of(conversation.owner_id).filter(is_source=True)
+    known = {words.casefold() for words in rows.values_list("words", flat=True)}
+    Fact.objects.bulk_create(
+        Fact(
+            owner_id=conversation.owner_id,
+            conversation=conversation,
+            message=message,
+            start=each.start,
+            end=each.end,
+            state=State.OFFERED,
+        )
+        for each in found
+        if typed[each.start : each.end].casefold() not in known
+    )
+    bound_facts(conversation.owner_id)
+
+
+def bound_facts(owner_id: int) -> None:
+    """Keep a person's facts few."""
+    rows = Fact.objects.filter(owner=owner_id).order_by("-pk")
+    for states, most in (
+        ([State.OFFERED], MOST_OFFERED),
+        ([State.DISMISSED, State.REPLACED], MOST_PAST),
+    ):
+        beyond = rows.filter(state__in=states).values_list("pk", flat=True)[most:]
+        if old := list(beyond):
+            Fact.objects.filter(pk__in=old).delete()
+
+
+def list_standing_facts(
+    conversation: Conversation, before: int | None = None
+) -> list[StandingRule]:
+    """What the person has kept of other conversations, the oldest first."""
+    if conversation.is_temporary or not conversation.get_policy().uses_facts:
+        return []
+    rows = facts_of(conversation.owner_id).filter(state=State.KEPT, is_source=True)
+    rows = rows.exclude(conversation=conversation).order_by("said_at", "pk")
+    values = rows.values("pk", "words", "said_at", "uuid", "seq")
+    return list(map(_make_standing_fact, values))
+
+
+def _make_standing_fact(row: Mapping[str, Any]) -> StandingRule:
+    block = block_of(row["words"], row["said_at"])
+    ref = [f"{row['uuid']}#{row['seq']}", hash_of(block)]
+    return StandingRule(row["pk"], block, ref, is_confirmed=False, own_words=False)
+
+
+def block_of(words: str, said_at: Any) -> RuleBlock:
+    return RuleBlock(0, f"{said_at.astimezone(UTC):%Y-%m-%d}", words)
+
+
+def hash_of(block: RuleBlock) -> str:
+    return prompts.hash_text(name_fact(block))
+
+
+def forget_facts(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` is erased: so are the words of its facts, in whatever form. Those
+    that were kept stay as a line, so that their person sees that they are gone."""
+    rows = Fact.objects.filter(conversation=conversation, message__seq=seq)
+    rows.exclude(state=State.KEPT).delete()
+    for fact in rows:
+        forget_sent(fact)
+        fact.text, fact.names = "", []
+        fact.save(update_fields=["text", "names"])
+
+
+def forget_sent(instance: Fact, **_: object) -> None:
+    """Erase the words of a fact from the requests that were sent with it. They can't be
+    rebuilt any more, as when a message of them is deleted."""
+    if not instance.names:
+        return
+    links = Prompt.conversations.through.objects.filter(
+        prompt__in=instance.names, conversation__owner=instance.owner_id
+    )
+    links.delete()
+    prompts.drop_unused(sorted(instance.names))
+
+
+class StatedFacts(RuleSource):
+    """The facts of the table, in the place where the memory asks for them."""
+
+    note = staticmethod(note_facts)
+    list_standing = staticmethod(list_standing_facts)

@@ -1,0 +1,82 @@
+"""What a person does with facts: below the message that states them, and on the page
+that has them all."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from chatsite.accounts.access import private_page
+from chatsite.pages.memory_actions import Notice, address_of, memory_action
+from memory.engine.facts.detection import MAX_CHARS
+from memory.models import Conversation
+from memory.transcript import ActionError, TextError
+
+from . import services
+from .store import MOST_KEPT
+
+
+@memory_action
+def decide_fact(
+    request: HttpRequest, conversation: Conversation, *, pk: int, name: str
+) -> Notice:
+    """Keep or dismiss what this conversation offers, or undo that."""
+    if name not in services.ACTIONS:
+        raise Http404
+    if not conversation.facts.filter(pk=pk).exists():
+        raise ActionError(_("There is no such fact."))
+    owner = conversation.owner_id
+    if name == "remember":
+        text = _name_replaced(
+            _("Remembered for your other conversations."),
+            services.keep_fact(owner, pk),
+        )
+    elif name == "not-remember":
+        services.dismiss_fact(owner, pk)
+        text = _("It is not remembered.")
+    else:
+        services.offer_fact(owner, pk)
+        return Notice(_("It is offered again."))
+    undo = address_of(conversation, "fact", pk=pk, name="offer-fact")
+    return Notice(text, undo)
+
+
+def _name_replaced(text: str, replaced: list[str]) -> str:
+    if not replaced:
+        return text
+    quoted = ", ".join(f"“{words}”" for words in replaced)
+    return text + " " + _("It replaces %(words)s.") % {"words": quoted}
+
+
+@require_GET
+@private_page
+def show_facts(request: HttpRequest) -> HttpResponse:
+    values = services.list_facts(request.user.pk)
+    limits = {"max_chars": MAX_CHARS, "most": MOST_KEPT}
+    return render(request, "facts/page.html", {**values, **limits})
+
+
+@require_POST
+@private_page
+def change_fact(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """Keep, reword, dismiss or erase one, from the page that has them all."""
+    owner = request.user.pk
+    try:
+        if name == "erase":
+            services.erase_fact(owner, pk)
+            said = _("Erased. Requests that were sent with it are kept without it.")
+        elif name == "dismiss":
+            services.dismiss_fact(owner, pk)
+            said = _("It is not remembered.")
+        elif name in ("keep", "reword"):
+            text = request.POST.get("text", "") if name == "reword" else None
+            replaced = services.keep_fact(owner, pk, text=text)
+            said = _name_replaced(_("Remembered."), replaced)
+        else:
+            raise Http404
+    except (ActionError, TextError) as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, said)
+    return redirect("facts")

@@ -1,0 +1,88 @@
+"""What is remembered of a person: offered below a message, kept with one tap, sent in
+another conversation with the link to its message, edited, replaced and erased."""
+
+import pytest
+from playwright.sync_api import expect
+
+from .test_access import is_clean
+from .test_languages import choose
+
+pytestmark = pytest.mark.browser
+
+
+def choose_facts(page, value):
+    """For new conversations, on the account page."""
+    page.page.goto(f"{page.site.url}/account/")
+    chosen = page.page.locator("[name=facts]")
+    chosen.select_option(value)
+    chosen.locator("xpath=ancestor::form").locator("button.primary").click()
+    expect(page.page.locator("[name=facts]")).to_have_value(value)
+
+
+@pytest.fixture
+def learning(open_page, site):
+    page = open_page(site)
+    choose_facts(page, "on")
+    page.create()
+    yield page
+    choose_facts(page, "")
+
+
+def keep(page, said, yes):
+    page.say(said)
+    page.message(1).locator(".fact-offer").get_by_role("button", name=yes).click()
+    expect(page.page.locator(".fact-kept")).to_have_count(1)
+
+
+def test_a_fact_is_kept_sent_elsewhere_edited_and_erased(learning):
+    page = learning.page
+    learning.say("Hello! I live in Zurich, so what can I see?")
+    offer = learning.message(1).locator(".fact-offer")
+    expect(offer.locator("q")).to_have_text("I live in Zurich")
+    expect(offer).to_contain_text("Remember this in your other conversations?")
+    is_clean(page)
+    offer.get_by_role("button", name="Yes").click()
+    expect(page.locator(".fact-kept q")).to_have_text("I live in Zurich")
+    is_clean(page)
+    said_in = learning.url
+
+    learning.create()
+    learning.say("Hello")
+    facts = learning.right.locator(".part-facts")
+    expect(facts.locator("q")).to_have_text("I live in Zurich")
+    learning.open_sheet("facts")
+    is_clean(page)
+    facts.locator(".fact-list a").click()
+    page.wait_for_url(f"{said_in}?at=1*")
+
+    page.goto(f"{learning.site.url}/memory/")
+    is_clean(page)
+    page.locator(".fact-acts summary").click()
+    page.locator(".fact-acts textarea").fill("I live in Bern")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".fact-rows q")).to_have_text("I live in Bern")
+    expect(page.locator(".fact-rows")).to_contain_text("edited by you")
+
+    learning.create()
+    keep(learning, "I moved to Oslo last month.", "Yes")
+    expect(page.locator("#notice")).to_contain_text("It replaces “I live in Bern”.")
+    page.goto(f"{learning.site.url}/memory/")
+    expect(page.locator("s")).to_have_text("I live in Bern")
+    is_clean(page)
+    for left in (1, 0):
+        page.get_by_role("button", name="Erase").first.click()
+        expect(page.get_by_role("button", name="Erase")).to_have_count(left)
+
+
+def test_it_speaks_chinese(learning):
+    page = learning.page
+    choose(learning, "简体中文")
+    keep(learning, "我住在苏黎世，推荐几个景点。", "是")
+    page.goto(f"{learning.site.url}/memory/")
+    expect(page.locator("h1")).to_have_text("关于你的记忆")
+    expect(page.locator(".fact-rows q")).to_have_text("我住在苏黎世")
+    is_clean(page)
+    page.get_by_role("button", name="清除").click()
+    expect(page.get_by_role("button", name="清除")).to_have_count(0)
+    learning.create()
+    choose(learning, "English")
