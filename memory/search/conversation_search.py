@@ -16,6 +16,8 @@ from memory.models import Conversation, Message
 from . import recall
 
 LIMIT = 30
+# Where only a person's own words count, most of what is found may be of others.
+LIMIT_OF_ALL = 200
 # Conversations whose words are looked up, the latest first; so many in one question.
 MAX_CONVERSATIONS = 2_000
 CONVERSATIONS_AT_ONCE = 200
@@ -52,22 +54,29 @@ def find_messages(
     user: AbstractBaseUser,
     query: str,
     among: QuerySet[Conversation] | None = None,
+    *,
+    only_own: bool = False,
 ) -> list[Found]:
     """The user's messages that have all words of the query, the newest first; among
-    these of list_searched(), if they are given."""
+    these of list_searched(), if they are given. `only_own`: what the person has said,
+    and has not hidden from the model or said again in other words."""
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
+    limit = LIMIT_OF_ALL if only_own else LIMIT
+    if only_own:
+        said = {"excluded_at": None, "superseded_at": None}
+        rows = rows.filter(role=Message.Role.USER, **said)
     own = list_searched(user) if among is None else among
     # By their latest change, the newest first.
     ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
-    found = set(_find_words(ids, query))
+    found = set(_find_words(ids, query, limit))
     # One letter is in every message; one Chinese character is a word.
     if len(found) < LIMIT and (len(query) > 1 or not query.isascii()):
         newest = Message.objects.filter(conversation__in=ids, deleted_at=None)
         newest = newest.order_by("-pk").values("pk")[:MAX_READ]
         parts = Message.objects.filter(pk__in=newest, text__icontains=query)
-        found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:LIMIT])
+        found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
     shown = rows.filter(pk__in=found).select_related("conversation")
     return [_excerpt_message(row, query) for row in shown.order_by("-pk")[:LIMIT]]
 
@@ -79,7 +88,7 @@ def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
     )
 
 
-def _find_words(ids: list[int], query: str) -> list[int]:
+def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
     """Messages that have every word, by the terms of the index."""
     found: list[int] = []
     both, either = JOIN[connection.vendor]
@@ -93,10 +102,10 @@ def _find_words(ids: list[int], query: str) -> list[int]:
             keys = dict.fromkeys(entry["terms"].split())
             parts.append(both.join([*keys][:MAX_WORDS]))
         wanted = either.join(f"({part})" for part in parts if part)
-        if not wanted or len(found) >= LIMIT:
+        if not wanted or len(found) >= limit:
             break
         with connection.cursor() as cursor:
-            cursor.execute(FIND[connection.vendor], [wanted, LIMIT])
+            cursor.execute(FIND[connection.vendor], [wanted, limit])
             found += [pk for (pk,) in cursor.fetchall()]
     return found
 

@@ -69,7 +69,7 @@ def _search(call: CallContext, query: str, limit: int) -> str:
         [hit for hit in found if hit.seq in said][:limit],
         said,
         query,
-        room=_room(),
+        room=room_for_quotes(),
         count_tokens=context.conversation_counter(conversation),
     )
     if not notes:
@@ -113,7 +113,7 @@ def _read(call: CallContext, first: int, last: int, start: int) -> str:
         ),
         size=Length("text"),
     ).values_list("seq", "role", "created_at", "tool_calls", "piece", "size")
-    left, quotes, following = _room(), [], ""
+    left, quotes, following = room_for_quotes(), [], ""
     for row in itertools.starmap(_Row, found[:MAX_READ]):
         begin = start if row.seq == first else 0
         text, quote = row.piece, row.quote(row.piece, begin)
@@ -166,7 +166,7 @@ def _cut(row: _Row, begin: int, tokens: int) -> str:
     return row.piece[: max(0, bisect_left(sizes, True, key=is_too_long) - 1)]
 
 
-def _room() -> int:
+def room_for_quotes() -> int:
     """Tokens for quotes, so that the result is never shortened itself."""
     return settings.TOOL_RESULT_TOKENS - MESSAGE_OVERHEAD - NOTE_TOKENS
 

@@ -122,7 +122,7 @@ class TestBeginning:
         settings.DEFAULT_TOOLS = ["calculate"]
         page = client.get("/").content.decode()
         boxes = re.findall(r'<input[^>]*type="checkbox"[^>]*name="tools"[^>]*>', page)
-        assert len(boxes) == 5
+        assert len(boxes) == 6
         assert [box for box in boxes if "checked" in box] == [
             box for box in boxes if 'value="calculate"' in box
         ]

@@ -20,6 +20,7 @@ HERE = __name__
 BUILT_IN = [
     "search_transcript",
     "read_messages",
+    "search_own_words",
     "current_time",
     "calculate",
     "remind_me",
