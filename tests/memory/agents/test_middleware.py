@@ -524,7 +524,8 @@ async def test_it_sends_no_token_after_an_overflow_either():
     said = {"messages": [HumanMessage("five")]}
     stream = chat.agent.astream(said, chat.config, stream_mode="messages")
     received = [message.text async for message, _ in stream]
-    assert len(chat.memory.records) == 1
+    # Another one may be made meanwhile, now that the room is known.
+    assert chat.memory.records[0].trigger[0] == "manual"
     assert "Summary" not in "".join(received)
 
 

@@ -119,7 +119,9 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
     monkeypatch.setattr(door, "import_module", fail)
     status, _, answer = await post(reader)
     assert (status, answer["error"]["code"]) == (503, "unavailable")
-    monkeypatch.setattr("chatsite.endpoint.mcp_server.checks.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "chatsite.endpoint.mcp_server.checks.find_spec", lambda name: None
+    )
     assert "chat.E009" in [each.id for each in run_checks()]
     settings.MCP_SERVER_ENABLED = False
     assert "chat.E009" not in [each.id for each in run_checks()]
