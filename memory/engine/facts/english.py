@@ -58,15 +58,17 @@ FACTS = compile_any(
     r"|bilingual|multilingual|self-employed|unemployed|freelanc\w+|jewish|muslim|hindu"
     r"|buddhist|christian|catholic|gay|lesbian|bisexual|trans\b|non-?binary)",
     rf"{AM}(?:based in|living in|from (?!the start|page)|born|expecting"
-    r"|training for|learning|studying|doing (?:an?|my) (?!test)|writing my (?:thesis|"
-    r"dissertation)|working (?:as|at|for) |always \w+(?=\W*$)|on a (?:\w+ )?budget)",
+    r"|training for|learning|studying|doing (?:an?|my) (?!test|best|part)"
+    r"|writing my (?:thesis|dissertation)"
+    r"|working (?:as|at|for) |always \w+(?=\W*$)|on a (?:\w+ )?budget)",
     rf"{AM}in (?:my (?:first|second|third|fourth|fifth|final|last) year"
     r"|the [\w ]{2,20}time ?zone|my (?:\w+ties|teens)\b)",
     rf"{AM}into \w+ing\b",
     # Where and how I live.
     rf"(?:I|we) {OFTEN}(?:live|reside) (?:in|at|on|near|just|outside|alone|with|here"
     r"|between|off|abroad|by the)\b(?! hope| fear| peace)",
-    r"I(?:['’]ve| have) (?:lived|been living|worked|been working|been an?|been in)\b"
+    r"I(?:['’]ve| have) (?:lived|been living|worked|been working(?! on)|been an?"
+    r"|been in)\b"
     r"(?=.*(?:\bfor\b|\bsince\b|\bin\b))(?!.*\b(?:hours?|minutes?|your)\b)",
     rf"I moved (?:here|to {NAME})",
     r"I (?:grew up|was (?:born|raised|brought up)|come from|hail from|immigrated"
@@ -92,7 +94,7 @@ FACTS = compile_any(
     rf"I {OFTEN}use (?:an? )?{NAME}",
     r"I wear (?:glasses|contacts|contact lenses|hearing aids?|an? hearing|size)",
     # What I have.
-    rf"{HAVE}{SOME}(?:{HEALTH}|{KIN}|{PETS}|{THINGS})\b",
+    rf"{HAVE}{SOME}(?:{HEALTH}|{KIN}|{PETS}|{THINGS})\b(?!['’])",
     rf"{HAVE}{SOME}(?:called|named) {NAME}",
     rf"{NOT}(?:have|own) (?:an?|any) (?:{KIN}|{PETS}|{THINGS})\b",
     rf"we have {SOME}(?:{KIN}|{PETS}|{THINGS})\b",
@@ -101,8 +103,9 @@ FACTS = compile_any(
     r"(?! (?:this|that|it|another)\b)",
     rf"{NOT}have (?:dairy|gluten|milk|nuts|sugar|caffeine|alcohol|lactose|wheat|eggs)",
     rf"I {OFTEN}(?:love|like|enjoy|hate|dislike|prefer|adore|can['’]t stand|loathe)"
-    r" (?!it\b|this\b|that\b|these\b|those\b|your\b|the\b|how\b|what\b|when\b|where\b"
-    r"|you\b|to\b|not\b|an?\b|them\b|if\b|both\b|my\b|option|version|number)[\w'’-]+",
+    r" (?!(?:it|this|that|these|those|your|the|how|what|when|where|you|to|not|an?|them"
+    r"|if|both|my|her|his|their|its|him|us|all|each|every|also|such|being|seeing|making"
+    r"|getting|having)\b|option|version|number)[\w'’-]+",
     # What is mine.
     r"my (?:full |first |last |middle )?(?:name|nickname|birthday|pronouns|job"
     r"|profession|occupation|mother tongue|(?:first|native|home) language|time ?zone"
@@ -110,7 +113,9 @@ FACTS = compile_any(
     r"|nationality|degree|major|diet|(?:house|flat|apartment|home))"
     r" (?:is|are|was built|has)\b",
     r"my favou?rite [\w ]{2,30} (?:is|are)\b",
-    r"my (?:husband|wife|partner|boyfriend|girlfriend|family|kids|children) and I\b",
+    r"my (?:husband|wife|partner|boyfriend|girlfriend|family|kids|children) and I"
+    r" (?:both )?(?:live|have|own|are|run|speak|work|keep|drive|don['’]t|never|love"
+    r"|share)\b",
 )
 
 ENGLISH = Grammar(
@@ -125,8 +130,9 @@ ENGLISH = Grammar(
     facts=FACTS,
     ends=compile_any(
         r"[,;–—]\s*(?:and |but )?(?:so|what|how|which|who|where|when|why|can|could"
-        r"|would|will|should|please|any|do|does|is|are|no|help|give|tell|make|you)\b",
-        r",? (?:so|but|because) (?!far\b)",
+        r"|would|will|should|please|any|do|does|did|have you|is|are|no|help|give|tell"
+        r"|make|you)\b",
+        r",? (?:but|because) |, so | so (?=I\b|please\b|can\b|what\b|no\b|don)",
         r",? and (?:I )?(?:need|want|would|could|can|am looking|was|wonder)\b",
         r",? which (?:means|is why)\b",
     ),

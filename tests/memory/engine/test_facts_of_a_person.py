@@ -90,3 +90,24 @@ def test_a_message_has_a_few():
         "I live in Oslo. I'm vegan. I'm 40. I have a dog. I work nights."
     )
     assert len(found) == detection.MOST
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("My wife and I just left for the coast.", []),
+        ("I really like her teaching style. I love making him happy.", []),
+        ("I've got lots of kids' books.", []),
+        ("I'm doing my best.", []),
+        (
+            "I've been living in Tokyo for years, have you got tips?",
+            ["I've been living in Tokyo for years"],
+        ),
+        (
+            "I love sharing what I know - it's so good.",
+            ["I love sharing what I know - it's so good"],
+        ),
+    ],
+)
+def test_talk_of_a_day_is_told_from_what_lasts(text, facts):
+    assert find_words(text) == facts
