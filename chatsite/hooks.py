@@ -238,6 +238,20 @@ class StepCard:
         raise NotImplementedError
 
 
+@dataclass(frozen=True, slots=True)
+class EndedStep:
+    """A step of a turn that has run and ended, such as a call of a tool, without a word
+    of it. `seq`: of the message that asked; `error`: a code, "" = none."""
+
+    conversation: "Conversation"
+    turn: int
+    seq: int
+    name: str
+    error: str
+    started_at: datetime
+    finished_at: datetime
+
+
 def _refuse_files(value: object) -> list[str]:
     if value:
         raise TextError("bad_attachments", _("This site takes no files."))
@@ -421,6 +435,11 @@ spending_checks: list[Callable[[int], None]] = []
 # may ask no database.
 switch_kinds: dict[str, SwitchKind] = {}
 switches: list[Callable[[str, str], bool]] = []
+
+# Told in their transactions: the key of a request to a model whose books are closed,
+# with that of the turn or trial that it was for, and a step of a turn that has ended.
+ended_calls: list[Callable[[int, int | None], None]] = []
+ended_steps: list[Callable[["EndedStep"], None]] = []
 
 # Answered by ASGI applications of leaves, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.

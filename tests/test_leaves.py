@@ -40,6 +40,7 @@ WORDS = {
     "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",
     "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b|\btool[ -]"
     r"|consent|remind",
+    "chatsite.tracing": r"opentelemetry|\botlp",
     "chatsite.trials": r"again differently|/trials?/|trials\.css|_trials\b|\"trials\"",
     "chatsite.unread": r"\bunread|news-link|notify-offer",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",

@@ -15,6 +15,7 @@ LOCKED = (
     "requirements",
     "requirements-signin",
     "requirements-mcp",
+    "requirements-tracing",
     "tests/requirements",
 )
 # A package, its hashes, and who brings it.

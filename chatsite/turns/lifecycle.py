@@ -351,6 +351,7 @@ def bill(
     if not _bill(call=claim.call_id, **bill, **linked):
         return False
     call = ModelCall(
+        pk=claim.call_id,
         conversation=conversation,
         model=claim.model,
         tokens_estimated=claim.tokens,
@@ -359,7 +360,7 @@ def bill(
         tokens_output=result.tokens_output,
         error=result.error,
     )
-    limits.charge_call(call, result.reasoning + result.text)
+    limits.charge_call(call, result.reasoning + result.text, claim.row_id)
     return True
 
 

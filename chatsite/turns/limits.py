@@ -338,12 +338,15 @@ class Used(NamedTuple):
     cached: int = 0
 
 
-def charge_call(call: ModelCall, text: str = "") -> None:
-    """Count a request's tokens for its owner: as reported, else as estimated.
+def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> None:
+    """Count a request's tokens for its owner: as reported, else as estimated. `work`:
+    the turn or trial that it was for.
 
     A request that failed before its first word and reported nothing costs nothing;
     one that this site itself broke off may have.
     """
+    for tell in hooks.ended_calls:
+        tell(call.pk, work)
     reported = call.tokens_input or call.tokens_output
     failed = call.error and call.error != "cancelled" and not text and not reported
     read = call.tokens_input or call.tokens_estimated

@@ -37,7 +37,7 @@ def find_call(conversation: Conversation, reply: int) -> ModelCall:
 
 def describe_request(call: ModelCall, first: int) -> tuple[dict[str, Any], int | None]:
     """A piece of what was sent, from this character on, and where the next begins."""
-    text, digest, is_whole = _read_sent_text(call)
+    text, digest, is_whole = _read_text_and_hash(call)
     last = first + MOST_CHARS
     value = {
         "model": call.model,
@@ -59,7 +59,7 @@ def describe_request(call: ModelCall, first: int) -> tuple[dict[str, Any], int |
     return value, last if last < len(text) else None
 
 
-def _read_sent_text(call: ModelCall) -> tuple[str, str, bool]:
+def _read_text_and_hash(call: ModelCall) -> tuple[str, str, bool]:
     """The JSON that was sent, its hash, and whether it is all of what was hashed: of a
     client the body, of the site's own the messages, with images named only."""
     if KEY in call.refs:

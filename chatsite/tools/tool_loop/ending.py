@@ -5,7 +5,13 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from chatsite import hooks
+from chatsite.tools import registry
 from chatsite.tools.models import ToolCall
+
+State = ToolCall.State
+# States that say by themselves that something went wrong.
+FAILED = (State.FAILED, State.CANCELLED, State.UNKNOWN)
 
 
 def end_calls(
@@ -32,4 +38,28 @@ def end_calls(
         columns |= {"owner": "", "next_look_at": Now()}
     else:
         columns |= {"handle": None, "next_look_at": None}
-    return calls.update(state=state, error=error, finished_at=Now(), **columns)
+    # By their keys: once they have ended, other calls may be these.
+    told = [*calls.values_list("pk", flat=True)] if hooks.ended_steps else []
+    ended = calls.update(state=state, error=error, finished_at=Now(), **columns)
+    if told:
+        _tell_ended(told)
+    return ended
+
+
+def _tell_ended(pks: list[int]) -> None:
+    """Those that have run. A name that is no tool of the site is the model's words."""
+    rows = ToolCall.objects.filter(pk__in=pks, started_at__isnull=False)
+    rows = rows.select_related("conversation", "request")
+    for call in rows.defer("arguments", "request__text"):
+        is_known = call.name in registry.available()
+        step = hooks.EndedStep(
+            call.conversation,
+            call.turn_id,
+            call.request.seq,
+            call.name if is_known else "unknown",
+            call.error or (call.state if call.state in FAILED else ""),
+            call.started_at,
+            call.finished_at,
+        )
+        for tell in hooks.ended_steps:
+            tell(step)

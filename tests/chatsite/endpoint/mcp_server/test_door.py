@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.core.checks import run_checks
 
 from chatsite.endpoint import asgi, exchange, keys
-from chatsite.endpoint.mcp_server import door
+from chatsite.endpoint.mcp_server import checks, door
 from tests.chatsite.endpoint.wire import Call, ask
 
 from .reading import connected, use
@@ -119,9 +119,7 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
     monkeypatch.setattr(door, "import_module", fail)
     status, _, answer = await post(reader)
     assert (status, answer["error"]["code"]) == (503, "unavailable")
-    monkeypatch.setattr(
-        "chatsite.endpoint.mcp_server.checks.find_spec", lambda name: None
-    )
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
     assert "chat.E009" in [each.id for each in run_checks()]
     settings.MCP_SERVER_ENABLED = False
     assert "chat.E009" not in [each.id for each in run_checks()]

@@ -1,0 +1,128 @@
+"""What a span says of a request to a model or a call of a tool: by the conventions for
+generative AI, and never a word that was said. Written once the row is committed.
+"""
+
+import hashlib
+import secrets
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
+
+from chatsite.hooks import EndedStep
+from memory.models import Conversation, ModelCall
+
+from .exporting import export_span
+
+Attributes = dict[str, str | int]
+# Columns of a request, and of what it belongs to.
+READ = (
+    *("purpose", "model", "provider", "sha256", "tokens_estimated", "tokens_input"),
+    *("tokens_output", "tokens_cached", "first_token_ms", "total_ms", "attempts"),
+    *("error", "created_at", "message__seq"),
+    *("conversation__uuid", "conversation__temporary_until"),
+)
+
+
+def note_call(call: int, work: int | None) -> None:
+    """A request has ended, of the turn or the trial `work`."""
+    transaction.on_commit(partial(_export_call, call, work), robust=True)
+
+
+def note_step(step: EndedStep) -> None:
+    transaction.on_commit(partial(_export_step, step), robust=True)
+
+
+def _export_call(pk: int, work: int | None) -> None:
+    rows = ModelCall.objects.select_related("conversation", "message")
+    # What has words is not even read.
+    call = rows.only(*READ).filter(pk=pk).first()
+    if call is None:
+        return
+    export_span(
+        f"chat {call.model}",
+        context=_make_context(call.conversation, work, call.purpose),
+        kind=SpanKind.CLIENT,
+        attributes=_describe_model_call(call),
+        status=_make_status(call.error),
+        start_time=_to_nanoseconds(call.created_at),
+        end_time=_to_nanoseconds(
+            call.created_at + timedelta(milliseconds=call.total_ms)
+        ),
+    )
+
+
+def _describe_model_call(call: ModelCall) -> Attributes:
+    known = {
+        **_describe_conversation(call.conversation, call.message and call.message.seq),
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": call.provider or "windowpane",
+        "gen_ai.request.model": call.model,
+        "gen_ai.usage.input_tokens": call.tokens_input,
+        "gen_ai.usage.output_tokens": call.tokens_output,
+        "gen_ai.usage.cache_read.input_tokens": call.tokens_cached,
+        "error.type": call.error or None,
+        "windowpane.request.purpose": call.purpose,
+        "windowpane.request.sha256": call.sha256,
+        "windowpane.request.tokens_estimated": call.tokens_estimated,
+        "windowpane.request.attempts": call.attempts,
+        "windowpane.request.first_token_ms": call.first_token_ms,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _export_step(step: EndedStep) -> None:
+    known = {
+        **_describe_conversation(step.conversation, step.seq),
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": step.name,
+        "error.type": step.error or None,
+    }
+    export_span(
+        f"execute_tool {step.name}",
+        context=_make_context(step.conversation, step.turn),
+        kind=SpanKind.INTERNAL,
+        attributes={name: value for name, value in known.items() if value is not None},
+        status=_make_status(step.error),
+        start_time=_to_nanoseconds(step.started_at),
+        end_time=_to_nanoseconds(step.finished_at),
+    )
+
+
+def _describe_conversation(conversation: Conversation, seq: int | None) -> Attributes:
+    """Its id, and the address at which its owner and staff find what was stored; of one
+    that is not kept neither."""
+    if conversation.is_temporary:
+        return {}
+    page = reverse("conversation-detail", args=[conversation.uuid])
+    site = next(iter(settings.SITE_ORIGINS), "")
+    at = f"?at={seq}#message-{seq}" if seq else ""
+    return {
+        "gen_ai.conversation.id": str(conversation.uuid),
+        "windowpane.request.address": f"{site}{page}{at}",
+    }
+
+
+def _make_context(
+    conversation: Conversation, work: int | None, purpose: str = ""
+) -> SpanContext:
+    """All requests and calls of a turn are one trace, whichever process runs them."""
+    if work is None:
+        trace = secrets.randbits(128)
+    else:
+        kind = "trial" if purpose == ModelCall.Purpose.TRIAL else "turn"
+        name = f"{kind} {conversation.uuid} {work}".encode()
+        trace = int.from_bytes(hashlib.sha256(name).digest()[:16])
+    flags = TraceFlags(TraceFlags.SAMPLED)
+    return SpanContext(trace, secrets.randbits(64) | 1, False, flags)
+
+
+def _make_status(error: str) -> Status:
+    return Status(StatusCode.ERROR if error else StatusCode.UNSET)
+
+
+def _to_nanoseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1_000_000) * 1_000

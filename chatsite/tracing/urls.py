@@ -1,0 +1,3 @@
+"""It has no pages."""
+
+urlpatterns: list[object] = []
