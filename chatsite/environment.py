@@ -32,6 +32,7 @@ FILE_SCHEMES = ("sqlite", "unix")
 ORIGIN = re.compile(
     r"(http(?!.*:80$)|https(?!.*:443$))://([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?"
 )
+SERVER = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 # Variables that other programs read from the same file.
 FOREIGN = re.compile(
     r"(OTEL|LANGSMITH|LANGCHAIN|OPENAI_ORG|SSL_CERT|POSTGRES|PG|UVICORN|PYTHON|COMPOSE)"
@@ -129,6 +130,10 @@ class SiteEnv:
             "lower case, without a path and without the scheme's own port"
         )
         return self._read(name, [], allowed, _parse_origins)
+
+    def servers(self, name: Text) -> Words:
+        allowed = "servers with their ports, such as redis-1:26379,redis-2:26379"
+        return self._read(name, [], allowed, _parse_servers)
 
     def temperature(self, name: Text, *, default: Number | None) -> Number | None:
         """Of a model; None is not sent."""
@@ -273,3 +278,10 @@ def _parse_origins(text: Text) -> Words:
     if not all(map(ORIGIN.fullmatch, origins)):
         raise ValueError(text)
     return origins
+
+
+def _parse_servers(text: Text) -> Words:
+    servers = _parse_words(text)
+    if not all(map(SERVER.fullmatch, servers)):
+        raise ValueError(text)
+    return servers

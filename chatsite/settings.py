@@ -183,12 +183,19 @@ REDIS_URL = env.address(
     *("redis", "rediss", "unix"),
     example="redis://:password@host:6379/0",
 )
+# Where the primary is, is asked of these; REDIS_URL has its name in place of a host.
+REDIS_SENTINELS = env.servers("REDIS_SENTINELS")
 layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 if REDIS_URL:
     layer = {
         "BACKEND": "chatsite.protocol.layer.PubSubLayer",
-        "CONFIG": {"url": REDIS_URL},
+        "CONFIG": {"url": REDIS_URL, "sentinels": REDIS_SENTINELS},
     }
+elif REDIS_SENTINELS:
+    env.problems.append(
+        "REDIS_SENTINELS is set, and REDIS_URL is not; write redis://:password@NAME/0 "
+        "with the name under which the sentinels watch the primary."
+    )
 CHANNEL_LAYERS = {"default": layer}
 
 # People and sessions.

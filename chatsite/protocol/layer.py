@@ -9,15 +9,17 @@ import asyncio
 import contextvars
 import logging
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
 from channels_redis.pubsub import RedisPubSubChannelLayer
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -38,13 +40,17 @@ RESTART_SECONDS = 1.0
 LOST = (OSError, RedisError, AttributeError, TypeError, RuntimeError)
 
 
+# What an address says of a connection, besides where it leads.
+KEPT = ("username", "password", "db")
+
+
 class PubSubLayer(RedisPubSubChannelLayer):
     """Sockets open without Redis too: they are only ever told things as members of a
     group, so a channel of their own need not be known outside this process."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, sentinels: Sequence[str] = ()) -> None:
         host = {
-            "address": url,
+            **(name_primary(url, sentinels) if sentinels else {"address": url}),
             # redis-py 8 ends idle reads after 5 s unless told otherwise.
             "socket_timeout": 15,
             "socket_connect_timeout": 2,
@@ -72,6 +78,24 @@ class PubSubLayer(RedisPubSubChannelLayer):
         shard._ensure_redis()
         heard = await shard._redis.publish(channel, self.serialize(message))
         return heard - (channel in shard._subscribed_to)
+
+
+def name_primary(url: str, sentinels: Sequence[str]) -> dict[str, Any]:
+    """The options of channels_redis for the server that the sentinels say is the
+    primary, whose name stands in place of a host."""
+    options = parse_url(url)
+    is_secure = options.pop("connection_class", None) is not None
+    known = {key: options[key] for key in KEPT if key in options}
+    pairs = (each.rpartition(":") for each in sentinels)
+    return {
+        # Read once more: the name of a host would be in lower case.
+        "master_name": urlsplit(url).netloc.rpartition("@")[2].partition(":")[0],
+        "sentinels": [(host.strip("[]"), int(port)) for host, _, port in pairs],
+        # One that does not answer is passed over.
+        "sentinel_kwargs": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        "ssl": is_secure,
+        **known,
+    }
 
 
 class _Health:

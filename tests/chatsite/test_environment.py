@@ -47,6 +47,8 @@ AT_START = [
         {"REDIS_URL": "http://:hunter2@x"},
         "REDIS_URL can't be used; use an address like",
     ),
+    ({"REDIS_SENTINELS": "redis-1"}, "REDIS_SENTINELS is 'redis-1'; use servers with"),
+    ({"REDIS_SENTINELS": "a:1,b:2"}, "REDIS_SENTINELS is set, and REDIS_URL is not;"),
     ({"OPENAI_BASE_URL": "localhost:11434"}, "OPENAI_BASE_URL can't be used; use an"),
     ({"OPENAI_BASE_URL": "me:hunter2@gateway/v1"}, "OPENAI_BASE_URL can't be used"),
     ({"OPENAI_BASE_URL": "http://me:hunter2@[::1/v1"}, "OPENAI_BASE_URL can't be used"),
