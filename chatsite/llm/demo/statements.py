@@ -30,6 +30,7 @@ QUOTED = re.compile(
 RULE = re.compile(
     r'<rule (?:n="(\d{1,9})" )?date="[\d-]{10}">((?:[^<]++|<(?!/?rule\b))*+)</rule>'
 )
+FACT = re.compile(r'<fact date="[\d-]{10}">((?:[^<]++|<(?!/?fact\b))*+)</fact>')
 # Files that are attached to a message (memory/engine/attachments.py).
 FILE = re.compile(
     r"<attachment-(\w{8,64}) n=\"\d{1,9}\" name=(\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')"
@@ -136,6 +137,8 @@ def read_fenced(text: str) -> Iterator[Statement]:
         )
     for number, body in RULE.findall(text):
         yield from _split_statements(html.unescape(body), True, Place(int(number or 0)))
+    for body in FACT.findall(text):
+        yield from _split_statements(html.unescape(body), True, Place(0))
 
 
 def split_files(text: str) -> tuple[str, list[tuple[str, str]]]:

@@ -56,6 +56,13 @@ def ask_rule(said, question):
 FILLER = ["The weather is nice today.", "Let us talk about trains."]
 
 
+def test_it_reads_the_facts_of_a_request():
+    facts = [RuleBlock(0, "2026-01-31", "I live in Zurich & like it")]
+    newest = HumanMessage("Where do I live?")
+    built = compose_context(system_prompt="", facts=facts, newest=newest)
+    assert "Zurich & like it" in reply_to(built.messages)
+
+
 def test_it_reads_the_rules_of_a_request():
     assert "peanuts" in ask_rule("I'm allergic to peanuts.", "What am I allergic to?")
 
