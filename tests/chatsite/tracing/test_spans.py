@@ -7,23 +7,18 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.checks import run_checks
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from chatsite import hooks
 from chatsite.endpoint import keys
-from chatsite.tracing import checks
+from chatsite.tracing import checks, exporting, notes
 from memory import transcript
 from memory.models import Conversation, ModelCall
 from tests.chatsite.endpoint.wire import send
 from tests.chatsite.sockets import Chat
 from tests.fakes import own_tools
 from tests.fakes.calling import calling
-
-pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
-
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-from chatsite.tracing import exporting, notes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canarybird"
