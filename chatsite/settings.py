@@ -509,11 +509,12 @@ SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 # Watching. Without a token /metrics does not exist.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="", is_secret=True)
 
-# Log records: words on a line, or an object of JSON on a line.
 # The collector of OpenTelemetry that gets a span of each request to a model.
 OTEL_EXPORTER_OTLP_ENDPOINT = env.address(
     "OTEL_EXPORTER_OTLP_ENDPOINT", "", "http", "https", example="http://127.0.0.1:4318"
 )
+
+# Log records: words on a line, or an object of JSON on a line.
 LOG_LEVEL = env.word("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMAT = env.word("LOG_FORMAT", "line", "json")
 # With DEBUG the page of an error shows all settings and variables, without secrets.

@@ -17,13 +17,13 @@ class EndpointConfig(AppConfig):
         from memory.view import rebuilding
 
         from . import asgi, demo, keys, marks, parts
-        from .addresses import START
+        from .addresses import MCP, START
         from .lineage import joining, single_calls
         from .lineage import parts as lineage
         from .mcp_server import checks  # noqa: F401
 
         hooks.asgi_applications[START] = asgi.answer_wire
-        hooks.asgi_applications[asgi.MCP] = asgi.answer_wire
+        hooks.asgi_applications[MCP] = asgi.answer_wire
         message_deleted.connect(marks.forget_deleted)
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         EXPLANATIONS["client_gone"] = gettext_noop(

@@ -13,6 +13,7 @@ from chatsite.database import TROUBLE, is_away, log_trouble
 from chatsite.fair_queue import working_for
 
 from . import keys
+from .addresses import MCP
 from .models import ApiKey
 from .wires import WIRES
 from .wires.errors import WireError, refuse_key
@@ -22,7 +23,6 @@ Scope = dict[str, Any]
 MAX_KEY_CHARS = 200
 # What keys with the scope `read` open.
 CONVERSATIONS = "/v1/conversations/"
-MCP = "/mcp"
 
 
 async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatsite.accounts.access import private_page
 
 from . import keys
-from .addresses import base_address
+from .addresses import base_address, mcp_address
 from .forms import ApiKeyForm
 
 
@@ -27,6 +27,7 @@ def make_api_key(request: HttpRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             values = {"key": key, "row": row, "base": base_address(request)}
+            values["mcp"] = mcp_address(request) if keys.READ in scopes else ""
             return render(request, "endpoint/made.html", values)
     values = {"form": form}
     status = 422 if form.is_bound else 200

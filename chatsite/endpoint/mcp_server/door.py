@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from django.conf import settings
@@ -42,15 +43,20 @@ async def answer_mcp(
     take_place(key.owner_id)
     client = Client(scope, receive, send)
     try:
-        # In a thread: this takes seconds, in which replies go on.
-        serving = await asyncio.to_thread(import_module, f"{__package__}.serving")
+        serving = await _load_protocol()
         await serving.serve(key, site_address(scope, headers), scope, receive, client)
-    except ImportError:
-        detail = "This site lacks a library. See MCP_SERVER_ENABLED in its settings."
-        raise WireError(503, "unavailable", detail) from None
     finally:
         leave_place(key.owner_id)
         client.close()
+
+
+async def _load_protocol() -> ModuleType:
+    """In a thread: the first time takes seconds, in which replies go on."""
+    try:
+        return await asyncio.to_thread(import_module, f"{__package__}.serving")
+    except ImportError:
+        detail = "This site lacks a library. See MCP_SERVER_ENABLED in its settings."
+        raise WireError(503, "unavailable", detail) from None
 
 
 def keep_pace(owner_id: int) -> None:

@@ -78,11 +78,12 @@ def describe_left_out(call: ModelCall, first: int) -> tuple[dict[str, Any], int 
     found = [*islice(_list_stretches(call, first), MOST_STRETCHES + 1)]
     following = found.pop()["first"] if len(found) > MOST_STRETCHES else None
     rows = call.conversation.messages.filter(in_ranges(_list_sent(call)))
-    shorter = rows.exclude(sent_text="").values_list("seq", flat=True)
+    rows = rows.exclude(sent_text="").order_by("-seq")
+    shorter = rows.values_list("seq", flat=True)
     cut = {seq for seq, *_ in refs.get("shortened", ())}
     value = {
         "left_out": found,
-        "sent_in_part": sorted({*shorter.order_by("-seq")[:MOST_NUMBERS], *cut}),
+        "sent_in_part": sorted({*shorter[:MOST_NUMBERS], *cut})[-MOST_NUMBERS:],
         "recalled": sorted(refs["recalled"])[:MOST_NUMBERS],
         "summaries": refs["summaries"],
     }

@@ -5,7 +5,9 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.checks import run_checks
+from django.urls import reverse
 
+from chatsite import hooks
 from chatsite.endpoint import asgi, exchange, keys
 from chatsite.endpoint.mcp_server import checks, door
 from tests.chatsite.endpoint.wire import Call, ask
@@ -126,6 +128,15 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
 
 
 def test_the_door_is_the_one_of_the_wires():
-    from chatsite import hooks
+    assert hooks.asgi_applications["/mcp"] is asgi.answer_wire
 
-    assert hooks.asgi_applications[asgi.MCP] is asgi.answer_wire
+
+def test_a_new_key_that_may_read_says_where(client, settings):
+    values = {"name": "Agent", "days": "0", "mode": "observe", "may_read": "on"}
+    page = client.post(reverse("api-key-make"), values)
+    assert "http://testserver/mcp" in page.content.decode()
+    page = client.post(reverse("api-key-make"), values | {"may_read": ""})
+    assert "/mcp" not in page.content.decode()
+    settings.MCP_SERVER_ENABLED = False
+    page = client.post(reverse("api-key-make"), values)
+    assert "/mcp" not in page.content.decode()
