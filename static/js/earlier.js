@@ -4,7 +4,7 @@
   const turns = document.getElementById("turns");
   const root = document.getElementById("transcript");
   const { keepPlace, drawList } = swap;
-  const NEAR = { root, rootMargin: "600px 0px" };
+  const NEAR = { root, rootMargin: "700px 0px" };
   const PAGE = 20;
   const isTurn = (node) => node.matches(".turn");
   const numberOf = (turn) => Number(turn.dataset.turn);
