@@ -19,12 +19,13 @@
 
   function show(draft) {
     // Not while the user has typed something else.
-    if (box.value || outbox.items.length) return;
+    if (box.value || outbox.items.length) return false;
     box.value = draft.text || "";
     kept = draft.kept || "";
     setEdit(draft.edit || null);
     messageFiles.restore(draft.files);
     outbox.restore(draft.pending);
+    return true;
   }
 
   function setEdit(seq) {

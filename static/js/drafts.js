@@ -6,7 +6,8 @@ let messageFiles = { kept: [], ready: [], isReady: true, restore() {}, drop() {}
 const drafts = (() => {
   const form = document.getElementById("composer");
   const key = `windowpane.draft.${form.dataset.key}`;
-  const WAIT = 200;
+  // A tab that is busy answers late, and what it has must not be taken from it.
+  const WAIT = 500;
 
   let tab = sessionStorage.getItem("windowpane.tab") || newTab();
   const channel = new BroadcastChannel(key);
@@ -57,16 +58,17 @@ const drafts = (() => {
   }
 
   // Of the drafts whose tabs were asked: one that is saved later belongs to an open tab.
-  function takeUp(asked) {
+  function takeUp(asked, show) {
     const left = asked.filter((name) => !alive.has(tabOf(name)));
     const newest = left.map((name) => [name, read(localStorage, name)]).filter(([, draft]) => draft);
     newest.sort(([, one], [, other]) => (other.at || 0) - (one.at || 0));
-    if (!newest.length) return null;
+    if (!newest.length || !show(newest[0][1])) return;
+    save(newest[0][1]);
     localStorage.removeItem(newest[0][0]);
-    return newest[0][1];
   }
 
-  /* Calls back with the draft: at once with this tab's, or soon with one left behind. */
+  /* Calls back with the draft: at once with this tab's, or soon with one left behind, which
+   * stays where it is if it is not shown. */
   function load(show) {
     const own = read(sessionStorage, key);
     if (own) show(own);
@@ -75,8 +77,7 @@ const drafts = (() => {
     setTimeout(() => {
       // A tab that was duplicated has the id of the one it came from.
       if (alive.has(tab)) tab = newTab();
-      const found = !own && takeUp(asked);
-      if (found) show(found);
+      if (!own) takeUp(asked, show);
     }, WAIT);
   }
 

@@ -14,10 +14,11 @@
 
   function show(draft) {
     // Not while the user has typed something else.
-    if (box.value) return;
+    if (box.value) return false;
     box.value = draft.text || "";
     id.value = draft.id || id.value;
     messageFiles.restore(draft.files);
+    return true;
   }
 
   function isTooLong() {

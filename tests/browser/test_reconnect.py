@@ -277,3 +277,20 @@ def test_the_draft_of_a_closed_tab_is_taken_up(chat, open_page, site):
     living.page.goto("about:blank")
     living.open(url)
     expect(living.box).to_have_value("half a thought")
+
+
+def test_a_draft_left_behind_waits_while_something_else_is_typed(chat, open_page, site):
+    chat.box.fill("half a thought")
+    url, context = chat.url, chat.page.context
+    later = open_page(site, context=context, is_home=False)
+    chat.page.close()
+    later.page.goto(url, wait_until="commit")
+    later.box.fill("something else")
+    later.is_live()
+    later.page.wait_for_timeout(1_000)
+    expect(later.box).to_have_value("something else")
+    later.box.fill("")
+    # Then it comes, and is kept as this tab's own.
+    for _ in range(2):
+        later.page.reload()
+        expect(later.box).to_have_value("half a thought")
