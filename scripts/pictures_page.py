@@ -50,6 +50,7 @@ def take_all(camera: Camera) -> None:
         _replay(camera, page)
         _shared(camera, page)
         _compactions(camera, page)
+        _facts(camera, page)
 
 
 def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
@@ -204,3 +205,24 @@ def _shared(camera: Camera, page: Page) -> None:
     page.goto(page.locator("#dialog .made pre").inner_text())
     expect(page.locator("#context")).to_contain_text("hash matches")
     camera.take(page, "page-shared")
+
+
+def _facts(camera: Camera, page: Page) -> None:
+    """What was said in one conversation and kept, in a request of another."""
+    page.goto(urljoin(page.url, "/account/"))
+    choice = page.locator("[name=facts]")
+    choice.select_option("on")
+    choice.locator("xpath=ancestor::form").locator("button.primary").click()
+    _begin(page, "Hi! I live in Zurich, and I'm a vegetarian.")
+    page.locator(".fact-offer").get_by_role("button", name="Yes").first.click()
+    expect(page.locator(".fact-kept")).to_be_visible()
+    _begin(page, "Where do I live?")
+    page.locator(".part-facts > summary").click()
+    camera.take(page, "page-facts")
+
+
+def _begin(page: Page, text: str) -> None:
+    page.goto(urljoin(page.url, "/"))
+    page.fill("#text", text)
+    page.press("#text", "Enter")
+    expect(page.locator(".turn[data-state=done]")).to_have_count(1)
