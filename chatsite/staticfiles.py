@@ -1,25 +1,26 @@
 """What of the static files is served, and where their addresses come from."""
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any
 
 from django.conf import settings
-from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import StaticFilesStorage
-from django.core.exceptions import SuspiciousFileOperation
 from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-IMPORTS = re.compile(rb'@import url\("([\w-]+\.css)"\);')
+IMPORTS = re.compile(rb'@import url\("([\w.-]+\.css)"\);')
 # What stands in quotation marks is no comment; one without an end is all that follows.
 COMMENTS = re.compile(rb"""("[^"\n]*"|'[^'\n]*')|/\*.*?(?:\*/\s*|\Z)""", re.DOTALL)
+INDENT = re.compile(rb"\n\s+")
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
     """Hashed names once collectstatic has made them, plain names before. Stylesheets
-    are collected without their comments, and with what they import in its place."""
+    are collected without comments and indents, and with what they import in its place.
+    """
 
     def url(self, name: str, force: bool = False) -> str:
         if not self.hashed_files:
@@ -36,27 +37,29 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
         """By name. What was collected stays as it is while the process runs."""
         return {}
 
-    def get_modified_time(self, name: str) -> datetime:
-        """When it was collected; never for stylesheets: what one imports may have
-        changed since, and collectstatic looks at that file alone."""
-        if name.endswith(".css"):
-            return datetime.min.replace(tzinfo=UTC)
-        return super().get_modified_time(name)
-
     def _save(self, name: str, content: File) -> str:
         if name.endswith(".css"):
-            content = ContentFile(_make_one(name, b"".join(content.chunks())))
+            css = COMMENTS.sub(rb"\1", b"".join(content.chunks()))
+            content = ContentFile(INDENT.sub(b"\n", css))
         return super()._save(name, content)
 
+    def post_process_with_compression(self, files: Iterator[Any]) -> Iterator[Any]:
+        return super().post_process_with_compression(self._put_imports(files))
 
-def _make_one(name: str, css: bytes) -> bytes:
-    """This stylesheet, the ones beside it that it imports put in, without comments."""
+    def _put_imports(self, files: Iterator[Any]) -> Iterator[Any]:
+        """The files that have got their names; then what they import in its place, as
+        its names are known by then, and nothing is compressed yet."""
+        yield from files
+        for name in self.hashed_files.values():
+            if name.endswith(".css"):
+                path = Path(self.path(name))
+                path.write_bytes(_read_whole(path))
+
+
+def _read_whole(path: Path) -> bytes:
+    """A stylesheet with the ones beside it that it imports."""
 
     def read(found: re.Match[bytes]) -> bytes:
-        beside = str(PurePosixPath(name).with_name(found[1].decode()))
-        path = finders.find(beside)
-        if path is None:
-            raise SuspiciousFileOperation(f"{name} imports {beside}, which is missing.")
-        return _make_one(beside, Path(path).read_bytes())
+        return _read_whole(path.with_name(found[1].decode()))
 
-    return IMPORTS.sub(read, COMMENTS.sub(rb"\1", css))
+    return IMPORTS.sub(read, path.read_bytes())
