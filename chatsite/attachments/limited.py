@@ -1,4 +1,4 @@
-"""Runs a program that reads a file of somebody's, within limits that it can't lift:
+"""Runs a program that reads a file from outside, within limits that it can't lift:
 limited.py SECONDS BYTES PROGRAM [ARGUMENTS]. Started by processes.py.
 """
 
