@@ -284,8 +284,13 @@ def test_a_draft_left_behind_waits_while_something_else_is_typed(chat, open_page
     url, context = chat.url, chat.page.context
     later = open_page(site, context=context, is_home=False)
     chat.page.close()
-    later.page.goto(url, wait_until="commit")
+    # It is typed before the script has come that would show the draft.
+    scripts, address = [], "**/js/drafts*.js"
+    later.page.route(address, lambda route: scripts.append(route), times=1)
+    with later.page.expect_request(address):
+        later.page.goto(url, wait_until="commit")
     later.box.fill("something else")
+    scripts[0].continue_()
     later.is_live()
     later.page.wait_for_timeout(1_000)
     expect(later.box).to_have_value("something else")
