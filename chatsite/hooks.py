@@ -315,9 +315,11 @@ branch_parts: list[
     Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None]
 ] = []
 
-# Shown: parts of messages, and stylesheets of the page, by their static path.
+# Shown: parts of messages, and stylesheets by their static path: of the page of a
+# conversation, and of each page with the list.
 message_parts: list[MessagePart] = []
 stylesheets: list[str] = []
+list_stylesheets: list[str] = []
 # Of cards of steps. A card names them in `data-styles`, for pages that had none so far.
 step_stylesheets: list[str] = []
 # The same that are loaded when a part of the page is first used, by that part.

@@ -11,6 +11,4 @@ class CodeBlocksConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import hooks
 
-        from .parts import draw_script
-
-        hooks.composer_parts.append(draw_script)
+        hooks.page_parts["code"].append("code_blocks/_script.html")

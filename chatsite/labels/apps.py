@@ -19,7 +19,7 @@ class LabelsConfig(AppConfig):
         hooks.list_filters.append(listing.LIST_FILTER)
         hooks.page_parts["list-several"].append("labels/_several.html")
         hooks.page_parts["row-menu"].append("labels/_row_menu.html")
-        hooks.stylesheets.append("labels/labels.css")
+        hooks.list_stylesheets.append("labels/labels.css")
         hooks.first_use_styles["list"].append("labels/label-menus.css")
         hooks.conversation_fields.append(export.FIELD)
         hooks.branch_parts.append(export.copy_labels)

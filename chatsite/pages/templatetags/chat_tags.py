@@ -136,13 +136,15 @@ def page_parts(place: str) -> Sequence[str]:
 def leaf_stylesheets(context: template.Context) -> SafeString:
     """Links to the stylesheets of leaf apps, and to those of steps and of files where
     the page shows some, or the next reply may have some."""
-    link, paths = '<link rel="stylesheet" href="{}">', [*hooks.stylesheets]
-    conversation, turns = context.get("conversation"), list(_list_turns(context))
-    has_tools = conversation and hooks.turn_steps.offered(conversation)
-    if has_tools or any(turn.cards for turn in turns):
-        paths += hooks.step_stylesheets
-    if any(message.attachments for turn in turns for message in turn.messages):
-        paths.append("css/files.css")
+    link, paths = '<link rel="stylesheet" href="{}">', [*hooks.list_stylesheets]
+    if conversation := context.get("conversation"):
+        turns = list(_list_turns(context))
+        paths += hooks.stylesheets
+        has_tools = hooks.turn_steps.offered(conversation)
+        if has_tools or any(turn.cards for turn in turns):
+            paths += hooks.step_stylesheets
+        if any(message.attachments for turn in turns for message in turn.messages):
+            paths.append("css/files.css")
     return format_html_join("", link, ((static(path),) for path in paths))
 
 

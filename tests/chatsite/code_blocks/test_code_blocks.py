@@ -2,8 +2,6 @@
 
 import pytest
 
-from chatsite.code_blocks.parts import draw_script
-
 from ..scenes import page_of
 
 pytestmark = pytest.mark.django_db
@@ -19,5 +17,6 @@ def test_it_speaks_the_language_of_the_page(client, conversation):
     assert 'data-all="显示全部 {n} 行"' in page_of(client, conversation)
 
 
-def test_it_is_nowhere_else_in_the_message_box():
-    assert draw_script("inside") == ""
+def test_pages_without_code_do_not_load_it(client, conversation):
+    client.force_login(conversation.owner)
+    assert "code_blocks/" not in client.get("/").content.decode()

@@ -153,6 +153,16 @@ class TestStyles:
         assert styles_of(page, "print") == {"css/print"}
         assert bytes_served(collected, later | {"css/print"}) <= 27_000
 
+    def test_the_home_page_asks_for_four_and_no_leaf_of_conversations(
+        self, client, conversation, collected
+    ):
+        """With its font that is one round: browsers ask a site for six at once."""
+        client.force_login(conversation.owner)
+        styles = styles_of(client.get("/").content.decode())
+        leaves = {"attachments/attachments", "labels/labels"}
+        assert styles == {"css/page", "css/home"} | leaves
+        assert b"@import" not in served(collected, "css/home.css").read_bytes()
+
     def test_those_of_cards_come_with_the_tools(self, client, conversation):
         assert "tools/tools" not in styles_of(page_of(client, conversation))
         transcript.change_tools(conversation, ["calculate"])
