@@ -1,4 +1,4 @@
-"""python -m bench.endpoint.killing [--kills N] [--streams N]
+"""python -m bench.endpoint.killing [--kills N] [--streams N] [--minutes N]
 
 Kills the process (SIGKILL) at random moments while clients stream, starts it again, and
 compares what each client was sent with the transcript: all but the last second's has to
@@ -8,11 +8,13 @@ be there, marked as interrupted, and the audit clean.
 import argparse
 import asyncio
 import json
+import os
 import sqlite3
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import inf
 from random import Random
 
 import aiohttp
@@ -21,10 +23,14 @@ from .place import Place, make_place
 from .provider import Provider
 
 WORDS, PACE = 120, 0.05
-# What a checkpoint may be behind: a second, and its turn on a busy machine.
 BEHIND = 1.0
 LEASE = 3
-furthest: list[float] = []
+# How far each stream was behind.
+behinds: list[float] = []
+# When this process woke up from short sleeps, and how late: on a machine that has too
+# much to do, so is the site.
+BEAT, LATE = 0.01, 0.05
+wakes: list[tuple[float, float]] = []
 ENDED = "SELECT state, error, text FROM chat_turn ORDER BY id DESC LIMIT ?"
 
 
@@ -42,8 +48,9 @@ class Stream:
             at for end, (at, _) in zip(ends, self.pieces, strict=True) if end > place
         )
 
-    def text_until(self, moment: float) -> str:
-        return "".join(text for at, text in self.pieces if at <= moment)
+    @property
+    def text(self) -> str:
+        return "".join(text for _, text in self.pieces)
 
 
 async def follow(place: Place, name: str, stream: Stream) -> None:
@@ -72,6 +79,13 @@ async def read_stream(place: Place, name: str, stream: Stream) -> None:
                 stream.has_begun.set()
 
 
+async def beat() -> None:
+    while True:
+        due = time.monotonic() + BEAT
+        await asyncio.sleep(BEAT)
+        wakes.append((now := time.monotonic(), now - due))
+
+
 async def kill_once(place: Place, number: int, streams: int, random: Random) -> Counter:
     begun = [Stream() for _ in range(streams)]
     tasks = [
@@ -82,13 +96,15 @@ async def kill_once(place: Place, number: int, streams: int, random: Random) -> 
         await each.has_begun.wait()
     await asyncio.sleep(random.uniform(0, WORDS * PACE))
     killed = time.monotonic()
-    await asyncio.to_thread(place.site.kill)
+    was_late = any(late > LATE for at, late in wakes if at > killed - 2 * BEHIND)
+    wakes.clear()
+    place.site.kill()
     await asyncio.gather(*tasks)
     await asyncio.to_thread(place.site.start)
     rows = await wait_until_ended(place, streams)
     found: Counter[str] = Counter()
     for each in begun:
-        if not (whole := each.text_until(killed)):
+        if not (whole := each.text):
             found["refused"] += 1
             continue
         row = max(rows, key=lambda row: count_same(row[2], whole))
@@ -96,9 +112,13 @@ async def kill_once(place: Place, number: int, streams: int, random: Random) -> 
         found["streams"] += 1
         found["cut, and marked"] += row[0] == "interrupted"
         found["whole"] += row[0] == "done" and kept == len(whole)
+        if row[0] not in ("interrupted", "done"):
+            found[f"ended as {row[0]} {row[1]}"] += 1
         behind = killed - each.moment_of(kept) if kept < len(whole) else 0.0
-        found["more than a second behind"] += behind > BEHIND
-        furthest.append(behind)
+        if behind > BEHIND:
+            found["more than a second behind"] += 1
+            found["of these on a machine that was late"] += was_late
+        behinds.append(max(behind, 0.0))
     return found
 
 
@@ -118,15 +138,22 @@ async def wait_until_ended(place: Place, streams: int) -> list[tuple[str, str, s
         await asyncio.sleep(0.1)
 
 
-async def kill_often(kills: int, streams: int) -> tuple[Counter, str]:
+async def kill_often(
+    kills: int, streams: int, minutes: float = inf
+) -> tuple[Counter, str]:
     """What was found, and what the audit says at the end."""
+    end = time.monotonic() + minutes * 60
     random, found = Random(11), Counter()
     async with Provider(words=WORDS, pace=PACE).running() as provider:
+        beating = asyncio.create_task(beat())
         times = {"TURN_LEASE_SECONDS": str(LEASE), "TURN_SWEEP_SECONDS": "0.5"}
         with make_place(provider.url, **times) as place:
             for number in range(kills):
                 found += await kill_once(place, number, streams, random)
                 print(number + 1, dict(found), flush=True)
+                if time.monotonic() > end:
+                    break
+            beating.cancel()
             return found, place.site.manage("audit").strip().splitlines()[-1]
 
 
@@ -134,6 +161,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=25)
     parser.add_argument("--streams", type=int, default=8)
+    parser.add_argument("--minutes", type=float, default=inf)
     options = parser.parse_args()
-    _, audit = asyncio.run(kill_often(options.kills, options.streams))
-    print(f"furthest behind: {max(furthest):.2f} s", audit, sep="\n")
+    _, audit = asyncio.run(kill_often(**vars(options)))
+    behinds.sort()
+    shares = (0.5, 0.95, 0.99)
+    places = [f"{behinds[int(len(behinds) * at)]:.2f}" for at in shares]
+    print(f"seconds behind, p50 p95 p99 most: {' '.join(places)} {behinds[-1]:.2f}")
+    print(f"load: {os.getloadavg()[1]:.1f}", audit, sep="\n")

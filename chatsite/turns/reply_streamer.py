@@ -36,7 +36,7 @@ FULL_CHARS = 100
 
 @dataclass(slots=True)
 class ReplyStreamer:
-    """Reads the stream into a text, sends it in frames, saves it once a second."""
+    """Reads the stream into a text, sends it in frames, saves it within a second."""
 
     claim: lifecycle.TurnClaim
     stream: streaming.ReplyStream
@@ -133,6 +133,10 @@ class ReplyStreamer:
     def make_frame(self, tail: str) -> events.Event:
         return events.Frame(self.claim.row_id, self.claim.attempt, self.base, tail)
 
+    def take_unread(self) -> str:
+        """What others have of the stream already, while reading it pauses."""
+        return ""
+
     async def save(self, text: str) -> lifecycle.LeaseStatus:
         return await checkpoints.save_checkpoint(self.claim, text)
 
@@ -149,6 +153,7 @@ class ReplyStreamer:
             self._save.result()
         if monotonic() >= self.save_at:
             self.save_at = checkpoints.next_at()
+            self.text += self._splitter.feed(self.take_unread())
             self._send_frame()
             # Only what was in a frame: `base` is never beyond what the pages know.
             work = self._write(self.text[: self.sent])

@@ -5,6 +5,7 @@ from typing import Self
 
 from chatsite.endpoint.wires.reading import ReplyReader
 from chatsite.llm.streaming import HIGH_SURROGATE_AT_END, clean_text
+from chatsite.turns.reply_streamer import ReplyStreamer
 
 
 class FollowedReply:
@@ -34,14 +35,15 @@ class FollowedReply:
 
     async def __anext__(self) -> str:
         while True:
-            if text := self._take():
+            if text := self.take():
                 return text
             if self._is_over:
                 raise StopAsyncIteration
             self._came.clear()
             await self._came.wait()
 
-    def _take(self) -> str:
+    def take(self) -> str:
+        """All that has come since; "" = nothing."""
         text = self._carry + self._reader.take_new()
         # The other half of a split character may be in the next chunk.
         cut = not self._is_over and bool(HIGH_SURROGATE_AT_END.search(text))
@@ -50,3 +52,12 @@ class FollowedReply:
 
     async def aclose(self) -> None:
         """There is nothing to close here."""
+
+
+class FollowingStreamer(ReplyStreamer):
+    """Its client has each word before the pages have it: a checkpoint saves all."""
+
+    __slots__ = ()
+
+    def take_unread(self) -> str:
+        return self.stream.take()

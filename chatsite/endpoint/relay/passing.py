@@ -17,14 +17,13 @@ from chatsite.protocol import events
 from chatsite.turns import runner
 from chatsite.turns.lifecycle import Result
 from chatsite.turns.models import Turn
-from chatsite.turns.reply_streamer import ReplyStreamer
 from chatsite.turns.runner import FINISH_SECONDS
 from memory.engine import replies
 from memory.leases import LeaseStatus
 
 from .answering import Answer, CutError, fetch_answer
 from .client import Client, GoneError
-from .following import FollowedReply
+from .following import FollowedReply, FollowingStreamer
 
 State = Turn.State
 # The client hung up, or took nothing any more.
@@ -104,7 +103,7 @@ class Passing:
         self.followed = FollowedReply(self.reader)
         claim = self.opened.claim
         async with events.stop_hints(claim.row_id) as stop:
-            streamer = ReplyStreamer(claim, self.followed, stop)
+            streamer = FollowingStreamer(claim, self.followed, stop)
             self.following = asyncio.create_task(streamer.run())
             passing = asyncio.create_task(self._pass_on(answer, own))
             try:

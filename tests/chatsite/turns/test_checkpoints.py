@@ -127,6 +127,15 @@ async def save(*texts):
     return await asyncio.gather(*work, return_exceptions=True)
 
 
+def test_what_is_a_second_old_is_saved(monkeypatch):
+    for now in (0.0, 0.3, 0.45, 0.89, 0.9, 1.0, 12_345.678):
+        monkeypatch.setattr(checkpoints, "monotonic", lambda now=now: now)
+        for is_first in (True, False):
+            left = checkpoints.next_at(is_first=is_first) - now
+            # What is left of the second is the statement's.
+            assert 0 < left + checkpoints.GATHER_SECONDS < 0.95
+
+
 @pytest.mark.django_db(transaction=True)
 class TestGathering:
     async def test_those_that_are_due_together_are_saved_together(self, monkeypatch):
@@ -164,7 +173,7 @@ class TestGathering:
 
 class TestTimes:
     @pytest.mark.parametrize(
-        ("now", "first", "later"), [(7.0, 8.0, 8.0), (7.4, 8.0, 8.0), (7.8, 8.8, 8.0)]
+        ("now", "first", "later"), [(6.4, 7.2, 7.2), (6.7, 7.2, 7.2), (7.0, 7.9, 7.2)]
     )
     def test_all_save_at_the_same_moment(self, monkeypatch, now, first, later):
         monkeypatch.setattr(checkpoints, "monotonic", lambda: now)
