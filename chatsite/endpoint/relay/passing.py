@@ -34,8 +34,12 @@ REFUSALS = {
     "bad_response": "bad_response",
     "timeout": "timeout",
 }
-
-
+# How it ended, by what became of its lease: a person stopped it on the page; it could
+# not be renewed in time, or was erased.
+ENDS = {
+    LeaseStatus.CANCELLED: (State.STOPPED, ""),
+    LeaseStatus.LOST: (State.INTERRUPTED, "interrupted"),
+}
 # The request with less in it, once the one that ended like this was too long; None:
 # there is none.
 SendLess = Callable[[Opened, Result], Coroutine[Any, Any, Opened | None]]
@@ -109,9 +113,8 @@ class Passing:
             try:
                 await self.client.wait({self.following, passing})
                 if streamer.hold is not LeaseStatus.KEPT:
-                    # A person stopped it on the page, or it was erased.
                     self.client.cut_off()
-                    return State.STOPPED, ""
+                    return ENDS[streamer.hold]
                 return await passing
             finally:
                 passing.cancel()

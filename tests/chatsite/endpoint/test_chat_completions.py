@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientRequest
+from chatsite.endpoint.relay.following import FollowingStreamer
 from chatsite.endpoint.store import opening
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
@@ -175,6 +176,16 @@ async def test_a_client_that_hangs_up_keeps_what_it_was_sent(key, upstream):
     turn = await Turn.objects.select_related("reply").aget()
     assert (turn.state, turn.error) == ("stopped", "client_gone")
     assert turn.reply.text.startswith("word1 word2")
+    await state()
+
+
+async def test_who_loses_the_lease_was_not_stopped_by_a_person(
+    key, upstream, monkeypatch
+):
+    monkeypatch.setattr(FollowingStreamer, "_is_lease_over", lambda _: True)
+    await complete(key, says("user", "mode=ok-slow:60:0.05"), stream=True)
+    turn = await Turn.objects.aget()
+    assert (turn.state, turn.error) == ("interrupted", "interrupted")
     await state()
 
 

@@ -63,6 +63,17 @@ def test_who_writes_twice_is_not_told_that_there_is_no_reply(client, key):
     assert "turn-end" not in page
 
 
+def test_a_reply_that_its_client_did_not_read_to_its_end_was_stopped(
+    client, conversation
+):
+    ended = {"state": "stopped", "error": "client_gone"}
+    conversation.turns.filter(user_message__seq=3).update(**ended)
+    page = page_of(client, conversation)
+    assert "<strong>Stopped</strong>" in page
+    assert "The client stopped reading" in page
+    assert "No reply" not in page
+
+
 def test_nothing_is_written_into_it_here(conversation):
     with pytest.raises(CommandError, match="branch it"):
         commands.send_message(conversation, text="Hello", client_id="1")
