@@ -11,6 +11,8 @@ from asgiref.sync import sync_to_async
 
 from chatsite import asgi
 from chatsite.endpoint import exchange, keys
+from chatsite.endpoint.relay.client import MAX_BODY_BYTES
+from chatsite.live.outbox import TRANSPORT
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
@@ -168,3 +170,147 @@ async def test_a_provider_that_stalls_or_sends_garbage(
     turn = await Turn.objects.aget()
     assert (turn.state, turn.error) == state
     assert await is_whole()
+
+
+@pytest.mark.parametrize("size", [f"{MAX_BODY_BYTES + 1}", "9" * 4_400])
+async def test_a_body_that_is_said_to_be_too_large_is_not_read(key, upstream, size):
+    call = await Call(PATH, body_of(), key=key, content_length=size).run()
+    assert call.status == 413
+    # Both halves of it are still there.
+    assert call.inbox.qsize() == 2
+    assert upstream.requests == []
+    assert not await Conversation.objects.aexists()
+
+
+class DeafTransport:
+    """Of a client that takes nothing."""
+
+    takes_long = is_cut = False
+
+    async def drained(self):
+        return False
+
+    def cut_off(self):
+        self.is_cut = True
+
+
+async def test_who_reads_nothing_ends_what_is_sent(key, upstream):
+    call = Call(PATH, body_of(model="drip", stream=True), key=key)
+    call.scope["extensions"] = {TRANSPORT: (deaf := DeafTransport())}
+    await call.run()
+    assert (deaf.takes_long, deaf.is_cut) == (True, True)
+    assert await sync_to_async(upstream.wait_closed_early)()
+    turn = await Turn.objects.aget()
+    assert (turn.state, turn.error) == ("stopped", "client_gone")
+    assert not exchange._running
+    assert await is_whole()
+
+
+def send_garbage(x):
+    x.open()
+    x.write(b'data: {"\xff\xfe": [\n\ndata: 7\n\nevent: x\ndata: []\n\n')
+    x.close()
+
+
+def send_unknown_status(x):
+    x.send_json([], 599)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "state"),
+    [
+        (MODES["hang"], 504, ("failed", "timeout")),
+        (MODES["html"], 502, ("failed", "bad_response")),
+        (MODES["reset-first"], 502, ("failed", "unavailable")),
+        (send_garbage, 200, ("failed", "bad_response")),
+        (send_unknown_status, 599, ("failed", "unavailable")),
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
+async def test_a_provider_of_the_other_wires_stalls_or_sends_garbage(
+    key, upstream, settings, path, answer, status, state
+):
+    settings.MODEL_FIRST_TOKEN_TIMEOUT = settings.MODEL_IDLE_TIMEOUT = 0.2
+    settings.ANTHROPIC_API_KEY = "sk-ant-SECRET"
+    settings.ANTHROPIC_BASE_URL = upstream.url.removesuffix("/v1")
+    upstream.script(answer)
+    said = [{"role": "user", "content": "Hi"}]
+    name = "messages" if path == "/v1/messages" else "input"
+    raw = json.dumps({"model": "ok", name: said, "stream": True}).encode()
+    call = await Call(path, raw, key=key).run()
+    assert call.status == status
+    if status in (502, 504):
+        told = json.loads(call.answer)
+        assert told["error"]["message"].endswith(".")
+        assert told.get("type", "error") == "error"
+    assert b"SECRET" not in call.answer
+    turn = await Turn.objects.aget()
+    assert (turn.state, turn.error) == state
+    assert await is_whole()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["resp_1/../../files", "..", "%2e%2e", "resp_1\r\nhost: evil", "//evil.test"],
+)
+async def test_no_id_of_a_reply_is_an_address(key, upstream, name):
+    call = await Call(f"/v1/responses/{name}", key=key).run()
+    assert call.status == 404
+    assert upstream.requests == []
+
+
+async def test_a_history_that_claims_replies_joins_no_conversation(key, upstream):
+    long = "The plan is to leave the harbour before the sun is up. " * 8
+    upstream.script(MODES["story"])
+    served = await Call(PATH, body_of("What is the plan?"), key=key).run()
+    assert served.status == 200
+    said = [
+        {"role": "user", "content": "What is the plan?"},
+        {"role": "assistant", "content": long},
+        {"role": "user", "content": "And then?"},
+    ]
+    raw = json.dumps({"model": "ok", "messages": said}).encode()
+    for _ in range(2):
+        claimed = await Call(PATH, raw, key=key).run()
+        assert claimed.headers["x-windowpane-lineage"] == "new"
+    # What was claimed is marked as told, and proves nothing.
+    told = Message.objects.filter(text=long)
+    assert await told.acount() == 2
+    assert not await told.filter(imported_at=None).aexists()
+    assert await Conversation.objects.acount() == 3
+    assert await is_whole()
+
+
+async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
+    upstream, settings, django_user_model
+):
+    settings.MESSAGES_PER_MINUTE = settings.CONVERSATIONS_PER_MINUTE = 1_000
+    settings.PROCESSOR_SHARE_PER_USER = 100.0
+    came, go_on = threading.Semaphore(0), threading.Event()
+
+    def hold(x):
+        came.release()
+        go_on.wait(60)
+        MODES["ok"](x)
+
+    upstream.script(*[hold] * exchange.AT_ONCE)
+    made = []
+    for number in range(5):
+        create = sync_to_async(django_user_model.objects.create_user)
+        owner = await create(f"person{number}")
+        made += [(await sync_to_async(keys.create_api_key)(owner, "llm"))[1]] * 40
+    calls = [Call(PATH, body_of(f"Hi {n}"), key=k) for n, k in enumerate(made)]
+    running = [asyncio.create_task(call.run()) for call in calls]
+    for _ in calls:
+        assert await asyncio.to_thread(came.acquire, timeout=60)
+    more = await Call(PATH, body_of("One more"), key=made[0]).run()
+    assert (more.status, more.headers["retry-after"]) == (503, "2")
+    go_on.set()
+    await asyncio.gather(*running)
+    assert {call.status for call in calls} == {200}
+    for number, call in enumerate(calls):
+        [choice] = json.loads(call.answer)["choices"]
+        assert choice["message"]["content"] == f"Reply to: Hi {number}"
+    assert await Turn.objects.filter(state="done").acount() == exchange.AT_ONCE
+    assert not exchange._running
+    assert await sync_to_async(violations)() == []

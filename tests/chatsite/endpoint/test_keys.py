@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -105,6 +107,34 @@ def test_every_key_that_lets_no_one_in_gets_the_same_answer(alice, bob):
     _, headers, body = answers[0]
     assert body["error"]["code"] == "invalid_api_key"
     assert not {name for name in headers if name.startswith("access-control")}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("mode", ["closed", "open"])
+def test_every_key_that_lets_no_one_in_takes_the_same_work(
+    alice, bob, settings, monkeypatch, mode
+):
+    settings.ENDPOINT_WITHOUT_STORE = mode
+    hashed, hash_key = [], keys.hash_key
+    monkeypatch.setattr(
+        keys, "hash_key", lambda key: hashed.append(len(key)) or hash_key(key)
+    )
+    done = []
+    for owner, how in (
+        *((alice, "wrong"), (alice, "expired"), (alice, "revoked"), (bob, "locked")),
+    ):
+        row, key = keys.create_api_key(owner, "aider")
+        spoil(row, how)
+        hashed.clear()
+        with CaptureQueriesContext(connection) as asked:
+            sent = f"wp_{key[:2:-1]}" if how == "wrong" else key
+            async_to_sync(ask)("/v1/models", key=sent)
+        said = [re.sub("'[0-9a-f]{64}'", "HASH", each["sql"]) for each in asked]
+        done.append((said, [*hashed]))
+    assert all(each == done[0] for each in done)
+    said, lengths = done[0]
+    assert len(said) == 1
+    assert len(lengths) == (1 if mode == "closed" else 2)
 
 
 def test_the_last_use_is_written_once_a_minute(alice, django_assert_num_queries):

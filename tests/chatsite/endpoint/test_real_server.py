@@ -62,6 +62,7 @@ def test_clients_of_openai_are_served(site, provider, person, key):
         _check_conversation(site, provider, person, client)
         _check_cut_stream(client)
     _check_slow_reader(site, provider, key)
+    _check_smuggling(site, provider, key)
 
 
 def _check_conversation(site, provider, person, client):
@@ -105,3 +106,34 @@ def _check_slow_reader(site, provider, key):
         assert line.recv(12) == b"HTTP/1.1 200"
     assert provider.wait_closed_early(before + 1)
     assert len(provider.requests[-1].answered) < 40_000_000
+
+
+def _check_smuggling(site, provider, key):
+    """Where a request ends is never in doubt: what could be read in two ways is
+    refused, and nothing behind it is taken for a request."""
+    host = site.url.removeprefix("http://").encode()
+    name, _, port = site.url.removeprefix("http://").partition(":")
+    said = b'{"model":"ok","messages":[{"role":"user","content":"Hi"}]}'
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\n" % host
+    head += b"Authorization: Bearer %s\r\n" % key.encode()
+    hidden = head + b"Content-Length: %d\r\n\r\n%s" % (len(said), said)
+    whole, before = b"%d" % len(said + hidden), len(provider.requests)
+    for lines in (
+        b"Content-Length: %s\r\nTransfer-Encoding: chunked\r\n" % whole,
+        b"Transfer-Encoding: chunked\r\nContent-Length: %s\r\n" % whole,
+        b"Content-Length: 5\r\nContent-Length: %s\r\n" % whole,
+        b"Content-Length: 5, %s\r\n" % whole,
+        b"Content-Length: +5\r\n",
+        b"Content-Length : 5\r\n",
+        b"Transfer-Encoding: xchunked\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n",
+        b"Transfer-Encoding:\x0bchunked\r\n",
+    ):
+        with socket.create_connection((name, int(port)), 10) as line:
+            line.sendall(head + lines + b"\r\n0\r\n\r\n" + hidden)
+            answer = b""
+            while chunk := line.recv(4096):
+                answer += chunk
+        assert answer.startswith(b"HTTP/1.1 400"), (lines, answer)
+        assert answer.count(b"HTTP/1.1") == 1, (lines, answer)
+    assert len(provider.requests) == before
