@@ -18,7 +18,7 @@ class EndpointConfig(AppConfig):
 
         from . import asgi, demo, keys, marks, parts
         from .addresses import MCP, START
-        from .lineage import joining, single_calls
+        from .lineage import joining, notes, single_calls
         from .lineage import parts as lineage
         from .mcp_server import checks  # noqa: F401
 
@@ -37,7 +37,7 @@ class EndpointConfig(AppConfig):
         hooks.branch_parts.append(marks.take_over)
         LEAF_ACTIONS[joining.JOIN] = _("joined it to another one")
         LEAF_ACTIONS[joining.SEPARATE] = _("undid the joining")
-        hooks.message_parts.append(lineage.WHY_ITEM)
+        hooks.message_parts += [lineage.WHY_ITEM, notes.NOTES]
         hooks.sent_parts.append(lineage.draw_beside_sent)
         hooks.conversation_parts["origin"].append(lineage.draw_origin)
         hooks.banner_lines.append(demo.offer_demo_key)

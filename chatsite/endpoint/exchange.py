@@ -303,6 +303,8 @@ async def tell_pages_of_request(opened: Opened) -> None:
     pk, turn = opened.conversation.pk, opened.claim.row_id
     if opened.is_changed:
         await events.publish_event(pk, events.Memory(None, "changed"))
+    if opened.beside:
+        await events.publish_event(opened.beside, events.Memory(None, "changed"))
     await events.publish_event(pk, events.State(turn, Turn.State.RUNNING))
     if opened.title:
         await events.publish_event(pk, events.Title(opened.title))

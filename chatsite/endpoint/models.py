@@ -87,6 +87,8 @@ class ClientConversation(models.Model):
     linked = models.ForeignKey(
         Conversation, models.SET_NULL, null=True, related_name="+"
     )
+    # The last message of a person in `linked` when it began.
+    linked_at = models.PositiveIntegerField(null=True)
     # How many messages it shares with its parent: these are not kept twice.
     shared = models.PositiveIntegerField(default=0)
     # How many messages it has, with the shared ones.
@@ -236,6 +238,10 @@ class ClientRequest(models.Model):
     idempotency_key = models.CharField(max_length=120, blank=True)
     # The last message that it sent.
     position = models.PositiveIntegerField()
+    # What its client has changed with it, as codes with spaces between them, and the
+    # message of a person that the transcript says it below.
+    changes = models.CharField(max_length=60, blank=True, default="", db_default="")
+    noted_at = models.PositiveIntegerField(null=True)
     # Of its reply, by the provider: a later request may go on from it. "" = none.
     response_id = models.CharField(
         max_length=300, blank=True, default="", db_default=""

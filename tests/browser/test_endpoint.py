@@ -26,17 +26,22 @@ SUMMARY = {"role": "user", "content": "So far we spoke about ferries to an islan
 
 @pytest.fixture
 def send(slow_site):
-    """send(*messages, model=…) -> the headers of an answer that was read to its end."""
+    """send(*messages, model=…, most=…) -> the headers of an answer that was read to its
+    end, or of which so many bytes were."""
     key = slow_site.manage("create_key", USER, "--name", "Open WebUI").strip()
-    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    own = {"authorization": f"Bearer {key}", "content-type": "application/json"}
 
-    def send(*messages, model="ok"):
+    def send(*messages, model="ok", most=None, **more):
+        headers = {
+            **own,
+            **{name.replace("_", "-"): value for name, value in more.items()},
+        }
         body = {"model": model, "messages": messages, "stream": True}
         address = f"{slow_site.url}/v1/chat/completions"
         data = json.dumps(body).encode()
         asked = urllib.request.Request(address, data, headers)
         with urllib.request.urlopen(asked) as answer:
-            answer.read()
+            answer.read(most)
             return answer.headers
 
     return send
@@ -80,3 +85,39 @@ def test_a_client_is_followed_and_explained(open_page, slow_site, send):
     page.get_by_role("link", name=re.compile("#1")).click()
     expect(chat.message(1)).to_be_in_viewport()
     expect(page.locator(".branched")).to_contain_text("属于哪个对话")
+
+
+def test_what_a_client_does_is_said_below_its_messages(open_page, slow_site, send):
+    session = {"x_claude_code_session_id": "of-this-test"}
+    view = send(RULES[0], FERRY, **session)["x-windowpane-view"]
+    chat = open_page(slow_site, is_home=False)
+    chat.open(view)
+    page = chat.page
+    page.goto(chat.url)
+    chat.is_live()
+    # It hangs up in the middle.
+    slow = {"model": "ok-slow:200:0.05", "most": 2_000, **session}
+    hanging = threading.Thread(
+        target=send, args=(RULES[1], FERRY, REPLY, BACK), kwargs=slow
+    )
+    hanging.start()
+    expect(chat.live_text()).to_contain_text("word")
+    expect(chat.message(3)).to_contain_text("Your client changed its instructions.")
+    hanging.join()
+    ended = page.locator(".turn-end")
+    expect(ended).to_contain_text("Stopped")
+    expect(ended).to_contain_text("The client stopped reading")
+    expect(chat.message(4)).to_contain_text("word1 word2")
+    # An agent of it.
+    send(
+        {"role": "user", "content": "Look for ferries of the night."},
+        x_claude_code_agent_id="agent-1",
+        **session,
+    )
+    expect(chat.message(3)).to_contain_text("Agents beside this:")
+    # It has forgotten the beginning.
+    said = [FERRY, {"role": "assistant", "content": REPLY["content"]}]
+    send(SUMMARY, *said[1:], BACK, model="ok", **session)
+    chat.message(3).get_by_role("link", name="Look for ferries").click()
+    expect(page.locator(".branched")).to_contain_text("Made beside")
+    is_clean(page)

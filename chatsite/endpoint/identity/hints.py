@@ -26,6 +26,8 @@ COMPACTED = "x-claude-code-context-compacted"
 REQUEST_CLASS = "x-claude-code-request-class"
 PROMPT = "x-claude-code-prompt-id"
 RETRIES = "x-stainless-retry-count"
+# Between the client's id of a conversation and that of an agent in it.
+AGENT_MARK = "#"
 TRUE = frozenset({"1", "true", "yes"})
 
 
@@ -86,4 +88,4 @@ def bound_id(value: str) -> str:
 
 
 def _name_agent(session: str, agent: str) -> str:
-    return f"{session}#{agent}" if session and agent else session
+    return f"{session}{AGENT_MARK}{agent}" if session and agent else session

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from chatsite.endpoint.identity.hints import AGENT_MARK
 from chatsite.endpoint.models import ClientConversation, ClientRequest
 from chatsite.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.endpoint.store.sent_forms import read_changed_texts
@@ -17,6 +18,7 @@ from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, is_within, to_ranges
 
 from .joining import list_of_owner
+from .notes import NAMED, list_sent_spans
 from .words import LINEAGES, WHY
 
 # Requests on one page, changed messages, and characters that are compared of each.
@@ -100,7 +102,7 @@ def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
 def explain_request(conversation: Conversation, row: RequestRow) -> Explained | None:
     """None: what is kept of it is damaged."""
     calls = conversation.model_calls.filter(of_client__isnull=False, refs__has_key=KEY)
-    call = calls.filter(pk=row.pk).first()
+    call = calls.filter(pk=row.pk).select_related("of_client").first()
     if call is None:
         return None
     earlier = calls.filter(pk__lt=row.pk)
@@ -134,10 +136,9 @@ def _compare(old: str, new: str) -> list[Piece]:
 
 
 def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
-    refs = call.refs
-    sent = [*refs["window"], *refs.get("steps", ()), *refs.get("cut", ())]
-    if refs["newest"]:
-        sent.append([refs["newest"]] * 2)
+    if NAMED in call.of_client.why:
+        return []
+    sent = list_sent_spans(call.refs)
     rows = call.conversation.messages.filter(superseded_at=None, deleted_at=None)
     if seq is not None:
         rows = rows.filter(seq__lt=seq)
@@ -159,8 +160,12 @@ def list_related(own: ClientConversation) -> list[Related]:
         found.append(Related(main.conversation, _("this was made beside it")))
     beside = owned.filter(linked=own.pk).order_by("-pk")[:MOST_RELATED]
     for each in beside:
-        single, agent = _("a single call beside this"), _("an agent beside this")
-        found.append(Related(each.conversation, single if each.is_single else agent))
+        how = _("made beside this")
+        if AGENT_MARK in each.client:
+            how = _("an agent beside this")
+        elif each.is_single:
+            how = _("a single call beside this")
+        found.append(Related(each.conversation, how))
     return found
 
 

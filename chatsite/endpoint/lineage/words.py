@@ -56,3 +56,9 @@ WHY = {
         "Your client uses one id for several conversations, so it says nothing."
     ),
 }
+# What a client has changed with a request, below the message that it asks about.
+CHANGES = {
+    "instructions": _("Your client changed its instructions."),
+    "rewritten": _("Your client sent earlier messages in other words."),
+    "forgotten": _("Your client has forgotten earlier messages."),
+}

@@ -69,6 +69,8 @@ class Opened:
     tries: int = 1
     title: str = ""
     is_changed: bool = False
+    # The conversation that this one was begun beside.
+    beside: int | None = None
     # For the demo model, which keeps nothing: what the body only refers to.
     earlier: list[BaseMessage] = field(default_factory=list)
 
@@ -118,6 +120,8 @@ class Opening:
         self.history = asked.history
         self.previous: Served | None = None
         self.title = ""
+        # What its client has changed, by the codes that the page has words for.
+        self.changes: list[str] = []
         # That this request is a branch of, which is still to be copied.
         self.parent: Conversation | None = None
         self.rows: dict[int, Message] = {}
@@ -221,7 +225,8 @@ class Opening:
         if linked:
             # Locked, since it could be erased before this is stored.
             rows = Conversation.objects.select_for_update(no_key=True)
-            self.of_client.linked = rows.filter(pk=int(linked)).first()
+            self.of_client.linked = found = rows.filter(pk=int(linked)).first()
+            self.of_client.linked_at = found and _find_last_of_person(found)
 
     def _mark(self, made: Conversation) -> None:
         made.imported_from = f"{SOURCE}{self.key.name}"
@@ -377,9 +382,15 @@ class Opening:
             chain=self.messages[-1].chain,
             sent=self.sent,
             title=self._suggest_title(),
-            is_changed=turn.user_message.seq < reply_seq - 1,
+            is_changed="forgotten" in self.changes
+            or turn.user_message.seq < reply_seq - 1,
+            beside=self._find_beside(),
             earlier=earlier,
         )
+
+    def _find_beside(self) -> int | None:
+        is_begun = self.decision.conversation is None
+        return self.of_client.linked_id if is_begun else None
 
     def _read_earlier(self) -> list[BaseMessage]:
         if self.previous is None or self.asked.wire.find_upstream(self.asked.model):
@@ -401,9 +412,15 @@ class Opening:
 
     def _store_rest(self) -> None:
         """What is beside the messages, and those that came in another form."""
+        if self.told.rewritten:
+            self.changes.append("rewritten")
+        if self.told.kind == "client-compacted":
+            self.changes.append("forgotten")
         self.store_pieces(self.asked.body.pieces)
         text = clean_text(self.asked.wire.read_instructions(self.asked.body.value))
         if text != self.conversation.system_prompt:
+            if self.decision.conversation:
+                self.changes.append("instructions")
             rows = Conversation.objects.filter(pk=self.conversation.pk)
             rows.update(system_prompt=text)
 
@@ -468,6 +485,11 @@ class Opening:
         words = next(filter(str.strip, texts), "")[:TITLE_CHARS]
         words = clean_text(words)
         return transcript.suggest_title(self.conversation, words) if words else ""
+
+
+def _find_last_of_person(conversation: Conversation) -> int | None:
+    rows = conversation.messages.filter(role=Message.Role.USER, superseded_at=None)
+    return rows.order_by("-seq").values_list("seq", flat=True).first()
 
 
 async def open_whole(opening: Opening, run: Run) -> Opened | TooLong:

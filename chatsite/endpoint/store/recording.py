@@ -32,6 +32,7 @@ def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
         tokens_estimated=sent.tokens,
     )
     prompts.keep_texts(opening.conversation, sent.texts)
+    turn = opening.exchanges.turn
     ClientRequest.objects.create(
         call=call,
         owner_id=opening.key.owner_id,
@@ -40,6 +41,8 @@ def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
         why=list(opening.told.why),
         idempotency_key=asked.hints.idempotency_key,
         position=opening.of_client.length - 1,
+        changes=" ".join(opening.changes),
+        noted_at=turn.user_message.seq if turn else reply_seq,
     )
     return call
 
