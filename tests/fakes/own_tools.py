@@ -12,6 +12,8 @@ from langchain_core.tools import ToolException
 from chatsite.tools.context import CallContext, Pending, Progress, reporter
 from chatsite.tools.registry import site_tool
 
+from .tool_paths import NAMES, PATHS  # noqa: F401
+
 # Idempotency keys of the calls that began, in their order.
 begun: list[str] = []
 # Whom send_mail() has written to.
@@ -186,25 +188,3 @@ async def count_up(steps: int, pause: float) -> str:
         report(Progress.of(step + 1, steps, f"<b>step</b> {step + 1}"))
         await asyncio.sleep(pause)
     return f"Counted to {steps}."
-
-
-PATHS = [
-    f"tests.fakes.own_tools.{name}"
-    for name in (
-        "look_up",
-        "write_down",
-        "break_down",
-        "refuse",
-        "hang",
-        "hang_once",
-        "pour",
-        "send_mail",
-        "order",
-        "meet",
-        "post_letter",
-        "send_for_parcel",
-        "draw",
-        "count_up",
-    )
-]
-NAMES = [path.rpartition(".")[2] for path in PATHS]

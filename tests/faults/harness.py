@@ -19,7 +19,7 @@ import psycopg
 from tests import plugin
 from tests.clients import Person
 from tests.databases import MIGRATED, Postgres, copy_sqlite
-from tests.fakes import own_tools
+from tests.fakes import tool_paths
 from tests.fakes.upstream import Upstream, tell_story
 from tests.patience import wait_for
 from tests.servers import ROOT, Redis, Site
@@ -40,7 +40,7 @@ QUICK = {
     "MODEL_TOTAL_TIMEOUT": "60",
     "LOG_LEVEL": "INFO",
     # For the conversations that choose some.
-    "TOOLS": ",".join(own_tools.PATHS),
+    "TOOLS": ",".join(tool_paths.PATHS),
     # What is limited per user has its own tests.
     "MESSAGES_PER_MINUTE": "0",
     "PROCESSOR_SHARE_PER_USER": "0",
@@ -264,7 +264,7 @@ class Topology:
     def create_with_tools(self):
         """A new conversation whose model may call all tools of the tests."""
         path = self.create()
-        names = ",".join(own_tools.NAMES)
+        names = ",".join(tool_paths.NAMES)
         self.person.post(f"{path}memory/tools/set/", tools=names)
         return path
 
