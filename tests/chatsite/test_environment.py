@@ -1,6 +1,7 @@
 """Settings that the site can't run with: each is named in a sentence, none in a
 traceback, and nothing is started."""
 
+import json
 import os
 import runpy
 import subprocess
@@ -70,6 +71,18 @@ BY_CHECK = [
     ({"SITE_ORIGINS": []}, "chat.W001"),
     ({"SECRET_KEY": "short"}, "security.W009"),
 ]
+# Servers that no one is at, with the name of the check, and what is said of each.
+NOWHERE = "127.0.0.1:1"
+BY_DOCTOR = [
+    (
+        {"DATABASE_URL": f"postgres://me:hunter2@{NOWHERE}/site"},
+        ("database", "Connection refused", "Check DATABASE_URL, and that it runs."),
+    ),
+    (
+        {"REDIS_URL": f"redis://:hunter2@{NOWHERE}/0"},
+        ("channel layer", "Redis can't be used: Error 111", "Check REDIS_URL."),
+    ),
+]
 WITHOUT_DEBUG = {
     "DEBUG": False,
     "ALLOWED_HOSTS": ["chat.example.com"],
@@ -100,6 +113,21 @@ def test_a_check_names_what_can_only_be_seen_together(settings, given, found):
         setattr(settings, name, value)
     issues = checks.run_checks(include_deployment_checks=True)
     assert found in [each.id for each in issues]
+
+
+@pytest.mark.parametrize(("given", "found"), BY_DOCTOR)
+def test_doctor_names_what_does_not_answer(tmp_path, given, found):
+    env = {"DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3", **given}
+    command = [sys.executable, "manage.py", "doctor", "--json"]
+    env = {**os.environ, **env}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    rows = {each["name"]: each["detail"] for each in json.loads(done.stdout)["checks"]}
+    name, *said = found
+    assert all(part in rows[name] for part in said)
+    assert "hunter2" not in done.stdout + done.stderr
+    if name == "database":
+        assert rows["migrations"] == "not known without the database"
 
 
 def test_it_names_all_that_is_wrong_at_once(monkeypatch):

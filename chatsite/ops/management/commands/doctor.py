@@ -16,9 +16,10 @@ from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from langchain_core.messages import HumanMessage
+from redis.exceptions import RedisError
 
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
@@ -79,7 +80,13 @@ class Command(BaseCommand):
 
 
 def list_findings(selected: Mapping[str, Check]) -> list[Finding]:
-    return [_run_check(name, check) for name, check in selected.items()]
+    """One of each check; without a database, what asks it would only wait for it."""
+    found: dict[str, Finding] = {}
+    for name, check in selected.items():
+        is_away = name in OF_DATABASE and not found["database"].ok
+        away = Finding(name, False, "not known without the database")
+        found[name] = away if is_away else _run_check(name, check)
+    return [*found.values()]
 
 
 def _run_check(name: str, check: Check) -> Finding:
@@ -113,11 +120,27 @@ def check_settings() -> str:
 
 
 def check_database() -> str:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-        cursor.fetchone()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            cursor.fetchone()
+    except OperationalError as error:
+        why = _ask_without_pool() or error
+        raise DoctorError(
+            f"It does not answer: {why}. Check DATABASE_URL, and that it runs."
+        ) from error
     version = ".".join(map(str, connection.get_database_version()))
     return f"{connection.display_name} {version}"
+
+
+def _ask_without_pool() -> Exception | None:
+    """Why there is no connection, which a pool that tries again does not say."""
+    if connection.vendor == "postgresql":
+        try:
+            connection.Database.connect(**connection.get_connection_params()).close()
+        except connection.Database.Error as error:
+            return error
+    return None
 
 
 def check_migrations() -> str:
@@ -138,7 +161,12 @@ def check_search_index() -> str:
 
 
 def check_channel_layer() -> str:
-    asyncio.run(_send_round())
+    try:
+        asyncio.run(_send_round())
+    except (OSError, RedisError) as error:
+        raise DoctorError(
+            f"Redis can't be used: {error or 'no answer'}. Check REDIS_URL."
+        ) from error
     if not settings.REDIS_URL:
         return "in memory: for one process only; more need REDIS_URL"
     return "Redis"
@@ -277,6 +305,8 @@ CHECKS: dict[str, Check] = {
     "static files": check_static_files,
     "model": check_model_settings,
 }
+# What asks the database.
+OF_DATABASE = {"migrations", "search index", "lease clock", "connections"}
 MODEL_CHECKS: dict[str, Check] = {
     "chat model": check_chat_model,
     "summary model": check_summary_model,
