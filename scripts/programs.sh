@@ -1,7 +1,7 @@
 #!/bin/sh
-# The programs that tests and screenshots need: Chromium, Redis, PostgreSQL, nginx, openssl,
-# faketime, systemd's checker of units and a font with Chinese characters. Root gets them
-# installed, everyone else sees the command.
+# The programs that tests and screenshots need: Chromium, Redis, PostgreSQL, PgBouncer,
+# nginx, openssl, faketime, systemd's checker of units and a font with Chinese characters.
+# Root gets them installed, everyone else sees the command.
 set -eu
 
 has_postgres() { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; }
@@ -11,6 +11,7 @@ has_chromium() {
     ! { can_install && [ "$chromium" != chromium ]; } || return 1
     command -v chromium || command -v chromium-browser || command -v google-chrome
 }
+has_pgbouncer() { command -v pgbouncer || ls /usr/sbin/pgbouncer; }
 has_nginx() { command -v nginx || ls /usr/sbin/nginx; }
 has_font() { ls /usr/share/fonts/*/noto/NotoSansCJK* || fc-list :lang=zh | grep -q .; }
 
@@ -24,6 +25,7 @@ has_chromium > /dev/null 2>&1 || packages="$packages $chromium"
 has_postgres > /dev/null 2>&1 || packages="$packages postgresql"
 has_font > /dev/null 2>&1 || packages="$packages fonts-noto-cjk"
 command -v redis-server > /dev/null 2>&1 || packages="$packages redis-server"
+has_pgbouncer > /dev/null 2>&1 || packages="$packages pgbouncer"
 has_nginx > /dev/null 2>&1 || packages="$packages nginx"
 command -v openssl > /dev/null 2>&1 || packages="$packages openssl"
 command -v systemd-analyze > /dev/null 2>&1 || packages="$packages systemd"
