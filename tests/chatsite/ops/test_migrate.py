@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.state import ModelState
 
 from chatsite.ops.management.commands import migrate
 from tests.patience import PATIENCE, wait_for
@@ -107,6 +108,21 @@ def test_a_site_under_load_notices_nothing(older):
         thread.join(60 * PATIENCE)
     assert errors == []
     assert ("chat", NAME) in MigrationExecutor(connection).loader.applied_migrations
+
+
+def test_no_model_is_put_together_while_tables_are_locked(older, monkeypatch):
+    """It takes most of the time of a migration, in which no one could write."""
+    rendered = []
+    render = ModelState.render
+
+    def note(state, apps):
+        rendered.append((connection.in_atomic_block, state.name))
+        return render(state, apps)
+
+    monkeypatch.setattr(ModelState, "render", note)
+    call_command("migrate", verbosity=0)
+    assert len(rendered) > 10
+    assert [name for is_locked, name in rendered if is_locked] == []
 
 
 def test_it_says_what_to_do_when_a_lock_is_never_free(older, serving, monkeypatch):
