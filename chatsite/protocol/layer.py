@@ -156,7 +156,8 @@ async def offer_to_processes(group: str, message: dict[str, Any]) -> int | None:
         return 0
     if not health.may_try():
         return None
-    envelope = {"group": group, "from": PROCESS, "message": message}
+    # As release 0.1.0 reads it, too, beside which this one is started.
+    envelope = {**message, "group": group, "from": PROCESS}
     is_told, heard = await _ask_layer("group_send", group, envelope)
     return heard if is_told else None
 
@@ -223,9 +224,9 @@ async def _read_messages(bearer: PubSubLayer, channel: str) -> None:
     has_warned = False
     while True:
         match await bearer.receive(channel):
-            case {"group": str(group), "from": sender, "message": dict(message)}:
+            case {"group": str(group), "from": sender, "type": str(kind), **rest}:
                 if sender != PROCESS:
-                    deliver_here(group, message)
+                    deliver_here(group, {"type": kind, **rest})
             case _ if not has_warned:
                 # Sockets that hear nothing read the database.
                 has_warned = True
