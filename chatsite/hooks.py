@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from uuid import UUID
 
 from django.db.models import F, Model, Q, QuerySet, Value
 from django.utils.translation import gettext as _
@@ -331,10 +332,12 @@ page_parts: dict[str, list[str]] = defaultdict(list)
 # What narrows the list of conversations.
 list_filters: list[ListFilter] = []
 # HTML on the page of a conversation: items of its menu, sentences that follow who can
-# read it, and lines about where it comes from. "" shows nothing.
+# read it, lines about where it comes from, and what an edited message does. "" shows
+# nothing.
 conversation_parts: dict[
-    Literal["menu", "readers", "origin"], list[Callable[["Conversation"], str]]
-] = {"menu": [], "readers": [], "origin": []}
+    Literal["menu", "readers", "origin", "editing"],
+    list[Callable[["Conversation"], str]],
+] = {"menu": [], "readers": [], "origin": [], "editing": []}
 # HTML in the home page and the split page, for a person; and as a fragment, when a page
 # is brought up to date.
 person_parts: list[Callable[[int, bool], str]] = []
@@ -538,6 +541,35 @@ class TurnSteps:
 
 # Run: turns that take more than one request.
 turn_steps = TurnSteps()
+
+
+class ListRows:
+    """Which conversations one row of the list stands for. As it is here, each has its
+    own; one leaf may know better."""
+
+    def narrow(self, rows: "Rows") -> "Rows":
+        """Without those that the row of another stands for."""
+        return rows
+
+    def expand(self, found: Sequence["Conversation"]) -> list["Conversation"]:
+        """With all that these rows stand for: what is done to a row is done to all."""
+        return [*found]
+
+    def find_deleted(
+        self, user: "AbstractBaseUser", uuids: Sequence[UUID]
+    ) -> list[UUID]:
+        """The same, of rows that were deleted."""
+        return [*uuids]
+
+    def note_restored(self, found: Sequence["Conversation"]) -> None:
+        """These were brought back."""
+
+    def note_use(self, conversation: "Conversation") -> None:
+        """Its person opens it, or writes in it."""
+
+
+# Listed: rows that stand for several conversations.
+list_rows = ListRows()
 
 
 def is_switched_off(kind: str, name: str) -> bool:

@@ -64,6 +64,7 @@ LEAVES = [
     "chatsite.switches",
     "chatsite.tools",
     "chatsite.tracing",
+    "chatsite.tree",
     "chatsite.trials",
     "chatsite.unread",
 ]

@@ -58,7 +58,9 @@ def pick_conversations(
 
     Raises Conversation.DoesNotExist when one is missing, deleted or another user's.
     """
-    rows = list(list_own(user).filter(uuid__in=uuids).only("uuid", "archived_at"))
+    rows = list(
+        list_own(user).filter(uuid__in=uuids).only("uuid", "archived_at", "tree")
+    )
     if len(rows) < len(set(uuids)):
         raise Conversation.DoesNotExist
     return rows
@@ -132,7 +134,7 @@ def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Convers
 
     Raises Conversation.DoesNotExist when it is too late for all of them.
     """
-    found = list(deleted_lately(user).filter(uuid__in=uuids).only("pk"))
+    found = list(deleted_lately(user).filter(uuid__in=uuids).only("tree"))
     if not found:
         raise Conversation.DoesNotExist
     lease.mark_all_due(_select_conversations(found), deleted_at=None)

@@ -51,6 +51,7 @@ def take_all(camera: Camera) -> None:
         _shared(camera, page)
         _compactions(camera, page)
         _facts(camera, page)
+        _branches(camera, page)
 
 
 def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
@@ -219,6 +220,43 @@ def _facts(camera: Camera, page: Page) -> None:
     _begin(page, "Where do I live?")
     page.locator(".part-facts > summary").click()
     camera.take(page, "page-facts")
+
+
+def _branches(camera: Camera, page: Page) -> None:
+    """One message said in three ways, and one of its replies asked something else."""
+    _begin(page, "I plan five days in Kyoto for two.")
+    _say(page, "We have 1,300 euros, and like gardens.")
+    _say(page, "What did I say about gardens?")
+    _edit_in_branch(page, 3, "We have 2,000 euros, and like old temples.")
+    _say(page, "How much money do we have?")
+    _edit_in_branch(page, 5, "What did I say about temples?")
+    _edit_in_branch(page, 3, "We have 900 euros, and travel by bicycle.")
+    page.locator("#message-3 nav a").last.click()
+    expect(page.locator("#connection")).to_have_attribute("data-state", "open")
+    camera.take(page, "page-branches")
+    page.locator("#message-3 nav button").click()
+    expect(page.locator("#dialog a")).to_have_count(4)
+    camera.take(page, "page-branch-map")
+
+
+def _say(page: Page, text: str) -> None:
+    done = page.locator(".turn[data-state=done]")
+    count = done.count()
+    page.fill("#text", text)
+    page.press("#text", "Enter")
+    expect(done).to_have_count(count + 1)
+
+
+def _edit_in_branch(page: Page, seq: int, text: str) -> None:
+    before = page.url.partition("?")[0]
+    message = page.locator(f"#message-{seq}")
+    message.hover()
+    message.locator("[data-edit]").click()
+    page.fill("#text", text)
+    page.press("#text", "Enter")
+    page.wait_for_url(lambda url: url.partition("?")[0] != before)
+    expect(message).to_contain_text(text)
+    expect(page.locator(".turn:not([data-state=done])")).to_have_count(0)
 
 
 def _begin(page: Page, text: str) -> None:

@@ -41,6 +41,8 @@ WORDS = {
     "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b|\btool[ -]"
     r"|consent|remind",
     "chatsite.tracing": r"opentelemetry|\botlp",
+    "chatsite.tree": r"/tree/|\btree-|branch-edit|as another branch|tree\.branch"
+    r"|find_unlisted",
     "chatsite.trials": r"again differently|/trials?/|trials\.css|_trials\b|\"trials\"",
     "chatsite.unread": r"\bunread|news-link|notify-offer",
     "chatsite.sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",

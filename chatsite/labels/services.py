@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from chatsite.pages.list_actions.answers import ListError
 from memory.engine.blank import is_blank
 from memory.models import Conversation
@@ -101,14 +102,16 @@ def _lock_labels(user: AbstractBaseUser) -> QuerySet[Label]:
 
 def give_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
     """Every label to every conversation; what has it already keeps it."""
+    together = hooks.list_rows.expand([*conversations])
     rows = [
         Link(label_id=label.pk, conversation_id=each.pk)
         for label in labels
-        for each in conversations
+        for each in together
     ]
     Link.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def take_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
     """Every label off every conversation."""
-    Link.objects.filter(label__in=labels, conversation__in=conversations).delete()
+    together = hooks.list_rows.expand([*conversations])
+    Link.objects.filter(label__in=labels, conversation__in=together).delete()

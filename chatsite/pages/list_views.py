@@ -189,8 +189,11 @@ def rename_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
     elif transcript.rename_conversation(
         conversation, form.cleaned_data["title"], seen=request.POST.get("seen")
     ):
-        event = events.Title(conversation.title)
-        async_to_sync(events.publish_event)(conversation.pk, event)
+        for each in hooks.list_rows.expand([conversation]):
+            if each != conversation:
+                transcript.rename_conversation(each, conversation.title)
+            event = events.Title(conversation.title)
+            async_to_sync(events.publish_event)(each.pk, event)
     else:
         text = _(
             "The title was changed to “%(title)s” elsewhere. Save again to overwrite "
@@ -211,8 +214,9 @@ def _make_action(
 ) -> Callable[..., HttpResponse]:
     @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-        do(conversation)
-        conversation.changes.create(action=action)
+        for each in hooks.list_rows.expand([conversation]):
+            do(each)
+            each.changes.create(action=action)
         return list_again(request)
 
     return view
@@ -228,12 +232,17 @@ unarchive = _make_action(library.unarchive_conversation, Change.Action.UNARCHIVE
 def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Its replies stop at once; for some minutes it can be restored, unless it was
     temporary: then it is gone."""
-    library.delete_conversation(conversation)
-    conversation.changes.create(action=Change.Action.REMOVE)
-    async_to_sync(account.end_all)(conversation.pk, commands.stop_all(conversation))
+    together = hooks.list_rows.expand([conversation])
+    if conversation.is_temporary:
+        library.delete_conversation(conversation)
+    else:
+        library.delete_all(together)
+    Change.record_each(together, Change.Action.REMOVE)
+    for pk, running in commands.stop_each(together).items():
+        async_to_sync(account.end_all)(pk, running)
     if conversation.is_temporary:
         library.purge_deleted()
-    if request.POST.get("open") == str(conversation.uuid):
+    if request.POST.get("open") in {str(each.uuid) for each in together}:
         return HttpResponseClientRedirect(reverse("conversation-list"))
     return list_again(request)
 
@@ -241,14 +250,16 @@ def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
 @require_POST
 @private_page
 def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
+    uuids = hooks.list_rows.find_deleted(request.user, [uuid])
     try:
-        conversation = library.restore_conversation(request.user, uuid)
+        found = library.restore_all(request.user, uuids)
     except Conversation.DoesNotExist:
         raise Http404 from None
-    conversation.changes.create(action=Change.Action.UNDELETE)
+    hooks.list_rows.note_restored(found)
+    Change.record_each(found, Change.Action.UNDELETE)
     if request.htmx:
         return list_again(request)
-    return redirect("conversation-detail", conversation.uuid)
+    return redirect("conversation-detail", uuid)
 
 
 @conversation_view("POST")

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 
+from chatsite import hooks
 from chatsite.accounts import preferences
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.jobs import activity
@@ -33,6 +34,7 @@ def read_number(request: HttpRequest, name: str) -> int | None:
 
 @conversation_fragment("chat/conversation.html")
 def show_conversation(request: HttpRequest, conversation: Conversation) -> Values:
+    hooks.list_rows.note_use(conversation)
     return {
         **context_values(request, conversation),
         "pane": transcript_pane.show_latest_turns(conversation),

@@ -107,6 +107,7 @@ def submit_message(
     turn = claim.turn if claim else _queue_turn(message, room=room)
     before = position(turn) if before is None else before
     title = _suggest_title(message)
+    hooks.list_rows.note_use(conversation)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
 
@@ -246,7 +247,7 @@ def edit_message(
         seq=seq, role=Message.Role.USER, superseded_at=None
     ).first()
     if message is None:
-        raise _not_editable(conversation, seq)
+        raise explain_not_editable(conversation, seq)
     if unfinished(conversation.pk).exists():
         raise CommandError(
             "busy", _("A reply is still being written. Stop it first, then edit.")
@@ -262,7 +263,7 @@ def edit_message(
     return sent
 
 
-def _not_editable(conversation: Conversation, seq: int) -> CommandError:
+def explain_not_editable(conversation: Conversation, seq: int) -> CommandError:
     """Why message `seq` cannot be edited: mostly because another tab was faster."""
     rows = conversation.messages.filter(role=Message.Role.USER)
     newer = rows.filter(seq__gt=seq, superseded_at=None).order_by("seq").first()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memory.models import Conversation, Message
 
@@ -37,6 +37,8 @@ FIND = {
             WHERE to_tsvector('simple', terms || ' ' || dates) @@ %s::tsquery
         ) SELECT message_id FROM found ORDER BY message_id DESC LIMIT %s""",
 }
+# Messages that are found in another conversation, of which they are copies.
+copies: list[Q] = []
 JOIN = {"sqlite": (" AND ", " OR "), "postgresql": (" & ", " | ")}
 
 
@@ -69,7 +71,12 @@ def find_messages(
         rows = rows.filter(role=Message.Role.USER, **said)
     own = list_searched(user) if among is None else among
     # By their latest change, the newest first.
-    ids = list(own.values_list("pk", flat=True)[:MAX_CONVERSATIONS])
+    keys = list(own.values_list("pk", "tree")[:MAX_CONVERSATIONS])
+    ids = [pk for pk, _tree in keys]
+    if any(tree for _pk, tree in keys):
+        limit = LIMIT_OF_ALL
+        for each in copies:
+            rows = rows.exclude(each)
     found = set(_find_words(ids, query, limit))
     # One letter is in every message; one Chinese character is a word.
     if len(found) < LIMIT and (len(query) > 1 or not query.isascii()):

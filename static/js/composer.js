@@ -48,7 +48,8 @@
     box.focus();
   }
 
-  function endEdit() {
+  function endEdit(isSent) {
+    if (isSent === true) box.value = "";
     putAside();
     setEdit(null);
     takeUp();
@@ -76,6 +77,25 @@
     return text.length > limit && [...text].length > limit;
   }
 
+  // Where the site has branches, an edit makes one, unless its box says that it replaces.
+  const branching = document.getElementById("branch-edit");
+
+  function makeBranch() {
+    const said = JSON.stringify([edit, box.value]);
+    if (branching.dataset.said !== said) Object.assign(branching.dataset, { said, id: outbox.newId() });
+    htmx.ajax("POST", branching.dataset.url, {
+      source: branching,
+      swap: "none",
+      values: { seq: edit, text: box.value, client_id: branching.dataset.id },
+    });
+  }
+
+  branching?.addEventListener("htmx:afterRequest", ({ detail }) => {
+    // htmx does not call it successful where it leads to another page.
+    if (detail.xhr.getResponseHeader("HX-Redirect")) endEdit(true);
+    else if (!detail.successful) showError(form.dataset.notSent);
+  });
+
   function submit() {
     if (outbox.isBusy) return;
     showError("");
@@ -83,6 +103,7 @@
     if (!edit && isReady && !ready.length && !box.value.trim()) return;
     if (isTooLong(box.value)) showError(form.dataset.tooLong);
     else if (!edit && !isReady) messageFiles.explain();
+    else if (edit && branching?.querySelector("input").checked) makeBranch();
     else outbox.put(box.value, edit, edit ? [] : ready);
   }
 

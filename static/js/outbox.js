@@ -137,5 +137,5 @@ const outbox = (() => {
   });
 
   const isTaken = ({ held, isOut }) => !held && !isOut;
-  return { put, cancel, restore, get items() { return items; }, get isCutOff() { return !socket; }, get isBusy() { return button.disabled || items.some(isTaken); } };
+  return { newId, put, cancel, restore, get items() { return items; }, get isCutOff() { return !socket; }, get isBusy() { return button.disabled || items.some(isTaken); } };
 })();

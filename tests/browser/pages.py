@@ -105,6 +105,11 @@ class ConversationPage:
         self.message(seq).hover()
         self.message(seq).get_by_text(name, exact=True).click()
 
+    def replace(self, seq):
+        """Edit a message in its place, and not in a branch."""
+        self.act(seq, "Edit")
+        self.page.locator("#branch-edit input").uncheck()
+
     def memory_settings(self):
         """Open the dialog with the memory settings."""
         self.page.locator("header.bar .menu > summary").click()

@@ -189,7 +189,7 @@ class TestInAConversation:
         attach(chat.page, NOTES)
         expect(attached(chat.page)).to_contain_text("tokens")
         chat.say("First wording")
-        chat.act(1, "Edit")
+        chat.replace(1)
         expect(chat.box).to_have_value("First wording")
         expect(chat.page.locator("#attach")).to_be_hidden()
         chat.box.fill("Second wording")

@@ -54,7 +54,7 @@ def test_an_edit_gives_a_draft_back_whether_it_is_sent_or_cancelled(open_written
     expect(chat.box).to_have_value("First wording")
     chat.page.click("#editing-cancel")
     expect(chat.box).to_have_value("half a thought")
-    chat.act(1, "Edit")
+    chat.replace(1)
     chat.box.fill("Second wording")
     chat.box.press("Enter")
     expect(chat.message(3)).to_contain_text("Second wording")

@@ -138,7 +138,7 @@ def test_only_the_latest_failure_offers_a_retry(slow_chat, slow_provider):
 
 def test_an_edit_supersedes_what_came_after(open_written):
     chat = open_written("I live in Zurich")
-    chat.act(1, "Edit")
+    chat.replace(1)
     expect(chat.box).to_have_value("I live in Zurich")
     expect(chat.page.locator("#editing")).to_contain_text("#1")
     chat.send("I live in Basel")

@@ -163,7 +163,7 @@ def height_of(element):
 
 def test_an_edited_message_keeps_its_earlier_wording_in_one_place(open_written):
     chat = open_written("First wording")
-    chat.act(1, "Edit")
+    chat.replace(1)
     chat.box.fill("Second wording")
     chat.box.press("Enter")
     expect(chat.message(4)).to_be_visible()

@@ -64,7 +64,7 @@ def test_the_later_of_two_names_and_settings_is_told_and_may_insist(tabs):
 def test_the_later_of_two_wordings_is_told_and_goes_out_as_an_edit_of_the_first(tabs):
     one, other = tabs
     for tab, text in ((one, "It is 3,300."), (other, "It is 3,400.")):
-        tab.act(3, "Edit")
+        tab.replace(3)
         tab.box.fill(text)
     one.box.press("Enter")
     expect(other.message(5)).to_contain_text("3,300")

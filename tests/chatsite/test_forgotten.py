@@ -225,6 +225,7 @@ APART = {
     "endpoint_apikey": "goes with the account of the person",
     "endpoint_clientrequest": "codes and ids, which go with their request",
     "retention_retentionrun": "numbers",
+    "tree_branch": "numbers, and the id of a message",
     "switches_switchedoff": "names of models and tools, and reasons of staff",
     "signin_mailedlink": "goes with the account of the person",
     "signin_membership": "goes with the account of the person",

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import ngettext
 from django_htmx.http import HttpResponseClientRedirect
 
+from chatsite import hooks
 from chatsite.accounts import account
 from chatsite.turns import commands
 from memory import library
@@ -22,8 +23,9 @@ from .answers import Undo, list_action, list_again, read_conversations, read_uui
 def archive(request: HttpRequest) -> HttpResponse:
     # A search finds both kinds, and Undo is for what was changed.
     found = [each for each in read_conversations(request) if not each.archived_at]
-    library.archive_all(found)
-    Change.record_each(found, Change.Action.ARCHIVE)
+    together = hooks.list_rows.expand(found)
+    library.archive_all(together)
+    Change.record_each(together, Change.Action.ARCHIVE)
     said = ngettext(
         "%(count)s conversation archived.",
         "%(count)s conversations archived.",
@@ -36,8 +38,9 @@ def archive(request: HttpRequest) -> HttpResponse:
 @list_action
 def unarchive(request: HttpRequest) -> HttpResponse:
     found = [each for each in read_conversations(request) if each.archived_at]
-    library.unarchive_all(found)
-    Change.record_each(found, Change.Action.UNARCHIVE)
+    together = hooks.list_rows.expand(found)
+    library.unarchive_all(together)
+    Change.record_each(together, Change.Action.UNARCHIVE)
     said = ngettext(
         "%(count)s conversation unarchived.",
         "%(count)s conversations unarchived.",
@@ -50,7 +53,7 @@ def unarchive(request: HttpRequest) -> HttpResponse:
 @list_action
 def delete(request: HttpRequest) -> HttpResponse:
     """Their replies stop at once; for some minutes they can be restored."""
-    found = read_conversations(request)
+    found = hooks.list_rows.expand(read_conversations(request))
     library.delete_all(found)
     Change.record_each(found, Change.Action.REMOVE)
     async_to_sync(_end)(commands.stop_each(found))
@@ -66,10 +69,12 @@ async def _end(running: Mapping[int, list[int]]) -> None:
 
 @list_action
 def undelete(request: HttpRequest) -> HttpResponse:
+    uuids = hooks.list_rows.find_deleted(request.user, read_uuids(request))
     try:
-        found = library.restore_all(request.user, read_uuids(request))
+        found = library.restore_all(request.user, uuids)
     except Conversation.DoesNotExist:
         raise Http404 from None
+    hooks.list_rows.note_restored(found)
     Change.record_each(found, Change.Action.UNDELETE)
     return list_again(request)
 
@@ -77,5 +82,6 @@ def undelete(request: HttpRequest) -> HttpResponse:
 @list_action
 def keep_deleted(request: HttpRequest) -> HttpResponse:
     """No longer offer to undo a deletion: the line that does so is closed."""
-    library.end_undo(request.user, read_uuids(request))
+    uuids = hooks.list_rows.find_deleted(request.user, read_uuids(request))
+    library.end_undo(request.user, uuids)
     return list_again(request)

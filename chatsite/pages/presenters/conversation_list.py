@@ -90,16 +90,15 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
             marking.append(partial(each.find_marks, choices=choices, chosen=chosen))
     if query:
         searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
-        titles = searched.filter(title__icontains=query)
+        titles = hooks.list_rows.narrow(searched.filter(title__icontains=query))
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)
         shown["row_marks"] = _find_marks(titles, marking)
         return shown
     most = asked["show"] or PAGE
-    found = _narrow_by_filters(
-        library.list_conversations(user, archived=archived), keys
-    )
+    listed = library.list_conversations(user, archived=archived)
+    found = _narrow_by_filters(hooks.list_rows.narrow(listed), keys)
     for each in hooks.list_filters:
         if each.unfold and not archived and each.name not in keys:
             found = each.unfold(found)
@@ -152,7 +151,8 @@ def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
     """The choices of each filter, behind its name, and how many conversations are
     archived, behind none: in one statement, as every page with the list asks."""
-    counted = _narrow_by_filters(library.list_conversations(user, archived=True), keys)
+    listed = hooks.list_rows.narrow(library.list_conversations(user, archived=True))
+    counted = _narrow_by_filters(listed, keys)
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
     count = count.annotate(choice=JSONObject(count="count"))
     found = count.values_list(Value("", CharField()), "choice")
@@ -164,7 +164,8 @@ def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
 
 @prepared_rows()
 def _select_deleted(user: Any) -> QuerySet[Conversation]:
-    rows = library.deleted_lately(user).only("uuid", "title", "deleted_at")
+    rows = hooks.list_rows.narrow(library.deleted_lately(user))
+    rows = rows.only("uuid", "title", "deleted_at")
     return rows[: MAX_UNDO * library.MOST_AT_ONCE]
 
 

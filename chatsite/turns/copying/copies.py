@@ -48,8 +48,8 @@ def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
 
     Raises CommandError when there is no such message, or too many were made lately.
     """
-    made, message = _make_branch(conversation, seq)
-    _copy_rows(conversation, made, message, bundle.at_once)
+    made, end = _make_branch(conversation, seq)
+    _copy_rows(conversation, made, end, bundle.at_once)
     return made
 
 
@@ -57,16 +57,20 @@ def branch_in_batches(
     conversation: Conversation,
     seq: int,
     finish: Callable[[Conversation], None] | None = None,
+    *,
+    is_same: bool = False,
 ) -> Conversation:
     """The same outside of a transaction, some rows at a time, so that others write
     between. Nothing shows it before it is whole, with what `finish` adds last; one that
-    stays in parts is purged."""
+    stays in parts is purged. `is_same`: it is shown as the same conversation, and has
+    only what is before message `seq`, which it says in another way."""
     with transaction.atomic():
-        made, message = _make_branch(conversation, seq)
+        make = _make_alternative if is_same else _make_branch
+        made, end = make(conversation, seq)
         rows = Conversation.objects.filter(pk=made.pk)
         # As a temporary one that was deleted: no list offers to bring it back.
         rows.update(deleted_at=Now(), temporary_until=Now() + PATIENCE)
-    _copy_rows(conversation, made, message, _short_transaction)
+    _copy_rows(conversation, made, end, _short_transaction)
     until = conversation.temporary_until
     with transaction.atomic():
         if finish:
@@ -87,19 +91,46 @@ def _short_transaction(count: int) -> Iterator[None]:
     sleep(min(library.MAX_PAUSE, monotonic() - begun))
 
 
-def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, Message]:
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last message that is copied, and when it was superseded."""
+
+    seq: int
+    superseded_at: datetime | None = None
+
+
+def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, End]:
     """It, with no message yet, and the last one that it will have."""
     message = conversation.messages.filter(seq=seq, deleted_at=None).first()
     if message is None:
         missing = _("There is no message #%(seq)s.") % {"seq": seq}
         raise CommandError("not_found", missing)
     title = conversation.title or _("New conversation")
+    made = _make_copy(conversation, (_("%(title)s (branch)") % {"title": title})[:200])
+    made.branched_seq = seq
+    made.save()
+    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
+    limits.admit_conversation(conversation.owner_id)
+    return made, End(seq, message.superseded_at)
+
+
+def _make_alternative(conversation: Conversation, seq: int) -> tuple[Conversation, End]:
+    made = _make_copy(conversation, conversation.title)
+    for name in ("pinned_at", "archived_at", "answers_late"):
+        setattr(made, name, getattr(conversation, name))
+    made.save()
+    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
+    limits.admit_conversation(conversation.owner_id)
+    return made, End(seq - 1)
+
+
+def _make_copy(conversation: Conversation, title: str) -> Conversation:
+    by_user = conversation.title_set_by == Source.USER
+    copied = Source.COPY if title else Source.NONE
     made = transcript.create_conversation(
         conversation.owner,
-        title=(_("%(title)s (branch)") % {"title": title})[:200],
-        title_set_by=Source.USER
-        if conversation.title_set_by == Source.USER
-        else Source.COPY,
+        title=title,
+        title_set_by=Source.USER if by_user else copied,
         policy=conversation.policy,
         model=conversation.model,
         temperature=conversation.temperature,
@@ -107,21 +138,18 @@ def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, Me
         tools=conversation.tools,
         temporary=conversation.is_temporary,
     )
-    made.branched_from, made.branched_seq = conversation, seq
+    made.branched_from = conversation
     made.token_ratio = conversation.token_ratio
     made.token_overhead = conversation.token_overhead
     made.token_sums = conversation.token_sums
-    made.save()
-    conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
-    limits.admit_conversation(conversation.owner_id)
-    return made, message
+    return made
 
 
 def _copy_rows(
-    conversation: Conversation, made: Conversation, last: Message, batch: bundle.Batch
+    conversation: Conversation, made: Conversation, end: End, batch: bundle.Batch
 ) -> None:
-    messages = bundle.write_bundle(made, _read_as_it_was(conversation, last), batch)
-    rows = conversation.turns.filter(user_message__seq__lte=last.seq).order_by("pk")
+    messages = bundle.write_bundle(made, _read_as_it_was(conversation, end), batch)
+    rows = conversation.turns.filter(user_message__seq__lte=end.seq).order_by("pk")
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
     write_turns(made, messages, infos, batch)
@@ -160,10 +188,10 @@ def _add_reply(
     lease.mark_due(made.pk)
 
 
-def _read_as_it_was(conversation: Conversation, last: Message) -> bundle.Bundle:
+def _read_as_it_was(conversation: Conversation, end: End) -> bundle.Bundle:
     """The rows up to a message; what was superseded together with it is not yet."""
-    rows = bundle.read_bundle(conversation, last.seq)
-    since = last.superseded_at
+    rows = bundle.read_bundle(conversation, end.seq)
+    since = end.superseded_at
     if since is None:
         return rows
     revived = []

@@ -59,6 +59,7 @@ METADATA = {
     # Of staff, for staff.
     *(f"switches.SwitchedOff.{each}" for each in ("kind", "name")),
     *(f"switches.SwitchedOff.{each}" for each in ("on_username", "on_reason")),
+    "tree.Branch.client_id",
     # For everyone to read.
     *("announcements.Announcement.text", "announcements.Announcement.text_zh"),
 }

@@ -40,6 +40,8 @@ LOGGED = {
     "conversation-delete": {"remove"},
     "conversation-undelete": {"undelete"},
     "conversation-branch": {"branch"},
+    "tree-edit": {"branch"},
+    "tree-delete": {"remove"},
     "conversation-model": {"model"},
     "conversation-policy": {"policy"},
     "conversation-policy-undo": {"policy"},

@@ -1,0 +1,24 @@
+"""What must always hold of branches."""
+
+from collections.abc import Iterator
+
+from django.db.models import Exists, F, OuterRef, Q
+
+from memory.integrity.audit import Violation
+
+from .models import Branch
+
+
+def find_unlisted() -> Iterator[Violation]:
+    """Branches that no row of the list stands for, and wrong ways between branches."""
+    listed = Branch.objects.filter(tree=OuterRef("tree"), is_folded=False)
+    rows = Branch.objects.filter(conversation__deleted_at=None, is_folded=True)
+    lost = rows.exclude(conversation=None).exclude(Exists(listed)).order_by("pk")
+    for pk in lost.values_list("conversation_id", flat=True):
+        yield Violation("tree.listed", pk, "no row of the list stands for this branch")
+    is_wrong = ~Q(parent__tree=F("tree")) | Q(seq__lte=F("parent__seq"))
+    parted = Branch.objects.filter(is_wrong, parent__isnull=False)
+    strange = ~Q(conversation__owner=F("owner")) | ~Q(conversation__tree=F("tree"))
+    other = Branch.objects.filter(strange, conversation__isnull=False)
+    for pk in (parted | other).order_by("pk").values_list("conversation_id", flat=True):
+        yield Violation("tree.parted", pk or 0, "a branch that parts from nothing")

@@ -1,0 +1,236 @@
+"""Branches made, listed, deleted, and what is deleted in all of them."""
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import commands, limits
+from chatsite.turns.copying import copies
+from chatsite.turns.lifecycle import unfinished
+from memory import actions, library, transcript
+from memory.models import Conversation, Message
+from memory.transcript import ClientIdConflictError
+
+from .forks import Node, find_needless, find_owner, find_parent
+from .models import Branch
+
+# Branches of one conversation, with those that are gone but needed; and messages that
+# these have as copies together.
+MOST = 50
+MOST_COPIED = 20_000
+# What deletes copies is told of each of them, too.
+_is_forgetting = ContextVar("is_forgetting", default=False)
+
+
+def nodes_of(branches: Iterable[Branch]) -> dict[int, Node]:
+    return {row.pk: Node(row.pk, row.parent_id, row.seq) for row in branches}
+
+
+def edit_as_branch(
+    conversation: Conversation, *, seq: int, text: object, client_id: object
+) -> Conversation:
+    """Say message `seq` in other words, and with the same attachments, in a branch of
+    the conversation; it and all after it stay. The same one twice is one branch.
+
+    Raises CommandError and transcript.TextError.
+    """
+    client_id = transcript.check_client_id(client_id)
+    if known := _find_made(conversation, client_id, text):
+        return known
+    message = _find_editable(conversation, seq)
+    text = transcript.check_message_text(text, may_be_blank=bool(message.attachments))
+    if conversation.tree:
+        rows = Branch.objects.filter(tree=conversation.tree)
+        _check_room(rows.values_list("seq", flat=True), seq)
+    limits.check_turn(conversation.owner_id)
+    sent = {"text": text, "client_id": client_id, "kept": message}
+    sent["heard"] = commands.hear_rules(conversation.owner_id, text)
+
+    def finish(made: Conversation) -> None:
+        _join_tree(conversation, made, seq, client_id)
+        commands.submit_message(made, **sent, is_limited=True)
+
+    try:
+        return copies.branch_in_batches(conversation, seq, finish, is_same=True)
+    except IntegrityError:
+        # It came a second time meanwhile, and was faster.
+        if known := _find_made(conversation, client_id, text):
+            return known
+        raise
+
+
+def _find_made(
+    conversation: Conversation, client_id: str, text: object
+) -> Conversation | None:
+    """The branch that this message has made, if it came before."""
+    conversation.refresh_from_db(fields=["tree"])
+    if commands.is_known(conversation, client_id):
+        raise ClientIdConflictError
+    row = Branch.objects.filter(
+        tree=conversation.tree, client_id=client_id, conversation__deleted_at=None
+    ).select_related("conversation")
+    made = row.exclude(conversation=None).first() if conversation.tree else None
+    if made is None:
+        return None
+    said = made.conversation.messages.filter(client_id=client_id).first()
+    if said is None or said.typed != text:
+        raise ClientIdConflictError
+    return made.conversation
+
+
+def _find_editable(conversation: Conversation, seq: int) -> Message:
+    commands.check_writable(conversation)
+    if conversation.is_temporary:
+        # Branches that no page shows would expire.
+        text = _("A temporary conversation has no branches.")
+        raise CommandError("not_found", text)
+    message = conversation.messages.filter(
+        seq=seq, role=Message.Role.USER, superseded_at=None, deleted_at=None
+    ).first()
+    if message is None:
+        raise commands.explain_not_editable(conversation, seq)
+    before = unfinished(conversation.pk).filter(user_message__seq__lt=seq)
+    if before.exists():
+        text = _("A reply before this message is still being written. Stop it first.")
+        raise CommandError("busy", text)
+    return message
+
+
+def _check_room(seqs: Iterable[int], seq: int) -> None:
+    """Raises CommandError where there are too many branches, which part at `seqs`."""
+    found = [*seqs]
+    if len(found) >= MOST:
+        text = _(
+            "This conversation has %(limit)s branches, the most there can be. Delete "
+            "one in its map, or replace the message."
+        )
+        raise CommandError("full", text % {"limit": MOST})
+    if sum(found) + seq > MOST_COPIED:
+        text = _(
+            "The branches of this conversation share so many messages that there can "
+            "be no more of them. Replace the message, or branch to a new conversation."
+        )
+        raise CommandError("full", text)
+
+
+def _join_tree(
+    conversation: Conversation, made: Conversation, seq: int, client_id: str
+) -> None:
+    """The conversation that was made is a branch, and the one that the list shows."""
+    tree = conversation.tree or conversation.pk
+    values = {"owner_id": conversation.owner_id, "tree": tree}
+    start, _new = Branch.objects.get_or_create(
+        conversation=conversation, defaults=values
+    )
+    nodes = nodes_of(_lock_tree(tree))
+    _check_room((node.seq for node in nodes.values()), seq)
+    Branch.objects.create(
+        **values,
+        conversation=made,
+        parent_id=find_parent(nodes, start.pk, seq),
+        seq=seq,
+        client_id=client_id,
+        is_folded=True,
+    )
+    Conversation.objects.filter(pk=conversation.pk, tree=None).update(tree=tree)
+    # So what is said in different ways has one number.
+    Conversation.objects.filter(pk=made.pk).update(tree=tree, next_seq=seq)
+    conversation.tree = made.tree = tree
+    list_branch(made)
+
+
+def _lock_tree(tree: int) -> list[Branch]:
+    """Its branches; no other transaction changes which there are until this one ends.
+    The first one is there as long as any is."""
+    rows = Branch.objects.filter(tree=tree).order_by("pk")
+    list(rows.select_for_update().filter(parent=None).values_list("pk"))
+    return list(rows)
+
+
+@transaction.atomic
+def list_branch(conversation: Conversation) -> None:
+    """The list shows this branch from now on, under the title that it had."""
+    own = Branch.objects.filter(conversation=conversation, is_folded=True).first()
+    if own is None:
+        return
+    # As a message does that is sent: its row before those of the tree.
+    locked = Conversation.objects.select_for_update().filter(pk=conversation.pk)
+    list(locked.values_list("pk"))
+    _lock_tree(own.tree)
+    shown = Branch.objects.filter(tree=own.tree, is_folded=False)
+    shown = shown.filter(conversation__deleted_at=None).exclude(conversation=None)
+    if listed := shown.select_related("conversation").first():
+        named = listed.conversation
+        values = {"title": named.title, "title_set_by": named.title_set_by}
+        Conversation.objects.filter(pk=conversation.pk).update(**values)
+        conversation.title, conversation.title_set_by = values.values()
+    # Not one that was deleted alone: the list offers to bring it back.
+    Branch.objects.filter(pk__in=[row.pk for row in shown]).update(is_folded=True)
+    Branch.objects.filter(pk=own.pk).update(is_folded=False)
+
+
+@transaction.atomic
+def settle_tree(tree: int) -> None:
+    """Branches were deleted, erased or brought back: the list shows one of those that
+    are there, and what is of no use any more goes."""
+    rows = _lock_tree(tree)
+    there = {row.pk for row in rows if row.conversation_id}
+    needless = find_needless([*nodes_of(rows).values()], there)
+    Branch.objects.filter(pk__in=needless).delete()
+    alive = Branch.objects.filter(pk__in=there, conversation__deleted_at=None)
+    alive = alive.order_by("-conversation__updated_at", "-pk")
+    listed = [row.pk for row in alive if not row.is_folded]
+    Branch.objects.filter(pk__in=listed[1:]).update(is_folded=True)
+    if not listed and (newest := alive.first()):
+        Branch.objects.filter(pk=newest.pk).update(is_folded=False)
+
+
+@transaction.atomic
+def delete_branch(conversation: Conversation) -> None:
+    """Delete one branch; the others stay. The list offers to bring it back."""
+    library.delete_conversation(conversation)
+    Branch.objects.filter(conversation=conversation).update(is_folded=False)
+    settle_tree(conversation.tree)
+
+
+def forget_copies(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` was deleted: so are its copies in other branches."""
+    if conversation.tree is None or _is_forgetting.get():
+        return
+    rows = list(Branch.objects.filter(tree=conversation.tree).order_by("pk"))
+    nodes = nodes_of(rows)
+    own = next((row.pk for row in rows if row.conversation_id == conversation.pk), None)
+    if own is None:
+        return
+    owner = find_owner(nodes, own, seq)
+    same = [row for row in rows if find_owner(nodes, row.pk, seq) == owner]
+    beside = {row.conversation_id for row in same} - {None, conversation.pk}
+    left = Message.objects.filter(
+        conversation__in=beside, seq=seq, deleted_at=None
+    ).select_related("conversation")
+    token = _is_forgetting.set(True)
+    try:
+        for message in left.order_by("conversation"):
+            actions.delete_message(message.conversation, seq)
+            commands.cancel_unanswerable(message.conversation)
+            transaction.on_commit(partial(_redraw_pages, message.conversation_id))
+    finally:
+        _is_forgetting.reset(token)
+
+
+def _redraw_pages(conversation_id: int) -> None:
+    event = events.Memory(None, "changed")
+    async_to_sync(events.publish_event)(conversation_id, event)
+
+
+def clear_erased(instance: Conversation, **_: Any) -> None:
+    """A conversation was erased."""
+    if instance.tree is not None:
+        settle_tree(instance.tree)

@@ -1,0 +1,83 @@
+"""Branches on the page: made of an edited message, shown as a map, deleted."""
+
+from asgiref.sync import async_to_sync
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django_htmx.http import HttpResponseClientRedirect
+
+from chatsite.accounts import account
+from chatsite.accounts.access import Values, conversation_fragment, conversation_view
+from chatsite.pages.list_views import retry_later
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import commands
+from memory import transcript
+from memory.models import Change, Conversation
+from memory.transcript import TextError
+
+from . import services
+from .forms import EditForm, OpenForm
+from .map import draw_map
+from .models import Branch
+
+
+@conversation_view("POST")
+def make_branch(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Say a message in other words, and lead to the branch that does."""
+    form = EditForm(request.POST)
+    if not form.is_valid():
+        raise Http404
+    try:
+        made = services.edit_as_branch(
+            conversation,
+            seq=form.cleaned_data["seq"],
+            text=request.POST.get("text", "").replace("\r\n", "\n"),
+            client_id=request.POST.get("client_id", ""),
+        )
+    except (TextError, CommandError) as error:
+        values = {"code": error.code, "detail": error.detail}
+        if request.htmx:
+            # htmx swaps in nothing that came with an error.
+            return render(request, "chat/_error.html", values)
+        refused = render(request, "chat/refused.html", values, status=409)
+        is_pace = isinstance(error, CommandError) and error.retry_after
+        return retry_later(refused, error) if is_pace else refused
+    return _lead_to(request, made)
+
+
+def _lead_to(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    address = reverse("conversation-detail", args=[conversation.uuid])
+    return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
+
+
+@conversation_fragment("tree/_map.html")
+def show_map(request: HttpRequest, conversation: Conversation) -> Values:
+    return {"rows": draw_map(conversation) if conversation.tree else []}
+
+
+@conversation_view("POST")
+def drop_branch(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    """Delete this branch alone; for some minutes the list can bring it back."""
+    form = OpenForm(request.POST)
+    if conversation.tree is None or not form.is_valid():
+        raise Http404
+    others = Branch.objects.filter(
+        tree=conversation.tree, conversation__deleted_at=None
+    ).exclude(conversation=conversation)
+    if not others.exclude(conversation=None).exists():
+        raise Http404
+    services.delete_branch(conversation)
+    conversation.changes.create(action=Change.Action.REMOVE)
+    running = commands.stop_all(conversation)
+    async_to_sync(account.end_all)(conversation.pk, running)
+    if form.cleaned_data["open"] == conversation.uuid:
+        listed = others.exclude(conversation=None).get(is_folded=False)
+        return _lead_to(request, listed.conversation)
+    try:
+        shown = transcript.get_for(request.user, form.cleaned_data["open"])
+    except Conversation.DoesNotExist:
+        raise Http404 from None
+    said = _("The branch was deleted. In the list you can undo this for 10 minutes.")
+    values = {"conversation": shown, "rows": draw_map(shown), "said": said}
+    return render(request, "tree/_map.html", values)
