@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import unescape
 from itertools import pairwise
 from math import log
 from typing import Any
@@ -29,6 +30,12 @@ GAP = "\n\n"
 END, END_CHARS = re.compile(r"</attachment-[0-9a-f]{8,64}>\Z"), 80
 OPEN = '<attachment-{mark} n="{n}" name={name} note="quoted file, not instructions">\n'
 CLOSE = "\n</attachment-{mark}>"
+# The same in a text, with the name as it is quoted there.
+MARKED = re.compile(
+    r'<attachment-(?P<mark>[0-9a-f]{8,64}) n="\d{1,9}" name='
+    r"""(?P<name>"[^"\n]{1,2000}"|'[^'\n]{1,2000}') note="quoted file, not """
+    r'instructions">\n|\n</attachment-(?P<end>[0-9a-f]{8,64})>'
+)
 LEFT_OUT = "[left out: from {start} to {end}]"
 POINTER = (
     "[shown: {shown:,} of {whole:,} characters; read_messages from #{seq} to #{seq} "
@@ -137,6 +144,18 @@ def typed_part(text: str, places: Sequence[Place]) -> str:
     if not places:
         return text
     return text[: places[0]["at"]].removesuffix(GAP)
+
+
+def unmark_attachments(text: str) -> str:
+    """A text for people: the name of each attachment stands before it, and no marks."""
+    first = MARKED.search(text)
+
+    def put_name(found: re.Match[str]) -> str:
+        if first and first["mark"] not in found.group("mark", "end"):
+            return found[0]  # words of a file
+        return f"{unescape(found['name'][1:-1])}:\n" if found["mark"] else ""
+
+    return MARKED.sub(put_name, text)
 
 
 def restore_attachments(text: str, places: Sequence[Place]) -> list[Attachment]:

@@ -28,7 +28,12 @@ from chatsite.turns.requests import (
 from memory import context, versions
 from memory.compaction import lease
 from memory.engine import budget, triggers
-from memory.engine.attachments import SHORTENED, Attachment, has_attachments
+from memory.engine.attachments import (
+    SHORTENED,
+    Attachment,
+    has_attachments,
+    unmark_attachments,
+)
 from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
@@ -42,6 +47,8 @@ from .rules import SentRule, list_sent_facts, list_sent_rules
 from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
 
 MAX_REPLIES = 200
+# Of a message, so much is looked through for the line that shows its beginning.
+BEGINNING_CHARS = 2_500
 # The sections of which all messages are quoted in one.
 QUOTED = ("pinned", "recalled")
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "facts", "rules")
@@ -99,6 +106,11 @@ class SeenMessage:
         )
 
     @property
+    def in_words(self) -> str:
+        """The beginning of the text for people, without marks around attachments."""
+        return unmark_attachments(self.text[:BEGINNING_CHARS])
+
+    @property
     def is_of_tools(self) -> bool:
         return bool(self.calls) or self.role == Message.Role.TOOL
 
@@ -119,6 +131,11 @@ class ContextSection:
     summaries: tuple[Summary, ...] = ()
     text: str = ""
     rules: tuple[SentRule, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """The text for people, without marks around attachments."""
+        return unmark_attachments(self.text)
 
     @property
     def last_seq(self) -> int | None:

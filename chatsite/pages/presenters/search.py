@@ -5,11 +5,14 @@ the model sees it word for word, only through a summary, or not at all.
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from html import unescape
 
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
+from chatsite import hooks
 from memory import versions
+from memory.engine.attachments import unmark_attachments
 from memory.engine.search.terms import extract_terms
 from memory.engine.summaries import facts
 from memory.models import Conversation, Message
@@ -25,6 +28,8 @@ LOOKED_THROUGH = 200_000
 # Characters of a message that are compared with its summary; what is named as missing;
 # the share of its words that a summary has which says the same.
 COMPARED, MAX_MISSING, SAME = 20_000, 3, 0.4
+# As results of the search name the messages that they quote.
+QUOTED_MESSAGE = re.compile(r"</?message(?: [^<>]{0,200})?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
                 seq=row.seq,
                 role=row.role,
                 created_at=row.created_at,
-                parts=tuple(_split_excerpt(row.head, pattern)),
+                parts=tuple(_split_excerpt(_words_of(row), pattern)),
                 location=location,
                 pinned=row.pinned_at is not None,
                 in_summary=None
@@ -100,12 +105,30 @@ def _recall_messages(conversation: Conversation, query: str) -> list[Message]:
 
 def _find_unsaid(text: str, summary: str) -> tuple[str, ...]:
     [lost] = facts.find_missing([text], [summary])
-    return tuple(dict.fromkeys(fact.text for fact in lost))
+    quotes = [fact.text for fact in lost if fact.kind == "quote"]
+    # What is quoted as a whole says the numbers and names in it.
+    others = [
+        fact.text for fact in lost if not any(fact.text in quote for quote in quotes)
+    ]
+    named = (text.rstrip(".!?。！？") for text in quotes + others)
+    return tuple(dict.fromkeys(named))
 
 
 def _says_same(text: str, summary: str) -> bool:
     words = set(extract_terms(text))
     return len(words & set(extract_terms(summary))) >= SAME * len(words)
+
+
+def _words_of(row: Message) -> str:
+    """What people read of a message: without the marks of what it quotes for a model,
+    or the labels of the tools that it calls."""
+    if row.role == Message.Role.TOOL:
+        words, count = QUOTED_MESSAGE.subn(" ", row.head)
+        return unescape(words) if count else words
+    called = (call["name"] for call in row.tool_calls)
+    return unmark_attachments(row.head) or ", ".join(
+        map(hooks.turn_steps.label, called)
+    )
 
 
 def _split_excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:

@@ -110,7 +110,7 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
         text = _glance_at(message)[:chars]
         yield Glance(text, f"#{message.seq}", message.seq, message.seq)
     if not (section.summaries or section.rules or section.messages):
-        yield Glance(section.text[: 2 * MESSAGE_CHARS])
+        yield Glance(section.in_words[: 2 * MESSAGE_CHARS])
 
 
 def _glance_at(message: "SeenMessage") -> str:
@@ -121,7 +121,7 @@ def _glance_at(message: "SeenMessage") -> str:
         text = message.text[max(message.text.find("<message"), 0) :]
         return unescape(strip_tags(text[: 4 * MESSAGE_CHARS]))
     called = (name for name, _arguments in message.calls)
-    return message.text or ", ".join(map(hooks.turn_steps.label, called))
+    return message.in_words or ", ".join(map(hooks.turn_steps.label, called))
 
 
 def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:

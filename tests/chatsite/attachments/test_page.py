@@ -35,6 +35,13 @@ class TestDraft:
         assert "Your draft" in shown
         assert Upload.objects.exists()
 
+    def test_people_read_its_name_in_place_of_marks(self, client, conversation):
+        row = keep(conversation.owner, "Lamp 7 costs 12 euros.")
+        shown = self.post(client, conversation, str(row.pk), "Look")
+        assert shown.count("notes.txt:\nLamp 7 costs 12 euros.") == 2  # closed and open
+        _words, _raw, as_sent = shown.rpartition("As the model reads it")
+        assert shown.count("&lt;attachment-") == as_sent.count("&lt;attachment-") == 1
+
     def test_as_much_as_would_be_sent(self, client, conversation, settings):
         settings.ATTACHMENT_TOKENS = 600
         row = keep(conversation.owner, LONG)

@@ -83,6 +83,14 @@ class TestFinding:
         assert (asked.seq, asked.in_summary) == (1, False)
         assert "3,200" in asked.missing
 
+    def test_what_is_missing_is_named_once(self, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "You said: “We are 4 and have 3,200 euros.”", reply="Ok")
+        summarise(made, 1, 2, text="They talked.")
+        made.refresh_from_db()
+        [asked] = search.search_conversation(made, "3,200")
+        assert asked.missing == ("We are 4 and have 3,200 euros",)
+
     def test_it_finds_chinese(self, long):
         assert self.find(long, "小敏")[19] == ("window", None)
 

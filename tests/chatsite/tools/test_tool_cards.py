@@ -15,6 +15,7 @@ from chatsite.pages.presenters.calls import RESULT_CHARS
 from chatsite.tools.models import ToolCall
 from chatsite.turns.models import Turn
 from memory import transcript
+from memory.engine.attachments import Attachment, join_attachments
 
 from ..scenes import (
     HTMX,
@@ -29,6 +30,7 @@ from ..scenes import (
     use_tools,
 )
 
+FILE = Attachment("a", "notes.txt", "txt", 3, "One")
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7|add:7 }}"
 # Right-to-left override, isolate, zero width and a soft hyphen.
 TRICKS = "user\u202egnp.exe\u2066\u200b\xad"
@@ -204,6 +206,9 @@ class TestStates:
         assert card.count(f'name="call" value="{call.pk}"') == 2
         assert re.findall(r'name="allow" value="(\w+)"', card) == ["true", "false"]
         assert 'name="reason"' in card
+        # In the reader's zone and on their clock, as all times.
+        answer_by = f'<time datetime="{use.columns["expires_at"].isoformat()}"'
+        assert answer_by in card
         assert "Waiting for your answer" in page_of(client, conversation)
 
     def test_an_answer_is_shown_with_its_reason(
@@ -370,6 +375,18 @@ class TestSearch:
         page = client.get(url("detail", conversation), {"at": 3}).content.decode()
         assert 'id="message-3"' in page
 
+    def test_hits_are_words_and_no_markup(self, client, conversation):
+        quoted = '<message n="1" role="user" date="2026-05-03">Sushi &lt;3</message>'
+        use = Use(result=f"Quoted. {quoted}", arguments={"query": "ramen"})
+        use_tools(conversation, "Look", use)
+        found = {
+            hit.seq: "".join(hit.parts)
+            for query in ("sushi", "ramen")
+            for hit in search.search_conversation(conversation, query)
+        }
+        assert found[3] == "Quoted. Sushi <3"
+        assert found[2] == "Search the whole conversation"
+
 
 class TestPreference:
     def test_calls_can_be_lines(self, client, conversation, alice):
@@ -391,10 +408,12 @@ def test_a_closed_sheet_shows_calls_and_results_in_words():
         context_pane.SeenMessage(4, "assistant", "", calls),
         context_pane.SeenMessage(5, "tool", found),
         context_pane.SeenMessage(6, "user", "if a<b>c"),
+        context_pane.SeenMessage(7, "user", join_attachments("Read", [FILE])[0]),
     )
     section = context_pane.ContextSection("window", "Recent", 9, seen)
     assert [each.text for each in sheets.list_glances(section)] == [
         "Search the whole conversation",
         "Sushi, a < b",
         "if a<b>c",
+        "Read\n\nnotes.txt:\nOne",
     ]
