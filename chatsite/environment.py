@@ -4,6 +4,7 @@ default. What can't be used is said for all settings at once, before anything st
 
 import builtins
 import difflib
+import ipaddress
 import math
 import os
 import re
@@ -134,6 +135,10 @@ class SiteEnv:
     def servers(self, name: Text) -> Words:
         allowed = "servers with their ports, such as redis-1:26379,redis-2:26379"
         return self._read(name, [], allowed, _parse_servers)
+
+    def networks(self, name: Text) -> Words:
+        allowed = "networks or addresses, such as 10.1.2.0/24, separated by commas"
+        return self._read(name, [], allowed, _parse_networks)
 
     def temperature(self, name: Text, *, default: Number | None) -> Number | None:
         """Of a model; None is not sent."""
@@ -278,6 +283,13 @@ def _parse_origins(text: Text) -> Words:
     if not all(map(ORIGIN.fullmatch, origins)):
         raise ValueError(text)
     return origins
+
+
+def _parse_networks(text: Text) -> Words:
+    networks = _parse_words(text)
+    for network in networks:
+        ipaddress.ip_network(network)
+    return networks
 
 
 def _parse_servers(text: Text) -> Words:

@@ -279,6 +279,30 @@ def _read_no_image(
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class FoundSource:
+    """A page of the web, and the number of the message that it was first found in."""
+
+    seq: int
+    address: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """What a page of the web says, or a document in its place."""
+
+    text: str
+    title: str = ""
+    is_cut: bool = False
+
+
+async def _read_no_page(
+    user_id: int, media_type: str, charset: str, data: bytes
+) -> PageText:
+    raise TextError("bad_attachments", _("This site takes no files."))
+
+
 def _find_no_address(conversation: "Conversation", seq: int, place: int) -> str:
     return ""
 
@@ -291,7 +315,8 @@ class FileSource:
     Each raises TextError. `keep` gives the stored message what is not in its text, of
     the files or of the message that was `edited`. `find_address` says where its owner
     gets the image at a place of message `seq`; "": its text stands for it.
-    `read_image` gives its media type and bytes, or those of a small one."""
+    `read_image` gives its media type and bytes, or those of a small one. `read_page`
+    reads what was fetched for a person from the web, as files are read."""
 
     read_ids: Callable[[object], list[str]] = _refuse_files
     find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
@@ -304,6 +329,7 @@ class FileSource:
     read_image: Callable[["Conversation", int, int, bool], tuple[str, bytes] | None] = (
         _read_no_image
     )
+    read_page: Callable[[int, str, str, bytes], Awaitable[PageText]] = _read_no_page
 
 
 # Exported, and copied by an import.
@@ -453,6 +479,10 @@ asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None
 # What `make run` prints besides, given the host and the port: lines, or "".
 banner_lines: list[Callable[[str, str], str]] = []
 
+# Checked by `manage.py doctor`, and on demand on the page *Settings* of the admin: what
+# each says if all is well; any error says what is wrong, and what to do.
+doctor_checks: dict[str, Callable[[], str]] = {}
+
 # Audited: rules of `manage.py audit`.
 audit_rules: list["Finder"] = []
 
@@ -529,6 +559,16 @@ class TurnSteps:
     def shorten_again(self, text: str, sent: str, seq: int) -> str:
         """What a model gets of the result of a step, where a file says `sent`."""
         return ""
+
+    def find_sources(
+        self,
+        conversation: "Conversation",
+        numbers: Sequence[int],
+        shown: "QuerySet[Message] | None",
+    ) -> Mapping[int, "FoundSource"]:
+        """Pages of the web that steps have found, by the number that replies cite;
+        `shown`: the messages that may be quoted, else all."""
+        return {}
 
     def label(self, name: str) -> str:
         """What people see of a tool."""

@@ -474,6 +474,16 @@ TOOLS = env.list("TOOLS", default=[])
 MCP_SERVERS = env.str("MCP_SERVERS", default="")
 # Bytes of one message of an MCP server; a longer one ends the connection.
 MCP_MESSAGE_BYTES = env.int("MCP_MESSAGE_BYTES", default=16_000_000, least=10_000)
+# The web: a SearXNG, or a function that searches; whether pages are read, and in which
+# networks besides the public ones. Of each page seconds, bytes, and tokens that a model
+# gets; calls of one person in an hour, in each process.
+WEB_SEARCH = env.str("WEB_SEARCH")
+WEB_PAGES_ENABLED = env.bool("WEB_PAGES_ENABLED", default=False)
+WEB_NETWORKS = env.networks("WEB_NETWORKS")
+WEB_SECONDS = env.seconds("WEB_SECONDS", default=20.0)
+WEB_MAX_BYTES = env.int("WEB_MAX_BYTES", default=5_000_000, least=1_000)
+WEB_PAGE_TOKENS = env.int("WEB_PAGE_TOKENS", default=4_000, least=200)
+WEB_CALLS_PER_HOUR = env.int("WEB_CALLS_PER_HOUR", default=120)
 # Bytes of the files in one result that are kept for people.
 TOOL_FILE_BYTES = env.int("TOOL_FILE_BYTES", default=5_000_000, least=0)
 # Names of the tools that new conversations begin with.

@@ -52,6 +52,7 @@ def take_all(camera: Camera) -> None:
         _compactions(camera, page)
         _facts(camera, page)
         _branches(camera, page)
+        _web(camera, page)
 
 
 def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
@@ -259,8 +260,23 @@ def _edit_in_branch(page: Page, seq: int, text: str) -> None:
     expect(page.locator(".turn:not([data-state=done])")).to_have_count(0)
 
 
+def _web(camera: Camera, page: Page) -> None:
+    """A reply that cites what it has found, and the card of the search."""
+    page.goto(urljoin(page.url, "/"))
+    page.locator(".option > summary", has_text="Tools").click()
+    page.get_by_label("Search the web").check()
+    _send_first(page, "Search the web for the Kamo river")
+    page.locator(".tool-card > summary").click()
+    expect(page.locator(".tool-sources")).to_be_visible()
+    camera.take(page, "page-web")
+
+
 def _begin(page: Page, text: str) -> None:
     page.goto(urljoin(page.url, "/"))
+    _send_first(page, text)
+
+
+def _send_first(page: Page, text: str) -> None:
     page.fill("#text", text)
     page.press("#text", "Enter")
     expect(page.locator(".turn[data-state=done]")).to_have_count(1)

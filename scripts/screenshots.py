@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import sync_playwright
 
+from tests.fakes.web import RESULTS, origin, serve_web
 from tests.servers import Site, find_chromium
 
 from . import pictures_admin, pictures_client, pictures_page
@@ -17,9 +18,10 @@ PARTS = {"page": pictures_page, "admin": pictures_admin, "client": pictures_clie
 
 @contextmanager
 def seeded_site() -> Iterator[Site]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, serve_web(found=RESULTS[:2]) as web:
         site = Site(
             {
+                "WEB_SEARCH": origin(web),
                 "DEBUG": "true",
                 "DATABASE_URL": f"sqlite:///{folder}/site.sqlite3",
                 "OPENAI_API_KEY": "",

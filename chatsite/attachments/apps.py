@@ -15,7 +15,7 @@ class AttachmentsConfig(AppConfig):
         from memory.actions import message_deleted
         from memory.images import image_source
 
-        from . import parts, uploads
+        from . import parts, reading, uploads
         from .images import audit, export, files, sending
 
         hooks.file_source = hooks.FileSource(
@@ -26,6 +26,7 @@ class AttachmentsConfig(AppConfig):
             parts.find_address,
             files.has_any_image,
             files.read_image_of,
+            reading.read_fetched,
         )
         image_source.current = sending.KeptImages()
         message_deleted.connect(files.forget_images)

@@ -4,19 +4,26 @@ what to do.
 
 import codecs
 import re
+from io import BytesIO
 from typing import IO, NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import PageText
 from memory.engine.attachments import describe_image
 from memory.engine.blank import is_blank
 from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.transcript import WHOLE_CHARS
 
 from . import pdf
-from .documents.reading import PAGES, check_document_kind, read_document_file
+from .documents.reading import (
+    PAGES,
+    check_document_kind,
+    read_document_file,
+    read_fetched_page,
+)
 from .errors import FileError
 from .images.reading import ReadImage, check_image_kind, read_image
 from .processes import Leave
@@ -97,6 +104,42 @@ async def read_file(
     else:
         text = await _read_text(user_id, shown, kind, file, leave)
     return ReadFile(shown, kind, size, check_file_text(text))
+
+
+# What a server says that a document is, and how such files end.
+DOCUMENTS = {
+    "application/pdf": "pdf",
+    "application/epub+zip": "epub",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+}
+TEXTS = re.compile(
+    r"text/.*|application/(?:.*\+)?(?:json|xml)|application/octet-stream"
+)
+PAGE = re.compile(rb"<!doctype html|<html\b", re.IGNORECASE)
+
+
+async def read_fetched(
+    user_id: int, media_type: str, charset: str, data: bytes
+) -> PageText:
+    """What was fetched from the web, as text. Raises FileError."""
+    kind = DOCUMENTS.get(media_type, "")
+    if data.startswith(PDF):
+        kind = "pdf"
+    elif not kind and TEXTS.fullmatch(media_type):
+        kind = "html" if PAGE.search(data, 0, PDF_HEAD) else "txt"
+    if kind == "html":
+        return await read_fetched_page(user_id, charset, data, hold_nothing)
+    if kind == "txt":
+        decode = sync_to_async(decode_text, thread_sensitive=False)
+        return PageText(check_file_text(await decode(data)))
+    if not kind:
+        raise _refuse_binary()
+    name, file = f"page.{kind}", BytesIO(data)
+    return PageText((await read_file(user_id, name, file, len(data))).text)
 
 
 async def _read_text(

@@ -59,7 +59,7 @@ def show_settings(request: HttpRequest) -> HttpResponse:
         "title": _("Settings"),
         "rows": list(list_setting_rows()),
         "models": list(list_model_rows()),
-        "findings": doctor.list_findings(doctor.CHECKS) if is_asked else [],
+        "findings": doctor.list_findings(doctor.list_checks()) if is_asked else [],
     }
     return TemplateResponse(request, "admin/ops/settings.html", context)
 

@@ -4,7 +4,7 @@ Text whose formatting would be too dear, or would lose words, is shown as it is.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -14,10 +14,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, reference
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from . import maths
+from . import citations, maths
 from .html_cache import Cache
 
 # Beyond these the parser takes long: its cost grows with open brackets and with cells.
@@ -62,9 +63,11 @@ NOTE = re.compile(rf"\[\^(\d{{1,3}}|{NAME})\]:[ \t]")
 MARK = re.compile(rf"\[\^(\d{{1,3}}|(?<=[^\s(\[{{|/]\[\^){NAME}(?=\](?![+*{{\"'/])))\]")
 
 
-def _add_usual(tokens: list[Token]) -> None:
+def _add_usual(state: StateCore) -> None:
     """What models write beyond CommonMark: links without brackets, lists of tasks,
-    columns that are aligned. A picture is a link here, so the mark before it goes."""
+    columns that are aligned, numbers of sources. A picture is a link here, so the mark
+    before it goes."""
+    tokens, cited = state.tokens, state.env.get("cited")
     for at, token in enumerate(tokens):
         if token.tag in ("td", "th") and (style := str(token.attrs.pop("style", ""))):
             # No policy of the site's pages lets a style through.
@@ -78,6 +81,8 @@ def _add_usual(tokens: list[Token]) -> None:
                 box = "☐ " if task[1] == " " else "☑ "
                 first.content = box + first.content[task.end() :]
         token.children = list(_link_addresses(token.children))
+        if cited:
+            token.children = list(_link_sources(token.children, cited))
 
 
 def _link_addresses(children: list[Token]) -> Iterator[Token]:
@@ -93,6 +98,19 @@ def _link_addresses(children: list[Token]) -> Iterator[Token]:
         if starts_link and following.markup != "autolink":
             token.content = token.content.removesuffix("!")
         yield from _link_text(token)
+
+
+def _link_sources(
+    children: list[Token], cited: Mapping[int, citations.Cited]
+) -> Iterator[Token]:
+    is_inside = False
+    for token in children:
+        if token.type in ("link_open", "link_close"):
+            is_inside = token.type == "link_open"
+        if token.type == "text" and not is_inside:
+            yield from citations.link_numbers(token, cited)
+        else:
+            yield token
 
 
 def _link_text(token: Token) -> Iterator[Token]:
@@ -163,7 +181,7 @@ def _make_parser() -> MarkdownIt:
     options = {"html": False, "linkify": False, "breaks": True, "maxNesting": 100}
     parser = MarkdownIt("commonmark", options)
     parser.enable(["table", "strikethrough"]).disable("image")
-    parser.core.ruler.after("inline", "usual", lambda state: _add_usual(state.tokens))
+    parser.core.ruler.after("inline", "usual", _add_usual)
     parser.inline.ruler.before("link", "footnote", _parse_footnote)
     parser.block.ruler.at("reference", _parse_reference)
     maths.plug_in(parser)
@@ -181,15 +199,27 @@ for rule in ("softbreak", "hardbreak"):
 cache = Cache(CACHE_BYTES)
 
 
-def render_markdown(text: str, *, is_typed: bool = False) -> SafeString:
+def render_markdown(
+    text: str,
+    *,
+    is_typed: bool = False,
+    cited: tuple[citations.Cited, ...] = (),
+) -> SafeString:
     """The text as HTML: formatted, or escaped as it stands where that is safer. Of what
-    a person has typed, spaces are kept; the style of `.message.user` shows them."""
-    make = partial(render_uncached, text, is_typed=is_typed)
-    return cache.get_or_make((text, is_typed), make)
+    a person has typed, spaces are kept; the style of `.message.user` shows them. What
+    it has cited is linked."""
+    make = partial(render_uncached, text, is_typed=is_typed, cited=cited)
+    return cache.get_or_make((text, is_typed, cited), make)
 
 
-def render_uncached(text: str, *, is_typed: bool = False) -> SafeString:
-    html = render_part(text, {}, is_typed=is_typed) if is_cheap(text) else None
+def render_uncached(
+    text: str,
+    *,
+    is_typed: bool = False,
+    cited: tuple[citations.Cited, ...] = (),
+) -> SafeString:
+    links = {"cited": {source.number: source for source in cited}} if cited else {}
+    html = render_part(text, links, is_typed=is_typed) if is_cheap(text) else None
     return format_html('<pre class="wrap">{}</pre>', text) if html is None else html
 
 

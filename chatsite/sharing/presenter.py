@@ -3,7 +3,7 @@ from the beginning, and what the model saw for a reply.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from chatsite.hooks import name_source
 from chatsite.llm import providers
+from chatsite.pages.citations import Cited, find_cited
 from chatsite.pages.html_cache import Cache
 from chatsite.pages.parts import render_once
 from chatsite.pages.presenters import context_pane
@@ -32,7 +33,12 @@ from memory.models import Message, ModelCall
 from memory.view import rebuilding
 
 from .models import Share
-from .shown import is_request_shown, shown_messages, shown_replies
+from .shown import (
+    is_request_shown,
+    shown_messages,
+    shown_replies,
+    shown_results,
+)
 
 # Messages of one piece, and those of it before a message that was looked for.
 PIECE, LEAD = 60, 6
@@ -60,6 +66,8 @@ class SharedMessage:
     calls: tuple[tuple[str, str], ...] = ()
     attachments: tuple[AttachmentCard, ...] = ()
     with_images: bool = False
+    # The sources in its text.
+    cited: tuple[Cited, ...] = ()
 
     @property
     def html(self) -> SafeString:
@@ -105,7 +113,12 @@ def read_piece(share: Share, after: int | None = None) -> Piece:
     if after:
         rows = rows.filter(seq__gt=after)
     found = list(rows[: PIECE + 1])
-    shown = tuple(_present_message(share, row) for row in found[:PIECE])
+    said = {row.seq: row.head for row in found if row.role == Message.Role.ASSISTANT}
+    cited = find_cited(share.conversation, said, shown_results(share))
+    shown = tuple(
+        replace(_present_message(share, row), cited=cited.get(row.seq, ()))
+        for row in found[:PIECE]
+    )
     return Piece(shown, after, shown[-1].seq if len(found) > PIECE else None)
 
 

@@ -36,6 +36,14 @@ def shown_messages(share: Share) -> QuerySet[Message]:
     return rows.exclude(role=Message.Role.TOOL).exclude(text="")
 
 
+def shown_results(share: Share) -> QuerySet[Message]:
+    """The results whose sources the replies on it link to: each of them is an address
+    of the web, and nothing else of the results is on a link without the model's
+    view."""
+    rows = share.conversation.messages.filter(_is_shown(share))
+    return rows.filter(role=Message.Role.TOOL)
+
+
 def shown_replies(share: Share) -> QuerySet[Message]:
     """The messages whose requests the link may show, the newest first."""
     if not share.with_view:

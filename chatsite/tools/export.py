@@ -3,7 +3,7 @@ and in a branch.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
@@ -14,7 +14,7 @@ from chatsite.hooks import ExportSection, Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 
-from .models import ToolCall, digest_of
+from .models import ADDRESS, ToolCall, digest_of
 from .results import MAX_FILES
 from .tool_loop import result_files
 
@@ -58,7 +58,8 @@ class ToolCallRow(BaseModel):
 
 
 class ResultFileRow(BaseModel):
-    """A file or an address in the result of a call; `data` is base64."""
+    """A file or an address in the result of a call; `data` is base64. `source` is the
+    number by which replies cite it."""
 
     seq: Seq
     place: Annotated[int, Field(ge=0, lt=MAX_FILES)]
@@ -67,6 +68,7 @@ class ResultFileRow(BaseModel):
     kind: Annotated[str, Field(max_length=130)] = ""
     url: Annotated[str, Field(max_length=2_000)] = ""
     size: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    source: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     data: str | None = None
 
 
@@ -154,6 +156,26 @@ def copy_calls(
     result_files.write(made, messages, result_files.export(files))
 
 
+def describe_sources(
+    conversation: Conversation, show: Callable[[str], str]
+) -> dict[int, list[str]]:
+    """Definitions below the results: they make links of the numbers in replies."""
+    rows = conversation.result_files.filter(source__isnull=False)
+    lines: dict[int, list[str]] = {}
+    seen: set[int] = set()
+    for seq, number, url, title in rows.order_by("message__seq", "place").values_list(
+        *("message__seq", "source", "url", "title")
+    ):
+        if number not in seen and ADDRESS.match(url):
+            seen.add(number)
+            title = " ".join(show(title).split())
+            title = title.replace("\\", "").replace('"', "'")
+            address = "".join(show(url).split()).replace("<", "%3C")
+            line = f'[{number}]: <{address.replace(">", "%3E")}> "{title}"'
+            lines.setdefault(seq, []).append(line)
+    return {seq: ["\n".join(found)] for seq, found in lines.items()}
+
+
 SECTIONS = (
     ExportSection(
         name="tool_calls",
@@ -168,5 +190,6 @@ SECTIONS = (
         read=read_files,
         write=write_files,
         texts=("name", "title", "kind", "url", "data"),
+        describe=describe_sources,
     ),
 )

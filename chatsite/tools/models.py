@@ -4,6 +4,7 @@ came of it are messages of the transcript.
 
 import hashlib
 import json
+import re
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -16,6 +17,9 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
+
+# How an address of the web begins: no other is a link.
+ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
 def digest_of(name: str, arguments: Any) -> str:
@@ -194,6 +198,8 @@ class ResultFile(models.Model):
     url = models.TextField(blank=True)
     size = models.PositiveBigIntegerField(null=True, blank=True)
     data = models.BinaryField(null=True, blank=True)
+    # Of a page of the web: the number by which replies of the conversation cite it.
+    source = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         db_table = "chat_resultfile"

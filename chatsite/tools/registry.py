@@ -120,12 +120,12 @@ def _with_threads(found: BaseTool) -> BaseTool:
     @wraps(function)
     async def run(*args: Any, **kwargs: Any) -> Any:
         work = partial(copy_context().run, function, *args, **kwargs)
-        return await _in_thread(work)
+        return await run_in_own_thread(work)
 
     return found.model_copy(update={"coroutine": run})
 
 
-async def _in_thread(work: Callable[[], Any]) -> Any:
+async def run_in_own_thread(work: Callable[[], Any]) -> Any:
     """work() in one of the person's threads. It is taken until the work has ended, also
     where no one waits for it any more."""
     loop = asyncio.get_running_loop()
@@ -170,10 +170,11 @@ def known() -> dict[str, SiteTool]:
     so far, see ready()."""
     from .builtin.listed import TOOLS
     from .mcp import mcp_servers as mcp
+    from .web.web_tools import list_web_tools
 
     found: dict[str, SiteTool] = {}
     own, _ = _load_own(tuple(settings.TOOLS))
-    for each in (*TOOLS, *own, *mcp.tools()):
+    for each in (*TOOLS, *list_web_tools(), *own, *mcp.tools()):
         # The first one keeps the name: no server can replace a tool of the site.
         found.setdefault(each.name, each)
     return found

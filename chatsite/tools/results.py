@@ -38,6 +38,8 @@ MARK_CHARS = 160
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+*-]{1,60}", re.IGNORECASE)
 MAX_FILES, MAX_NAME, MAX_ADDRESS = 20, 200, 2_000
+# That a column for numbers can hold.
+MAX_SOURCE = 2**31 - 1
 # Characters that end a note, or its line.
 NOT_IN_NOTES = re.compile(r"[\[\]\s\0-\x1f\x7f-\x9f]+")
 # A cut moves back to the end of a line, or else of a word, if one is so near.
@@ -60,7 +62,8 @@ class Summary(NamedTuple):
 
 class File(NamedTuple):
     """A part of a result that is no text of it: bytes, or an address; neither where
-    there were too many bytes. `kind` is its media type, "" where that is not known."""
+    there were too many bytes. `kind` is its media type, "" where that is not known.
+    `source`: the number by which replies cite it, which the text has too."""
 
     name: str
     title: str
@@ -68,6 +71,7 @@ class File(NamedTuple):
     url: str
     size: int | None
     data: bytes | None = None
+    source: int | None = None
 
     @property
     def note(self) -> str:
@@ -199,7 +203,7 @@ def _read_blocks(blocks: list[Any] | tuple[Any, ...]) -> Iterator[str]:
             yield to_text(block)
             continue
         text = block.get("text")
-        if not isinstance(text, str) or _is_file(block):
+        if not _find_source(block) and (not isinstance(text, str) or _is_file(block)):
             yield _read_file(block, 0).note
         if isinstance(text, str):
             yield text
@@ -251,7 +255,14 @@ def _read_file(block: Mapping[str, Any], room: int) -> File:
         url=_line(block, "url", MAX_ADDRESS),
         size=size,
         data=data if data is not None and len(data) <= room else None,
+        source=_find_source(block),
     )
+
+
+def _find_source(block: Mapping[str, Any]) -> int | None:
+    number = block.get("source")
+    is_number = isinstance(number, int) and 0 < number <= MAX_SOURCE
+    return number if is_number and block.get("url") else None
 
 
 def _decode(encoded: str) -> bytes | None:

@@ -48,6 +48,8 @@ AT_START = [
         {"REDIS_URL": "http://:hunter2@x"},
         "REDIS_URL can't be used; use an address like",
     ),
+    ({"WEB_NETWORKS": "10.1.2.3/24"}, "WEB_NETWORKS is '10.1.2.3/24'; use networks"),
+    ({"WEB_NETWORKS": "intranet"}, "WEB_NETWORKS is 'intranet'; use networks"),
     ({"REDIS_SENTINELS": "redis-1"}, "REDIS_SENTINELS is 'redis-1'; use servers with"),
     ({"REDIS_SENTINELS": "a:1,b:2"}, "REDIS_SENTINELS is set, and REDIS_URL is not;"),
     ({"OPENAI_BASE_URL": "localhost:11434"}, "OPENAI_BASE_URL can't be used; use an"),

@@ -96,8 +96,8 @@ class Redirector(Handler):
 
 
 @contextmanager
-def serve(handler, **values):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+def serve(handler, host="127.0.0.1", **values):
+    server = ThreadingHTTPServer((host, 0), handler)
     server.daemon_threads = True
     server.seen = []
     for name, value in values.items():

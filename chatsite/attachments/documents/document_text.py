@@ -49,6 +49,7 @@ class Text:
     def add(self, part: str) -> None:
         self._left -= len(part)
         if self._left < 0:
+            self.parts.append(part[: self._left])
             raise UnreadableError("too_long")
         self.parts.append(part)
 
@@ -433,20 +434,36 @@ class PageText:
             self._text.add(" " * before + words + " " * said[-1].isspace())
 
 
-def read_web_page(data: bytes, text: Text) -> None:
-    """Web pages and chapters of books say their encoding themselves, or are UTF-8."""
+def decode_page(data: bytes, charset: str = "") -> str:
+    """Web pages and chapters of books say their encoding themselves, if their server
+    has not, or are UTF-8."""
     named = re.search(rb"""(?:charset|encoding)=["']?([\w-]{2,20})""", data[:1024])
-    encoding = named[1].decode() if named else "utf-8"
+    encoding = charset or (named[1].decode() if named else "utf-8")
     try:
-        page = data.decode(encoding, "replace")
+        return data.decode(encoding, "replace")
     except LookupError:
-        page = data.decode("utf-8", "replace")
+        return data.decode("utf-8", "replace")
+
+
+def read_web_page(data: bytes, text: Text, charset: str = "") -> None:
+    page = decode_page(data, charset)
     if b"<?xml" in data[:1024] or b"xmlns" in data[:1024]:
         page = EMPTY.sub("", page)
     # A parser of browsers: it takes linear time, and understands whatever is wrong.
     clean = nh3.clean(page, tags=KEPT, clean_content_tags=NO_TEXT, attributes={})
     PageText(text).read(clean)
     text.end_line()
+
+
+def find_title(page: str) -> str:
+    found = re.search(
+        r"<title\b[^<>]{0,200}>([^<]{1,1000})", page[:HEAD], re.IGNORECASE
+    )
+    return " ".join(unescape(found[1]).split()) if found else ""
+
+
+# Of a page, where its title is.
+HEAD = 100_000
 
 
 def read_epub(parts: Parts, text: Text) -> None:
@@ -512,18 +529,27 @@ def decode_body(part: EmailMessage, content: bytes) -> str:
 
 ZIPPED = {"docx": read_docx, "xlsx": read_xlsx, "pptx": read_pptx, "epub": read_epub}
 PLAIN = {"html": read_web_page, "eml": read_eml}
+FETCHED = "page"
 
 
-def extract_text(kind: str, data: bytes, chars: int) -> dict[str, object]:
-    """The text, or a code for why there is none."""
-    text = Text(chars)
+def extract_text(
+    kind: str, data: bytes, chars: int, charset: str = ""
+) -> dict[str, object]:
+    """The text, or a code for why there is none. Of a page that was fetched from the
+    web, also its title, and as much of its text as there may be."""
+    text, more = Text(chars), {}
     try:
-        if kind in ZIPPED:
+        if kind == FETCHED:
+            more = {"title": find_title(decode_page(data, charset))}
+            read_web_page(data, text, charset)
+        elif kind in ZIPPED:
             ZIPPED[kind](Parts(data), text)
         else:
             PLAIN[kind](data, text)
     except UnreadableError as error:
-        return {"error": str(error)}
+        if kind != FETCHED:
+            return {"error": str(error)}
+        more["is_cut"] = True
     except BROKEN:
         return {"error": "broken"}
     except (MemoryError, RecursionError):
@@ -531,10 +557,10 @@ def extract_text(kind: str, data: bytes, chars: int) -> dict[str, object]:
     # Ends of lines without what can't be seen, and no more than one empty line.
     lines = (line.rstrip() for line in "".join(text.parts).split("\n"))
     whole = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
-    return {"text": whole} if whole.strip() else {"error": "no_text"}
+    return {"text": whole, **more} if whole.strip() else {"error": "no_text"}
 
 
 if __name__ == "__main__":
-    kind, chars = sys.argv[1:]
+    kind, chars, *charset = sys.argv[1:]
     data = sys.stdin.buffer.read()
-    sys.stdout.write(json.dumps(extract_text(kind, data, int(chars))))
+    sys.stdout.write(json.dumps(extract_text(kind, data, int(chars), *charset)))

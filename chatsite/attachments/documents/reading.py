@@ -4,11 +4,12 @@ text, or a sentence on why there is none.
 
 import json
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import PageText
 from memory.transcript import WHOLE_CHARS
 
 from .. import processes
@@ -41,21 +42,44 @@ async def read_document_file(
     """Its text. Raises FileError. The file is read into memory when it is its turn;
     `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        said = await processes.run_program(
-            PROGRAM,
-            *(kind, WHOLE_CHARS),
-            data=file.read(),
-            seconds=settings.PDF_MAX_SECONDS,
-            megabytes=settings.PDF_MEMORY_MB,
-        )
+        answer = await _run_reader(kind, data=file.read())
+    return _take_document_text(answer, name)
+
+
+async def read_fetched_page(
+    user_id: int, charset: str, data: bytes, leave: Leave
+) -> PageText:
+    """A page of the web, in the encoding that its server says. Raises FileError."""
+    async with processes.await_turn(user_id, leave):
+        answer = await _run_reader("page", charset, data=data)
+    text, title = _take_document_text(answer, "page"), str(answer.get("title") or "")
+    return PageText(text, make_storable(title), bool(answer.get("is_cut")))
+
+
+async def _run_reader(kind: str, charset: str = "", *, data: bytes) -> dict[str, Any]:
+    said = await processes.run_program(
+        PROGRAM,
+        *(kind, WHOLE_CHARS, charset),
+        data=data,
+        seconds=settings.PDF_MAX_SECONDS,
+        megabytes=settings.PDF_MEMORY_MB,
+    )
     try:
-        answer = json.loads(said)
+        return json.loads(said)
     except ValueError:
-        answer = {"error": "too_complex"}
+        return {"error": "too_complex"}
+
+
+def _take_document_text(answer: dict[str, Any], name: str) -> str:
     text = answer.get("text")
     if isinstance(text, str):
-        return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+        return make_storable(text)
     raise make_refusal(str(answer.get("error")), name)
+
+
+def make_storable(text: str) -> str:
+    """As a database can have it."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def make_refusal(code: str, name: str) -> FileError:

@@ -7,7 +7,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -77,6 +77,18 @@ BY_NAME = re.compile(
     r"[`“\"]?(?P<name>[\w-]{1,64})[`”\"]?\s*+(?P<args>\{.*\})?[.。!]?\s*",
     re.IGNORECASE | re.DOTALL,
 )
+WEB_SEARCHES = (
+    re.compile(r"\bsearch the (?:web|internet) for (?P<query>.+)", re.IGNORECASE),
+    re.compile(r"(?:上网|在?网上)(?:搜索|搜一下|搜|查一下|查)(?P<query>.+)"),
+    re.compile(r"搜索网页[:：]?(?P<query>.+)"),
+)
+PAGE = re.compile(
+    r"(?:\b(?:read|open)\b|读|打开)[^:/]{0,40}?(?P<address>https?://[^\s\u3000-\u9fff]+)",
+    re.IGNORECASE,
+)
+# What a search of the web, or a page, says with its number.
+SOURCE = re.compile(r'<source number="(\d{1,9})"[^<>]*+>([^<]*+)</source>')
+MOST_SOURCES = 3
 NUMBER_ONLY = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 LATE_RESULT = re.compile(
     r'<result(?: tool="(?P<tool>[^"<>]*+)")?[^<>]*+>'
@@ -145,18 +157,31 @@ def _read_reminder(text: str) -> Arguments | None:
     return None
 
 
-def _read_search(text: str) -> Arguments | None:
-    for pattern in SEARCHES:
+def _read_search(
+    text: str, patterns: Sequence[re.Pattern[str]] = SEARCHES
+) -> Arguments | None:
+    for pattern in patterns:
         if found := pattern.search(text):
             query = NOISE.sub(" ", found["query"]).strip(" .。?？!！，,“”\"'")
             return {"query": " ".join(query.split())} if query else None
     return None
 
 
+def _search_web(text: str) -> Arguments | None:
+    return _read_search(text, WEB_SEARCHES)
+
+
+def _open_page(text: str) -> Arguments | None:
+    found = PAGE.search(text)
+    return {"address": found["address"].rstrip(".,;:!?)")} if found else None
+
+
 RULES: dict[str, Callable[[str], Arguments | None]] = {
     "remind_me": _read_reminder,
     "calculate": _read_calculation,
     "current_time": _tell_time,
+    "search_web": _search_web,
+    "read_page": _open_page,
     "search_transcript": _read_search,
 }
 
@@ -195,7 +220,18 @@ def _describe_result(asked: Asked, name: str, arguments: Arguments, result: str)
         return f"{arguments.get('expression', '')} = {result}"
     if name == "search_transcript":
         return _tell_found(asked, str(arguments.get("query", "")), result)
+    if name in ("search_web", "read_page") and (cited := _cite_sources(result)):
+        return cited
     return asked.say("result", tool=name, text=clip_quote(result))
+
+
+def _cite_sources(result: str) -> str:
+    said = [
+        (number, " ".join(html.unescape(text).split()))
+        for number, text in SOURCE.findall(result)
+    ]
+    quotes = (f"“{clip_quote(text)}” [{number}]" for number, text in said if text)
+    return " ".join(islice(quotes, MOST_SOURCES))
 
 
 def _tell_found(asked: Asked, query: str, result: str) -> str:

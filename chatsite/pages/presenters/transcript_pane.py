@@ -31,6 +31,7 @@ from memory.models import Conversation, Message, Summary
 from memory.sql import prepared_rows
 
 from .. import incremental
+from ..citations import Cited, find_cited
 from .attachment_cards import (
     AttachmentCard,
     count_sent_chars,
@@ -71,6 +72,8 @@ class ShownMessage:
     attachments: tuple[AttachmentCard, ...] = ()
     # Characters that models get of a message with attachments, where that is less.
     sent: tuple[int, int] | None = None
+    # The sources in its text.
+    cited: tuple[Cited, ...] = ()
     # What leaves have asked for: see MessagePart.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -332,6 +335,8 @@ def _view_turns(
     cards = hooks.turn_steps.find_cards(conversation, turns, every, locate)
     waiting = _find_waiting(conversation, turns)
     beside = read_message_rows(conversation, turns[0].user_message.seq, end)
+    said = {row.seq: row.head for row in every if row.role == Message.Role.ASSISTANT}
+    cited = find_cited(conversation, said)
     is_ours = not hooks.find_write_refusal(conversation)
     for turn in turns:
         model = turn.model or model_of(conversation)
@@ -353,6 +358,7 @@ def _view_turns(
                         row, locate(row), _author_of(row, turn, conversation), beside
                     ),
                     cards=shown or (),
+                    cited=cited.get(row.seq, ()),
                 )
                 for row in messages.get(turn.pk, [])
                 if (shown := cards.get(row.seq)) or row.role != Message.Role.TOOL

@@ -225,6 +225,13 @@ def markdown(text: str, role: str = "") -> SafeString:
 
 
 @register.filter
+def message_html(message: ShownMessage) -> SafeString:
+    """Its text, here or on a shared page, with links to the sources that it cites."""
+    is_typed = message.role == Message.Role.USER
+    return render_markdown(message.text, is_typed=is_typed, cited=message.cited)
+
+
+@register.filter
 def is_folded(message: ShownMessage) -> bool:
     """Whether a person's own text is folded until the rest is requested."""
     has_more = len(message.text) > FOLD_CHARS or message.text.count("\n") >= FOLD_LINES

@@ -1,13 +1,12 @@
 """Files in results of tools as people get them: on the card, and to keep."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q
 
-from chatsite.tools.models import ResultFile
+from chatsite.tools.models import ADDRESS, ResultFile
 
 # Kinds that are shown on the page, with how such bytes begin: no other is, since a
 # picture could hold scripts.
@@ -18,7 +17,6 @@ PICTURES = {
     "image/webp": (b"RIFF",),
 }
 OTHER = "application/octet-stream"
-ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,8 @@ class FileCard:
     # Only where it is one of the web.
     address: str
     text_of_address: str
+    # By which replies cite it, if it is a page of the web.
+    source: int | None
     is_kept: bool
 
     @property
@@ -44,12 +44,12 @@ def read(messages: Iterable[int]) -> dict[int, tuple[FileCard, ...]]:
     """The files of these messages, by key, without their bytes."""
     rows = ResultFile.objects.filter(message__in=messages).order_by("place")
     found = defaultdict(list)
-    columns = ("place", "name", "title", "kind", "size", "url")
-    for key, *values, url, is_kept in rows.annotate(
+    columns = ("place", "name", "title", "kind", "size", "source", "url")
+    for key, *values, source, url, is_kept in rows.annotate(
         is_kept=Q(data__isnull=False)
     ).values_list("message", *columns, "is_kept"):
         address = url if ADDRESS.match(url) else ""
-        found[key].append(FileCard(*values, address, url, is_kept))
+        found[key].append(FileCard(*values, address, url, source, is_kept))
     return {key: tuple(files) for key, files in found.items()}
 
 

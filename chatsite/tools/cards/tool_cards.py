@@ -58,6 +58,15 @@ class Answer:
     files: tuple[FileCard, ...] = ()
 
     @property
+    def sources(self) -> tuple[FileCard, ...]:
+        """Pages of the web, by their numbers."""
+        return tuple(file for file in self.files if file.source)
+
+    @property
+    def other_files(self) -> tuple[FileCard, ...]:
+        return tuple(file for file in self.files if not file.source)
+
+    @property
     def is_whole(self) -> bool:
         return len(self.text) == self.chars
 

@@ -2,18 +2,19 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.db.models import F, QuerySet
 
+from chatsite.hooks import FoundSource
 from chatsite.tools import results
-from chatsite.tools.models import ResultFile
+from chatsite.tools.models import ADDRESS, ResultFile
 from memory import bundle
 from memory.models import Conversation, Message
 
-COLUMNS = ("place", "name", "title", "kind", "url", "size")
+COLUMNS = ("place", "name", "title", "kind", "url", "size", "source")
 
 
 def keep(message: Message, content: Any) -> None:
@@ -34,6 +35,26 @@ def keep(message: Message, content: Any) -> None:
 def forget(conversation: Conversation, seq: int, **_: object) -> None:
     """The text of message `seq` is deleted."""
     ResultFile.objects.filter(conversation=conversation, message__seq=seq).delete()
+
+
+def find_sources(
+    conversation: Conversation,
+    numbers: Sequence[int],
+    shown: QuerySet[Message] | None = None,
+) -> dict[int, FoundSource]:
+    """Those with these numbers that have an address of the web, by number."""
+    rows = ResultFile.objects.filter(conversation=conversation, source__in=numbers)
+    if shown is not None:
+        rows = rows.filter(message__in=shown)
+    found: dict[int, FoundSource] = {}
+    columns = ("source", "message__seq", "url", "title", "name")
+    for number, seq, url, title, name in rows.order_by(
+        "message__seq", "place"
+    ).values_list(*columns):
+        if number not in found and ADDRESS.match(url):
+            shown_title = " – ".join(filter(None, (title, name)))
+            found[number] = FoundSource(seq, url, shown_title)
+    return found
 
 
 def export(files: QuerySet[ResultFile]) -> list[dict[str, Any]]:

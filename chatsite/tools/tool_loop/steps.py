@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from chatsite.hooks import LeafEvent, StepCard, TurnSteps
+from chatsite.hooks import FoundSource, LeafEvent, StepCard, TurnSteps
 from chatsite.pages.presenters.locations import Location
 from chatsite.tools import registry, results
 from chatsite.tools.cards import tool_cards
@@ -17,7 +17,7 @@ from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
 
-from . import answers
+from . import answers, result_files
 
 
 class ToolSteps(TurnSteps):
@@ -97,6 +97,14 @@ class ToolSteps(TurnSteps):
         if results.is_shortened(text, sent):
             return sent
         return results.refine(text, None, seq).sent
+
+    def find_sources(
+        self,
+        conversation: Conversation,
+        numbers: Sequence[int],
+        shown: QuerySet[Message] | None,
+    ) -> Mapping[int, FoundSource]:
+        return result_files.find_sources(conversation, numbers, shown)
 
     def label(self, name: str) -> str:
         return registry.label_of(name)

@@ -142,6 +142,29 @@ class TestCalls:
         names = ["calculate", "current_time", "remind_me", "read_messages"]
         assert asked(text, *names) == []
 
+    @pytest.mark.parametrize(
+        ("text", "query"),
+        [
+            ("Search the web for the Kamo river.", "the Kamo river"),
+            ("Please search the internet for tea", "tea"),
+            ("上网搜索鸭川", "鸭川"),
+            ("在网上查一下京都的茶馆。", "京都的茶馆"),
+        ],
+    )
+    def test_it_searches_the_web(self, settings, text, query):
+        settings.WEB_SEARCH = "http://searxng"
+        assert asked(text) == [("search_web", {"query": query})]
+        settings.WEB_SEARCH = ""
+        assert "search_web" not in [name for name, _ in asked(text)]
+
+    @pytest.mark.parametrize(
+        "text",
+        ["Read https://a.org/b.", "请读https://a.org/b这一页", "打开：https://a.org/b"],
+    )
+    def test_it_reads_a_page(self, settings, text):
+        settings.WEB_PAGES_ENABLED = True
+        assert asked(text) == [("read_page", {"address": "https://a.org/b"})]
+
     def test_it_calls_no_tool_that_is_off(self):
         assert asked("12*(3+4)", "current_time") == []
         message = DemoChatModel().invoke([SYSTEM, HumanMessage("12*(3+4)")])
@@ -164,6 +187,17 @@ class TestAnswers:
         call = ("search_transcript", {"query": "boat"}, "Nothing fits 'boat'.")
         assert "found nothing" in answered("What did I say about the boat?", call)
         assert "没有找到" in answered("关于船我说了什么？", call)
+
+    def test_of_sources_with_their_numbers(self):
+        result = (
+            'Quoted, like [4].\n<source number="4" title="Kamo">In Kyoto &amp; long.'
+            '</source>\n<source number="5" title="No text"></source>\n'
+            '<source number="9">\nIt is\na river.</source>'
+        )
+        said = answered("Search the web for it", ("search_web", {}, result))
+        assert said == "“In Kyoto & long.” [4] “It is a river.” [9]"
+        failed = answered("Search the web for it", ("search_web", {}, "No result."))
+        assert failed == "search_web says: “No result.”"
 
     def test_of_a_failure(self):
         call = ("calculate", {"expression": "1/0"}, "That divides by zero.")

@@ -21,6 +21,7 @@ from django.db.migrations.executor import MigrationExecutor
 from langchain_core.messages import HumanMessage
 from redis.exceptions import RedisError
 
+from chatsite import hooks
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.provider_file import Provider
@@ -65,7 +66,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        selected = {**CHECKS, **(MODEL_CHECKS if options["model"] else {})}
+        selected = list_checks()
+        selected |= MODEL_CHECKS if options["model"] else {}
         findings = list_findings(selected)
         ok = all(finding.ok for finding in findings)
         if options["json"]:
@@ -77,6 +79,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{style(word)}  {finding.name:<14} {finding.detail}")
         if not ok:
             raise SystemExit(1)
+
+
+def list_checks() -> dict[str, Check]:
+    """Those that cost nothing, and those of leaves."""
+    return {**CHECKS, **hooks.doctor_checks}
 
 
 def list_findings(selected: Mapping[str, Check]) -> list[Finding]:

@@ -1,0 +1,93 @@
+"""Numbers of sources in replies, such as [3]: which texts have some, and the links that
+they are where the conversation has such a source.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from markdown_it.token import Token
+
+from chatsite import hooks
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from memory.models import Conversation, Message
+
+# One number or several in brackets, as models write them.
+CITATION = re.compile(r"[\[【](\d{1,5}(?:[,，、] ?\d{1,5}){0,9})[\]】]")
+NUMBER = re.compile(r"\d+")
+# Of all messages of a page.
+MOST = 500
+
+
+class Cited(NamedTuple):
+    """A source that a text cites."""
+
+    number: int
+    address: str
+    title: str
+
+
+def find_cited(
+    conversation: "Conversation",
+    texts: Mapping[int, str],
+    shown: "QuerySet[Message] | None" = None,
+) -> dict[int, tuple[Cited, ...]]:
+    """The sources that these replies cite, by the number of the message; each had been
+    found before it. `shown`: the messages that may be quoted, else all. The database is
+    asked only where a text has a number in brackets."""
+    numbers = {seq: set(_find_numbers(text)) for seq, text in texts.items()}
+    wanted = sorted(set().union(*numbers.values()))[:MOST]
+    if not wanted:
+        return {}
+    found = hooks.turn_steps.find_sources(conversation, wanted, shown)
+    return {
+        seq: tuple(
+            Cited(number, source.address, source.title)
+            for number, source in found.items()
+            if number in named and source.seq < seq
+        )
+        for seq, named in numbers.items()
+    }
+
+
+def _find_numbers(text: str) -> Iterator[int]:
+    for found in CITATION.finditer(text):
+        yield from map(int, NUMBER.findall(found[1]))
+
+
+def link_numbers(token: Token, cited: Mapping[int, Cited]) -> Iterator[Token]:
+    """The text as tokens, with raised links in the place of what is cited."""
+    text, end = token.content, 0
+    for found in CITATION.finditer(text):
+        if not any(int(number) in cited for number in NUMBER.findall(found[1])):
+            continue
+        yield _make_token(token, "text", text[end : found.start()])
+        yield Token("sup_open", "sup", 1)
+        yield from _link_each(token, found[0], cited)
+        yield Token("sup_close", "sup", -1)
+        end = found.end()
+    yield _make_token(token, "text", text[end:])
+
+
+def _link_each(like: Token, text: str, cited: Mapping[int, Cited]) -> Iterator[Token]:
+    end, is_one = 0, len(NUMBER.findall(text)) == 1
+    for found in NUMBER.finditer(text):
+        source = cited.get(int(found[0]))
+        if source is None:
+            continue
+        # Of a single one the brackets are a part of the link: so it is not too small.
+        start, stop = (0, len(text)) if is_one else found.span()
+        yield _make_token(like, "text", text[end:start])
+        target = {"href": source.address, "title": source.title}
+        yield Token("link_open", "a", 1, target, level=like.level)
+        yield _make_token(like, "text", text[start:stop])
+        yield Token("link_close", "a", -1, level=like.level)
+        end = stop
+    yield _make_token(like, "text", text[end:])
+
+
+def _make_token(like: Token, kind: str, content: str) -> Token:
+    return Token(kind, "", 0, content=content, level=like.level)

@@ -1,0 +1,96 @@
+"""Sources: pages of the web that a conversation has found or read, each with a number
+of its own, by which a reply cites it. They are kept as files of the results.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from channels.db import database_sync_to_async
+from django.db.models import Max
+
+from memory.models import Message
+
+from ..context import CallContext
+from ..models import ResultFile
+from .searching import Result
+
+# Turns whose numbers are known here, with those that are not stored yet.
+MOST_TURNS = 1_000
+_given: OrderedDict[int, dict[str, int]] = OrderedDict()
+
+
+async def number_sources(call: CallContext, results: Sequence[Result]) -> list[int]:
+    """The number of each result: the one that its address has in the conversation, or
+    else a new one. Calls run side by side and are stored later, but one process has the
+    turn."""
+    addresses = [result.address for result in results]
+    known, last = await database_sync_to_async(_read_known_numbers)(call, addresses)
+    given = _given.setdefault(call.turn_id, {})
+    last = max(last, *given.values(), 0)
+    for address in addresses:
+        if address not in known and address not in given:
+            last += 1
+            given[address] = last
+    while len(_given) > MOST_TURNS:
+        _given.popitem(last=False)
+    return [known.get(address) or given[address] for address in addresses]
+
+
+def _read_known_numbers(
+    call: CallContext, addresses: Sequence[str]
+) -> tuple[dict[str, int], int]:
+    rows = select_sources(call.conversation_id)
+    known = dict(rows.filter(url__in=addresses).values_list("url", "source"))
+    return known, rows.aggregate(last=Max("source"))["last"] or 0
+
+
+def select_sources(conversation_id: int) -> Any:
+    return ResultFile.objects.filter(
+        conversation_id=conversation_id, source__isnull=False
+    )
+
+
+def find_source_address(call: CallContext, number: int) -> str:
+    """Of the source with this number; "": there is none."""
+    rows = select_sources(call.conversation_id).filter(source=number)
+    return rows.values_list("url", flat=True).first() or ""
+
+
+def is_source(call: CallContext, address: str) -> bool:
+    return select_sources(call.conversation_id).filter(url=address).exists()
+
+
+def find_own_words(call: CallContext, word: str) -> Iterator[str]:
+    """What the person has written with this word in the conversation; files are not
+    their words."""
+    rows = Message.objects.filter(
+        conversation=call.conversation_id,
+        conversation__deleted_at=None,
+        role=Message.Role.USER,
+        deleted_at=None,
+        text__icontains=word,
+    )
+    for row in rows.only("text", "attachments").iterator(50):
+        yield row.typed
+
+
+def write_source(number: int, result: Result, text: str) -> str:
+    """Quoted so that nothing in it can end the quotation."""
+    parts = {"title": result.title, "address": result.address, "date": result.date}
+    named = "".join(
+        f" {name}={quoteattr(value)}" for name, value in parts.items() if value
+    )
+    return f'<source number="{number}"{named}>{escape(text)}</source>'
+
+
+def make_block(number: int, result: Result) -> dict[str, Any]:
+    """The source as people get it, beside the text."""
+    return {
+        "type": "file",
+        "name": result.site,
+        "title": result.title,
+        "url": result.address,
+        "source": number,
+    }
