@@ -104,6 +104,12 @@ class ClientConversation(models.Model):
     def __str__(self) -> str:
         return f"ClientConversation {self.pk}"
 
+    @property
+    def is_agent(self) -> bool:
+        from .identity.hints import AGENT_MARK
+
+        return AGENT_MARK in self.client
+
     def find_seq(self, position: int) -> int:
         """The number of the message there, which a branch shares with its parents."""
         above, before = self, None

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from chatsite.endpoint.identity.hints import AGENT_MARK
 from chatsite.endpoint.models import ClientConversation, ClientRequest
 from chatsite.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.endpoint.store.sent_forms import read_changed_texts
@@ -161,7 +160,7 @@ def list_related(own: ClientConversation) -> list[Related]:
     beside = owned.filter(linked=own.pk).order_by("-pk")[:MOST_RELATED]
     for each in beside:
         how = _("made beside this")
-        if AGENT_MARK in each.client:
+        if each.is_agent:
             how = _("an agent beside this")
         elif each.is_single:
             how = _("a single call beside this")

@@ -107,6 +107,8 @@ def test_an_agent_is_named_where_it_was_started(client, key, monkeypatch):
     page = page_of(client, main)
     links = [f'/c/{each.uuid}/">“' in page for each in (one, other, title, anew)]
     assert links == [True, True, False, False]
+    assert "An agent beside <a" in page_of(client, one)
+    assert "A single call beside <a" in page_of(client, title)
     related = why(client, main)
     assert related.count("an agent beside this") == 2
     assert "a single call beside this" in related
