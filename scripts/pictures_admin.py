@@ -32,6 +32,14 @@ row = Conversation.objects.get(pk={pk})
 give_feedback(row, 4, "good")
 give_feedback(row, 30, "bad", "It should have named the hotel, too.")
 """
+# Beginnings of the conversation that is reviewed, to draw from.
+BRANCH = """
+from chatsite.turns.copying.copies import branch_conversation
+from memory.models import Conversation
+row = Conversation.objects.get(pk={pk})
+for seq in range(14, 30, 2):
+    branch_conversation(row, seq)
+"""
 # Name of the picture, address below /admin/, and whether it shows the whole page;
 # {pk} is the conversation that is reviewed.
 PLACES = (
@@ -49,6 +57,7 @@ PLACES = (
     ("figures", "memory/conversation/{pk}/figures/", False),
     ("experiments", "memory/conversation/{pk}/experiments/", False),
     ("experiment", "memory/conversation/{pk}/experiments/1/", False),
+    ("sample", "experiments/sample/1/change/", False),
     ("erase", "memory/conversation/{pk}/purge/", False),
     ("reviews", "desk/review/", False),
     ("tombstones", "desk/tombstone/", False),
@@ -95,6 +104,8 @@ def _review(camera: Camera, page: Page) -> int:
         for n in range(3)
     ]
     _try_a_policy(camera, page, reviewed)
+    camera.site.manage("shell", "--no-imports", "-c", BRANCH.format(pk=reviewed))
+    _try_a_sample(camera, page)
     _go(camera, page, "memory/conversation/{pk}/change/", reviewed)
     page.fill("#review_note", "All facts of the transcript are in v4.")
     page.get_by_role("button", name="Mark reviewed").click()
@@ -110,6 +121,19 @@ def _try_a_policy(camera: Camera, page: Page, pk: int) -> None:
     expect(page.locator(".experiment-outcome.experiment-done")).to_be_visible(
         timeout=60_000
     )
+
+
+def _try_a_sample(camera: Camera, page: Page) -> None:
+    _go(camera, page, "experiments/sample/add/", 0)
+    page.fill("[name=number]", "8")
+    page.fill("[name=seed]", "7")
+    page.fill("[name=least]", "10")
+    page.select_option("[name=form-0-preset]", "langgraph")
+    page.select_option("[name=form-1-preset]", "langchain")
+    page.get_by_role("button", name="Estimate").click()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/experiments/sample/1/change/")
+    expect(page.locator(".experiment-progress")).to_have_count(0, timeout=120_000)
 
 
 def _erase(camera: Camera, page: Page, pk: int) -> None:

@@ -23,4 +23,5 @@ class ExperimentsConfig(AppConfig):
         hooks.access_log_names["experiment"] = _("experiment")
         # As it was once called.
         hooks.access_log_names["trial"] = _("experiment")
+        hooks.access_log_names["sample"] = _("experiment over a sample")
         hooks.spending_tables.append(Experiment)

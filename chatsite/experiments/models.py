@@ -10,6 +10,35 @@ from memory.leases import Lease
 from memory.models import Conversation
 
 
+class Sample(models.Model):
+    """Several conversations, drawn by a seed, each played through the same policies."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name=_("started by"),
+    )
+    # What was drawn from, as the form was filled in.
+    drawn_from = models.JSONField(default=dict)
+    seed = models.PositiveIntegerField(_("seed"))
+    # As they were written, in their order.
+    policies = models.JSONField(_("policies"), default=list)
+    conversations = models.PositiveSmallIntegerField(_("conversations"))
+    budget = models.PositiveBigIntegerField(_("budget"))
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        default_permissions = ()
+        verbose_name = _("experiment over a sample")
+        verbose_name_plural = _("experiments over samples")
+
+    def __str__(self) -> str:
+        return f"Sample {self.pk}"
+
+
 class Experiment(models.Model):
     """A stored conversation played through another policy, next to the real one.
 
@@ -36,6 +65,12 @@ class Experiment(models.Model):
         related_name="+",
         verbose_name=_("started by"),
     )
+    # Of a sample: its columns 0 and 1 are the conversation's own policy, played twice,
+    # and from 2 on the policies of the sample.
+    sample = models.ForeignKey(
+        Sample, models.CASCADE, null=True, blank=True, related_name="experiments"
+    )
+    column = models.PositiveSmallIntegerField(default=0, db_default=0)
     policy = models.JSONField(_("policy"), default=dict)
     model = models.CharField(_("summariser"), max_length=100)
     budget = models.PositiveIntegerField(

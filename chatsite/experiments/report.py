@@ -2,6 +2,8 @@
 table, and the chart of both lines.
 """
 
+from collections.abc import Callable
+
 from django.utils.translation import gettext as _
 
 from chatsite.review.charts.drawing import (
@@ -18,20 +20,11 @@ from .comparing import Side
 from .models import Experiment
 from .steps import Steps, Turn, known_values
 
-# One cell of the table: what it says, and whether it is the better one.
-Cell = tuple[str, bool]
 
-
-def list_costs(experiment: Experiment) -> list[tuple[str, list[Cell]]]:
-    """What is decided by: each measure's label, the real memory's and the tried one's
-    value."""
-    real, tried = (
-        Side(**known_values(Side, experiment.result["sides"][name]))
-        for name in ("real", "experiment")
-    )
-    # The label, the attribute of a side, 1 if more is better and -1 if less is, and
-    # how it is written.
-    measures = (
+def list_measures() -> tuple[tuple[str, str, int, Callable[..., str]], ...]:
+    """What is decided by: the label, the attribute of a side, 1 if more is better and
+    -1 if less is, and how it is written."""
+    return (
         (_("Turns compared"), "turns", 0, to_digits),
         (_("Prompt tokens per turn"), "mean_prompt", -1, to_digits),
         (_("Of these cacheable, estimated"), "cached_share", 1, format_percent),
@@ -40,14 +33,21 @@ def list_costs(experiment: Experiment) -> list[tuple[str, list[Cell]]]:
         (_("Cost (uncached tokens)"), "cost", -1, to_digits),
         (_("Facts nowhere in the view"), "facts_nowhere", -1, to_digits),
     )
+
+
+def list_costs(experiment: Experiment) -> list[tuple[str, str, str]]:
+    """Each measure's label, the real memory's value and the tried one's. Which of them
+    is better one conversation does not tell: a sample does."""
+    real, tried = (
+        Side(**known_values(Side, experiment.result["sides"][name]))
+        for name in ("real", "experiment")
+    )
     lines = []
-    for label, name, better, write in measures:
-        one, other = getattr(real, name), getattr(tried, name)
-        gain = (other - one) * better
+    for label, name, _better, write in list_measures():
+        one = getattr(real, name)
         # Of a conversation that was imported or made elsewhere no request is known.
-        known = real.turns or one
-        was = (write(one) if known else "–", gain < 0)
-        lines.append((label, [was, (write(other), gain > 0)]))
+        was = write(one) if real.turns or one else "–"
+        lines.append((label, was, write(getattr(tried, name))))
     return lines
 
 

@@ -24,7 +24,7 @@ MAX_QUEUED, OWN_QUEUED = 20, 10
 
 def full_at(user_id: int) -> int:
     """How many experiments wait already, where no more may; 0: there is room."""
-    waiting = Experiment.objects.filter(state=State.QUEUED)
+    waiting = Experiment.objects.filter(state=State.QUEUED, sample=None)
     own, count = waiting.filter(user=user_id).count(), waiting.count()
     return max(own, count) if own >= OWN_QUEUED or count >= MAX_QUEUED else 0
 
@@ -145,8 +145,13 @@ def forget(conversation: Conversation, seq: int, **sent: Any) -> None:
 def cancel(experiment: Experiment) -> None:
     """Stop it: at once while it waits, otherwise when its player renews the lease."""
     rows = Experiment.objects.filter(pk=experiment.pk)
-    if not _end(rows.filter(state=State.QUEUED), State.STOPPED, "cancelled"):
+    if not end_waiting(rows):
         rows.filter(state=State.RUNNING).update(cancel_requested_at=Now())
+
+
+def end_waiting(rows: models.QuerySet[Experiment]) -> int:
+    """Those of the rows that no process plays, as cancelled; how many."""
+    return _end(rows.filter(state=State.QUEUED), State.STOPPED, "cancelled")
 
 
 def release() -> None:

@@ -61,13 +61,13 @@ def show_experiments(
     elif rights.content:
         form = ExperimentForm.for_experiment(conversation, size["tokens"] or 0)
         access_log.record_access(request, "view", conversation, "policy")
-    rows = conversation.experiments.select_related("user").defer("result")
+    rows = conversation.experiments.filter(sample=None).select_related("user")
     return render_page(
         request,
         "experiments/list.html",
         conversation,
         _("Policy experiments"),
-        experiments=rows[:MAX_LISTED],
+        experiments=rows.defer("result")[:MAX_LISTED],
         form=form and form.in_admin(_name_summariser(conversation)),
         is_empty=size["last_seq"] is None,
     )

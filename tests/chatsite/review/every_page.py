@@ -141,6 +141,8 @@ def some_value(field, conversation):
     kind = field.get_internal_type()
     values = {
         "PositiveIntegerField": 1,
+        "PositiveSmallIntegerField": 1,
+        "PositiveBigIntegerField": 1,
         "DecimalField": 1,
         "UUIDField": conversation.uuid,
     }
@@ -239,7 +241,9 @@ class Place:
     @property
     def is_own(self):
         """A page of the review app, not one of Django's five for each table."""
-        return self.name.startswith(("review-", "experiment"))
+        # Samples are a table of the leaf's admin, with names as Django gives them.
+        is_table = self.name.startswith("experiments_sample_")
+        return self.name.startswith(("review-", "experiment")) and not is_table
 
 
 def patterns():

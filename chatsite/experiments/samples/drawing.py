@@ -1,0 +1,100 @@
+"""Draws the conversations of a sample, and says what playing them can cost at most."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Max, Q, QuerySet, Sum
+from django.db.models.aggregates import Count
+from django.utils import timezone
+
+from chatsite.llm import pricing, providers
+from chatsite.review.redaction import select_lasting
+from chatsite.turns import requests
+from memory import context
+from memory.engine.policy import DEFAULT_PRESET
+from memory.models import Conversation
+
+# A sample is drawn from so many, those that changed last.
+MAX_DRAWN_FROM = 20_000
+# Messages that one sample may play, of all its conversations together.
+MAX_MESSAGES = 20_000
+# The own policy of each conversation is played twice.
+REPLAYS = 2
+# What a summariser reads and writes: for each token of the transcript, for each of its
+# messages, which may be summarised a few at a time, and for any conversation at all.
+PER_TOKEN, PER_MESSAGE, AT_LEAST = 4, 300, 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A conversation of a sample, and the messages that are played."""
+
+    conversation: Conversation
+    messages: int
+    tokens: int
+    last_seq: int
+    # The model that summarises.
+    model: str
+
+    @property
+    def budget(self) -> int:
+        """Of each time that it is played."""
+        return AT_LEAST + PER_TOKEN * self.tokens + PER_MESSAGE * self.messages
+
+    @property
+    def price(self) -> float:
+        """In dollars: what is read costs less than what is written."""
+        return pricing.price_tokens(self.model, 0, self.budget)
+
+
+def draw_conversations(
+    *, number: int, seed: int, least: int, preset: str, model: str, days: int | None
+) -> list[Drawn]:
+    """The same ones for the same seed, as long as they are there: those whose ids come
+    first when they are mixed with it."""
+    rows = _select_sampled(least, preset, model, days)
+    newest = rows.order_by("-updated_at", "-pk").values_list("pk", "uuid")
+    mixed = sorted((_mix(seed, uuid), pk) for pk, uuid in newest[:MAX_DRAWN_FROM])
+    chosen = [pk for _place, pk in mixed[:number]]
+    found = Conversation.objects.in_bulk(chosen)
+    measured = (_measure(found[pk]) for pk in chosen if pk in found)
+    return [each for each in measured if each.messages]
+
+
+def _mix(seed: int, uuid: Any) -> bytes:
+    return hashlib.sha256(f"{seed} {uuid}".encode()).digest()
+
+
+def _select_sampled(
+    least: int, preset: str, model: str, days: int | None
+) -> QuerySet[Conversation]:
+    # Numbers of messages count up from 1.
+    rows = select_lasting().filter(deleted_at=None, next_seq__gt=least)
+    if preset:
+        unnamed = Q(policy__preset__isnull=True) if preset == DEFAULT_PRESET else Q()
+        rows = rows.filter(Q(policy__preset=preset) | unnamed)
+    if model:
+        rows = rows.filter(model=requests.name_to_store(model))
+    if days:
+        rows = rows.filter(updated_at__gte=timezone.now() - timedelta(days=days))
+    return rows
+
+
+def _measure(conversation: Conversation) -> Drawn:
+    rows = context.visible_messages(conversation)
+    size = rows.aggregate(count=Count("pk"), tokens=Sum("tokens"), last=Max("seq"))
+    model = providers.summary_model(requests.model_of(conversation))
+    return Drawn(
+        conversation, size["count"], size["tokens"] or 0, size["last"] or 0, model
+    )
+
+
+def sum_budgets(drawn: Sequence[Drawn], policies: int) -> int:
+    return (REPLAYS + policies) * sum(each.budget for each in drawn)
+
+
+def sum_prices(drawn: Sequence[Drawn], policies: int) -> float:
+    return (REPLAYS + policies) * sum(each.price for each in drawn)

@@ -1,0 +1,162 @@
+"""What came out of a sample: a table of measures and policies over the conversations
+of which everything was played, and the same numbers as CSV.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from chatsite.review.csv_lists import write_line
+from chatsite.review.labels import name_preset
+from memory.engine.policy import DEFAULT_PRESET
+
+from ..comparing import Side
+from ..models import Experiment, Sample
+from ..report import list_measures
+from ..steps import known_values
+from .drawing import REPLAYS
+from .verdicts import Spread, Verdict, average_replays, judge_policy
+
+BASELINE = ("as it was, replayed", "as it was, replayed again")
+HEAD = (
+    *("conversation", "column", "policy", "state", "turns", "prompt_tokens_per_turn"),
+    *("cacheable_share", "largest_prompt", "summariser_tokens", "cost"),
+    *("facts_nowhere", "tokens_spent"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One experiment of a sample."""
+
+    pk: int
+    conversation: int
+    uuid: str
+    column: int
+    state: str
+    spent: int
+    # None: it was not played to its end.
+    side: Side | None
+
+    @property
+    def state_name(self) -> str:
+        return str(Experiment.State(self.state).label)
+
+
+def read_rows(sample: Sample) -> list[Row]:
+    """Without the steps of the experiments, which can be long."""
+    rows = sample.experiments.order_by("conversation_id", "column").values_list(
+        *("pk", "conversation_id", "conversation__uuid", "column", "state", "spent"),
+        "result__sides__experiment",
+    )
+    return [
+        Row(pk, conversation, str(uuid), column, state, spent, _load_side(state, side))
+        for pk, conversation, uuid, column, state, spent, side in rows
+    ]
+
+
+def _load_side(state: str, side: Any) -> Side | None:
+    is_whole = state == Experiment.State.DONE and side
+    return Side(**known_values(Side, side)) if is_whole else None
+
+
+def name_columns(sample: Sample) -> list[str]:
+    """Of the policies, as the heads of a table say: their presets."""
+    names = [
+        name_preset(each.get("preset", DEFAULT_PRESET)) for each in sample.policies
+    ]
+    return [f"{number}. {name}" for number, name in enumerate(names, 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mean, where the middle half of the conversations lies, and the mean change."""
+
+    mean: str
+    middle: str
+    change: str = ""
+    is_better: bool = False
+
+
+def list_replays(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Each with its experiments: for the way to their pages."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row.uuid[:8]].append(row)
+    return list(found.items())
+
+
+def group_whole(rows: Sequence[Row], columns: int) -> list[list[Side]]:
+    """By conversation, the sides of all columns; one that lacks any is left out."""
+    found: dict[int, list[Side]] = defaultdict(list)
+    for row in rows:
+        if row.side is not None:
+            found[row.conversation].append(row.side)
+    return [sides for sides in found.values() if len(sides) == columns]
+
+
+def compare_policies(
+    groups: Sequence[Sequence[Side]], policies: int
+) -> list[tuple[str, list[Cell]]]:
+    """A row for each measure: its label, the baseline, and each policy beside it."""
+    lines = []
+    for label, name, direction, write in list_measures():
+        values = [[getattr(side, name) for side in sides] for sides in groups]
+        columns = list(zip(*values, strict=True))
+        first, second, *tried = columns or [()] * (REPLAYS + policies)
+        base, chance = average_replays(first, second)
+        cells = [_show_baseline(base, chance, write)]
+        verdicts = (judge_policy(first, second, each, direction) for each in tried)
+        cells += [_show_verdict(each, base, write) for each in verdicts]
+        lines.append((label, cells))
+    return lines
+
+
+def _show_baseline(base: Spread, chance: float, write: Callable[..., str]) -> Cell:
+    return Cell(write(base.mean), _show_middle(base, write), f"± {write(chance)}")
+
+
+def _show_verdict(found: Verdict, base: Spread, write: Callable[..., str]) -> Cell:
+    change = ""
+    if found.change:
+        share = f"{found.change / base.mean:+.0%}" if base.mean else ""
+        change = share or f"+{write(found.change)}"
+    return Cell(
+        write(found.spread.mean),
+        _show_middle(found.spread, write),
+        change,
+        found.is_better,
+    )
+
+
+def _show_middle(spread: Spread, write: Callable[..., str]) -> str:
+    return f"{write(spread.low)}–{write(spread.high)}"
+
+
+def write_replays(sample: Sample, rows: Sequence[Row]) -> Iterator[str]:
+    """Every experiment; the numbers of those that were not played to their end are
+    empty."""
+    names = [*BASELINE, *(each.get("preset", "") for each in sample.policies)]
+    yield write_line(HEAD)
+    for row in rows:
+        numbers: list[object] = [""] * 7
+        if row.side:
+            numbers = [getattr(row.side, each) for _l, each, _d, _w in list_measures()]
+        values = (row.uuid, row.column, names[row.column], row.state)
+        yield write_line((*values, *numbers, row.spent))
+
+
+def describe_draw(sample: Sample) -> str:
+    """What was drawn from, in a sentence."""
+    drawn = sample.drawn_from
+    parts = [_("at least %(least)s messages") % {"least": drawn.get("least", "–")}]
+    if preset := drawn.get("preset"):
+        parts.append(name_preset(preset))
+    if model := drawn.get("model"):
+        parts.append(model)
+    if days := drawn.get("days"):
+        parts.append(_("changed in the last %(days)s days") % {"days": days})
+    return " · ".join(parts)
