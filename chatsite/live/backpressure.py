@@ -35,6 +35,8 @@ MAX_INCOMING = 512 * 1024
 MAX_AHEAD = 16
 # A reader that takes nothing for so long is gone.
 STALL_SECONDS = 20.0
+# How long a process that ends waits for answers that are under way.
+REQUESTS_SECONDS = 3.0
 
 
 @implementer(IPushProducer)
@@ -225,6 +227,14 @@ class BoundedServer(Server):
 
     hand_over: Callable[[], Awaitable[None]]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.ports: list[Any] = []
+
+    def listen_success(self, port: Any) -> None:
+        self.ports.append(port)
+        super().listen_success(port)
+
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         if isinstance(protocol, BoundedProtocol | UnreadRequest):
             extensions = scope.get("extensions") or {}
@@ -238,17 +248,38 @@ class BoundedServer(Server):
         """An application that is cancelled closes no socket: its page would wait for
         the connection to break, and not learn that it may come again at once."""
         loop = asyncio.get_running_loop()
+        # Whoever comes from now on is refused, and sent to another process by a proxy.
+        for port in self.ports:
+            port.stopListening()
         try:
             await Deferred.fromFuture(loop.create_task(type(self).hand_over()))
         except Exception:
             # Twisted says nothing about it, and the process ends in any case.
             logger.exception("process ends without handing over")
+        await Deferred.fromFuture(loop.create_task(self._finish_requests()))
         # daphne's own method stops at the first connection without an application,
         # such as the request that a socket began as.
         for protocol, details in list(self.connections.items()):
             if "application_instance" not in details:
                 del self.connections[protocol]
         await super().kill_all_applications()
+
+    async def _finish_requests(self) -> None:
+        """Wait for answers that are under way: a form that is cut off is a page of 502,
+        as no proxy may send it twice, and its person does not know what became of it.
+        """
+        if answers := self._list_answers():
+            await asyncio.wait(answers, timeout=REQUESTS_SECONDS)
+
+    def _list_answers(self) -> list[asyncio.Future[None]]:
+        """The applications of requests that are not done. Streams that take minutes end
+        as sockets do."""
+        found = (
+            details.get("application_instance")
+            for protocol, details in self.connections.items()
+            if isinstance(protocol, UnreadRequest) and not protocol.takes_long
+        )
+        return [each for each in found if each is not None and not each.done()]
 
 
 def install_backpressure(hand_over: Callable[[], Awaitable[None]]) -> None:
