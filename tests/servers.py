@@ -52,6 +52,8 @@ class Server:
     stop_signal = signal.SIGTERM
     # Seconds until it is ready.
     start_timeout = START_TIMEOUT
+    # Where it runs.
+    root = ROOT
 
     def __init__(self, port: int | None = None) -> None:
         self.port = port or free_port()
@@ -94,7 +96,7 @@ class Server:
     def spawn(self, command: list[str], log: IO[bytes]) -> subprocess.Popen:
         return subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=self.root,
             env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,

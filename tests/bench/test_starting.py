@@ -7,7 +7,7 @@ import sys
 
 from tests.servers import ROOT
 
-MODULES = ("bench.outages", "tests.faults.soak")
+MODULES = ("bench.outages", "bench.upgrades", "tests.faults.soak")
 
 
 def test_they_are_imported_without_a_site():

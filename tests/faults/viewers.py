@@ -107,6 +107,7 @@ class Viewer:
             additional_headers={"Cookie": self.crowd.cookie},
             subprotocols=["windowpane.json"],
             open_timeout=5,
+            ssl=site.tls,
             ping_interval=1,
             ping_timeout=3,
             close_timeout=1,
@@ -160,7 +161,7 @@ class Viewer:
     def _transcript(self, site):
         address = f"{site.url}{self.path}transcript.json"
         request = urllib.request.Request(address, headers={"Cookie": self.crowd.cookie})
-        with urllib.request.urlopen(request, timeout=5) as response:
+        with urllib.request.urlopen(request, timeout=5, context=site.tls) as response:
             return json.load(response)["messages"]
 
     def _find_end(self, rows, ack):
