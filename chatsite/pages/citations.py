@@ -4,6 +4,7 @@ they are where the conversation has such a source.
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it.token import Token
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 # One number or several in brackets, as models write them.
 CITATION = re.compile(r"[\[【](\d{1,5}(?:[,，、] ?\d{1,5}){0,9})[\]】]")
 NUMBER = re.compile(r"\d+")
-# Of all messages of a page.
-MOST = 500
+# Of all messages of a page; and links of one text, which take longer than its words.
+MOST, MOST_LINKS = 500, 1_000
 
 
 class Cited(NamedTuple):
@@ -56,6 +57,11 @@ def find_cited(
 def _find_numbers(text: str) -> Iterator[int]:
     for found in CITATION.finditer(text):
         yield from map(int, NUMBER.findall(found[1]))
+
+
+def are_few(text: str) -> bool:
+    """Whether so many numbers can be links."""
+    return sum(1 for _ in islice(_find_numbers(text), MOST_LINKS + 1)) <= MOST_LINKS
 
 
 def link_numbers(token: Token, cited: Mapping[int, Cited]) -> Iterator[Token]:

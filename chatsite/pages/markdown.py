@@ -218,7 +218,9 @@ def render_uncached(
     is_typed: bool = False,
     cited: tuple[citations.Cited, ...] = (),
 ) -> SafeString:
-    links = {"cited": {source.number: source for source in cited}} if cited else {}
+    links: dict[str, Any] = {}
+    if cited and citations.are_few(text):
+        links["cited"] = {source.number: source for source in cited}
     html = render_part(text, links, is_typed=is_typed) if is_cheap(text) else None
     return format_html('<pre class="wrap">{}</pre>', text) if html is None else html
 

@@ -68,6 +68,11 @@ def test_the_same_text_with_other_sources_is_another():
     assert "<a" not in markdown.render_markdown("So [1].")
 
 
+def test_no_text_has_more_links_than_it_can_bear():
+    assert len(links_in("So 【1】. " * citations.MOST_LINKS)) == citations.MOST_LINKS
+    assert links_in("So 【1】. " * (citations.MOST_LINKS + 1)) == []
+
+
 @pytest.mark.parametrize(
     "piece", ["[1", "[1]", "[1,", "【1，12】", "[[[[1]]]]", "[1, "]
 )
