@@ -142,7 +142,7 @@ def some_value(field, conversation):
     values = {
         "PositiveIntegerField": 1,
         "PositiveSmallIntegerField": 1,
-        "PositiveBigIntegerField": 1,
+        "PositiveBigIntegerField": conversation.pk,
         "DecimalField": 1,
         "UUIDField": conversation.uuid,
     }
