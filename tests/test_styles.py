@@ -32,6 +32,15 @@ def test_no_stylesheet_names_a_number_of_its_own(sheet):
     assert NUMBERS.findall(urls_apart) == []
 
 
+def test_own_messages_rise_in_the_dark():
+    variables = (ROOT / "static/css/variables.css").read_text()
+    paper, bubble = (
+        int(re.search(rf"--{name}: light-dark\(#\w+, #(\w+)\)", variables)[1], 16)
+        for name in ("paper", "bubble")
+    )
+    assert all((bubble >> bits) & 255 > (paper >> bits) & 255 for bits in (0, 8, 16))
+
+
 def test_every_name_is_a_token():
     variables = (ROOT / "static/css/variables.css").read_text()
     defined = set(re.findall(r"(?m)^  (--[\w-]+):", variables))

@@ -149,6 +149,16 @@ class TestSearch:
         assert f"{url('detail', conversation)}?at=3#message-3" in page
         assert "<mark>budget</mark>" in page
 
+    def test_hits_of_one_conversation_have_its_title_once(self, client, alice):
+        for title in ("Lamps", "Beds"):
+            made = transcript.create_conversation(alice, title=title)
+            talk_in_turns(made, "The zebra costs 7.", "The zebra costs 8.", reply="Ok")
+        page = client.get("/", {"q": "zebra"}).content.decode()
+        found = page.partition('<ul class="found">')[2].partition("</ul>")[0]
+        assert found.count("<mark>zebra</mark>") == 4
+        assert [found.count(f">{title}<") for title in ("Lamps", "Beds")] == [1, 1]
+        assert found.count("<time ") == 4
+
     def test_it_shows_nothing_of_others(self, bob, conversation):
         page = signed_in(bob).get("/", {"q": "budget"}).content.decode()
         assert "budget?" not in page

@@ -118,8 +118,17 @@ def test_a_closed_sheet_shows_the_beginning_of_its_texts(alice):
     assert all(len(each.text) <= sheets.MESSAGE_CHARS for each in glances)
 
 
-@pytest.mark.parametrize("kind", ["tokens", "sha256", "Raw JSON", "accounted for"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("tokens", "sha256", "Raw JSON", "accounted for"),
+        *("transcript.json", "summaries.json"),
+    ],
+)
 def test_every_figure_is_behind_the_button(alice, kind):
     page = page_of(signed_in(alice), make(alice, "One"))
     about = page[page.index('class="about"') : page.index('class="stack')]
     assert kind in about
+    assert (
+        kind not in page.partition('<header class="bar"')[2].partition("</header>")[0]
+    )
