@@ -39,6 +39,8 @@
     option.addEventListener("input", () => showChosen(option));
     showChosen(option);
   }
+  // Enter in an empty box does nothing; the browser would say something.
+  box.required = false;
   box.addEventListener("input", save);
   document.addEventListener("files:changed", save);
   box.addEventListener("keydown", (event) => {
@@ -59,9 +61,10 @@
   form.addEventListener("htmx:beforeRequest", (event) => {
     const error = document.getElementById("composer-error");
     error.textContent = isTooLong() ? form.dataset.tooLong : "";
-    if (!error.textContent && messageFiles.isReady) return;
+    const isEmpty = !box.value.trim() && !messageFiles.ready.length;
+    if (!error.textContent && messageFiles.isReady && !isEmpty) return;
     event.preventDefault();
-    if (!error.textContent) messageFiles.explain();
+    if (!error.textContent && !messageFiles.isReady) messageFiles.explain();
   });
   form.addEventListener("htmx:beforeOnLoad", ({ detail }) => {
     if (!detail.xhr.getResponseHeader("HX-Redirect")) return;

@@ -33,6 +33,18 @@ DROP = """([name, text]) => {
 }"""
 
 
+# A file over the page, and what is said of it.
+OVER = """() => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([""], "a.txt"));
+    const event = new DragEvent("dragover", { dataTransfer, bubbles: true });
+    document.body.dispatchEvent(event);
+}"""
+SAID_BESIDE = (
+    "getComputedStyle(document.getElementById('attachments'), '::after').content"
+)
+
+
 def attached(page):
     return page.locator("#attachments .attached")
 
@@ -82,6 +94,8 @@ class TestInAConversation:
         data = files.make_docx("The gate code is 4711.")
         attach(page, {**NOTES, "name": "plan.docx", "buffer": data})
         expect(attached(page)).to_contain_text("tokens")
+        # A short name is not broken, also on a phone.
+        assert attached(page).locator(".name").bounding_box()["height"] < 30
         chat.say("What is the gate code?")
         card = chat.message(1).locator(".attachment")
         card.locator("summary").click()
@@ -133,6 +147,8 @@ class TestInAConversation:
         errors.clear()
 
     def test_a_dropped_file_is_attached_and_shown_on_the_right(self, chat):
+        chat.page.evaluate(OVER)
+        assert chat.page.evaluate(SAID_BESIDE) == '"Drop files here"'
         chat.page.evaluate(DROP, ["prices.csv", "lamp,12\nzebra,34\n"])
         expect(attached(chat.page)).to_contain_text("prices.csv")
         expect(chat.right).to_contain_text("zebra,34")

@@ -101,6 +101,16 @@ def test_the_server_refuses_and_the_text_stays(chat):
     chat.say("And now something proper")
 
 
+def test_enter_in_the_empty_box_of_the_home_page_does_nothing(open_page, site):
+    chat = open_page(site)
+    for text in ("", "  \n "):
+        chat.box.fill(text)
+        chat.box.press("Enter")
+        expect(chat.error).to_be_empty()
+        assert chat.box.evaluate("(box) => box.validationMessage") == ""
+    expect(chat.page).to_have_url(f"{site.url}/")
+
+
 def test_a_text_over_the_limit_stays_and_the_limit_is_named(chat):
     long = "字" * 32_001
     chat.box.fill(long)

@@ -34,6 +34,7 @@ def test_a_search_leads_to_the_message(chat, site):
     chat.page.keyboard.type("zebra77")
     hit = chat.page.locator("#conversation-list .found a").first
     expect(hit.locator("mark")).to_have_text("zebra77")
+    expect(hit.locator("time")).to_be_visible()
     hit.click()
     chat.page.wait_for_url(f"{found}?at=*#message-*")
     chat.is_live()

@@ -224,15 +224,27 @@ def test_a_notice_floats_and_moves_nothing(open_written):
     assert pill["y"] + pill["height"] <= before["y"]
     middle = before["x"] + before["width"] / 2
     assert abs(pill["x"] + pill["width"] / 2 - middle) <= 1
+    # Its words stay as light as it is dark, also under the mouse.
+    undo = notice.get_by_role("button", name="Undo")
+    undo.hover()
+    expect(undo).to_have_css("background-color", "rgba(0, 0, 0, 0)")
 
 
 def test_a_dialog_opens_at_its_title(open_written):
     chat = open_written("Hello")
     chat.page.set_viewport_size({"width": 1440, "height": 300})
-    chat.page.locator("header.bar .menu > summary").click()
-    chat.page.get_by_role("button", name="Share…").click()
-    expect(chat.page.locator("#share-days")).to_be_focused()
-    expect(chat.page.locator("#dialog h2")).to_be_in_viewport(ratio=1)
+    for name, first in (
+        ("Share…", "#share-days"),
+        ("Tools…", ".tools .dialog-actions button"),
+    ):
+        chat.page.locator("header.bar .menu > summary").click()
+        chat.page.get_by_role("button", name=name).click()
+        expect(chat.page.locator(first).first).to_be_focused()
+        expect(chat.page.locator("#dialog h2")).to_be_in_viewport(ratio=1)
+        # The name of a tool stands right below its label.
+        for row in chat.page.locator(".tools .check").all():
+            assert row.bounding_box()["height"] <= 56
+        chat.page.keyboard.press("Escape")
 
 
 SHIFTS = """window.shifts = [];

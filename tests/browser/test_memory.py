@@ -215,10 +215,14 @@ def test_both_panes_go_back_to_any_moment(talked):
     expect(talked.right.locator(".gauge .meter")).to_have_count(1)
     expect(talked.page.locator("#replayed .message")).to_have_count(2)
     expect(talked.page.locator("#turns")).to_be_hidden()
+    # What the header says is of now.
+    talked.page.evaluate("document.getElementById('status').textContent = 'Now'")
+    expect(talked.page.locator("#status")).to_be_hidden()
     slider.press("End")
     expect(talked.right).to_contain_text("As sent for reply #8")
     talked.page.click("#replay-end")
     expect(talked.page.locator("#turns")).to_be_visible()
+    expect(talked.page.locator("#status")).to_be_visible()
     expect(talked.right).to_contain_text("accounted for")
 
 

@@ -62,6 +62,9 @@ def test_a_touch_screen_breaks_lines_with_enter_and_a_tap_shows_the_actions(
     phone.message(1).locator(".body").tap()
     expect(actions).to_have_css("opacity", "1")
     expect(actions.locator(".mark")).to_have_text("In full")
+    signs = phone.message(2).locator(".actions :is(.sign, .thumb)")
+    assert signs.count() >= 5
+    assert len({sign.bounding_box()["y"] for sign in signs.all()}) == 1
     phone.message(2).locator(".body").tap()
     expect(actions).to_have_css("opacity", "0")
     expect(phone.page.locator(".bar .badge")).to_be_hidden()
@@ -84,6 +87,28 @@ def test_the_actions_stand_under_their_message(open_written):
     # What lies over the next message is in no one's way until it shows.
     chat.page.locator("#text").hover()
     expect(message.locator(".actions")).to_have_css("pointer-events", "none")
+
+
+def test_what_opens_on_a_phone_stays_inside(open_written):
+    chat = open_written("One", "Two", width=390, height=844)
+    page, find = chat.page, chat.page.locator("#find")
+    for seq in (1, 2, 4):
+        chat.message(seq).hover()
+        chat.message(seq).locator(".message-menu > summary").click()
+        is_inside(chat.message(seq).locator(".message-menu .menu-items"), 390)
+        assert page.evaluate(WIDER) == []
+        page.keyboard.press("Escape")
+        # Neither pointed at nor in focus, its row is over the next message no more.
+        chat.box.click()
+    find.locator("> summary").click()
+    is_inside(find.locator(".find-panel"), 390)
+
+
+def is_inside(opened, width):
+    expect(opened).to_be_visible()
+    box = opened.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
 
 
 LONG = f"""{"x" * 300} مرحبا https://example.org/{"y" * 300}
@@ -186,6 +211,13 @@ def test_the_sheets_of_the_right_pane_are_to_scale_and_open_by_key(chat):
     expect(window.locator(".glances")).to_be_hidden()
 
 
+def test_what_is_free_in_the_bars_has_no_colour(open_written):
+    chat = open_written("Hello")
+    bars = chat.open_about().locator(".meter")
+    expect(bars.locator(".segment-free").first).to_have_css("fill", "none")
+    expect(bars.locator(".segment-window").first).not_to_have_css("fill", "none")
+
+
 def test_the_right_pane_stays_closed_when_it_was_closed(chat):
     pane, strip = chat.right.locator("#context-body"), chat.right.locator(".strip")
     chat.page.click("#toggle-pane")
@@ -214,6 +246,20 @@ def test_it_renames_in_place(chat):
     expect(chat.page.locator("#conversation-title")).to_have_text("苏黎世 & <b>")
     expect(chat.page.locator("[aria-current] .title")).to_have_text("苏黎世 & <b>")
     expect(chat.page).to_have_title("苏黎世 & <b> · Windowpane")
+
+
+def test_a_title_of_one_long_word_stays_in_its_line(chat):
+    page, bar = chat.page, chat.page.locator("header.bar")
+    height = bar.bounding_box()["height"]
+    page.click("#rename summary")
+    page.fill("#rename [name=title]", "W" * 200)
+    page.press("#rename [name=title]", "Enter")
+    expect(page.locator("#conversation-title")).to_have_text("W" * 200)
+    assert bar.bounding_box()["height"] == height
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        expect(bar.locator(".menu > summary")).to_be_in_viewport(ratio=1)
+        assert page.evaluate(WIDER) == []
 
 
 def test_the_first_message_names_the_conversation(chat):

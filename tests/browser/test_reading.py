@@ -30,6 +30,11 @@ def test_earlier_replies_can_be_leafed_through(open_written):
     expect(chat.message(2)).to_be_hidden()
     pager = chat.page.get_by_role("group", name="Versions of this reply")
     expect(pager).to_contain_text("2 / 2")
+    # On the line of the signs.
+    at, row = (
+        each.bounding_box() for each in (pager, chat.message(3).locator(".actions"))
+    )
+    assert abs((at["y"] + at["height"] / 2) - (row["y"] + row["height"] / 2)) < 6
     pager.get_by_role("button", name="Previous version").click()
     # What turns them is loaded on first use.
     expect(chat.message(2)).to_be_visible()

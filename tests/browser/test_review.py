@@ -49,6 +49,7 @@ def read_colours(page):
 
 def test_the_admin_has_the_colours_of_the_site(chat, admin, site):
     admin.goto(f"{site.url}/admin/")
+    assert admin.locator("#footer p").bounding_box()["x"] >= 16
     for theme, other in (("light", "dark"), ("dark", "light")):
         chat.page.emulate_media(color_scheme=theme)
         admin.emulate_media(color_scheme=theme)

@@ -244,6 +244,12 @@ class TestCompactionByHand:
         assert "Hello" in page
         assert versions.active_summaries(conversation) == []
 
+    def test_the_preview_says_where_it_would_save_nothing(self, client, conversation):
+        page = get(client, conversation, "preview", seq=2).content.decode()
+        assert '<h2 id="dialog-title">Summarise #1–#2</h2>' in page
+        assert "This would probably not save anything" in page
+        assert '<button class="primary">' not in page
+
     def test_the_preview_says_why_it_can_not_be(self, client, conversation):
         page = get(client, conversation, "preview", seq=4).content.decode()
         assert "be summarised: it is not in the window" in page
@@ -334,6 +340,14 @@ class TestVersions:
         post(client, compacted, "rewrite", {"text": "They said goodbye."}, version=1)
         page = get(client, compacted, "diff", version=2).content.decode()
         assert "<del>hello</del><ins>goodbye</ins>" in page
+
+    def test_a_closed_version_is_one_line_of_words(self, client, compacted):
+        said = "Facts:\n- **One** & <b>two</b>\n- 3"
+        post(client, compacted, "rewrite", {"text": said}, version=1)
+        page = get(client, compacted, "summaries").content.decode()
+        line = page.partition('<summary dir="auto">')[2].partition("</summary>")[0]
+        words = "Facts: One &amp; &lt;b&gt;two&lt;/b&gt; 3"
+        assert " ".join(line.split()) == words
 
     def test_hostile_text_stays_text(self, client, compacted):
         post(client, compacted, "rewrite", {"text": "<img src=x onerror=1>"}, version=1)

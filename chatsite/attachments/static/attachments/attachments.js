@@ -8,14 +8,12 @@ messageFiles = (() => {
   const load = onFirstUse();
   // A longer text that is pasted becomes a file.
   const PASTE_BYTES = 4096;
-  const isRequired = box.required;
 
   // {id, name, size, tokens, image, file, text, error, card}; id: it is uploaded; text: pasted, and
   // kept with the draft until it is; card: it is shown.
   let items = [];
 
   function changed() {
-    box.required = isRequired && !items.length;
     document.dispatchEvent(new Event("files:changed"));
   }
 
