@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from chatsite.hooks import ListRows
 from memory import library
 from memory.models import Conversation
 
-from .models import Branch
 from .services import list_branch, settle_tree
 
-FOLDED = Branch.objects.filter(conversation=OuterRef("pk"), is_folded=True)
+# What a row of the list is there for.
+LISTED = Q(tree=None) | Q(branch__is_folded=False)
 # Messages that a search finds in the branch that they are copied from.
 COPIES = Q(
     conversation__tree__isnull=False,
@@ -27,7 +27,7 @@ class TreeRows(ListRows):
     """The row of a tree is that of the branch which was opened or written in last."""
 
     def narrow(self, rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-        return rows.filter(Q(tree=None) | ~Exists(FOLDED))
+        return rows.filter(LISTED)
 
     def expand(self, found: Sequence[Conversation]) -> list[Conversation]:
         trees = {row.tree for row in found} - {None}
