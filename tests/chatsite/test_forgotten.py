@@ -222,6 +222,7 @@ APART = {
     "devices_device": "of a person",
     "desk_accessevent": "its tests say that it has no texts",
     "desk_tombstone": "written when a conversation is erased",
+    "experiments_sample": "numbers, names and settings of staff",
     "endpoint_apikey": "goes with the account of the person",
     "endpoint_clientrequest": "codes and ids, which go with their request",
     "retention_retentionrun": "numbers",
