@@ -77,24 +77,14 @@
     return text.length > limit && [...text].length > limit;
   }
 
-  // Where the site has branches, an edit makes one, unless its box says that it replaces.
+  // An edit makes a branch, unless its box says that it replaces.
   const branching = document.getElementById("branch-edit");
 
   function makeBranch() {
-    const said = JSON.stringify([edit, box.value]);
-    if (branching.dataset.said !== said) Object.assign(branching.dataset, { said, id: outbox.newId() });
-    htmx.ajax("POST", branching.dataset.url, {
-      source: branching,
-      swap: "none",
-      values: { seq: edit, text: box.value, client_id: branching.dataset.id },
-    });
+    const fail = () => showError(form.dataset.notSent);
+    const make = (module) => module.makeBranch(branching, edit, box.value, () => endEdit(true), fail);
+    import(branching.dataset.module).then(make).catch(fail);
   }
-
-  branching?.addEventListener("htmx:afterRequest", ({ detail }) => {
-    // htmx does not call it successful where it leads to another page.
-    if (detail.xhr.getResponseHeader("HX-Redirect")) endEdit(true);
-    else if (!detail.successful) showError(form.dataset.notSent);
-  });
 
   function submit() {
     if (outbox.isBusy) return;

@@ -385,10 +385,12 @@ def test_turns_are_queued_only_where_they_are_admitted():
         for path in (ROOT / "chatsite").rglob("*.py")
         if re.search(wanted, path.read_text())
     }
-    # Those of demo.py and seed_demo.py have their replies already, by no model.
+    # Those of demo.py and seed_demo.py have their replies already, by no model; that of
+    # a branch is admitted where it is submitted (`is_limited`).
     assert found == {
         "socket_client.py": 2,
         "list_views.py": 1,
         "demo.py": 0,
         "seed_demo.py": 0,
+        "services.py": 0,
     }
