@@ -82,8 +82,8 @@
 
   function makeBranch() {
     const fail = () => showError(form.dataset.notSent);
-    const make = (module) => module.makeBranch(branching, edit, box.value, () => endEdit(true), fail);
-    import(branching.dataset.module).then(make).catch(fail);
+    const said = [branching, edit, box.value, () => endEdit(true), fail];
+    import(branching.dataset.module).then((it) => it.makeBranch(...said)).catch(fail);
   }
 
   function submit() {

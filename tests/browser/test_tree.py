@@ -1,8 +1,6 @@
 """Branches of one conversation: made by editing, leafed through, seen as a map."""
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -10,11 +8,6 @@ from playwright.sync_api import expect
 from .test_access import findings
 
 pytestmark = pytest.mark.browser
-
-
-def picture(page, name):
-    if folder := os.environ.get("TREE_PICTURES"):
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
 
 
 def say_again(chat, seq, text):
@@ -56,6 +49,23 @@ def test_an_edit_goes_on_beside_what_was_said(trip):
     expect(trip.page.locator("#editing")).to_be_hidden()
     expect(trip.box).to_have_value("")
     expect(rows).to_have_count(count)
+
+
+def test_enter_pressed_twice_makes_one_and_keeps_what_waits_in_the_box(trip):
+    trip.box.fill("not sent yet")
+    scripts, first = [], trip.page.url
+    trip.page.route("**/make-branch*.js", lambda route: scripts.append(route), times=1)
+    trip.message(3).hover()
+    trip.message(3).locator("[data-edit]").click()
+    trip.box.fill("A hostel there?")
+    with trip.page.expect_request("**/make-branch*.js"):
+        trip.box.press("Enter")
+    trip.box.press("Enter")
+    scripts[0].continue_()
+    trip.page.wait_for_url(lambda url: url.partition("?")[0] != first)
+    expect(forks(trip, 3)).to_contain_text("2 / 2")
+    trip.page.goto(first)
+    expect(trip.box).to_have_value("not sent yet")
 
 
 def test_the_map_shows_all_branches_and_deletes_one(trip):
@@ -106,17 +116,13 @@ def test_axe_finds_nothing_in_either_theme(open_written, size):
     chat = open_written("Where is Zurich?", "A hotel there?", "By train?", **size)
     say_again(chat, 3, "A hostel there?")
     expect(chat.in_state("done")).to_have_count(2)
-    name = "phone" if size else "wide"
     for scheme in ("light", "dark"):
         chat.page.emulate_media(color_scheme=scheme)
         assert findings(chat.page) == []
-        picture(chat.page, f"fork-{name}-{scheme}")
         forks(chat, 3).get_by_role("button", name="All branches").click()
         expect(chat.page.locator("#dialog a")).to_have_count(2)
         assert findings(chat.page, "#dialog") == []
-        picture(chat.page, f"map-{name}-{scheme}")
         chat.page.keyboard.press("Escape")
         expect(chat.page.locator("#dialog")).to_be_hidden()
     chat.act(3, "Edit")
     assert findings(chat.page) == []
-    picture(chat.page, f"edit-{name}")
