@@ -334,7 +334,7 @@ class Upgrades:
 
 
 def find_faults(seen: dict[str, Any]) -> dict[str, Any]:
-    """What nobody may notice of an upgrade, where it was seen."""
+    """What no one may notice of an upgrade, where it was seen."""
     empty = {name: seen[name] for name in FAULTS if seen[name]}
     audit = {} if "clean" in seen["audit"] else {"audit": seen["audit"]}
     return {**empty, **audit}

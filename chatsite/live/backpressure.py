@@ -248,7 +248,7 @@ class BoundedServer(Server):
         """An application that is cancelled closes no socket: its page would wait for
         the connection to break, and not learn that it may come again at once."""
         loop = asyncio.get_running_loop()
-        # Whoever comes from now on is refused, and sent to another process by a proxy.
+        # New connections are refused from now on, so a proxy takes another process.
         for port in self.ports:
             port.stopListening()
         try:
