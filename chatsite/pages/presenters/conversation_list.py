@@ -97,17 +97,32 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         shown["row_marks"] = _find_marks(titles, marking)
         return shown
     most = asked["show"] or PAGE
-    listed = library.list_conversations(user, archived=archived)
-    found = _narrow_by_filters(hooks.list_rows.narrow(listed), keys)
-    for each in hooks.list_filters:
-        if each.unfold and not archived and each.name not in keys:
-            found = each.unfold(found)
-    rows = list(found.only(*COLUMNS)[: most + 1])
+    if archived or most > PAGE:
+        rows = list(_select_rows(user, keys, archived=archived)[: most + 1])
+    else:
+        rows = _select_first_page(user=user.pk, **keys)
     shown["sections"] = list(group_by_day(rows[:most]))
     shown["more"] = most + PAGE if len(rows) > most else None
     shown["row_marks"] = _find_marks(rows[:most], marking)
     shown["archived_count"] = sum(row["count"] for name, row in counted if not name)
     return shown
+
+
+def _select_rows(
+    user: Any, keys: Mapping[str, Any], *, archived: bool
+) -> QuerySet[Conversation]:
+    listed = library.list_conversations(user, archived=archived)
+    found = _narrow_by_filters(hooks.list_rows.narrow(listed), keys)
+    for each in hooks.list_filters:
+        if each.unfold and not archived and each.name not in keys:
+            found = each.unfold(found)
+    return found.only(*COLUMNS)
+
+
+@prepared_rows()
+def _select_first_page(user: Any, **keys: Any) -> QuerySet[Conversation]:
+    """What every page with the list shows, and one row more, if there are more."""
+    return _select_rows(user, keys, archived=False)[: PAGE + 1]
 
 
 def _keep_state(asked: dict[str, Any]) -> QueryDict:
