@@ -15,11 +15,22 @@ IMPORTS = re.compile(rb'@import url\("([\w.-]+\.css)"\);')
 # What stands in quotation marks is no comment; one without an end is all that follows.
 COMMENTS = re.compile(rb"""("[^"\n]*"|'[^'\n]*')|/\*.*?(?:\*/\s*|\Z)""", re.DOTALL)
 INDENT = re.compile(rb"\n\s+")
+# Scripts that are collected as one file, for one request instead of ten: their names
+# without "js/" and ".js", in the order in which they run.
+JOINED = {
+    "js/page.js": "first-use appearance menus times keys notice",
+    "js/home-page.js": "sidebar list drafts",
+    "js/split-page.js": (
+        "sidebar list layout pieces live swap earlier token-buffer connection drafts"
+    ),
+    "js/sending.js": "outbox composer",
+}
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
     """Hashed names once collectstatic has made them, plain names before. Stylesheets
-    are collected without comments and indents, and with what they import in its place.
+    are collected without comments and indents, and with what they import in its place;
+    scripts that pages have together, as one.
     """
 
     def url(self, name: str, force: bool = False) -> str:
@@ -36,6 +47,26 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
     def _addresses(self) -> dict[str, str]:
         """By name. What was collected stays as it is while the process runs."""
         return {}
+
+    def list_addresses(self, name: str) -> list[str]:
+        """Of one of JOINED: its own, or those of its parts before collectstatic."""
+        if self.hashed_files and not settings.DEBUG:
+            return [self.url(name)]
+        return [self.url(part) for part in list_parts(name)]
+
+    def post_process(self, paths: dict[str, Any], **options: Any) -> Iterator[Any]:
+        if not options.get("dry_run"):
+            self._join_scripts(paths)
+        yield from super().post_process(paths, **options)
+
+    def _join_scripts(self, paths: dict[str, Any]) -> None:
+        for name in JOINED:
+            parts = list_parts(name)
+            if not paths.keys() >= {*parts}:
+                continue
+            scripts = [Path(self.path(part)).read_bytes() for part in parts]
+            Path(self.path(name)).write_bytes(b"\n".join(scripts))
+            paths[name] = (self, name)
 
     def _save(self, name: str, content: File) -> str:
         if name.endswith(".css"):
@@ -63,3 +94,8 @@ def _read_whole(path: Path) -> bytes:
         return _read_whole(path.with_name(found[1].decode()))
 
     return IMPORTS.sub(read, path.read_bytes())
+
+
+def list_parts(name: str) -> list[str]:
+    """The scripts that are collected as this one."""
+    return [f"js/{part}.js" for part in JOINED[name].split()]

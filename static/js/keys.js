@@ -1,7 +1,6 @@
 /* The shortcuts of every page, and the dialog that lists them. */
 (() => {
   const dialog = document.getElementById("keys");
-  const load = onFirstUse();
   if (!dialog) return;
 
   function findSearch() {
@@ -12,7 +11,7 @@
     search.select();
   }
 
-  const open = () => load().then(() => dialog.open || dialog.showModal());
+  const open = () => addStyles(dialog.dataset.styles).then(() => dialog.open || dialog.showModal());
 
   // From message to message, past those that are put away.
   function step(by) {

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django import template
 from django.conf import settings
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -153,6 +154,13 @@ def _list_turns(context: template.Context) -> Iterator[TurnView]:
     panes = filter(None, map(context.get, ("older", "pane")))
     items = (item for pane in panes for item in pane.items)
     return (item for item in items if isinstance(item, TurnView))
+
+
+@register.simple_tag
+def scripts(name: str) -> SafeString:
+    """The elements of scripts that are collected as this one, "js/page.js"."""
+    addresses = ((each,) for each in staticfiles_storage.list_addresses(name))
+    return format_html_join("", '<script src="{}" defer></script>', addresses)
 
 
 @register.simple_tag

@@ -10,7 +10,7 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.test import override_settings
 
-from chatsite.staticfiles import CollectedFilesStorage
+from chatsite.staticfiles import JOINED, CollectedFilesStorage, list_parts
 from memory import transcript
 
 from ..scenes import page_of, url
@@ -78,6 +78,27 @@ def test_what_is_imported_is_collected_anew_where_it_has_changed(tmp_path):
             assert one.read_text().strip() == f"a {{ color: {colour}; }}"
             names.add(one.name)
     assert len(names) == 2
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_scripts_that_pages_have_together_are_served_as_one(collected, name):
+    storage = CollectedFilesStorage(location=collected)
+    [address] = storage.list_addresses(name)
+    one = collected / address.removeprefix("/static/")
+    parts = [(collected / part).read_text() for part in list_parts(name)]
+    assert len(parts) > 1
+    assert one.read_text() == "\n".join(parts)
+    packed = one.with_name(f"{one.name}.gz").read_bytes()
+    assert gzip.decompress(packed) == one.read_bytes()
+
+
+def test_before_collectstatic_they_are_served_apart(tmp_path, collected):
+    apart = ["/static/js/outbox.js", "/static/js/composer.js"]
+    uncollected = CollectedFilesStorage(location=tmp_path)
+    assert uncollected.list_addresses("js/sending.js") == apart
+    with override_settings(DEBUG=True):
+        storage = CollectedFilesStorage(location=collected)
+        assert storage.list_addresses("js/sending.js") == apart
 
 
 def scripts_of(page: str, attribute: str) -> set[str]:
