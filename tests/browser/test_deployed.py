@@ -24,6 +24,18 @@ def deployed(make_site, tmp_path_factory):
         yield site
 
 
+# Of the whole life of a page, without those that follow what a person does.
+LAYOUT_SHIFT = """() => new Promise((done) => {
+    let sum = 0;
+    const observer = new PerformanceObserver((list) => {
+        for (const { hadRecentInput, value } of list.getEntries())
+            if (!hadRecentInput) sum += value;
+    });
+    observer.observe({ type: "layout-shift", buffered: true });
+    setTimeout(() => done(sum), 300);
+})"""
+
+
 def scripts_of(page):
     """Paths of the own scripts of the page, without hashes."""
     sources = page.locator("script[src]").evaluate_all(
@@ -49,3 +61,4 @@ def test_scripts_that_are_joined_do_what_they_do_apart(open_page, deployed):
     assert not parts & (home | split)
     expect(chat.in_state("done")).to_have_count(1)
     chat.say("And after it?")
+    assert chat.page.evaluate(LAYOUT_SHIFT) == 0

@@ -247,6 +247,7 @@ def test_a_dialog_opens_at_its_title(open_written):
         chat.page.keyboard.press("Escape")
 
 
+# From here on, and not of how the page was loaded.
 SHIFTS = """window.shifts = [];
 new PerformanceObserver((list) => {
     for (const { hadRecentInput, sources } of list.getEntries()) {
@@ -254,7 +255,7 @@ new PerformanceObserver((list) => {
             [node?.className || node?.nodeName, previousRect, currentRect]);
         if (!hadRecentInput) window.shifts.push(JSON.stringify(moved));
     }
-}).observe({ type: "layout-shift", buffered: true });"""
+}).observe({ type: "layout-shift" });"""
 
 
 def test_nothing_moves_while_a_reply_is_written(open_written):
