@@ -64,13 +64,16 @@ class Camera:
         yield page
         context.close()
 
-    def take(self, page: Page, name: str, *, whole: bool = False) -> None:
-        """A picture of the window, or of the `whole` page."""
+    def take(
+        self, page: Page, name: str, *, whole: bool = False, part: str = ""
+    ) -> None:
+        """A picture of the window, of the `whole` page or of the `part` selected."""
         page.mouse.move(0, 0)
         page.wait_for_load_state("load")
         # Animations have ended by then.
         page.wait_for_timeout(500)
-        png = base64.b64encode(page.screenshot(full_page=whole)).decode()
+        made = page.locator(part).screenshot() if part else None
+        png = base64.b64encode(made or page.screenshot(full_page=whole)).decode()
         for quality in QUALITIES:
             made = self.converter.evaluate(TO_WEBP, [png, quality])
             picture = base64.b64decode(made)

@@ -10,10 +10,15 @@ from playwright.sync_api import sync_playwright
 from tests.fakes.web import RESULTS, origin, serve_web
 from tests.servers import Site, find_chromium
 
-from . import pictures_admin, pictures_client, pictures_page
+from . import pictures_admin, pictures_client, pictures_layouts, pictures_page
 from .camera import FOLDER, Camera
 
-PARTS = {"page": pictures_page, "admin": pictures_admin, "client": pictures_client}
+PARTS = {
+    "page": pictures_page,
+    "admin": pictures_admin,
+    "client": pictures_client,
+    "layouts": pictures_layouts,
+}
 
 
 @contextmanager
