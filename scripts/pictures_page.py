@@ -4,6 +4,8 @@ from urllib.parse import urljoin
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.test_reminders import HIDE
+
 from .camera import PHONE, SCHEMES, WIDE, Camera
 
 PERSON = "demo"
@@ -13,6 +15,16 @@ PACKING = b"""# Packing for Kyoto
 - [ ] rain jackets, power adapters (100 V)
 - [ ] guide to the temples
 """
+DRAWING = """What could the sign of our trip look like? This is my sketch:
+
+```svg
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 240 120">
+  <rect width="240" height="120" fill="#f4efe2"/>
+  <circle cx="170" cy="50" r="26" fill="#c8553d"/>
+  <path d="M0 104 L60 40 L110 88 L140 62 L240 110 L240 120 L0 120 Z" fill="#1f5f6b"/>
+  <path d="M44 57 L60 40 L75 54 L66 60 L58 52 Z" fill="#fff"/>
+</svg>
+```"""
 # The conversation of the first run, step by step, so that it is always compacted in
 # the same places.
 COMPACTIONS = """
@@ -53,6 +65,9 @@ def take_all(camera: Camera) -> None:
         _facts(camera, page)
         _branches(camera, page)
         _web(camera, page)
+        _image(camera, page)
+        _code(camera, page)
+        _unread(camera, page)
 
 
 def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
@@ -269,6 +284,42 @@ def _web(camera: Camera, page: Page) -> None:
     page.locator(".tool-card > summary").click()
     expect(page.locator(".tool-sources")).to_be_visible()
     camera.take(page, "page-web")
+
+
+def _image(camera: Camera, page: Page) -> None:
+    """A screenshot beside its message, and in what the model was sent."""
+    page.goto(urljoin(page.url, "/"))
+    shot = page.screenshot(clip={"x": 250, "y": 250, "width": 1180, "height": 500})
+    file = {"name": "screenshot.png", "mimeType": "image/png", "buffer": shot}
+    page.set_input_files("#attach-files", file)
+    expect(page.locator("#attachments")).to_contain_text("1180 × 500")
+    _send_first(page, "What do people see here first?")
+    page.locator(".part-window > summary").click()
+    page.locator(".part-window li summary").first.click()
+    expect(page.locator("#context-body .sent-image").first).to_be_visible()
+    camera.take(page, "page-image")
+
+
+def _code(camera: Camera, page: Page) -> None:
+    """A piece of SVG below which its picture is shown."""
+    _begin(page, DRAWING)
+    code = page.locator("#message-1 .code")
+    code.get_by_role("button", name="Show").click()
+    expect(code.get_by_role("img")).to_be_visible()
+    page.locator("#message-1").scroll_into_view_if_needed()
+    camera.take(page, "page-code")
+
+
+def _unread(camera: Camera, page: Page) -> None:
+    """A dot for a reply that came while nobody looked at it."""
+    page.evaluate(HIDE, True)
+    _say(page, "When do the gardens of Kyoto open?")
+    other = page.context.new_page()
+    other.goto(urljoin(page.url, "/"))
+    _begin(other, "What else is there to see in April?")
+    expect(other.locator("[data-unread]")).to_have_count(1)
+    camera.take(other, "page-unread")
+    other.close()
 
 
 def _begin(page: Page, text: str) -> None:
