@@ -14,6 +14,7 @@ from chatsite.live import fair_share
 from chatsite.llm import event_stream
 from chatsite.turns import runner
 from memory.engine.summaries.summarizer import Checks
+from tests.patience import PATIENCE
 
 ME, OTHER, THIRD = 1, 2, 3
 
@@ -51,7 +52,7 @@ async def test_the_database_thread_is_fair(monkeypatch):
 
     def hold():
         begun.set()
-        go_on.wait(10)
+        go_on.wait(10 * PATIENCE)
 
     async def ask(who, work):
         with working_for(who):
@@ -123,7 +124,7 @@ async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
 
     def draw():
         begun.set()
-        return sent.wait(10)
+        return sent.wait(10 * PATIENCE)
 
     drawn = asyncio.create_task(fair_share.find_fair_share(ME).draw(draw))
     await asyncio.to_thread(begun.wait, 10)

@@ -21,7 +21,7 @@ from tests.clients import Person
 from tests.databases import MIGRATED, Postgres, copy_sqlite
 from tests.fakes import tool_paths
 from tests.fakes.upstream import Upstream, tell_story
-from tests.patience import wait_for
+from tests.patience import PATIENCE, wait_for
 from tests.servers import ROOT, Redis, Site
 
 from . import auditor
@@ -172,7 +172,7 @@ class Auditor:
 
     def stop(self):
         self.process.stdin.close()
-        self.process.wait(20)
+        self.process.wait(20 * PATIENCE)
         self.process.stdout.close()
 
 

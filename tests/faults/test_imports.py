@@ -115,7 +115,7 @@ def test_an_import_ends_with_its_server(single, number):
     wait_for(lambda: state(single)[1] > 5, 60, "the first messages")
     assert single.truth.query(HIDDEN) == [(1,)]
     single.sites[0].send(number)
-    single.sites[0].process.wait(20)
+    single.sites[0].process.wait(20 * PATIENCE)
     single.start_all()
     wait_for(lambda: state(single)[0] == "failed", 40, "the sweep")
     wait_for(lambda: single.truth.query(HIDDEN) == [(0,)], 20, "the purge")

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from tests.patience import wait_for
+from tests.patience import PATIENCE, wait_for
 
 from . import full_disk
 from .harness import story_text
@@ -93,7 +93,7 @@ def test_the_same_process_goes_on_when_it_is_back(single, crowd, number):
     viewers = single.begin_stories(crowd, 5)
     (site,) = single.sites
     site.send(number)
-    site.process.wait(10)
+    site.process.wait(10 * PATIENCE)
     site.start()
     single.settle_and_check(viewers)
     assert single.truth.attempts(viewers) == [2] * 5

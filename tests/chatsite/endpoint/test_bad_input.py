@@ -18,6 +18,7 @@ from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 from tests.fakes.upstream import MODES
+from tests.patience import PATIENCE
 
 from .wire import Call
 
@@ -290,7 +291,7 @@ async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
 
     def hold(x):
         came.release()
-        go_on.wait(60)
+        go_on.wait(60 * PATIENCE)
         MODES["ok"](x)
 
     upstream.script(*[hold] * exchange.AT_ONCE)
@@ -302,7 +303,7 @@ async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
     calls = [Call(PATH, body_of(f"Hi {n}"), key=k) for n, k in enumerate(made)]
     running = [asyncio.create_task(call.run()) for call in calls]
     for _ in calls:
-        assert await asyncio.to_thread(came.acquire, timeout=60)
+        assert await asyncio.to_thread(came.acquire, timeout=60 * PATIENCE)
     more = await Call(PATH, body_of("One more"), key=made[0]).run()
     assert (more.status, more.headers["retry-after"]) == (503, "2")
     go_on.set()

@@ -13,6 +13,7 @@ from chatsite.turns.models import Turn
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import violations
+from tests.patience import PATIENCE
 
 from .wire import Call, ask
 
@@ -168,7 +169,7 @@ async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch)
 
     def wait_and_count(x):
         came.release()
-        go_on.wait(10)
+        go_on.wait(10 * PATIENCE)
         x.send_json({"input_tokens": 1})
 
     claude.script(*[wait_and_count] * 3)
@@ -181,11 +182,11 @@ async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch)
 
     running = [count(key), count(key)]
     for _ in running:
-        assert await asyncio.to_thread(came.acquire, timeout=10)
+        assert await asyncio.to_thread(came.acquire, timeout=10 * PATIENCE)
     refused = await count(key)
     assert (refused.status, refused.headers.get("retry-after")) == (429, "1")
     running.append(count(other[1]))
-    assert await asyncio.to_thread(came.acquire, timeout=10)
+    assert await asyncio.to_thread(came.acquire, timeout=10 * PATIENCE)
     go_on.set()
     done = await asyncio.gather(*running)
     assert [call.status for call in done] == [200] * 3

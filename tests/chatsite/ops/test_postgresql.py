@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.db import connection
 
 from chatsite.database import keep_connection
-from tests.patience import wait_for, within
+from tests.patience import PATIENCE, wait_for, within
 
 # Those of this test alone: other threads keep theirs from one test to the next.
 CUT = "SELECT pg_terminate_backend(pid) FROM unnest(%s::integer[]) AS pid"
@@ -21,7 +21,7 @@ def ask(barrier=None):
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         if barrier:
-            barrier.wait(10)
+            barrier.wait(10 * PATIENCE)
         (pid,) = cursor.fetchone()
     connection.close()
     return pid

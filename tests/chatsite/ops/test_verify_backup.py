@@ -12,7 +12,7 @@ import pytest
 
 from tests import plugin, warm_python
 from tests.databases import copy_sqlite
-from tests.patience import wait_for
+from tests.patience import PATIENCE, wait_for
 from tests.servers import ROOT, Site
 
 CONVERSATION = """
@@ -169,7 +169,7 @@ class TestPostgresql:
             if how == signal.SIGTERM:
                 assert "Another verify_backup is running" in verify(url, dump)[1]
             running.send_signal(how)
-            assert running.wait(20) != 0
+            assert running.wait(20 * PATIENCE) != 0
         if how == signal.SIGKILL:
             assert verify(url, dump)[1].splitlines()[1:] == ["clean"]
         assert self.ask(scratch) == []

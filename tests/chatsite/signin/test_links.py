@@ -14,6 +14,7 @@ from chatsite.ops.logs import one_line
 from chatsite.signin import links, mail
 from chatsite.signin.models import MailedLink
 from tests.chatsite.scenes import signed_in
+from tests.patience import PATIENCE
 
 NEW = "a battery of horses"
 CHOSEN = {"new_password1": NEW, "new_password2": NEW}
@@ -161,7 +162,7 @@ class TestPace:
         monkeypatch.setattr(mail.EmailMessage, "send", hang)
         try:
             assert ask().status_code == 302
-            assert asked.wait(60)
+            assert asked.wait(60 * PATIENCE)
         finally:
             go_on.set()
         assert mails() == []

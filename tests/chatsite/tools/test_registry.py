@@ -41,7 +41,7 @@ def slow() -> str:
     begun.append(1)
     if len(begun) == registry.THREADS_PER_USER:
         all_begun.set()
-    go_on.wait(60)
+    go_on.wait(60 * PATIENCE)
     return "Done."
 
 
