@@ -93,9 +93,11 @@ class SiteEnv:
     def str(self, name: Text, default: Text = "", *, is_secret: Flag = False) -> Text:
         return self._read(name, default, "any text", Text, is_secret=is_secret)
 
-    def list(self, name: Text, default: Sequence[Text] = ()) -> Words:
-        allowed = "words, separated by commas"
-        return self._read(name, builtins.list(default), allowed, _parse_words)
+    def list(
+        self, name: Text, default: Sequence[Text] = (), *, is_secret: Flag = False
+    ) -> Words:
+        allowed, words = "words, separated by commas", builtins.list(default)
+        return self._read(name, words, allowed, _parse_words, is_secret=is_secret)
 
     def bool(self, name: Text, *, default: Flag) -> Flag:
         return self._read(name, default, "true or false", _parse_flag)

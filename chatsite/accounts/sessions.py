@@ -30,7 +30,11 @@ def user_of(session_key: str | None) -> Any:
         # No session has such a key, and not every database takes every character.
         return AnonymousUser()
     request = HttpRequest()
-    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    # One of an earlier SECRET_KEY gets another key, which only an answer over HTTP can
+    # tell the browser.
+    session.cycle_key = lambda: None
+    request.session = session
     return auth.get_user(request)
 
 
