@@ -33,6 +33,7 @@ function isOnRail(source, x) {
 
 let source = null;
 let isStretch = false;
+let mouseX;
 let counterparts = [];
 
 function clear() {
@@ -44,6 +45,7 @@ function clear() {
 // Every step of the mouse comes by here: within one message nothing changes.
 export function show({ target, clientX }) {
   const found = target.closest?.(SOURCE) || null;
+  mouseX = clientX;
   const isRail = found !== null && isOnRail(found, clientX);
   if (found && found === source && isRail === isStretch) return;
   clear();
@@ -67,7 +69,7 @@ for (const side of [left, right]) {
 function showAgain() {
   const target = source?.isConnected ? source : [...document.querySelectorAll(":hover")].pop();
   clear();
-  if (target) show({ target });
+  if (target) show({ target, clientX: mouseX });
 }
 
 document.addEventListener("htmx:afterSwap", showAgain);

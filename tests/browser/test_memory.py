@@ -35,6 +35,8 @@ def compact_up_to(chat, seq, text=None):
         box.fill(text)
     dialog.get_by_text("Accept", exact=True).click()
     expect(dialog).to_be_hidden()
+    # What is redrawn by then would close its menu.
+    expect(chat.message(seq)).to_have_attribute("data-place", "summary")
 
 
 def test_the_latest_turn_can_not_be_compacted(talked):

@@ -34,10 +34,11 @@ def draws(chat, seq, stroke):
 
 
 def lit(chat):
-    found = chat.page.locator("#turns .message.counterpart").all()
-    return [each.get_attribute("data-seq") for each in found]
+    found = chat.page.locator("#turns .message.counterpart")
+    return found.evaluate_all("(all) => all.map((each) => each.dataset.seq)")
 
 
+REDRAWN = "document.body.dispatchEvent(new Event('htmx:afterSwap', {bubbles: true}))"
 # Where the stroke of an element begins and ends.
 ENDS = """([element, pseudo]) => {
     const { top, bottom } = element.getBoundingClientRect();
@@ -90,6 +91,9 @@ def test_pointing_at_a_stretch_lights_it_on_both_sides(talked):
     wait_for(lambda: lit(talked) == ["1", "2", "3", "4"])
     expect(talked.right.locator(".part-summaries .counterpart")).not_to_have_count(0)
     expect(talked.right.locator(".part-window .counterpart")).to_have_count(0)
+    # It stays so when something is redrawn under the mouse.
+    talked.page.evaluate(REDRAWN)
+    assert lit(talked) == ["1", "2", "3", "4"]
 
 
 def test_on_a_phone_it_is_at_the_left_edge(talked):
