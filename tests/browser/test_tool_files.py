@@ -41,6 +41,10 @@ def wait_until(is_so):
         time.sleep(0.2)
 
 
+def all_in(shown):
+    return "server: count" in shown and "raw: kinds" in shown
+
+
 def card(chat, name):
     return chat.page.locator(".tool-card", has=chat.page.locator(f'[title="{name}"]'))
 
@@ -63,7 +67,7 @@ def chat(open_page, with_tools):
     page.create()
     # Servers that are slow to start have their tools later.
     choice = f"{page.url}memory/tools/"
-    wait_until(lambda: "server: count" in page.page.request.get(choice).text())
+    wait_until(lambda: all_in(page.page.request.get(choice).text()))
     return page
 
 
