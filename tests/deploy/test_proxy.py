@@ -1,14 +1,16 @@
 """The rules of deploy/nginx: what gets through to the site and what does not."""
 
 import http.client
+import shutil
 import socket
 import ssl
 
 import pytest
 
 from tests.patience import wait_for
+from tests.servers import ROOT, free_port
 
-from .installation import HOST
+from .installation import HOST, Nginx
 
 # nginx serves the same whatever the database.
 pytestmark = [pytest.mark.server, pytest.mark.database("postgresql")]
@@ -65,6 +67,17 @@ def test_only_a_socket_is_upgraded(proxy, passed_on):
 def test_what_watches_the_site_stays_inside(proxy, passed_on, path):
     assert ask(proxy, path).status == 404
     assert passed_on() == []
+
+
+def test_while_no_process_answers_a_page_says_so_and_comes_again(tmp_path):
+    shutil.copy(ROOT / "static" / "unavailable.html", tmp_path)
+    with Nginx([free_port(), free_port()], tmp_path) as nginx:
+        for method in ("GET", "POST"):
+            answer = ask(nginx, "/c/", method=method)
+            assert answer.status == 502
+            assert b'http-equiv="refresh"' in answer.body
+            assert "Back in a moment" in answer.body.decode()
+            assert "马上回来" in answer.body.decode()
 
 
 def test_a_large_body_is_refused(proxy, passed_on):
