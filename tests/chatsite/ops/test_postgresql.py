@@ -2,6 +2,7 @@
 of turns and sockets keeps.
 """
 
+import select
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -61,6 +62,7 @@ async def test_a_kept_connection_stays_until_it_is_cut():
         assert others.submit(ask).result() != first
         assert await backend() == first
         others.submit(cut, first).result()
+        await database_sync_to_async(hear_of_it)()
         assert await backend() != first
     finally:
         await database_sync_to_async(give_back)()
@@ -71,6 +73,12 @@ def cut(pid):
         cursor.execute(CUT, [[pid]])
         wait_for(lambda: is_gone(cursor, pid), 10, "the end of the backend")
     connection.close()
+
+
+def hear_of_it():
+    """PostgreSQL says so a moment after it has taken the backend off its list."""
+    if connection.connection is not None:
+        select.select([connection.connection.fileno()], [], [], 10 * PATIENCE)
 
 
 def is_gone(cursor, pid):
