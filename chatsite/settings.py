@@ -29,7 +29,7 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str(
     "SECRET_KEY", default="insecure-key-for-development" * DEBUG, is_secret=True
 )
-# Earlier keys, whose sessions and links go on until these are taken out.
+# Earlier keys, whose sessions go on until these are taken out.
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", is_secret=True)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost"] * DEBUG)
 if not SECRET_KEY or not ALLOWED_HOSTS:

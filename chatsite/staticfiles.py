@@ -62,6 +62,7 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
     def _join_scripts(self, paths: dict[str, Any]) -> None:
         for name in JOINED:
             parts = list_parts(name)
+            # Other sources than the site's have none of them.
             if not paths.keys() >= {*parts}:
                 continue
             scripts = [Path(self.path(part)).read_bytes() for part in parts]

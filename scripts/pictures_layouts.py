@@ -134,17 +134,17 @@ def _draw(
     camera: Camera, name: str, layout: Layout, messages: list[tuple[bool, str]]
 ) -> None:
     page = camera.browser.new_page(viewport=SIZE)
-    show(page, layout.draw(messages))
+    _show(page, layout.draw(messages))
     page.evaluate("document.getElementById('transcript').scrollTop = 1e6")
     objects = page.evaluate(OBJECTS)
     camera.take(page, f"layout-{name}")
-    show(page, layout.draw(ONE_LINE * EXCHANGES))
-    column = page.locator(".column").bounding_box()
-    _say(name, objects, f"ten exchanges {column['height'] if column else None} px")
+    _show(page, layout.draw(ONE_LINE * EXCHANGES))
+    height = page.locator(".column").evaluate("(column) => column.offsetHeight")
+    _say(name, objects, f"ten exchanges {height} px")
     page.close()
 
 
-def show(page: Page, html: str) -> None:
+def _show(page: Page, html: str) -> None:
     page.set_content(html)
     page.evaluate("() => document.fonts.load('16px Inter')")
 

@@ -59,7 +59,7 @@ async def test_the_database_thread_is_fair(monkeypatch):
             await database_sync_to_async(work)()
 
     tasks = [asyncio.create_task(ask(ME, hold))]
-    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.to_thread(begun.wait, 10 * PATIENCE)
     for number in range(9):
         tasks.append(asyncio.create_task(ask(ME, lambda n=number: order.append(n))))
     tasks.append(asyncio.create_task(ask(OTHER, lambda: order.append("other"))))
@@ -127,7 +127,7 @@ async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
         return sent.wait(10 * PATIENCE)
 
     drawn = asyncio.create_task(fair_share.find_fair_share(ME).draw(draw))
-    await asyncio.to_thread(begun.wait, 10)
+    await asyncio.to_thread(begun.wait, 10 * PATIENCE)
     await fair_share.find_fair_share(OTHER).run(sent.set)
     assert await drawn
     drawing.shutdown()
