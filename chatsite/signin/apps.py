@@ -20,11 +20,15 @@ class SigninConfig(AppConfig):
         hooks.account_sections.append(parts.draw_email)
         hooks.account_rows["mailed_links"] = deeds.describe_links
         if settings.SIGNIN_PROVIDERS:
-            from .organisation import connections
+            from chatsite.turns import runner
+
+            from .organisation import connections, rechecking
 
             hooks.login_parts.insert(0, connections.draw_buttons)
             hooks.account_sections.append(connections.draw_connections)
             hooks.account_rows["connections"] = connections.list_connections
+            if rechecking.is_wanted():
+                runner.jobs.append(rechecking.JOB)
         if settings.SECOND_FACTOR != "no":
             from .organisation import second_factor
 

@@ -84,11 +84,23 @@ class Membership(models.Model):
     gave_staff = models.BooleanField(default=False, editable=False)
     # When it was deactivated, as it had lost the group that it needs.
     left_at = models.DateTimeField(null=True, editable=False)
+    # Where the provider is asked again without the person: with what, sealed by the
+    # site's key, and when next.
+    refresh_token = models.TextField(db_default="", editable=False)
+    recheck_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         default_permissions = ()
         constraints = [
             models.UniqueConstraint(fields=["user", "provider"], name="one_membership")
+        ]
+        indexes = [
+            # What every sweep looks for, where a provider is asked again.
+            models.Index(
+                fields=["recheck_at"],
+                condition=models.Q(recheck_at__isnull=False),
+                name="membership_recheck",
+            )
         ]
 
     def __str__(self) -> str:

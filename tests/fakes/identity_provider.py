@@ -22,11 +22,17 @@ class IdentityProvider:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.codes: dict[str, dict] = {}
+        # Refresh tokens that still work, each once, with what was asked for first.
+        self.refresh_tokens: dict[str, dict] = {}
         self.reset()
 
     def reset(self, **claims) -> None:
         self.claims = {"sub": "1", "preferred_username": "alice", **claims}
         self.bend, self.sign, self.userinfo = {}, self.sign_right, {}
+        # What it answers to a refresh token, in place of tokens: a status and a body; 0
+        # hangs up.
+        self.refusal: tuple[int, dict] | None = None
+        self.asked_again = 0
         self.rotate_key()
 
     def rotate_key(self) -> None:
@@ -63,20 +69,28 @@ class IdentityProvider:
         return f"{asked['redirect_uri']}?{urlencode(back)}"
 
     def give_tokens(self, form: dict) -> dict | None:
-        asked = self.codes.pop(form.get("code", ""), None)
+        is_again = form["grant_type"] == "refresh_token"
+        given = self.refresh_tokens if is_again else self.codes
+        asked = given.pop(form["refresh_token" if is_again else "code"], None)
         if asked is None or form.get("client_secret", SECRET) != SECRET:
             return None
+        if is_again:
+            asked = {**asked, "nonce": None}
         now = int(time.time())
         token = {
             **{"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + 300},
             **{"nonce": asked.get("nonce"), **self.claims, **self.bend},
         }
         given = {name: value for name, value in token.items() if value is not None}
-        return {
+        tokens = {
             "access_token": "opaque",
             "token_type": "Bearer",
             "id_token": self.sign(given),
         }
+        if "offline_access" in asked["scope"]:
+            tokens["refresh_token"] = secrets.token_urlsafe(16)
+            self.refresh_tokens[tokens["refresh_token"]] = asked
+        return tokens
 
 
 def _make_handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
@@ -100,6 +114,13 @@ def _make_handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             form = {name: values[0] for name, values in parse_qs(body).items()}
+            is_again = form["grant_type"] == "refresh_token"
+            provider.asked_again += is_again
+            if provider.refusal and is_again:
+                status, refusal = provider.refusal
+                if status:
+                    self.answer(refusal, status)
+                return
             given = provider.give_tokens(form)
             self.answer(given or {"error": "invalid_grant"}, 200 if given else 400)
 

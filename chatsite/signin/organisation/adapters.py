@@ -22,7 +22,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from . import membership
+from . import membership, rechecking
 from .configuration import Provider
 from .tokens import find_provider
 
@@ -87,10 +87,10 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
             raise ImmediateHttpResponse(refuse_login(request, "provider"))
         groups = request.signin_groups
         reason = ""
-        if sociallogin.is_existing and not membership.apply_groups(
-            sociallogin.user, provider, groups
-        ):
-            reason = "inactive"
+        if sociallogin.is_existing:
+            if not membership.apply_groups(sociallogin.user, provider, groups):
+                reason = "inactive"
+            rechecking.keep_token(sociallogin.user, provider, request.signin_token)
         is_new = sociallogin.state.get("process") != "connect"
         if not membership.is_member(provider, groups):
             reason = "group"
@@ -138,6 +138,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         sociallogin.save(request)
         provider = find_provider(sociallogin.account.provider)
         membership.apply_groups(user, provider, request.signin_groups)
+        rechecking.keep_token(user, provider, request.signin_token)
         return user
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:

@@ -19,6 +19,7 @@ from pydantic import (
 
 Right = Literal["metadata", "content", "export", "purge"]
 FOLDER = "chatsite.signin.organisation"
+LEAST_RECHECK_SECONDS = 30
 
 
 def _check_issuer(url: str) -> str:
@@ -55,11 +56,20 @@ class Provider(BaseModel):
     # Whether one who logs in for the first time gets an account; else only those can
     # log in who have connected theirs.
     create_accounts: bool = True
+    # After how many seconds it is asked again about who has logged in; 0: never.
+    recheck_seconds: int = 0
 
     @field_validator("scopes")
     @classmethod
     def with_openid(cls, scopes: list[str]) -> list[str]:
         return scopes if "openid" in scopes else ["openid", *scopes]
+
+    @field_validator("recheck_seconds")
+    @classmethod
+    def _not_all_the_time(cls, seconds: int) -> int:
+        if seconds and seconds < LEAST_RECHECK_SECONDS:
+            raise ValueError(f"0, or at least {LEAST_RECHECK_SECONDS}")
+        return seconds
 
     @property
     def secret(self) -> str:

@@ -15,7 +15,9 @@ from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
+from chatsite.signin.models import Membership
 
+from . import rechecking
 from .oidc import lead_to_provider
 from .tokens import find_provider
 
@@ -76,5 +78,8 @@ def disconnect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     if refused := _ask_password(request, provider_id):
         return refused
     SocialAccount.objects.filter(user=request.user, provider=provider_id).delete()
+    rechecking.forget_tokens(
+        Membership.objects.filter(user=request.user, provider=provider_id)
+    )
     messages.success(request, _("Disconnected."))
     return redirect("account")

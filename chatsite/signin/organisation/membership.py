@@ -38,16 +38,17 @@ def is_member(provider: Provider, groups: Collection[str]) -> bool:
 
 @transaction.atomic
 def apply_groups(
-    user: AbstractBaseUser, provider: Provider, groups: Collection[str]
+    user: AbstractBaseUser, provider: Provider, groups: Collection[str] | None
 ) -> bool:
     """Give the account what its groups give, and take what they don't; whether it may
-    log in. One that has lost the group that it needs is deactivated, and comes back
-    with the group; one that staff have deactivated stays so."""
+    log in. One that has lost the group that it needs, or that the provider knows no
+    more (None), is deactivated, and comes back with the next log-in that has the group;
+    one that staff have deactivated stays so."""
     row, _made = Membership.objects.select_for_update().get_or_create(
         user=user, provider=provider.id
     )
     people = get_user_model().objects.filter(pk=user.pk)
-    if not is_member(provider, groups):
+    if groups is None or not is_member(provider, groups):
         if row.left_at is None and people.filter(is_active=True).update(
             is_active=False
         ):

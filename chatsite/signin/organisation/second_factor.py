@@ -3,7 +3,6 @@ at the log-in, set up and turned off on a page of its own.
 """
 
 import base64
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,6 @@ from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.totp.internal import auth as totp
 from allauth.mfa.webauthn.internal import auth as webauthn
-from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -38,31 +36,26 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
 
-from . import passkeys
+from . import passkeys, sealing
 from .second_factor_forms import CodeForm, SetupForm
+
+SEALED = "chatsite.signin.second_factor"
 
 
 class MfaAdapter(DefaultMFAAdapter):
     """The secrets of apps are encrypted: who reads the database alone has no codes."""
 
     def encrypt(self, text: str) -> str:
-        return _cipher().encrypt(text.encode()).decode()
+        return sealing.seal(SEALED, text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return _cipher().decrypt(encrypted_text.encode()).decode()
+        return sealing.open_sealed(SEALED, encrypted_text)
 
     def get_totp_issuer(self) -> str:
         return "Windowpane"
 
     def get_totp_label(self, user: Any) -> str:
         return user.get_username()
-
-
-def _cipher() -> Fernet:
-    # The key that outlives a change of SECRET_KEY, if there is one.
-    key = settings.SIGNING_KEY or settings.SECRET_KEY
-    derived = hashlib.sha256(f"chatsite.signin.second_factor:{key}".encode()).digest()
-    return Fernet(base64.urlsafe_b64encode(derived))
 
 
 def has_second_factor(user: AbstractBaseUser) -> bool:

@@ -86,7 +86,12 @@ def fetch_json(url: str, **headers: str) -> dict[str, Any]:
     with get_adapter().get_requests_session() as session:
         response = session.get(url, headers=headers, stream=True)
         response.raise_for_status()
-        text = response.raw.read(MOST_BYTES + 1, decode_content=True)
+        return read_json(response)
+
+
+def read_json(response: requests.Response) -> dict[str, Any]:
+    """The object of an answer that was begun as a stream. Raises TokenError."""
+    text = response.raw.read(MOST_BYTES + 1, decode_content=True)
     if len(text) > MOST_BYTES:
         raise TokenError("size")
     try:
@@ -98,9 +103,30 @@ def fetch_json(url: str, **headers: str) -> dict[str, Any]:
     return read
 
 
-def read_id_token(provider: Provider, token: str, nonce: str) -> dict[str, Any]:
-    """The claims of a token that the provider made for this log-in on this site. Raises
-    TokenError, requests.RequestException."""
+def read_claims(
+    provider: Provider, given: dict[str, Any], nonce: str | None = None
+) -> dict[str, Any]:
+    """What the provider says of a person with the tokens that it has given: for the
+    log-in of this nonce, or without one for somebody who is here already, which need
+    not come with an ID token. Raises TokenError, requests.RequestException."""
+    claims: dict[str, Any] = {}
+    id_token = given.get("id_token")
+    if isinstance(id_token, str):
+        claims = read_id_token(provider, id_token, nonce)
+    elif nonce is not None:
+        raise TokenError("missing")
+    if claims and not provider.userinfo:
+        return claims
+    url = read_configuration(provider)["userinfo_endpoint"]
+    told = fetch_json(url, Authorization=f"Bearer {given['access_token']}")
+    if claims and told.get("sub") != claims["sub"]:
+        raise TokenError("subject")
+    return {**told, **claims}
+
+
+def read_id_token(provider: Provider, token: str, nonce: str | None) -> dict[str, Any]:
+    """The claims of a token that the provider made for this site, and for the log-in of
+    this nonce, if there is one. Raises TokenError, requests.RequestException."""
     try:
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:
@@ -116,7 +142,8 @@ def read_id_token(provider: Provider, token: str, nonce: str) -> dict[str, Any]:
         )
     except jwt.PyJWTError as error:
         raise TokenError(type(error).__name__) from None
-    if not constant_time_compare(str(claims.get("nonce", "")), nonce):
+    told = str(claims.get("nonce", ""))
+    if nonce is not None and not constant_time_compare(told, nonce):
         raise TokenError("nonce")
     parties = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
     if len(parties) > 1 and claims.get("azp") != provider.client_id:

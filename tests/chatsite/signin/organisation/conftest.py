@@ -77,8 +77,11 @@ def organisation(idp, tmp_path_factory, request):
     }
     open_to_all = {**corp, "id": "open", "members": [], "create_accounts": False}
     told = {**corp, "id": "told", "members": [], "userinfo": True}
+    asked = {**corp, "id": "asked", "recheck_seconds": 30}
+    offline = {**asked, "id": "offline", "scopes": ["openid", "offline_access"]}
     listed = folder / "providers.json"
-    listed.write_text(json.dumps({"providers": [corp, open_to_all, told]}))
+    providers = [corp, open_to_all, told, asked, offline]
+    listed.write_text(json.dumps({"providers": providers}))
     database = copy_sqlite(folder / "db.sqlite3")
     env = {"DATABASE_URL": database, "SIGNIN_PROVIDERS": str(listed), "DEBUG": "true"}
     site = Site({**env, **getattr(request.module, "ENV", {})})

@@ -38,6 +38,8 @@ def test_a_secret_can_be_in_the_environment(tmp_path, monkeypatch):
         ({"id": "The Corp"}, "providers.0.id: "),
         ({"staff": {"reviewers": ["read"]}}, "providers.0.staff.reviewers.0: "),
         ({"client_id": ""}, "providers.0.client_id: "),
+        ({"recheck_seconds": 29}, "providers.0.recheck_seconds: .*at least 30"),
+        ({"recheck_seconds": -1}, "providers.0.recheck_seconds: "),
     ],
 )
 def test_a_mistake_is_named(tmp_path, change, said):
