@@ -1,0 +1,82 @@
+"""The channel layer over a real Redis Cluster: through one of its nodes it is as over
+one server; through two, messages come and nobody learns how many processes heard them.
+"""
+
+import asyncio
+import socket
+
+import pytest
+
+from chatsite.protocol.layer import PubSubLayer
+from tests.patience import wait_for
+from tests.servers import Redis
+
+GROUP = "group"
+
+
+class Node(Redis):
+    def command(self):
+        files = ["--cluster-config-file", str(self.folder / "nodes.conf")]
+        # The default is 10,000 more, which may be no port at all.
+        bus = ["--cluster-port", str(self.bus_port)]
+        return [*super().command(), "--cluster-enabled", "yes", *files, *bus]
+
+    def prepare(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.bus_port = probe.getsockname()[1]
+
+    def ask(self, command):
+        with socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+            connection.sendall(f"{command}\r\n".encode())
+            return connection.recv(4096).decode()
+
+
+@pytest.fixture
+def nodes():
+    made = [Node() for _ in range(3)]
+    try:
+        for each in made:
+            each.start()
+        first, *others = made
+        for each in others:
+            first.ask(f"CLUSTER MEET 127.0.0.1 {each.port} {each.bus_port}")
+        for each, slots in zip(
+            made, ("0 5460", "5461 10922", "10923 16383"), strict=True
+        ):
+            assert each.ask(f"CLUSTER ADDSLOTSRANGE {slots}").startswith("+OK")
+        wait_for(lambda: all(map(is_whole, made)), 30, "the cluster")
+        yield made
+    finally:
+        for each in made:
+            each.stop(show_log=False)
+
+
+def is_whole(node):
+    told = node.ask("CLUSTER INFO")
+    return "cluster_state:ok" in told and "cluster_known_nodes:3" in told
+
+
+async def tell_another(sender_node, receiver_node):
+    """How many processes the sender says that have heard it, when one has."""
+    sender, receiver = PubSubLayer(sender_node.url), PubSubLayer(receiver_node.url)
+    try:
+        channel = await receiver.new_channel()
+        await receiver.group_add(GROUP, channel)
+        heard = await sender.group_send(GROUP, {"type": "news"})
+        async with asyncio.timeout(10):
+            assert (await receiver.receive(channel))["type"] == "news"
+        return heard
+    finally:
+        await sender.flush()
+        await receiver.flush()
+
+
+async def test_one_node_is_as_a_server(nodes):
+    assert await tell_another(nodes[1], nodes[1]) == 1
+
+
+async def test_through_another_node_it_comes_uncounted(nodes):
+    """So a process would offer the pieces of a reply now and then only: docs/deploy.md
+    has one address for all processes."""
+    assert await tell_another(nodes[0], nodes[2]) == 0
