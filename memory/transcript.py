@@ -29,6 +29,8 @@ from .view import tool_groups
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
+# The line above or below a code block: marks for a program, not words.
+FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~).*$", re.MULTILINE)
 # How long a temporary conversation outlives its last open page.
 TEMPORARY_MINUTES = 15
 TEMPORARY = timedelta(minutes=TEMPORARY_MINUTES)
@@ -159,7 +161,7 @@ def rename_conversation(
 
 def suggest_title(conversation: Conversation, text: str) -> str:
     """Name an untitled conversation after its first message; "" = it has a title."""
-    words = " ".join(text.split())
+    words = " ".join((FENCE_LINE.sub("", text).strip() or text).split())
     title = words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
     named = Conversation.objects.filter(
         pk=conversation.pk, title_set_by=Conversation.TitleSource.NONE

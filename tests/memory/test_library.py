@@ -45,6 +45,24 @@ class TestList:
         library.unarchive_conversation(archived)
         assert list(library.list_conversations(alice)) == [archived, pinned, old]
 
+    @pytest.mark.parametrize(
+        ("text", "title"),
+        [
+            (
+                "Mend this:\n```python\nprint(1\n```\nThanks",
+                "Mend this: print(1 Thanks",
+            ),
+            ("~~~\nls -l\n~~~", "ls -l"),
+            ("What does ```a``` mean?", "What does ```a``` mean?"),
+            ("```", "```"),
+        ],
+    )
+    def test_an_untitled_one_is_named_in_words_and_not_in_fences(
+        self, alice, text, title
+    ):
+        untitled = transcript.create_conversation(alice)
+        assert transcript.suggest_title(untitled, text) == title
+
     def test_pinning_is_no_use_of_the_conversation(self, conversation):
         before = Conversation.objects.get().updated_at
         library.pin_conversation(conversation)
