@@ -57,13 +57,17 @@ ReadText = Callable[[int], str | None]
 
 
 def align_history(
-    messages: Sequence[Message], kept: Sequence[Kept], read_text: ReadText
+    messages: Sequence[Message],
+    kept: Sequence[Kept],
+    read_text: ReadText,
+    *,
+    by_end: bool = False,
 ) -> Alignment:
     """`read_text` gives the text of a kept message by its place, or None when enough
-    were read."""
+    were read. `by_end`: from the last replies on, by their texts alone."""
     messages = leave_out_input(messages)
     aligner = Aligner(messages, kept, read_text)
-    matches = match_digests(messages, kept)
+    matches = [] if by_end else match_digests(messages, kept)
     return aligner.align(matches)
 
 

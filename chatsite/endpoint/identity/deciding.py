@@ -125,6 +125,8 @@ class Deciding:
         if self.client.name and own and not self.client.is_shared:
             fits = own
         if len({fit.place.family for fit in fits}) > 1:
+            fits = self.find_newest_own(fits)
+        if not fits:
             return self.begin_new("two-fit")
         fit = min(fits, key=lambda each: (bool(each.left), -each.evidence.size))
         is_copy = self.client.begins_a_copy(fit.place)
@@ -132,6 +134,14 @@ class Deciding:
             return self.describe_fit("branch", fit)
         kind: Kind = "client-compacted" if fit.leading or fit.is_cut else "continued"
         return self.describe_fit(kind, fit)
+
+    def find_newest_own(self, fits: Sequence[Fit]) -> list[Fit]:
+        """Of several that the client names and that say the same, as it asked twice,
+        the one that it wrote in last."""
+        ages = {each.conversation: n for n, each in enumerate(self.client.places)}
+        if not all(fit.is_whole and fit.place.conversation in ages for fit in fits):
+            return []
+        return [min(fits, key=lambda fit: ages[fit.place.conversation])]
 
     def describe_fit(self, kind: Kind, fit: Fit) -> Decision:
         last, position = fit.last

@@ -67,12 +67,26 @@ def find_fits(
     fits: list[Fit] = []
     for find in (list_candidates, list_newest):
         for candidate in find(messages, reach, client, known):
-            fit = fit_candidate(messages, candidate, known)
-            if fit and is_proved(fit, messages, client):
+            fit = prove_candidate(messages, candidate, client, known)
+            if fit:
                 fits.append(_add_reach(fit, reach))
-        if fits:
+        # Of many branches, the one that the client wrote in last may be missing there.
+        if fits and not (client.name and all(fit.left for fit in fits)):
             break
     return [fit for fit in fits if not any(_has_more(other, fit) for other in fits)]
+
+
+def prove_candidate(
+    messages: Sequence[Message], candidate: Candidate, client: ClientId, known: Known
+) -> Fit | None:
+    """Where the client names the conversation, also by its end alone: a short reply can
+    come back in the form of another one before it ("OK.")."""
+    is_own = bool(client.name) and candidate.place.client == client.name
+    for by_end in (False, True) if is_own else (False,):
+        fit = fit_candidate(messages, candidate, known, by_end=by_end)
+        if fit and is_proved(fit, messages, client):
+            return fit
+    return None
 
 
 def _add_reach(fit: Fit, reach: Reach) -> Fit:
@@ -157,7 +171,11 @@ def _find_hits(
 
 
 def fit_candidate(
-    messages: Sequence[Message], candidate: Candidate, known: Known
+    messages: Sequence[Message],
+    candidate: Candidate,
+    known: Known,
+    *,
+    by_end: bool = False,
 ) -> Fit | None:
     place, first_index, first_position, reach = candidate
     path = known.read_path(place.conversation, first_position)
@@ -165,7 +183,7 @@ def fit_candidate(
     first_position += len(path) - len(kept)
     reader = TextReader(known, place.conversation, first_position)
     part = messages[first_index:]
-    alignment = align_history(part, kept, reader.read)
+    alignment = align_history(part, kept, reader.read, by_end=by_end)
     if reach:
         alignment = _forget_known(alignment, reach - first_index)
     if not alignment.pairs:

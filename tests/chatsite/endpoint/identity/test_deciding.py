@@ -9,6 +9,7 @@ from .clients import LONG, Client, reply, system, user
 
 HELLO = user("Where is Kyoto, and how long does the train take?")
 YES = reply("Yes.")
+NAMED = {"x-openwebui-chat-id": "one"}
 
 
 @pytest.fixture
@@ -342,6 +343,27 @@ class TestClientCompaction:
 
 
 class TestHeaders:
+    @pytest.mark.parametrize("headers", [{}, NAMED])
+    def test_of_what_was_asked_twice_the_newest_goes_on(self, client, headers):
+        """Each time with other finds around the question, which then goes without."""
+        client.headers = headers
+        for finds in ("Maps of the north", "Maps of the south"):
+            client.send(user(f"{finds}\n\n{HELLO['content']}"))
+        more = client.send(HELLO, YES, user("And?"))
+        expected = ("continued", "c1") if headers else ("new", "c2")
+        assert (more.lineage, more.conversation) == expected
+
+    @pytest.mark.parametrize("headers", [{}, NAMED])
+    def test_a_short_reply_that_was_there_before(self, client, headers):
+        """The first one has come back in the form in which the second one comes now."""
+        client.headers = headers
+        thought, second = reply("<i>thought</i>\nYes."), user("Does it leave today?")
+        client.send(HELLO)
+        client.send(HELLO, thought, second)
+        more = client.send(user("In short: Kyoto."), second, thought, user("And?"))
+        expected = ("client-compacted", "c0") if headers else ("new", "c1")
+        assert (more.lineage, more.conversation) == expected
+
     def test_a_wrong_id_joins_nothing(self):
         target = MemoryTarget()
         one, other = Client(target, session_id="1"), Client(target, session_id="2")
@@ -352,6 +374,24 @@ class TestHeaders:
         assert wrong.conversation == "c0"
         foreign = one.send(user("A third"), reply("Said elsewhere"), user("And?"))
         assert foreign.lineage == "new"
+
+    def test_the_right_id_finds_a_branch_that_nothing_else_leads_to(self):
+        """What it shares with its parent is found there, and the reminder that comes
+        last is in many."""
+        client, remind = Client(session_id="1"), user("<system-reminder/>")
+        asked = [user(f"Which train leaves at {hour}?") for hour in (7, 8, 9)]
+        said = [f"The one that leaves at {hour}. " * 10 for hour in (7, 8, 9)]
+        begun = (HELLO, reply(LONG), asked[0])
+        client.send(HELLO, remind, answer=LONG)
+        client.send(*begun, remind, answer=said[0])
+        for answer in said[1:]:
+            client.send(*begun, reply(said[0]), asked[1], remind, answer=answer)
+        for number in range(12):
+            other = {"session-id": f"other {number}"}
+            client.send(user(f"Else {number}"), remind, headers=other)
+        cut = asked[0], reply(said[0]), asked[1], reply(f"<i>hm</i>\n{said[2]}")
+        more = client.send(*cut, asked[2], remind)
+        assert (more.lineage, more.conversation) == ("client-compacted", "c1")
 
     def test_a_copy_under_a_new_id_is_a_branch(self):
         target = MemoryTarget()
