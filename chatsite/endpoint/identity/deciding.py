@@ -128,7 +128,7 @@ class Deciding:
             fits = self.find_newest_own(fits)
         if not fits:
             return self.begin_new("two-fit")
-        fit = min(fits, key=lambda each: (bool(each.left), -each.evidence.size))
+        fit = min(fits, key=_doubt)
         is_copy = self.client.begins_a_copy(fit.place)
         if fit.left or is_copy:
             return self.describe_fit("branch", fit)
@@ -187,6 +187,13 @@ class Deciding:
             return tip.conversation
         parents = self.known.find_client(self.hints.parent) if self.hints.parent else ()
         return parents[0].conversation if parents else None
+
+
+def _doubt(fit: Fit) -> tuple[bool, int, int, int]:
+    """Least for what goes on at an end, says the same, has the most of it, and that in
+    the fewest other words."""
+    evidence, rewritten = fit.evidence, len(fit.rewritten)
+    return bool(fit.left), evidence.alike, -evidence.size, rewritten
 
 
 def _is_compaction(message: Message) -> bool:

@@ -36,6 +36,8 @@ class Evidence(NamedTuple):
     leading: int
     # The last pair is a served reply.
     ends_in_reply: bool
+    # Messages that only begin or end like those that are there.
+    alike: int = 0
     # All before a last reply is the same, and that one is lines of what is there.
     is_wrapped_only: bool = False
 
@@ -101,8 +103,13 @@ def weigh_alignment(
         strange,
         alignment.leading,
         ends_in_reply=kept[last.place].is_served,
+        alike=sum(is_alike_only(pair) for pair in alignment.pairs),
         is_wrapped_only=wrapped and is_exact_before and not strange,
     )
+
+
+def is_alike_only(pair: Pair) -> bool:
+    return pair.likeness is not None and not pair.likeness.is_contained
 
 
 def count_dropped(pairs: Sequence[Pair], kept: Sequence[Kept]) -> int:

@@ -130,6 +130,23 @@ class TestNotMerged:
         cut = client.send(reply(LONG), user("Go on"))
         assert (cut.lineage, client.decision.why) == ("new", ("two-fit",))
 
+    def test_two_tabs_with_like_questions_and_one_short_reply(self, client):
+        """Of a history that begins in the middle, one tab's is known by its end alone,
+        and of the other tab's more is there, but not its question."""
+        history = []
+        for number in range(12):
+            said = f"Reply {number} has words of its own. " * 10
+            history.append(user(f"What is number {number}?"))
+            client.send(*history, answer=said)
+            history.append(reply(said))
+        cut, remind = history[4:], user("<system-reminder/>")
+        first = user("Look up the weather for Kyoto.")
+        second = user("Look up the weather for Osaka.")
+        client.send(*cut, first, remind, answer="OK.")
+        fork = client.send(*cut, second, remind, answer="OK.")
+        more = client.send(*cut, second, reply("OK."), user("And?"), remind)
+        assert more.conversation == fork.conversation
+
     def test_two_people_with_one_text_never_meet(self, client):
         other = Client(client.target, person=2)
         client.send(HELLO, answer=LONG)
