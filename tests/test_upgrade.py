@@ -24,6 +24,8 @@ FOLDER = Path(__file__).parent / "upgrade"
 WORD = "AKIA4711SECRET0"
 # Of experiments, which were called trials of the review app then.
 KIND = 24
+# Seconds without an end of one migration, of which ten fit into the time of a test.
+LONGEST = 100
 # The turn that waited is taken as its first attempt; a stop lets the audit be clean.
 LOOK = """
 import json
@@ -123,18 +125,31 @@ def describe(url):
         return {row for statement in asked for row in opened.execute(statement)}
 
 
-def test_killed_at_any_moment_it_goes_on_when_run_again(old_url, site, new_database):
+def say_what_it_waits_for(opened, written):
+    """Of a migration that does not end: what it wrote, and the database's work."""
+    columns = "pid, state, wait_event_type, wait_event, left(query, 200)"
+    asked = f"SELECT {columns} FROM pg_stat_activity WHERE datname IS NOT NULL"  # noqa: S608
+    rows = opened.execute(asked).fetchall() if plugin.cluster else []
+    return "\n".join([written.read_text(), *map(str, rows)])
+
+
+def test_killed_at_any_moment_it_goes_on_when_run_again(
+    old_url, site, new_database, tmp_path
+):
     seed = int(os.environ.get("SEED", random.randrange(10**6)))
     print("SEED", seed)  # noqa: T201 - to have the same moments again
     moments, kills = random.Random(seed), 0
     command = [str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
-    with Path(os.devnull).open("wb") as nowhere, connect(old_url) as opened:
+    written = tmp_path / "written"
+    with written.open("wb") as output, connect(old_url) as opened:
         applied = "SELECT count(*) FROM django_migrations"
         while True:
             (count,) = opened.execute(applied).fetchone()
             until = count + moments.randint(0, 20)
-            running = warm_python.start(command, site.environment(), nowhere, nowhere)
+            running = warm_python.start(command, site.environment(), output, output)
+            latest = time.monotonic() + LONGEST
             while running.poll() is None and count < until:
+                assert time.monotonic() < latest, say_what_it_waits_for(opened, written)
                 time.sleep(0.02)
                 (count,) = opened.execute(applied).fetchone()
             time.sleep(moments.uniform(0, 0.1))
