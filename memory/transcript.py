@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from . import versions
 from .engine import attachments as attached
 from .engine.attachments import Attachment
-from .engine.blank import is_blank
+from .engine.blank import drop_fences, is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
 from .models import Change, Conversation, Message
@@ -29,8 +29,6 @@ from .view import tool_groups
 
 CLIENT_ID = re.compile(r"[\x21-\x7e]{1,64}")
 TITLE_CHARS = 60
-# The line above or below a code block: marks for a program, not words.
-FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~).*$", re.MULTILINE)
 # How long a temporary conversation outlives its last open page.
 TEMPORARY_MINUTES = 15
 TEMPORARY = timedelta(minutes=TEMPORARY_MINUTES)
@@ -161,7 +159,7 @@ def rename_conversation(
 
 def suggest_title(conversation: Conversation, text: str) -> str:
     """Name an untitled conversation after its first message; "" = it has a title."""
-    words = " ".join((FENCE_LINE.sub("", text).strip() or text).split())
+    words = " ".join(drop_fences(text).split())
     title = words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
     named = Conversation.objects.filter(
         pk=conversation.pk, title_set_by=Conversation.TitleSource.NONE

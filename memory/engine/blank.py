@@ -1,5 +1,7 @@
-"""Whether a text has anything to read. Characters without a shape count as spaces."""
+"""Whether a text has anything to read, and what of it is words. Characters without a
+shape count as spaces."""
 
+import re
 import unicodedata
 
 # Spaces, controls, and what only steers others: joiners, direction marks, soft hyphens.
@@ -18,3 +20,12 @@ def is_blank(text: str) -> bool:
     return all(
         char in FILLERS or unicodedata.category(char) in SHAPELESS for char in text
     )
+
+
+# The line above or below a code block: marks for a program, not words.
+FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~).*$", re.MULTILINE)
+
+
+def drop_fences(text: str) -> str:
+    """Without the lines around code blocks; a text of nothing else as it is."""
+    return FENCE_LINE.sub("", text).strip() or text

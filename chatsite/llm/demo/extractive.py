@@ -7,6 +7,8 @@ line of a summary does so again: no text can put words into another mouth.
 import re
 from collections.abc import Iterator, Sequence
 
+from memory.engine.blank import drop_fences
+
 MAX_LINE_CHARS = 240
 MAX_GREETING_CHARS = 8
 
@@ -194,7 +196,7 @@ def _from_both_ends(lines: list[str]) -> Iterator[str]:
 
 def make_title(text: str) -> str:
     """The first words of a message that say something."""
-    text = " ".join(text.split())
+    text = " ".join(drop_fences(text).split())
     sentences = split_sentences(GREETING.sub("", text))[:3]
     clauses = [part for each in sentences for part in CLAUSE_END.split(each)]
     plain = [FILLER.sub("", FILLER.sub("", clause)) for clause in clauses]

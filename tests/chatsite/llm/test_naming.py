@@ -53,6 +53,7 @@ def test_it_quotes_the_exchange_as_data():
         ("这件事我们下个星期二再讨论 with Anna", "这件事我们下个星期二再讨论"),
         ("下个月我们要去学习使用 Python", "下个月我们要去学习使用"),
         ("周末去学 Python", "周末去学 Python"),
+        ("Mend it:\n```python\nprint(1\n```", "Mend it: print(1"),
         ("?", "?"),
         ("Hello!", "Hello!"),
     ],
