@@ -23,6 +23,17 @@ def to_ranges(seqs: Iterable[int]) -> Ranges:
     return ranges
 
 
+def range_without(first: int, last: int, seqs: Iterable[int]) -> Ranges:
+    """The numbers from `first` to `last` that are not among these."""
+    ranges: Ranges = []
+    for seq in sorted(seqs):
+        if first <= seq <= last:
+            if first < seq:
+                ranges.append([first, seq - 1])
+            first = seq + 1
+    return [*ranges, [first, last]] if first <= last else ranges
+
+
 def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
     """The rows whose number is in one of the ranges; without a range no row.
 

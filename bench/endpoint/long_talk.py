@@ -25,15 +25,16 @@ class LongTalk:
     def play(self) -> Iterator[bytes]:
         """Each body to send; what was answered is given to take() before the next."""
         for turn in range(self.turns):
-            words = " ".join(self.random.choices(WORDS, k=self.words))
-            more = f" {TOOL_WORD}." if turn % WITH_TOOL == WITH_TOOL - 1 else ""
-            self.said.append(
-                {"role": "user", "content": f"Turn {turn}: {words}.{more}"}
-            )
-            yield self._write()
-            while result := self._find_result():
+            self.ask(turn, wants_tool=turn % WITH_TOOL == WITH_TOOL - 1)
+            yield self.write()
+            while result := self.find_result():
                 self.said.append(result)
-                yield self._write()
+                yield self.write()
+
+    def ask(self, turn: int, *, wants_tool: bool = False) -> None:
+        words = " ".join(self.random.choices(WORDS, k=self.words))
+        more = f" {TOOL_WORD}." if wants_tool else ""
+        self.said.append({"role": "user", "content": f"Turn {turn}: {words}.{more}"})
 
     def take(self, answer: bytes) -> None:
         value = json.loads(answer)
@@ -44,7 +45,8 @@ class LongTalk:
         else:
             self.said.append(value["choices"][0]["message"])
 
-    def _find_result(self) -> dict[str, Any] | None:
+    def find_result(self) -> dict[str, Any] | None:
+        """What the tool gives that was called last; None: none was."""
         last = self.said[-1]
         result = " ".join(self.random.choices(WORDS, k=40))
         if self.wire == "chat":
@@ -68,7 +70,8 @@ class LongTalk:
                 }
         return None
 
-    def _write(self) -> bytes:
+    def write(self) -> bytes:
+        """The body of all that was said."""
         if self.wire == "messages":
             tools = [{"name": "look_up", "input_schema": TOOL}]
             body = {"model": "anthropic", "max_tokens": 500, "system": SYSTEM}

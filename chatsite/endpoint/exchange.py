@@ -257,7 +257,7 @@ def _read_in_turn(
     within: int | None = None,
 ) -> Asked:
     with account_of_user(key.owner_id).timed():
-        asked = read_client_request(wire, headers, raw, within)
+        asked = read_client_request(wire, headers, raw, within, key.owner_id)
     keys.check_model(key, asked.model)
     return asked
 

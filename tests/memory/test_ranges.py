@@ -9,11 +9,16 @@ from django.db.models import Count, Q
 
 from memory import transcript
 from memory.database import is_away
-from memory.ranges import in_ranges, to_ranges
+from memory.ranges import in_ranges, range_without, to_ranges
 
 from .scenes import say
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("gone", [(), (1,), (9,), (4, 5), (0, 3, 10), range(1, 10)])
+def test_a_range_without_some_numbers_has_the_others(gone):
+    assert range_without(1, 9, gone) == to_ranges({*range(1, 10)} - {*gone})
 
 
 @pytest.mark.parametrize("count", [0, 1, 16, 17, 300, 1000])

@@ -12,7 +12,7 @@ from .canonical import (
     write_canonical,
 )
 from .wires import chat, messages, responses
-from .wires.entry import Entry
+from .wires.entry import Entry, Pause
 
 # Part of every hash. A change of the rule is another version: what was kept under an
 # older one is then not found by its chain, and goes on as a new conversation.
@@ -54,25 +54,50 @@ class History(NamedTuple):
     instructions: list[str]
     # The chain before the first message.
     base: bytes
+    # Those of the instructions that are in the list of the body, and where reading it
+    # can go on.
+    leading: Sequence[str] = ()
+    pauses: Sequence[Pause] = ()
 
     @property
     def instructions_digest(self) -> bytes:
         return hashlib.sha256(encode_text(write_canonical(self.instructions))).digest()
 
 
-def read_history(wire: str, body: Mapping[str, Any], base: bytes = GENESIS) -> History:
-    """The history of a body of the wire `chat`, `messages` or `responses`.
+def read_history(wire: str, body: Mapping[str, Any]) -> History:
+    """The history of a body of the wire `chat`, `messages` or `responses`. Raises
+    UnreadableHistoryError."""
+    reader, items = WIRES[wire].Reader(), WIRES[wire].list_items(body)
+    pauses = reader.read_on(items, 0)
+    entries, leading = reader.entries, []
+    for entry in entries:
+        if entry.role != "system":
+            break
+        leading.append(text_of_parts(entry.parts))
+    instructions = [*WIRES[wire].list_instructions(body), *leading]
+    messages = chain_entries(entries[len(leading) :], GENESIS)
+    pauses = [
+        each._replace(entries=each.entries - len(leading))
+        for each in pauses
+        # Before the first message it could still be part of the instructions.
+        if each.entries > len(leading)
+    ]
+    return History(messages, instructions, GENESIS, leading, pauses)
 
-    `base` is the chain that the history goes on from, where the body has only what is
-    new (`previous_response_id`). Raises UnreadableHistoryError.
-    """
-    entries = WIRES[wire].list_entries(body)
-    instructions = WIRES[wire].list_instructions(body)
-    leading = 0
-    while leading < len(entries) and entries[leading].role == "system":
-        instructions.append(text_of_parts(entries[leading].parts))
-        leading += 1
-    return History(chain_entries(entries[leading:], base), instructions, base)
+
+def read_history_on(
+    wire: str, body: Mapping[str, Any], before: History, pause: Pause
+) -> History:
+    """The same of a body whose list begins with the items of `before` up to `pause`,
+    without a look at these."""
+    reader = pause.reader.copy_waiting()
+    later = reader.read_on(WIRES[wire].list_items(body), pause.items)
+    messages = before.messages[: pause.entries]
+    pauses = [each for each in before.pauses if each.items <= pause.items]
+    pauses += [each._replace(entries=each.entries + pause.entries) for each in later]
+    instructions = [*WIRES[wire].list_instructions(body), *before.leading]
+    messages += chain_entries(reader.entries, messages[-1].chain)
+    return History(messages, instructions, GENESIS, before.leading, pauses)
 
 
 def go_on_from(history: History, base: bytes) -> History:

@@ -1,6 +1,6 @@
 """What a client asks for, read from its request before the database is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -8,12 +8,13 @@ from django.conf import settings
 
 from chatsite.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.endpoint.identity.hints import Hints, read_hints
-from chatsite.endpoint.identity.history import History, read_history
+from chatsite.endpoint.identity.history import History
 from chatsite.endpoint.wires.errors import WireError
 from chatsite.endpoint.wires.named_objects import find_named_object
 from chatsite.endpoint.wires.wire import ID, Wire, wants_stream
 
-from .bodies import Body, BodyError, read_body
+from .bodies import Body, BodyError
+from .remembered import remembered
 
 # A model's name, as a column has it.
 MODEL_CHARS = 100
@@ -79,14 +80,20 @@ class Sent:
 
 
 def read_client_request(
-    wire: Wire, headers: Mapping[str, str], raw: bytes, within: int | None = None
+    wire: Wire,
+    headers: Mapping[str, str],
+    raw: bytes,
+    within: int | None = None,
+    owner_id: int | None = None,
 ) -> Asked:
-    """Raises WireError for what is no request of this wire."""
+    """Raises WireError for what is no request of this wire. `owner_id`: who sends it,
+    and will send it again with more."""
+    whose: Hashable = (owner_id, wire.name, settings.ENDPOINT_PROVIDER_IDS)
     try:
-        body = read_body(raw, wire.list_name)
-        history = read_history(wire.name, body.value)
+        reading = remembered.read(whose, wire, raw)
     except (BodyError, UnreadableHistoryError) as error:
         raise WireError(400, "bad_request", str(error)) from None
+    body, history, _ = reading
     model = body.value.get("model")
     if not isinstance(model, str) or not model.strip():
         raise WireError(400, "bad_request", "The body needs the name of a model.")
@@ -101,17 +108,21 @@ def read_client_request(
         raise WireError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
     if not history.messages:
         raise WireError(400, "bad_request", "The body needs a message to answer.")
-    check_named_objects(wire, body)
+    check_named_objects(wire, body, reading.known_items)
     hints = read_hints(headers, body.value)
+    if owner_id is not None:
+        # What was not refused until here.
+        remembered.keep(whose, wire, raw, reading)
     return Asked(wire, raw, body, history, hints, model, within)
 
 
-def check_named_objects(wire: Wire, body: Body) -> None:
-    """Raises WireError for what could be another person's at the provider."""
+def check_named_objects(wire: Wire, body: Body, first: int) -> None:
+    """Raises WireError for what could be another person's at the provider. `first`: of
+    the list, the first item to look at."""
     if settings.ENDPOINT_PROVIDER_IDS == "passed":
         return
     try:
-        field_name = find_named_object(wire.name, body.value)
+        field_name = find_named_object(wire.name, body.value, first)
     except RecursionError:
         detail = "The body is nested too deeply."
         raise WireError(400, "bad_request", detail) from None

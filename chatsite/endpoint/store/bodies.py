@@ -49,11 +49,29 @@ class Body(NamedTuple):
     sha256: str
 
 
-def read_body(raw: bytes, list_name: str = "messages") -> Body:
-    """`list_name`: what has the messages. Raises BodyError: it is no JSON object."""
+class Begun(NamedTuple):
+    """A body up to the end of one of its messages, as it was read before: its first
+    `end` bytes. What follows is added to it."""
+
+    value: dict[str, Any]
+    pieces: list[Piece]
+    between: list[str]
+    end: int
+    # SHA-256 of these bytes.
+    sha256: Any
+
+
+def read_body(
+    raw: bytes, list_name: str = "messages", begun: Begun | None = None
+) -> Body:
+    """`list_name`: what has the messages. `begun`: how it begins, where that is known.
+    Raises BodyError: it is no JSON object."""
+    begun = begun or Begun({}, [], [], 0, hashlib.sha256())
+    value, pieces, between, start, sha256 = begun
+    rest = memoryview(raw)[start:]
     try:
-        text = raw.decode()
-        value, spans = _read_object(text, _skip(text, 0), list_name)
+        text = str(rest, "utf-8")
+        spans = _read_rest(text, value, list_name, is_begun=start > 0)
     except UnicodeDecodeError:
         raise BodyError("The body is not UTF-8.") from None
     except RecursionError:
@@ -62,14 +80,15 @@ def read_body(raw: bytes, list_name: str = "messages") -> Body:
         if isinstance(error, BodyError):
             raise
         raise BodyError("The body is not valid JSON.") from None
-    pieces, between, end = [], [], 0
+    end = 0
     for start, stop, at in spans:
         between.append(text[end:start])
         piece = text[start:stop]
         pieces.append(Piece(piece, at, hashlib.sha256(piece.encode()).digest()))
         end = stop
     between.append(text[end:])
-    return Body(value, pieces, between, hashlib.sha256(raw).hexdigest())
+    sha256.update(rest)
+    return Body(value, pieces, between, sha256.hexdigest())
 
 
 def _skip(text: str, at: int) -> int:
@@ -84,15 +103,29 @@ def _skip(text: str, at: int) -> int:
 Span = tuple[int, int, int | None]
 
 
-def _read_object(
-    text: str, at: int, list_name: str
-) -> tuple[dict[str, Any], list[Span]]:
-    """The object that is all of the text, and the spans of its pieces."""
-    if text[at : at + 1] != "{":
-        raise BodyError("The body must be a JSON object.")
-    value: dict[str, Any] = {}
+def _read_rest(
+    text: str, value: dict[str, Any], list_name: str, *, is_begun: bool
+) -> list[Span]:
+    """The object that is all of the text, into `value`; the spans of its pieces.
+    `is_begun`: the text begins after a message."""
     spans: list[Span] = []
-    at = _skip(text, at + 1)
+    if is_begun:
+        at = _skip_comma(text, 0, "]")
+        end = _read_items(text, at, value[list_name], spans)
+        at = _skip_comma(text, end, "}")
+    else:
+        at = _skip(text, 0)
+        if text[at : at + 1] != "{":
+            raise BodyError("The body must be a JSON object.")
+        at = _skip(text, at + 1)
+    _read_fields(text, at, value, spans, list_name)
+    return spans
+
+
+def _read_fields(
+    text: str, at: int, value: dict[str, Any], spans: list[Span], list_name: str
+) -> None:
+    """To the end of the object and of the text."""
     while text[at] != "}":
         name, at = _decode(text, at)
         at = _skip(text, at)
@@ -102,7 +135,8 @@ def _read_object(
             raise BodyError(f"The body has {name!r} twice.")
         at = _skip(text, at + 1)
         if name == list_name and text[at] == "[":
-            value[name], end = _read_list(text, at, spans)
+            value[name] = []
+            end = _read_items(text, _skip(text, at + 1), value[name], spans)
         else:
             value[name], end = _decode(text, at)
             # A text instead of a list is one message.
@@ -112,12 +146,10 @@ def _read_object(
         at = _skip_comma(text, end, "}")
     if _skip(text, at + 1) != len(text):
         raise ValueError("more follows")
-    return value, spans
 
 
-def _read_list(text: str, at: int, spans: list[Span]) -> tuple[list[Any], int]:
-    values: list[Any] = []
-    at = _skip(text, at + 1)
+def _read_items(text: str, at: int, values: list[Any], spans: list[Span]) -> int:
+    """Those that follow in a list, and where it ends."""
     while text[at] != "]":
         value, end = _decode(text, at)
         spans.append((at, end, len(values)))
@@ -125,7 +157,7 @@ def _read_list(text: str, at: int, spans: list[Span]) -> tuple[list[Any], int]:
         # Mostly the next message begins here.
         comma = NEXT.match(text, end)
         at = comma.end() - 1 if comma else _skip_comma(text, end, "]")
-    return values, at + 1
+    return at + 1
 
 
 def _skip_comma(text: str, at: int, close: str) -> int:

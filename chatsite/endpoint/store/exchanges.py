@@ -2,16 +2,34 @@
 with the reply that no call of a tool follows."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from chatsite.turns.copying.copies import NO_REPLY
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
-from memory.ranges import Ranges, to_ranges
+from memory.ranges import Ranges, range_without, to_ranges
+from memory.sql import prepared_rows
 
 State = Turn.State
 Role = Message.Role
+
+
+@prepared_rows()
+def _find_last_turns(conversation_id: Any) -> QuerySet[Turn]:
+    # From the last message on: from the side of the turns, all of them are sorted.
+    rows = Turn.objects.filter(user_message__conversation_id=conversation_id)
+    rows = rows.select_related("reply", "user_message")
+    return rows.order_by("-user_message__seq")[:1]
+
+
+@prepared_rows()
+def _list_superseded(conversation_id: Any) -> QuerySet[Message, Any]:
+    rows = Message.objects.filter(conversation_id=conversation_id)
+    rows = rows.filter(superseded_at__isnull=False).order_by()
+    return rows.values_list("seq", flat=True)
 
 
 class Exchanges:
@@ -19,8 +37,8 @@ class Exchanges:
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        turns = conversation.turns.select_related("reply", "user_message")
-        self.turn: Turn | None = turns.order_by("-user_message__seq").first()
+        found = _find_last_turns(conversation_id=conversation.pk)
+        self.turn: Turn | None = found[0] if found else None
         self._new: list[Turn] = []
         self._first: Message | None = None
 
@@ -75,9 +93,14 @@ class Exchanges:
         """The numbers of the message that is answered, of those before it, and of what
         was done for it so far. `known`: the only ones that were sent; None: all."""
         newest = self.turn.user_message.seq if self.turn else None
-        gone = self.conversation.messages.exclude(superseded_at=None)
-        gone = set(gone.values_list("seq", flat=True))
-        known = (set(range(1, reply_seq)) if known is None else known) - gone
+        gone = set(_list_superseded(conversation_id=self.conversation.pk))
+        if known is None:
+            # Mostly: no set has to be made of all numbers.
+            if newest is None or newest in gone:
+                return None, range_without(1, reply_seq - 1, gone), []
+            steps = range_without(newest + 1, reply_seq - 1, gone)
+            return newest, range_without(1, newest - 1, gone), steps
+        known = known - gone
         if newest is None or newest not in known:
             return None, to_ranges(known), []
         before = to_ranges(seq for seq in known if seq < newest)

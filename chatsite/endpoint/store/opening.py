@@ -129,6 +129,8 @@ class Opening:
         self.conversation: Conversation
         self.of_client: ClientConversation
         self.pieces: Pieces
+        # Of the client's body, those that were not sent in this conversation before.
+        self.new_pieces: list[Piece]
         self.exchanges: Exchanges
         self.todo: list[tuple[int, int]] = []
 
@@ -150,6 +152,7 @@ class Opening:
 
     def _list_todo(self) -> None:
         self.pieces = Pieces(self.conversation)
+        self.new_pieces = self.pieces.list_new(self.asked.body.pieces)
         self.exchanges = Exchanges(self.conversation)
         known = set(self.decision.aligned)
         chains = [*list_chains(self.history, self.decision)]
@@ -287,7 +290,7 @@ class Opening:
         ends = {index: rows[-1] for index, rows in made}
         wanted = {at: row for i, row in ends.items() for at in self.messages[i].span}
         self.rows |= wanted
-        pieces = (each for each in asked.body.pieces if each.at in wanted)
+        pieces = (each for each in self.new_pieces if each.at in wanted)
         self.pieces.store(pieces, self.rows)
         self._note(some, ends)
 
@@ -416,7 +419,7 @@ class Opening:
             self.changes.append("rewritten")
         if self.told.kind == "client-compacted":
             self.changes.append("forgotten")
-        self.store_pieces(self.asked.body.pieces)
+        self.store_pieces(self.new_pieces)
         text = clean_text(self.asked.wire.read_instructions(self.asked.body.value))
         if text != self.conversation.system_prompt:
             if self.decision.conversation:

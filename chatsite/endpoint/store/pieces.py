@@ -9,6 +9,7 @@ from django.db.models import F, QuerySet
 from chatsite.endpoint.models import BodyPiece
 from memory.models import Conversation, Message
 from memory.ranges import in_ranges, to_ranges
+from memory.sql import prepared_rows
 
 from .bodies import Hollow, Piece, fill_in, hollow_out, join_body
 
@@ -39,13 +40,18 @@ def find_pieces(conversation_id: int, spans: Spans) -> QuerySet[BodyPiece]:
     return rows.alias(seq=F("number")).filter(wanted)
 
 
+@prepared_rows()
+def _list_digests(conversation_id: Any) -> QuerySet[BodyPiece, Any]:
+    rows = BodyPiece.objects.filter(conversation_id=conversation_id).order_by()
+    return rows.values_list("digest", "number")
+
+
 class Pieces:
     """Those of one conversation, which is locked while new ones are stored."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        rows = BodyPiece.objects.filter(conversation=conversation)
-        found = rows.values_list("digest", "number")
+        found = _list_digests(conversation_id=conversation.pk)
         self._numbers = {bytes(digest): number for digest, number in found}
         self._last = max(self._numbers.values(), default=0)
 

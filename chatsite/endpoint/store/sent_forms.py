@@ -87,7 +87,7 @@ def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
         # What one wire writes may be no message of another.
         with suppress(UnreadableHistoryError):
             body = dict.fromkeys(LISTS, _as_sent([value]))
-            for role, parts, *_ in wire.list_entries(body):
+            for role, parts, *_ in wire.Reader().read(wire.list_items(body)):
                 yield role, parts
 
 

@@ -31,19 +31,20 @@ TAKEN = frozenset(
 )
 
 
-def find_named_object(wire: str, body: Mapping[str, Any]) -> str:
-    """The first field that has such an id; "": none has."""
-    return next(_list_fields(wire, body), "")
+def find_named_object(wire: str, body: Mapping[str, Any], first: int = 0) -> str:
+    """The first field that has such an id; "": none has. Of the messages, those before
+    `first` are not looked at."""
+    return next(_list_fields(wire, body, first), "")
 
 
-def _list_fields(wire: str, body: Mapping[str, Any]) -> Iterator[str]:
+def _list_fields(wire: str, body: Mapping[str, Any], first: int) -> Iterator[str]:
     if wire == "responses":
         yield from (name for name in ("conversation", "prompt") if body.get(name))
     elif wire == "messages":
         yield from _list_of_container(body.get("container"))
     yield from _list_of_tools(body.get("tools"))
     said = body.get("input" if wire == "responses" else "messages")
-    for item in said if isinstance(said, list) else ():
+    for item in said[first:] if isinstance(said, list) else ():
         if isinstance(item, dict) and not _is_text(item):
             yield from _list_of_parts(item)
             yield from _list_of_parts(item.get("output"))

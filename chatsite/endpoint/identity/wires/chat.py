@@ -15,6 +15,7 @@ from ..canonical import (
 )
 from .entry import (
     Entry,
+    EntryReader,
     name_kind,
     name_role,
     read_mixed_parts,
@@ -30,24 +31,23 @@ def list_instructions(_body: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def list_entries(body: Mapping[str, Any]) -> list[Entry]:
+def list_items(body: Mapping[str, Any]) -> list[Any]:
+    return take_list(body, "messages")
+
+
+class Reader(EntryReader):
     """The messages; results that follow each other in the order of their calls."""
-    entries: list[Entry] = []
-    results: list[Entry] = []
-    calls: dict[str, int] = {}
-    for at, message in enumerate(take_list(body, "messages")):
-        message = take_object(message, "Each of `messages`")
+
+    def read_item(self, item: Any, at: int) -> None:
+        message = take_object(item, "Each of `messages`")
         role = name_role(message.get("role"))
         if role in RESULTS:
-            results.append(_read_result(message, calls, at))
-            continue
-        if results:
-            entries += sort_results(results)
-            results = []
-        entries.append(Entry(role, read_parts(message), at, at + 1))
+            self.results.append(_read_result(message, self.calls, at))
+            return
+        self.end_results()
+        self.entries.append(Entry(role, read_parts(message), at, at + 1))
         if asked := message.get("tool_calls"):
-            calls = place_calls(asked, "id")
-    return entries + sort_results(results)
+            self.calls = place_calls(asked, "id")
 
 
 def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
@@ -59,16 +59,6 @@ def place_calls(calls: Any, name: str) -> dict[str, int]:
     calls = calls if isinstance(calls, list) else []
     ids = [each.get(name) if isinstance(each, Mapping) else None for each in calls]
     return {str(each): place for place, each in enumerate(ids) if each is not None}
-
-
-def sort_results(results: list[Entry]) -> list[Entry]:
-    """In the order of the calls; what answers no known call comes last."""
-    return sorted(results, key=_find_place_of_call)
-
-
-def _find_place_of_call(entry: Entry) -> tuple[bool, int]:
-    call = entry.parts[0]["result"]
-    return call is None, call or 0
 
 
 def _read_result(message: Mapping[str, Any], calls: dict[str, int], at: int) -> Entry:

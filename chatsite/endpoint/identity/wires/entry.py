@@ -1,7 +1,8 @@
 """What all wires give: messages with their place in the body."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 from ..canonical import Part, UnreadableHistoryError, other_part, text_part
 
@@ -16,6 +17,77 @@ class Entry(NamedTuple):
     parts: list[Part]
     start: int
     end: int
+
+
+# Items between two pauses, and how much a reader may hold back there.
+PAUSE_AFTER, MOST_WAITING = 32, 64
+
+
+class EntryReader:
+    """Reads the items of a list into entries, one after the other."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        # Results that nothing has followed yet, and the places of the calls by ids.
+        self.results: list[Entry] = []
+        self.calls: dict[str, int] = {}
+
+    def read_item(self, item: Any, at: int) -> None:
+        raise NotImplementedError
+
+    def end(self, at: int) -> None:
+        """Nothing follows the first `at` items."""
+        self.end_results()
+
+    def end_results(self) -> None:
+        if self.results:
+            self.entries += sort_results(self.results)
+            self.results = []
+
+    def read(self, items: Sequence[Any]) -> list[Entry]:
+        self.read_on(items, 0)
+        return self.entries
+
+    def read_on(self, items: Sequence[Any], first: int) -> list["Pause"]:
+        """From item `first` on to the end; places where this could be done again."""
+        pauses: list[Pause] = []
+        after = first + PAUSE_AFTER
+        for at, item in enumerate(items[first:], first):
+            self.read_item(item, at)
+            if at + 1 >= after and self.count_waiting() <= MOST_WAITING:
+                waiting = self.copy_waiting()
+                pauses.append(Pause(at + 1, len(self.entries), waiting))
+                after = at + 1 + PAUSE_AFTER
+        self.end(len(items))
+        return pauses
+
+    def count_waiting(self) -> int:
+        return len(self.results) + len(self.calls)
+
+    def copy_waiting(self) -> Self:
+        """All that the next item depends on, without the entries."""
+        other = copy(self)
+        other.entries = []
+        other.results, other.calls = [*self.results], {**self.calls}
+        return other
+
+
+class Pause(NamedTuple):
+    """Between two items of a list: so many are before it, and entries made of them."""
+
+    items: int
+    entries: int
+    reader: EntryReader
+
+
+def sort_results(results: list[Entry]) -> list[Entry]:
+    """In the order of the calls; what answers no known call comes last."""
+    return sorted(results, key=_find_place_of_call)
+
+
+def _find_place_of_call(entry: Entry) -> tuple[bool, int]:
+    call = entry.parts[0]["result"]
+    return call is None, call or 0
 
 
 def take_list(body: Mapping[str, Any], name: str) -> list[Any]:

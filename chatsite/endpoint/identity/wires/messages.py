@@ -12,7 +12,7 @@ from ..canonical import (
     result_part,
     text_part,
 )
-from .entry import Entry, name_kind, name_role, take_list, take_object
+from .entry import Entry, EntryReader, name_kind, name_role, take_list, take_object
 
 REASONING = frozenset({"thinking", "redacted_thinking"})
 MEDIA = frozenset({"image", "document"})
@@ -24,17 +24,20 @@ def list_instructions(body: Mapping[str, Any]) -> list[str]:
     return [part.get("text", "") for part in parts]
 
 
-def list_entries(body: Mapping[str, Any]) -> list[Entry]:
-    entries = []
-    calls: dict[str, int] = {}
-    for at, message in enumerate(take_list(body, "messages")):
-        message = take_object(message, "Each of `messages`")
+def list_items(body: Mapping[str, Any]) -> list[Any]:
+    return take_list(body, "messages")
+
+
+class Reader(EntryReader):
+    """The messages; results are in one with what a person says."""
+
+    def read_item(self, item: Any, at: int) -> None:
+        message = take_object(item, "Each of `messages`")
         role, content = name_role(message.get("role")), message.get("content")
-        parts = join_texts(_sort_results(_read_blocks(content, calls)))
-        entries.append(Entry(role, parts, at, at + 1))
+        parts = join_texts(_sort_results(_read_blocks(content, self.calls)))
+        self.entries.append(Entry(role, parts, at, at + 1))
         if role == "assistant":
-            calls = _place_calls(content)
-    return entries
+            self.calls = _place_calls(content)
 
 
 def list_reply(reply: Mapping[str, Any]) -> list[Entry]:

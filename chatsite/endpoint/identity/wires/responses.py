@@ -1,7 +1,7 @@
 """The wire of `POST /v1/responses`: items, of which the model's are one message."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from ..canonical import (
     Part,
@@ -12,9 +12,9 @@ from ..canonical import (
     result_part,
     text_part,
 )
-from .chat import sort_results
 from .entry import (
     Entry,
+    EntryReader,
     name_kind,
     name_role,
     read_mixed_parts,
@@ -34,36 +34,41 @@ def list_instructions(body: Mapping[str, Any]) -> list[str]:
     return [instructions.rstrip()] if isinstance(instructions, str) else []
 
 
-def list_entries(body: Mapping[str, Any]) -> list[Entry]:
+def list_items(body: Mapping[str, Any]) -> list[Any]:
+    """The input; a text is that of a person."""
     if isinstance(text := body.get("input"), str):
-        return [Entry("user", join_texts([text_part(text)]), 0, 1)]
-    return ItemReader().read(take_list(body, "input"))
+        return [{"role": "user", "content": text}]
+    return take_list(body, "input")
 
 
 def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
-    return ItemReader().read(take_list(reply, "output"))
+    return Reader().read(take_list(reply, "output"))
 
 
-class ItemReader:
+class Reader(EntryReader):
     """Items into messages: what the model said and called between two inputs is one
     message, as it is one reply; results are in the order of their calls."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.results: list[Entry] = []
+        super().__init__()
         self.said: list[Part] = []
         # Where it begins, with what was thought before it.
         self.said_from: int | None = None
-        self.calls: dict[str, int] = {}
 
-    def read(self, items: list[Any]) -> list[Entry]:
-        for at, item in enumerate(items):
-            self.read_item(take_object(item, "Each item"), at)
-        self.end_reply(len(items))
+    def end(self, at: int) -> None:
+        self.end_reply(at)
         self.end_results()
-        return self.entries
 
-    def read_item(self, item: Mapping[str, Any], at: int) -> None:
+    def count_waiting(self) -> int:
+        return super().count_waiting() + len(self.said)
+
+    def copy_waiting(self) -> Self:
+        other = super().copy_waiting()
+        other.said = [*self.said]
+        return other
+
+    def read_item(self, item: Any, at: int) -> None:
+        item = take_object(item, "Each item")
         kind = name_kind(item) or "message"
         if kind == "reasoning":
             self.said_from = at if self.said_from is None else self.said_from
@@ -104,11 +109,6 @@ class ItemReader:
             self.entries.append(Entry("assistant", parts, self.said_from or 0, at))
             self.said = []
         self.said_from = None
-
-    def end_results(self) -> None:
-        if self.results:
-            self.entries += sort_results(self.results)
-            self.results = []
 
 
 def _read_part(part: Mapping[str, Any]) -> Part:
