@@ -141,11 +141,15 @@ async def test_what_is_no_call_is_ignored(upstream, model, calls):
 
 
 async def cost_of(upstream, answer):
-    """Processor time of the thread that reads it, and the stream."""
-    upstream.script(answer)
-    started = time.thread_time()
-    stream, _ = await read()
-    return time.thread_time() - started, stream
+    """Processor time of the thread that reads it, and the stream. The least of three:
+    beside other work the same costs half as much again."""
+    costs = []
+    for _ in range(3):
+        upstream.script(answer)
+        started = time.thread_time()
+        stream, _ = await read()
+        costs.append(time.thread_time() - started)
+    return min(costs), stream
 
 
 def write_words(count):
