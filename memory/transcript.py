@@ -266,10 +266,15 @@ def reserve_numbers(conversation: Conversation, count: int) -> int:
     after the other.
     """
     begin_change(conversation, count)
-    rows = Conversation.objects.filter(pk=conversation.pk).order_by()
-    following = rows.values_list("next_seq", flat=True).get()
+    (following,) = _find_next_number(pk=conversation.pk)
     _check_number(following - 1)
     return following - count
+
+
+@prepared_rows()
+def _find_next_number(pk: Any) -> QuerySet[Conversation, Any]:
+    rows = Conversation.objects.filter(pk=pk).order_by()
+    return rows.values_list("next_seq", flat=True)
 
 
 def _check_number(last: int) -> None:

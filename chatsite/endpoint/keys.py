@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
+from memory.sql import Update, prepared_rows, prepared_update
 
 from .models import ApiKey
 from .wires.errors import WireError
@@ -108,12 +109,16 @@ def describe_api_keys(owner: AbstractBaseUser) -> list[dict[str, Any]]:
 def find_api_key(key: str) -> ApiKey | None:
     """The row of a key that may be used now. None, after the same one statement: it is
     unknown, has ended, or its owner may not log in."""
-    rows = only_valid(ApiKey.objects.filter(sha256=hash_key(key)))
-    rows = rows.annotate(now=Now()).filter(owner__is_active=True)
-    found = rows.select_related("owner").first()
-    if found:
+    for found in _find_valid(sha256=hash_key(key)):
         _note_use(found)
-    return found
+        return found
+    return None
+
+
+@prepared_rows()
+def _find_valid(sha256: Any) -> QuerySet[ApiKey]:
+    rows = only_valid(ApiKey.objects.filter(sha256=sha256)).annotate(now=Now())
+    return rows.filter(owner__is_active=True).select_related("owner").order_by()
 
 
 def _note_use(key: Any) -> None:
@@ -151,6 +156,10 @@ def _seconds_to(day: date) -> int:
 
 
 def charge_api_key(pk: int, tokens: int) -> None:
-    today = timezone.localdate()
+    _charge(pk=pk, tokens=tokens, today=timezone.localdate())
+
+
+@prepared_update(today=ApiKey._meta.get_field("day"))
+def _charge(pk: Any, tokens: Any, today: Any) -> Update:
     used = Case(When(day=today, then=F("tokens_used")), default=0) + tokens
-    ApiKey.objects.filter(pk=pk).update(tokens_used=used, day=today)
+    return ApiKey.objects.filter(pk=pk), {"tokens_used": used, "day": today}

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from chatsite.endpoint import keys
 from chatsite.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.endpoint.identity.history import read_reply
-from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
+from chatsite.endpoint.models import ClientMessage, ClientRequest
 from chatsite.endpoint.wires.wire import ID
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
@@ -17,8 +17,9 @@ from memory import transcript
 from memory.compaction import lease
 from memory.engine.tokens import count_text
 from memory.models import Message
+from memory.sql import Update, prepared_update
 
-from .opening import Opened
+from .opening import Opened, update_standing
 
 
 @transaction.atomic
@@ -50,19 +51,17 @@ def end_exchange(
             asked.update(response_id=response_id)
     else:
         transcript.give_back(turn.conversation_id, turn.reply_seq)
-    Turn.objects.filter(pk=turn.pk).update(
+    _end_turn(
+        pk=turn.pk,
         state=result.state,
         text=result.text,
-        reply=reply,
+        reply_id=reply and reply.pk,
         error=result.error,
-        finished_at=Now(),
-        lease_until=None,
     )
     if result.state == Turn.State.DONE:
         stands["open_position"] = None
     if stands:
-        rows = ClientConversation.objects.filter(pk=turn.conversation_id)
-        rows.update(**stands)
+        update_standing(pk=turn.conversation_id, **stands)
     if opened.sent.is_bound:
         reported = lifecycle.calibrated(turn.conversation, claim, result)
         lease.mark_due(turn.conversation_id, **reported)
@@ -72,6 +71,13 @@ def end_exchange(
     used += result.tokens_output or count_text(result.text)
     keys.charge_api_key(key_id, used)
     return turn.read_again()
+
+
+@prepared_update()
+def _end_turn(pk: Any, state: Any, text: Any, reply_id: Any, error: Any) -> Update:
+    values = {"state": state, "text": text, "reply": reply_id, "error": error}
+    ended = {"finished_at": Now(), "lease_until": None}
+    return Turn.objects.filter(pk=pk), values | ended
 
 
 def _note_reply(

@@ -13,6 +13,7 @@ from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
 from chatsite.endpoint.models import ClientConversation, ClientMessage, ClientRequest
 from chatsite.endpoint.wires.errors import WireError
 from memory.models import ModelCall
+from memory.sql import PreparedRows, prepared_rows
 
 from .sent_forms import find_form
 
@@ -54,23 +55,24 @@ class KnownToOwner:
 
     def __init__(self, owner_id: int, within: int | None = None) -> None:
         self.owner_id = owner_id
-        self._only = {} if within is None else {"conversation": within}
-        rows = ClientMessage.objects.filter(owner_id=owner_id)
-        self._rows = rows.filter(conversation__deleted_at=None)
+        self._only = {} if within is None else {"within": within}
+        self._rows = _list_living(owner_id)
 
     def find_chains(self, chains: Sequence[bytes]) -> Mapping[bytes, Sequence[Place]]:
-        return self._find("chain", chains)
+        return self._find(_find_by_chain, chains)
 
     def find_messages(
         self, digests: Sequence[bytes]
     ) -> Mapping[bytes, Sequence[Place]]:
-        return self._find("digest", digests)
+        return self._find(_find_by_digest, digests)
 
-    def _find(self, name: str, values: Sequence[bytes]) -> dict[bytes, list[Place]]:
-        rows = self._rows.filter(**{f"{name}__in": values}, **self._only)
-        rows = rows.order_by("-pk")
+    def _find(
+        self, find: PreparedRows, values: Sequence[bytes]
+    ) -> dict[bytes, list[Place]]:
+        named = {f"hash{n}": value for n, value in enumerate(values)}
+        rows = find(owner_id=self.owner_id, **self._only, **named)
         found = defaultdict(list)
-        for value, *columns in rows.values_list(name, *OF_PLACE).iterator():
+        for value, *columns in rows:
             found[bytes(value)].append(_make_place(*columns))
         return {
             value: sorted(places, key=lambda each: not each.is_tip)[:MOST_PLACES]
@@ -165,6 +167,29 @@ class KnownToOwner:
             if first_rows := [*began.values_list("pk", flat=True)]:
                 rows = rows.filter(pk__lt=min(first_rows))
             pk = of_client.parent_id
+
+
+def _list_living(owner_id: Any) -> QuerySet[ClientMessage]:
+    rows = ClientMessage.objects.filter(owner_id=owner_id)
+    return rows.filter(conversation__deleted_at=None)
+
+
+def _find_by(column: str) -> PreparedRows:
+    """A statement that finds messages by hashes, of which there are always as many:
+    it is built once for each number of them."""
+
+    @prepared_rows()
+    def find_places(
+        owner_id: Any, within: Any = None, **hashes: Any
+    ) -> QuerySet[ClientMessage, Any]:
+        rows = _list_living(owner_id).filter(**{f"{column}__in": [*hashes.values()]})
+        rows = rows if within is None else rows.filter(conversation_id=within)
+        return rows.order_by("-pk").values_list(column, *OF_PLACE)
+
+    return find_places
+
+
+_find_by_chain, _find_by_digest = _find_by("chain"), _find_by("digest")
 
 
 def _read_places(rows: QuerySet[ClientMessage]) -> list[Place]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from langchain_core.messages import BaseMessage
@@ -36,6 +37,7 @@ from chatsite.turns.copying import copies
 from chatsite.turns.models import ONLY_ATTEMPT, TURN_LEASE, Turn
 from memory import transcript
 from memory.models import Conversation, Message, ModelCall, read_langchain
+from memory.sql import Update, prepared_rows, prepared_update
 
 from .asked import Asked, Sent
 from .bodies import Piece
@@ -50,7 +52,7 @@ POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off", "facts": "off"}
 BATCH, MOST_COPIED = 20, 200
 TITLE_CHARS = 400
 # What a request changes of where its conversation stands.
-STANDS = ("key", "client", "length", "open_position", "is_single")
+STANDS = ("key_id", "client", "length", "open_position", "is_single")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +182,7 @@ class Opening:
     def _decide(self) -> Decision:
         # Two requests of one person are decided one after the other. Not by the row of
         # the limits, which is locked after that of a conversation.
-        people = get_user_model().objects.select_for_update(no_key=True)
-        people.filter(pk=self.key.owner_id).values("pk").first()
+        _lock_person(pk=self.key.owner_id)
         known = KnownToOwner(self.key.owner_id, self.asked.within)
         self.previous = find_previous(known, self.asked.previous)
         if self.previous:
@@ -194,9 +195,8 @@ class Opening:
         if decision.conversation is None:
             self._make_conversation(decision.linked)
             return decision
-        found = Conversation.objects.get(pk=int(decision.conversation))
-        of_client = ClientConversation.objects.get(pk=found.pk)
-        is_busy = lifecycle.unfinished(found.pk).exists()
+        (of_client,) = _find_standing(pk=int(decision.conversation))
+        found, is_busy = of_client.conversation, of_client.is_busy
         # What came after that reply stays.
         is_inside = of_client.length > decision.parent_position + 1
         is_again = decision.kind == "retry" and is_inside
@@ -344,17 +344,18 @@ class Opening:
         )
         self.of_client.open_position = max(self.of_client.length - 1, 0)
         # The rest of a row that is there can have been changed by hand meanwhile.
-        is_new = self.of_client._state.adding
-        self.of_client.save(update_fields=None if is_new else STANDS)
+        if self.of_client._state.adding:
+            self.of_client.save()
+        else:
+            stands = {name: getattr(self.of_client, name) for name in STANDS}
+            update_standing(pk=self.of_client.pk, **stands)
 
     def _find_row(self, position: int) -> Message:
         if position < self.of_client.shared:
             seq = self.of_client.find_seq(position)
             return self.conversation.messages.get(seq=seq)
-        rows = ClientMessage.objects.filter(
-            conversation=self.conversation, position=position, is_again=False
-        )
-        return rows.select_related("message").get().message
+        (row,) = _find_message(conversation_id=self.conversation.pk, position=position)
+        return row.message
 
     def _record(self) -> Opened | TooLong:
         if self.decision.kind == "retry":
@@ -452,23 +453,14 @@ class Opening:
         # Not of this process: at its end such a turn is not handed to another one.
         owner = uuid.uuid4().hex
         attempt = max(turn.attempt + 1, ONLY_ATTEMPT)
-        values = {
-            "state": Turn.State.RUNNING,
-            "attempt": attempt,
-            "owner": owner,
-            "lease_until": TURN_LEASE.end(),
-            "cancel_requested_at": None,
-            "started_at": Now(),
-            "finished_at": None,
-            "reply": None,
-            "reply_seq": reply_seq,
-            "text": "",
-            "text_attempt": attempt,
-            "call": call,
-            "model": call.model,
-            "error": "",
-        }
-        Turn.objects.filter(pk=turn.pk).update(**values)
+        _begin_turn(
+            pk=turn.pk,
+            attempt=attempt,
+            owner=owner,
+            reply_seq=reply_seq,
+            call_id=call.pk,
+            model=call.model,
+        )
         claim = lifecycle.TurnClaim(
             turn.pk,
             owner,
@@ -488,6 +480,55 @@ class Opening:
         words = next(filter(str.strip, texts), "")[:TITLE_CHARS]
         words = clean_text(words)
         return transcript.suggest_title(self.conversation, words) if words else ""
+
+
+@prepared_rows()
+def _lock_person(pk: Any) -> QuerySet[Any, Any]:
+    people = get_user_model().objects.select_for_update(no_key=True)
+    return people.filter(pk=pk).order_by().values("pk")
+
+
+@prepared_rows()
+def _find_standing(pk: Any) -> QuerySet[ClientConversation]:
+    """A conversation, where it stands, and whether it is being answered."""
+    is_busy = Exists(lifecycle.unfinished(OuterRef("pk")).order_by())
+    rows = ClientConversation.objects.filter(pk=pk).annotate(is_busy=is_busy)
+    return rows.select_related("conversation")
+
+
+@prepared_update()
+def update_standing(pk: Any, **values: Any) -> Update:
+    return ClientConversation.objects.filter(pk=pk), values
+
+
+@prepared_rows()
+def _find_message(conversation_id: Any, position: Any) -> QuerySet[ClientMessage]:
+    rows = ClientMessage.objects.filter(
+        conversation_id=conversation_id, position=position, is_again=False
+    )
+    return rows.select_related("message")
+
+
+@prepared_update()
+def _begin_turn(
+    pk: Any, attempt: Any, owner: Any, reply_seq: Any, call_id: Any, model: Any
+) -> Update:
+    return Turn.objects.filter(pk=pk), {
+        "state": Turn.State.RUNNING,
+        "attempt": attempt,
+        "owner": owner,
+        "lease_until": TURN_LEASE.end(),
+        "cancel_requested_at": None,
+        "started_at": Now(),
+        "finished_at": None,
+        "reply": None,
+        "reply_seq": reply_seq,
+        "text": "",
+        "text_attempt": attempt,
+        "call": call_id,
+        "model": model,
+        "error": "",
+    }
 
 
 def _find_last_of_person(conversation: Conversation) -> int | None:

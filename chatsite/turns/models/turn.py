@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from chatsite import database  # noqa: F401  (registers the lookup of UNFINISHED)
 from memory.leases import Lease
 from memory.models import Conversation, Message, ModelCall
+from memory.sql import prepared_rows
 
 # What went wrong before what did not. Its values stand in the SQL: an index over them
 # is not used for parameters.
@@ -136,10 +137,12 @@ class Turn(models.Model):
         rows.update(text="")
 
     def read_again(self) -> Self:
-        """The turn with its reply as it is stored now, and what its end has closed."""
-        found = type(self).objects.select_related("reply").get(pk=self.pk)
-        found.also_told = self.also_told
-        return found
+        """The turn with its reply as it is stored now, and what its end has closed.
+        Raises Turn.DoesNotExist."""
+        for found in _read_with_reply(pk=self.pk):
+            found.also_told = self.also_told
+            return found
+        raise Turn.DoesNotExist
 
     @property
     def may_have_rows(self) -> bool:
@@ -150,6 +153,11 @@ class Turn(models.Model):
     @property
     def is_finished(self) -> bool:
         return self.state not in self.UNFINISHED
+
+
+@prepared_rows()
+def _read_with_reply(pk: Any) -> models.QuerySet[Turn]:
+    return Turn.objects.filter(pk=pk).select_related("reply").order_by()
 
 
 TURN_LEASE = Lease(
