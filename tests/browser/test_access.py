@@ -25,7 +25,12 @@ RUN = """async ([within, rules]) => {
         ({ target, html }) => `${impact} ${id}: ${target} ${html.slice(0, 150)}`));
 }"""
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-SHOW = "(theme) => { document.documentElement.dataset.theme = theme }"
+# The admin's links take a moment to change their colour.
+SHOW = """(theme) => {
+    document.documentElement.dataset.theme = theme;
+    document.getAnimations().filter((each) => each instanceof CSSTransition)
+        .forEach((each) => each.finish());
+}"""
 
 
 def findings(page, within=None):

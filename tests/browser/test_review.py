@@ -7,6 +7,7 @@ from tests.patience import PATIENCE
 
 from .conftest import open_tab
 from .pages import PASSWORD
+from .test_access import PHONE, is_clean
 
 pytestmark = pytest.mark.browser
 
@@ -75,3 +76,34 @@ def check_steps(admin, url):
     admin.wait_for_load_state("load")
     admin.locator("[name=reply]").press("[")
     expect(admin).to_have_url(f"{url}?tab=view&reply=4")
+
+
+def test_policies_are_tried_with_a_sample(seeded, admin):
+    admin.goto(f"{seeded.url}/admin/experiments/sample/add/")
+    admin.get_by_label("Conversations").fill("0")
+    preset = admin.locator("[name=form-0-preset]")
+    preset.select_option("langgraph")
+    admin.get_by_role("button", name="Estimate").click()
+    expect(admin.locator(".errornote")).to_contain_text("Nothing was started")
+    expect(preset).to_have_value("langgraph")
+    admin.get_by_label("Conversations").fill("1")
+    # Of all that other tests have left here, the long one.
+    admin.get_by_label("With at least so many messages").fill("30")
+    admin.get_by_role("button", name="Estimate").click()
+    expect(admin.get_by_role("status")).to_contain_text("It is replayed 3 times.")
+    expect(admin.get_by_role("status")).to_contain_text("At most")
+    is_clean(admin)
+    admin.get_by_role("button", name="Start").click()
+    expect(admin.locator("h1", has_text="Sample")).to_be_visible()
+    # It draws itself anew when all replays have ended.
+    costs = admin.locator(".experiment-costs")
+    expect(costs).to_contain_text("Means over 1 of 1 conversations")
+    expect(costs).to_contain_text("±")
+    expect(costs.locator(".experiment-tick")).to_have_count(0)
+    is_clean(admin)
+    admin.set_viewport_size(PHONE)
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert admin.evaluate(wide) <= 0
+    admin.get_by_text("The conversations", exact=True).click()
+    admin.locator(".experiment-list a").last.click()
+    expect(admin.get_by_text("langgraph").first).to_be_visible()
