@@ -85,7 +85,7 @@ def show_file(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
     """A file in the result of a tool's call. A browser saves it, or shows it as part of
-    the card where it is a picture; nothing in it can run."""
+    the card where it is a picture or a sound; nothing in it can run."""
     rows = conversation.result_files.filter(message__seq=seq, place=place)
     row = rows.exclude(data=None).first()
     if row is None:

@@ -88,6 +88,11 @@ def test_files_are_shown_and_saved(chat):
     picture = found.locator("img")
     picture.scroll_into_view_if_needed()
     expect(picture).to_have_js_property("naturalWidth", 320)
+    # Not before someone wants to hear it.
+    sound = found.locator("audio")
+    assert sound.evaluate("each => each.networkState") == 1
+    sound.evaluate("each => { each.load(); each.preload = 'metadata' }")
+    expect(sound).to_have_js_property("duration", 0.5)
     expect(found).to_contain_text("The plan")
     link = found.get_by_role("link", name="https://example.org/a/plan.pdf")
     assert link.get_attribute("rel") == "noopener noreferrer nofollow"

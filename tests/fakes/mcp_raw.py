@@ -5,9 +5,11 @@ Speaks stdio, or HTTP where a port is given: python mcp_raw.py [PORT]
 """
 
 import base64
+import io
 import json
 import struct
 import sys
+import wave
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -32,7 +34,18 @@ def draw(width, height):
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-PICTURE = draw(320, 120)
+def sound(seconds):
+    """Silence, as WAV."""
+    written = io.BytesIO()
+    with wave.open(written, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(1)
+        file.setframerate(8_000)
+        file.writeframes(b"\x80" * int(8_000 * seconds))
+    return written.getvalue()
+
+
+PICTURE, SOUND = draw(320, 120), sound(0.5)
 TEXT = {"type": "text", "text": "Here it is."}
 RESULTS = {
     "kinds": {
@@ -43,7 +56,11 @@ RESULTS = {
                 "data": base64.b64encode(PICTURE).decode(),
                 "mimeType": "image/png",
             },
-            {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+            {
+                "type": "audio",
+                "data": base64.b64encode(SOUND).decode(),
+                "mimeType": "audio/wav",
+            },
             {
                 "type": "resource_link",
                 "uri": "https://example.org/a/plan.pdf",

@@ -8,13 +8,21 @@ from django.db.models import Q
 
 from chatsite.tools.models import ADDRESS, ResultFile
 
-# Kinds that are shown on the page, with how such bytes begin: no other is, since a
-# picture could hold scripts.
+# Kinds that are shown or played on the page, with how such bytes begin: no other is,
+# since a picture could hold scripts.
 PICTURES = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),
     "image/gif": (b"GIF87a", b"GIF89a"),
     "image/webp": (b"RIFF",),
+}
+SOUNDS = {
+    "audio/mpeg": (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"),
+    "audio/wav": (b"RIFF",),
+    "audio/x-wav": (b"RIFF",),
+    "audio/ogg": (b"OggS",),
+    "audio/flac": (b"fLaC",),
+    "audio/webm": (b"\x1aE\xdf\xa3",),
 }
 OTHER = "application/octet-stream"
 
@@ -39,6 +47,10 @@ class FileCard:
     def is_picture(self) -> bool:
         return self.is_kept and self.kind in PICTURES
 
+    @property
+    def is_sound(self) -> bool:
+        return self.is_kept and self.kind in SOUNDS
+
 
 def read(messages: Iterable[int]) -> dict[int, tuple[FileCard, ...]]:
     """The files of these messages, by key, without their bytes."""
@@ -54,7 +66,7 @@ def read(messages: Iterable[int]) -> dict[int, tuple[FileCard, ...]]:
 
 
 def kind_of(file: ResultFile) -> str:
-    """As what a browser gets it: a picture only if that is what it is."""
-    starts = PICTURES.get(file.kind)
-    is_picture = starts and bytes(file.data).startswith(starts)
-    return file.kind if is_picture else OTHER
+    """As what a browser gets it: a picture or a sound only if that is what it is."""
+    starts = (PICTURES | SOUNDS).get(file.kind)
+    is_so = starts and bytes(file.data).startswith(starts)
+    return file.kind if is_so else OTHER

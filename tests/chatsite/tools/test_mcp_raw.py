@@ -16,7 +16,7 @@ from chatsite.tools import results
 from chatsite.tools.context import AnswerLostError
 from chatsite.tools.mcp import mcp_servers as mcp
 from chatsite.tools.tool_loop.loop import offer
-from tests.fakes.mcp_raw import PICTURE
+from tests.fakes.mcp_raw import PICTURE, SOUND
 
 from .calls import context_of, run
 from .mcp_servers import (
@@ -66,7 +66,7 @@ class TestContent:
         assert text.splitlines() == [
             "Here it is.",
             f"[image: image/png, {len(PICTURE):,} bytes]",
-            "[audio: audio/wav, 4 bytes]",
+            f"[audio: audio/wav, {len(SOUND):,} bytes]",
             "[link: plan.pdf, application/pdf, 1,234 bytes, "
             "https://example.org/a/plan.pdf]",
             "[file: notes.txt, text/plain, 11 bytes]",

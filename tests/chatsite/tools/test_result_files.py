@@ -9,6 +9,7 @@ from django.test import Client
 from chatsite.importing.exporting.for_staff import mask_export
 from chatsite.importing.exporting.thread import dump_export, export_thread
 from chatsite.tools import late_results
+from chatsite.tools.cards import file_cards
 from chatsite.tools.models import ResultFile, ToolCall
 from chatsite.turns.copying import copies
 from memory import actions, library, transcript
@@ -51,6 +52,15 @@ def drawn(conversation):
 
 def address(conversation, seq, place):
     return f"/c/{conversation.uuid}/messages/{seq}/files/{place}/"
+
+
+@pytest.mark.parametrize("kind", [*file_cards.PICTURES, *file_cards.SOUNDS])
+def test_only_what_is_of_its_kind_is_given_as_such(kind):
+    (start, *_) = (file_cards.PICTURES | file_cards.SOUNDS)[kind]
+    given = ResultFile(kind=kind, data=start + own_tools.SVG)
+    assert file_cards.kind_of(given) == kind
+    given.data = own_tools.SVG
+    assert file_cards.kind_of(given) == "application/octet-stream"
 
 
 async def test_they_are_kept_with_the_result(conversation, session, upstream):
