@@ -25,7 +25,7 @@ FRAME_SECONDS = 0.05
 YOUNG_SECONDS = 1.0
 LATER_FRAME_SECONDS = 0.08
 # A timer of uvloop counts in milliseconds and may end one too early. Without this, what
-# has come would wait for the next word.
+# has come would wait for the next word, and a checkpoint be asked for in a loop.
 EARLY_SECONDS = 0.002
 # While no other process listens, it is offered a frame so often. One that joins reads
 # the database first.
@@ -94,14 +94,14 @@ class ReplyStreamer:
         stopped = asyncio.create_task(self.stop.wait())
         try:
             while not reader.done():
-                awaited = {reader, stopped}
+                awaited, left = {reader, stopped}, checkpoints.CHECKPOINT_SECONDS
                 if is_busy(self._save):
                     awaited.add(self._save)
-                left = self.save_at - monotonic()
+                else:
+                    # It can be due now, and was not yet when that was asked.
+                    left = max(self.save_at - monotonic(), 0) + EARLY_SECONDS
                 await asyncio.wait(
-                    awaited,
-                    timeout=left if left > 0 else checkpoints.CHECKPOINT_SECONDS,
-                    return_when=asyncio.FIRST_COMPLETED,
+                    awaited, timeout=left, return_when=asyncio.FIRST_COMPLETED
                 )
                 if stopped.done():
                     return lifecycle.LeaseStatus.CANCELLED

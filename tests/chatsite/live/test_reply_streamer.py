@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from itertools import pairwise
 
 import pytest
 from django.db import IntegrityError, OperationalError
@@ -116,6 +117,57 @@ async def test_a_timer_that_ends_early_keeps_no_word_back(saving, frames, monkey
     going.stream = clock.between(10, reply_streamer.FRAME_SECONDS - 0.001)
     await going.run()
     assert len(frames) == 10
+
+
+@pytest.mark.parametrize("early", [2e-6, 2.5e-6, 3e-6, 6e-6])
+async def test_a_timer_that_ends_early_puts_no_checkpoint_off(
+    early, saving, frames, monkeypatch
+):
+    """The moment can have come when a wait is worked out, and not just before that."""
+    clock, saved_at = EarlyTimers(early), []
+    going = a_relay()
+    going.stream = Hanging(1)
+
+    def checkpoint(claim, text):
+        saved_at.append(clock.now)
+        if len(saved_at) == 5:
+            going.stop.set()
+        return lifecycle.LeaseStatus.KEPT
+
+    monkeypatch.setattr(lifecycle, "checkpoint", checkpoint)
+    monkeypatch.setattr(checkpoints, "monotonic", clock.read)
+    monkeypatch.setattr(reply_streamer, "monotonic", clock.read)
+    monkeypatch.setattr(reply_streamer.asyncio, "wait", clock.wait)
+    await going.run()
+    between = [after - at for at, after in pairwise(saved_at)]
+    assert max(between) < checkpoints.CHECKPOINT_SECONDS * 1.1
+
+
+class EarlyTimers:
+    """Time that passes with each look at it; and waits for it that end a bit early."""
+
+    def __init__(self, early):
+        self.now, self.early = time.monotonic(), early
+        self._wait = asyncio.wait
+
+    def read(self):
+        self.now += 1e-6
+        return self.now
+
+    async def wait(self, awaited, **options):
+        if len(awaited) > 2:  # a checkpoint is under way, which takes no time here
+            return await self._wait(awaited, **options | {"timeout": 60})
+        self.now += max(options["timeout"] - self.early, 0)
+        return await self._wait(awaited, **options | {"timeout": 0.001})
+
+
+class Hanging(Stream):
+    """Says its words, and nothing more."""
+
+    async def __aiter__(self):
+        async for word in super().__aiter__():
+            yield word
+        await asyncio.Event().wait()
 
 
 class Clock:
