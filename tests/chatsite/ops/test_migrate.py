@@ -52,9 +52,9 @@ def serving():
         yield made
 
 
-def test_two_that_wait_for_each_other_both_come_through(older, serving):
-    """The request holds what the migration needs and then wants what it holds."""
-    serving.execute(TOUCH.format("message"))
+@pytest.fixture
+def migration():
+    """A thread that migrates, what it has printed, and how it failed."""
     printed, failed = StringIO(), []
 
     def run():
@@ -65,17 +65,46 @@ def test_two_that_wait_for_each_other_both_come_through(older, serving):
         finally:
             connection.close()
 
-    thread = threading.Thread(target=run)
-    thread.start()
+    yield threading.Thread(target=run), printed
+    assert failed == []
+    done = MigrationExecutor(connection).loader.applied_migrations
+    assert ("chat", NAME) in done
+
+
+def wait_for_waiting(count):
     with connection.cursor() as cursor:
-        wait_for(lambda: cursor.execute(WAITING).fetchone()[0], what="the migration")
+        wait_for(
+            lambda: cursor.execute(WAITING).fetchone()[0] >= count, what="the waiting"
+        )
+
+
+def test_two_that_wait_for_each_other_both_come_through(older, serving, migration):
+    """The request holds what the migration needs and then wants what it holds."""
+    thread, printed = migration
+    serving.execute(TOUCH.format("message"))
+    thread.start()
+    wait_for_waiting(1)
     serving.execute(TOUCH.format("conversation"))
     serving.commit()
     thread.join(60 * PATIENCE)
-    assert failed == []
     assert "trying again" in printed.getvalue()
-    done = MigrationExecutor(connection).loader.applied_migrations
-    assert ("chat", NAME) in done
+
+
+def test_a_request_that_stood_in_line_behind_it_is_no_victim(older, serving, migration):
+    """It has waited longer than the migration for the next table, and PostgreSQL ends
+    the one that has waited for a second."""
+    thread, _printed = migration
+    with connect_as_the_site() as first:
+        first.execute(TOUCH.format("conversation"))
+        thread.start()
+        wait_for_waiting(1)
+        serving.execute(TOUCH.format("message"))
+        free = threading.Timer(0.7, first.commit)
+        free.start()
+        serving.execute(TOUCH.format("conversation"))
+        serving.commit()
+        free.join()
+    thread.join(60 * PATIENCE)
 
 
 def test_a_site_under_load_notices_nothing(older):

@@ -24,11 +24,11 @@ from django.db.transaction import atomic
 
 from memory.sql import without_limits
 
-# Less than the second after which PostgreSQL looks for a deadlock, and than the two
-# seconds that a serving process waits: so it is always the migration that gives way,
-# and what stands in line behind it goes on.
-LOCK_MS = 900
-TRIES = 60
+# Three of them, for what a new table refers to, are less than the second after which
+# PostgreSQL looks for a deadlock: a request can stand in line since the first, hold
+# what the last is for, and would look first. So the migration always gives way.
+LOCK_MS = 250
+TRIES = 120
 # SQLSTATE of lock_not_available and deadlock_detected.
 LOCKED = ("55P03", "40P01")
 
