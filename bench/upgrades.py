@@ -76,6 +76,12 @@ DEADLOCK = re.compile("deadlock detected.*?(?=STATEMENT)", re.DOTALL)
 # Of a migration, beside what two requests can run into.
 DEFINES = re.compile(r"\b(?:ALTER|CREATE|DROP|django_migrations)\b")
 TROUBLE = re.compile(r"^\S+ \S+ (?:ERROR|CRITICAL) .*$", re.MULTILINE)
+# 0.1.0 looks for a turn among those that wait, which can have ended since it asked for
+# them, upgrade or not; and it does not see that a browser has gone.
+OWN_ERROR = re.compile(
+    r"Internal Server Error: (?P<path>/c/[^/]+/).* "
+    r"\| ValueError in transcript_pane\.py:262 _views|/\.venv-0\.1\.0/.*RequestAborted"
+)
 
 
 class Release:
@@ -317,20 +323,37 @@ class Upgrades:
         summaries = truth.count("memory_summary")
         truth.close()
         deadlocks = DEADLOCK.findall(self.postgres.log_path.read_text()[self.logged :])
+        trouble = TROUBLE.findall(site.read_logs())
+        failed = [each for v in crowd.visits for each in v.failed]
+        others, left = leave_out_own(failed, trouble)
         NEW.run(site.processes[0], "sign_history")
         return {
             "messages": sum(len(viewer.texts) for viewer in crowd.viewers),
             "not done": sum(row.state != "done" for row in rows.values()),
             "summaries": summaries,
             "pages": sum((visit.statuses for visit in crowd.visits), Counter()),
-            "failed pages": [each for v in crowd.visits for each in v.failed],
+            "failed pages": left,
+            "own failures": len(failed) - len(left),
             "socket errors": [each for v in crowd.viewers for each in v.errors],
             "failures": crowd.failures,
             "deadlocks": [each for each in deadlocks if DEFINES.search(each)],
             "own deadlocks": [each for each in deadlocks if not DEFINES.search(each)],
-            "trouble": TROUBLE.findall(site.read_logs()),
+            "trouble": others,
             "audit": NEW.run(site.processes[0], "audit").strip(),
         }
+
+
+def leave_out_own(
+    failed: list[tuple[int | str, str]], trouble: list[str]
+) -> tuple[list[str], list[tuple[int | str, str]]]:
+    """The lines and the failed pages without those of errors that 0.1.0 has anyway."""
+    left = list(failed)
+    for line in trouble:
+        path = (own := OWN_ERROR.search(line)) and own["path"]
+        of_path = (e for e in left if path and e[0] == 500 and e[1].startswith(path))
+        if found := next(of_path, None):
+            left.remove(found)
+    return [line for line in trouble if not OWN_ERROR.search(line)], left
 
 
 def find_faults(seen: dict[str, Any]) -> dict[str, Any]:
@@ -362,7 +385,8 @@ def describe_upgrade(number: int, seen: dict[str, Any]) -> str:
     return (
         f"{number}: tables in {seen['tables']:.0f} s, all in {seen['whole']:.0f} s; "
         f"{seen['messages']} messages, {seen['not done']} of them not answered; "
-        f"{pages} pages, {len(seen['failed pages'])} failed; {summaries} summaries; "
+        f"{pages} pages, {len(seen['failed pages'])} failed, "
+        f"{seen['own failures']} more as in 0.1.0 anyway; {summaries} summaries; "
         f"{len(seen['deadlocks'])} deadlocks, {len(seen['own deadlocks'])} of requests "
         f"alone; audit {seen['audit'][:80]}"
     )
