@@ -297,6 +297,12 @@ class PageText:
     is_cut: bool = False
 
 
+def _read_no_file(
+    user_id: int, name: str, data: bytes, beside: Sequence[Attachment]
+) -> Attachment:
+    raise TextError("bad_attachments", _("This site takes no files."))
+
+
 async def _read_no_page(
     user_id: int, media_type: str, charset: str, data: bytes
 ) -> PageText:
@@ -316,7 +322,9 @@ class FileSource:
     the files or of the message that was `edited`. `find_address` says where its owner
     gets the image at a place of message `seq`; "": its text stands for it.
     `read_image` gives its media type and bytes, or those of a small one. `read_page`
-    reads what was fetched for a person from the web, as files are read."""
+    reads what was fetched for a person from the web, as files are read.
+    `read_image_file` reads an image that is imported and has no message yet, for a
+    person who is to keep those `beside` it, too."""
 
     read_ids: Callable[[object], list[str]] = _refuse_files
     find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
@@ -330,6 +338,9 @@ class FileSource:
         _read_no_image
     )
     read_page: Callable[[int, str, str, bytes], Awaitable[PageText]] = _read_no_page
+    read_image_file: Callable[[int, str, bytes, Sequence[Attachment]], Attachment] = (
+        _read_no_file
+    )
 
 
 # Exported, and copied by an import.

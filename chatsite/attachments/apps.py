@@ -16,7 +16,7 @@ class AttachmentsConfig(AppConfig):
         from memory.images import image_source
 
         from . import parts, reading, uploads
-        from .images import audit, export, files, sending
+        from .images import audit, export, files, imported, sending
 
         hooks.file_source = hooks.FileSource(
             uploads.read_upload_ids,
@@ -27,6 +27,7 @@ class AttachmentsConfig(AppConfig):
             files.has_any_image,
             files.read_image_of,
             reading.read_fetched,
+            imported.read_imported,
         )
         image_source.current = sending.KeptImages()
         message_deleted.connect(files.forget_images)

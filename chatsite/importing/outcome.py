@@ -9,6 +9,7 @@ from memory.models import Conversation
 
 KIND = "import"
 MAX_TOLD = 50
+COUNTS = ("untold", "images", "others")
 
 
 @dataclass(slots=True)
@@ -19,6 +20,9 @@ class Outcome:
     known: list[Conversation] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     untold: int = 0
+    # How many were imported with their messages; other files of the archive.
+    images: int = 0
+    others: int = 0
 
     @classmethod
     def of(cls, job: Job) -> "Outcome":
@@ -30,7 +34,7 @@ class Outcome:
             imported=[found[uuid] for uuid in imported if uuid in found],
             known=[found[uuid] for uuid in known if uuid in found],
             told=job.result.get("told", []),
-            untold=job.result.get("untold", 0),
+            **{name: job.result.get(name, 0) for name in COUNTS},
         )
 
     def tell(self, why: str) -> None:
@@ -44,5 +48,5 @@ class Outcome:
             "imported": [str(row.uuid) for row in self.imported],
             "known": [str(row.uuid) for row in self.known],
             "told": self.told,
-            "untold": self.untold,
+            **{name: getattr(self, name) for name in COUNTS},
         }

@@ -4,7 +4,7 @@ database's lock for a moment each.
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 from uuid import UUID
@@ -13,17 +13,22 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from chatsite import hooks
 from chatsite.hooks import conversation_fields, export_sections
 from chatsite.jobs import queue
+from chatsite.languages import find_sentence_space
 from chatsite.turns import model_access
 from chatsite.turns.copying import copies
 from chatsite.turns.models import JOB_LEASE, Job
 from memory import bundle, library, staging, transcript
+from memory.engine.attachments import Attachment
 from memory.leases import Claim, LostError
 from memory.models import Conversation, Message
 
 from .files import foreign, own, reading
+from .files.archive import Archive, is_archive
 from .files.draft import Draft, clean_title
+from .files.pictures import Pictures
 from .files.reading import ImportFileError, ImportItemError
 from .outcome import Outcome
 
@@ -40,7 +45,9 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
     if job is None:
         return
     try:
-        outcome = _Import(claim, job).take(reading.read_file(file))
+        archive = Archive(file) if is_archive(file) else None
+        texts = archive.read_texts() if archive else reading.read_whole(file)
+        outcome = _Import(claim, job, archive).take(reading.read_items(texts))
         queue.finish(claim, outcome.dump())
     except ImportFileError as error:
         queue.fail(claim, str(error))
@@ -52,8 +59,9 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
 
 
 class _Import:
-    def __init__(self, claim: Claim, job: Job) -> None:
+    def __init__(self, claim: Claim, job: Job, archive: Archive | None = None) -> None:
         self.claim, self.user, self.done = claim, job.user, 0
+        self.archive, self.pictures = archive, Pictures(archive, job.user_id)
 
     def take(self, items: list[Any]) -> Outcome:
         outcome = Outcome()
@@ -65,13 +73,13 @@ class _Import:
             item, number = items.pop(), number + 1
             counted += reading.count_work(item)
             try:
-                draft = _read_item(item, self.user)
+                left_out = self._take(_read_item(item, self.user), outcome)
             except ImportItemError as error:
-                outcome.tell(_tell_why(number, item, str(error)))
-            else:
-                if left_out := self._take(draft, outcome):
-                    outcome.tell(_tell_why(number, item, left_out))
+                left_out = str(error)
+            if left_out:
+                outcome.tell(_tell_why(number, item, left_out))
             self.done = counted
+        outcome.others = self.archive.others if self.archive else 0
         return outcome
 
     def _take(self, draft: Draft, outcome: Outcome) -> str:
@@ -79,9 +87,12 @@ class _Import:
         if known := self._find(draft.source):
             outcome.known.append(known)
             return ""
-        made, left_out = self._store(draft)
+        # Only now: of what is known, no image is read again.
+        images, lost = self.pictures.join(draft)
+        made, left_out = self._store(draft, images)
         outcome.imported.append(made)
-        return left_out
+        outcome.images += sum(map(len, images.values()))
+        return find_sentence_space().join(filter(None, [left_out, lost]))
 
     def _find(self, source: str) -> Conversation | None:
         """Imported before or just now, or the very one that was exported here."""
@@ -94,10 +105,15 @@ class _Import:
             return rows.filter(uuid=UUID(source.removeprefix("windowpane:"))).first()
         return None
 
-    def _store(self, draft: Draft) -> tuple[Conversation, str]:
+    def _store(
+        self, draft: Draft, images: Mapping[int, Sequence[Attachment]]
+    ) -> tuple[Conversation, str]:
         """The conversation, and what of it was left out, in words."""
         made, left_out = self._create(draft)
         messages = bundle.write_bundle(made, draft.bundle, self._batch)
+        for seq, image in ((n, each) for n in images for each in images[n]):
+            with self._batch(0):
+                hooks.file_source.keep(messages[seq], [image], None)
         self._write_sections(draft, made, messages, of_requests=True)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)

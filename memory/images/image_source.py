@@ -106,8 +106,13 @@ def _read_places(
     messages: Sequence[BaseMessage],
     newest: Message | None,
 ) -> dict[int, Sequence[Mapping[str, Any]]]:
-    """The attachments of those messages that have any, by number."""
-    seqs = {int(each.id or 0) for each in messages if has_attachments(each.text)}
+    """The attachments of those messages that have any, by number. Only those of people:
+    no provider takes an image as a part of a reply, which has its name."""
+    seqs = {
+        int(each.id or 0)
+        for each in messages
+        if isinstance(each, HumanMessage) and has_attachments(each.text)
+    }
     own = {newest.seq: newest.attachments} if newest else {}
     if stored := seqs - own.keys():
         rows = conversation.messages.filter(seq__in=stored)

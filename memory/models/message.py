@@ -48,8 +48,9 @@ class Message(History):
     # What the model wrote before its answer: shown, and never sent to a model.
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
-    # The files in the text of a person's message, and where they are in it: see
-    # memory/engine/attachments.py. What was typed stands before them.
+    # The files in the text of a person's message, or images in that of a reply from
+    # another chat, and where they are in it: see memory/engine/attachments.py. What was
+    # typed stands before them.
     attachments = models.JSONField(default=list, db_default=[], blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True)
     # Of a result that came after its call was answered: the number of the message that

@@ -22,6 +22,15 @@ TITLE_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """An image of a message: the id of its file in the archive, "" = it has none, and
+    how it was called."""
+
+    id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """`source` names where it comes from, such as "chatgpt:<id>"."""
 
@@ -29,6 +38,8 @@ class Draft:
     title: str
     bundle: Bundle
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
+    # By the numbers of their messages: not read yet.
+    pictures: Mapping[int, Sequence[Picture]] = field(default_factory=dict)
     # Of leaf apps, by their names.
     sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -50,10 +61,12 @@ class Said:
     calls: list[dict[str, Any]] = field(default_factory=list)
     answers: str = ""  # of a result (role "tool"): the id of its call
     failed: bool = False
+    pictures: list[Picture] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        return not self.calls and self.role != "tool" and is_blank(self.text)
+        has_more = self.calls or self.pictures or self.role == "tool"
+        return not has_more and is_blank(self.text)
 
 
 def clean_title(title: object) -> str:
@@ -90,8 +103,14 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
                 "imported_at": None if is_user else now,
             }
         )
-    sections = {"tool_calls": list(_list_failed_calls(said))}
-    return Draft(source, clean_title(title), Bundle(messages=rows), infos, sections)
+    return Draft(
+        source,
+        clean_title(title),
+        Bundle(messages=rows),
+        infos,
+        pictures={n: each.pictures for n, each in enumerate(said, 1) if each.pictures},
+        sections={"tool_calls": list(_list_failed_calls(said))},
+    )
 
 
 def _list_failed_calls(said: list[Said]) -> Iterator[BaseModel]:
@@ -121,6 +140,7 @@ def _join_turns(talk: Iterable[Said]) -> list[Said]:
         elif said and _goes_on(said[-1], each):
             said[-1].text = "\n\n".join(filter(None, [said[-1].text, each.text]))
             said[-1].calls += each.calls
+            said[-1].pictures += each.pictures
             said[-1].model = each.model
         else:
             said.append(each)
@@ -136,7 +156,7 @@ def _join_turns(talk: Iterable[Said]) -> list[Said]:
 def _goes_on(before: Said, each: Said) -> bool:
     """Whether both are one message: a text and the calls behind it are."""
     is_same = before.role == each.role == "assistant"
-    return is_same and not (before.calls and each.text)
+    return is_same and not (before.calls and (each.text or each.pictures))
 
 
 def check_count(count: int) -> None:

@@ -2,7 +2,8 @@
 open, of a Claude one everything that was said.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,13 +11,16 @@ from django.utils.translation import gettext as _
 from chatsite.llm.streaming import clean_text
 
 from . import citations, tool_parts
-from .draft import Draft, Said, from_talk, read_time
+from .archive import is_image_name
+from .draft import Draft, Picture, Said, from_talk, read_time
 from .reading import ImportItemError
 
 # By what sources begin with: who wrote the replies.
 SITES = {"chatgpt": "ChatGPT", "claude": "Claude"}
 CHATGPT_ROLES = {"user": "user", "assistant": "assistant", "tool": "tool"}
 CLAUDE_ROLES = {"human": "user", "assistant": "assistant"}
+# How a message of ChatGPT names the file of an image, earlier and now.
+POINTER = re.compile(r"(?:file-service|sediment)://(file[-_][A-Za-z0-9]+)")
 
 
 def read_chatgpt(item: dict[str, Any]) -> Draft:
@@ -24,7 +28,7 @@ def read_chatgpt(item: dict[str, Any]) -> Draft:
     if not isinstance(mapping, dict):
         raise ImportItemError(_("mapping: it isn't an object."))
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
-    talk = _read_nodes(_open_branch(mapping, item))
+    talk = _move_pictures(_read_nodes(_open_branch(mapping, item)))
     source, site = f"chatgpt:{_shorten_id(key)}", SITES["chatgpt"]
     return from_talk(source, _clean_text(item.get("title")), talk, site)
 
@@ -65,12 +69,14 @@ def _read_nodes(nodes: list[Any]) -> Iterator[Said]:
                 asked, name = f"call-{number}", author.get("name")
                 call = tool_parts.make_call(asked, name, {})
                 yield Said("assistant", "", at, calls=[call])
-            said.text, said.answers = tool_parts.read_words(content), asked
+            said.pictures = [*_list_pictures(message, content)]
+            said.text, said.answers = _read_result(content), asked
         elif role == "assistant" and isinstance(to, str) and to not in ("", "all"):
             asked, value = f"call-{number}", tool_parts.read_arguments(content)
             said.calls = [tool_parts.make_call(asked, to, value)]
         else:
             asked, said.text = "", "\n\n".join(_list_parts(content))
+            said.pictures = [*_list_pictures(message, content)]
             if role == "assistant":
                 references = _read_metadata(message, "content_references")
                 said.text = citations.draw_citations(said.text, references)
@@ -94,8 +100,65 @@ def _list_parts(content: dict[str, Any]) -> Iterator[str]:
     for part in parts if isinstance(parts, list) else []:
         if isinstance(part, str) and part.strip():
             yield clean_text(part)
-        elif isinstance(part, dict):
+        elif isinstance(part, dict) and not _find_pointer(part):
             yield _("[attachment not included in the export]")
+
+
+def _read_result(content: dict[str, Any]) -> str:
+    """The words of a result; its images are with the reply."""
+    parts = _as_list(content.get("parts"))
+    others = [part for part in parts if not _find_pointer(part)]
+    if others == parts:
+        return tool_parts.read_words(content)
+    words = tool_parts.read_words({**content, "parts": others})
+    return "\n\n".join(filter(None, [words, _("[images: see the reply]")]))
+
+
+def _list_pictures(
+    message: dict[str, Any], content: dict[str, Any]
+) -> Iterator[Picture]:
+    """The images among the parts, and those that are only named beside them."""
+    beside = {
+        _clean_text(each.get("id")): each
+        for each in _as_list(_read_metadata(message, "attachments"))
+        if isinstance(each, dict)
+    }
+    parts = map(_find_pointer, _as_list(content.get("parts")))
+    files = (file for file, each in beside.items() if file and _is_picture(each))
+    for file in dict.fromkeys([*filter(None, parts), *files]):
+        yield Picture(file, _clean_text(beside.get(file, {}).get("name")))
+
+
+def _find_pointer(part: object) -> str:
+    """The id of the file of an image; "": it is none."""
+    if isinstance(part, dict) and part.get("content_type") == "image_asset_pointer":
+        found = POINTER.fullmatch(_clean_text(part.get("asset_pointer")))
+        return found[1] if found else ""
+    return ""
+
+
+def _is_picture(file: dict[str, Any]) -> bool:
+    kind = _clean_text(file.get("mime_type") or file.get("mimeType"))
+    return kind.startswith("image/")
+
+
+def _move_pictures(talk: Iterable[Said]) -> Iterator[Said]:
+    """Images that a tool has made are those of the reply, as they were shown."""
+    made = Said("assistant", "")
+    for each in talk:
+        if each.role == "tool":
+            made.at, made.model = each.at, each.model
+            made.pictures += each.pictures
+            each.pictures = []
+        elif made.pictures and each.role == "user":
+            yield made
+            made = Said("assistant", "")
+        elif not each.calls:
+            each.pictures = [*made.pictures, *each.pictures]
+            made = Said("assistant", "")
+        yield each
+    if made.pictures:
+        yield made
 
 
 def read_claude(item: dict[str, Any]) -> Draft:
@@ -111,7 +174,9 @@ def read_claude(item: dict[str, Any]) -> Draft:
         role = CLAUDE_ROLES.get(_clean_text(message.get("sender")))
         if role == "user":
             text = "\n\n".join(_list_texts(message))
-            talk.append(Said(role, text, read_time(message.get("created_at"))))
+            said = Said(role, text, read_time(message.get("created_at")))
+            said.pictures = [*_list_names(message)]
+            talk.append(said)
         elif role:
             talk += _read_blocks(message, number)
     source, site = f"claude:{_shorten_id(item.get('uuid'))}", SITES["claude"]
@@ -168,6 +233,14 @@ def _list_attached(message: dict[str, Any]) -> Iterator[str]:
             text := _clean_text(each.get("extracted_content"))
         ):
             yield f"{_clean_text(each.get('file_name'))}:\n\n{text}"
+
+
+def _list_names(message: dict[str, Any]) -> Iterator[Picture]:
+    """The images of a message of Claude, whose archive has none of their files."""
+    for each in _as_list(message.get("files")):
+        name = _clean_text(each.get("file_name")) if isinstance(each, dict) else ""
+        if is_image_name(name):
+            yield Picture("", name)
 
 
 def _as_list(value: object) -> list[Any]:

@@ -24,6 +24,7 @@ from memory.engine.wording import explain_refusal
 
 from ..thread_format import (
     FORMAT,
+    Attachment,
     CoreState,
     Message,
     ModelCall,
@@ -218,19 +219,19 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
         return at or (written if flag else None)
 
     deleted_at = mark(row.deleted, row.deleted_at)
-    is_file = row.role == "user" and bool(row.attachments) and not deleted_at
-    is_shortened = (row.role == "tool" or is_file) and not deleted_at
+    files = [] if deleted_at else _list_files(row)
+    is_shortened = row.role == "tool" or bool(row.role == "user" and files)
     return {
         "seq": row.seq,
         "role": row.role,
         "text": "" if deleted_at else row.text,
-        "sent_text": _read_sent_text(row) if is_shortened else "",
+        "sent_text": _read_sent_text(row) if is_shortened and not deleted_at else "",
         "attachments": [
             {
                 **each.model_dump(exclude_none=True),
                 "name": clean_file_name(each.name),
             }
-            for each in (row.attachments if is_file else ())
+            for each in files
         ],
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,
         "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
@@ -244,6 +245,13 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
         "deleted_at": deleted_at,
         "imported_at": timezone.now() if is_reply and not explained else None,
     }
+
+
+def _list_files(row: Message) -> list[Attachment]:
+    """People attach files; replies that another chat has made can have images."""
+    if row.role == "assistant":
+        return row.attachments if all(each.image for each in row.attachments) else []
+    return row.attachments if row.role == "user" else []
 
 
 def _read_sent_text(row: Message) -> str:

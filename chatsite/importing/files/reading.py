@@ -1,18 +1,15 @@
 """From an uploaded file to the conversations in it, still as plain JSON values."""
 
-import io
 import json
 import re
-import zipfile
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from pathlib import PurePosixPath
 from typing import IO, Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
 MEGABYTE = 1024 * 1024
-ZIP_MARK = b"PK\x03\x04"
 # No export is nested by a third of it, and what is taken can be exported again.
 MAX_DEPTH = 60
 MAX_VALUES = 3_000_000
@@ -20,8 +17,6 @@ MAX_VALUES = 3_000_000
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
-# What the big providers put into the archives that they send to people.
-MEMBER = "conversations.json"
 
 
 class ImportFileError(Exception):
@@ -32,24 +27,25 @@ class ImportItemError(Exception):
     """One conversation of a file that can't be imported."""
 
 
-def read_file(file: IO[bytes]) -> list[Any]:
-    """The conversations of the file. Raises ImportFileError."""
-    limit = settings.IMPORT_MAX_MB * MEGABYTE
-    data = file.read(limit + 1)
-    if data.startswith(ZIP_MARK):
-        data = _unzip_member(data, limit)
-    check_size(len(data))
-    _check_shape(data)
-    value = _decode_json(data)
-    items = _list_items(value)
-    if not items:
-        raise ImportFileError(_("There is no conversation in this file."))
-    if len(items) > settings.IMPORT_MAX_CONVERSATIONS:
-        raise ImportFileError(
-            _("The file has %(count)s conversations; the limit is %(limit)s.")
-            % {"count": len(items), "limit": settings.IMPORT_MAX_CONVERSATIONS}
-        )
+def read_items(texts: Iterable[bytes]) -> list[Any]:
+    """The conversations of a file, or of the parts that it is in. Raises
+    ImportFileError."""
+    items: list[Any] = []
+    values = 0
+    for data in texts:
+        value, count = decode_json(data, values)
+        values += count
+        items += _list_items(value)
+    _check_items(items)
     return items
+
+
+def read_whole(file: IO[bytes]) -> Iterator[bytes]:
+    """A file that is no archive, which stays in memory no longer than it is needed.
+    Raises ImportFileError."""
+    data = file.read(settings.IMPORT_MAX_MB * MEGABYTE + 1)
+    check_size(len(data))
+    yield data
 
 
 def check_size(size: int) -> None:
@@ -60,40 +56,20 @@ def check_size(size: int) -> None:
         )
 
 
-def _unzip_member(data: bytes, limit: int) -> bytes:
-    """The one file of an archive that matters; never more of it than the limit."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = [n for n in archive.namelist() if PurePosixPath(n).name == MEMBER]
-            if not names:
-                raise ImportFileError(
-                    _("There is no %(name)s in this archive.") % {"name": MEMBER}
-                )
-            with archive.open(names[0]) as member:
-                return member.read(limit + 1)
-    except (ImportFileError, MemoryError):
-        raise
-    except Exception:  # noqa: BLE001
-        # Torn archives make zipfile raise a dozen kinds of errors, few of its own.
-        raise ImportFileError(
-            _(
-                "This archive can’t be opened: it is damaged, encrypted or incomplete. "
-                "Download it again, or unpack it and choose its conversations.json."
-            )
-        ) from None
-
-
-def _check_shape(data: bytes) -> None:
+def _check_shape(data: bytes, before: int) -> int:
     """Refuse what would take much more memory than its size, or go too deep, before
-    it is read. Counted without what is in strings."""
+    it is read. Returns how many values it has, counted without what is in strings;
+    `before`: those of earlier parts."""
     bare = STRING.sub(b"", data)
-    if sum(map(bare.count, (b",", b"[", b"{"))) > MAX_VALUES:
+    count = sum(map(bare.count, (b",", b"[", b"{")))
+    if before + count > MAX_VALUES:
         raise too_much()
     if measure_depth(bare) > MAX_DEPTH:
         raise ImportFileError(
             _("The file is nested too deeply: more than %(limit)s levels.")
             % {"limit": MAX_DEPTH}
         )
+    return count
 
 
 def measure_depth(bare: bytes) -> int:
@@ -111,9 +87,13 @@ def too_much() -> ImportFileError:
     )
 
 
-def _decode_json(data: bytes) -> Any:
+def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
+    """The value, and about how many values are in it; `before`: those of earlier parts.
+    Raises ImportFileError."""
+    count = _check_shape(data, before)
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        text = data.decode("utf-8-sig")
+        return json.loads(text, parse_constant=_refuse_constant), count
     except UnicodeDecodeError as error:
         raise ImportFileError(
             _("The file is not text in UTF-8: see byte %(byte)s.")
@@ -137,15 +117,24 @@ def _refuse_constant(name: str) -> None:
 def _list_items(value: Any) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("conversations"), list):
         value = value["conversations"]
-    items = value if isinstance(value, list) else [value]
-    if not any(find_format(item) for item in items) and items:
+    return value if isinstance(value, list) else [value]
+
+
+def _check_items(items: list[Any]) -> None:
+    if not items:
+        raise ImportFileError(_("There is no conversation in this file."))
+    if not any(find_format(item) for item in items):
         raise ImportFileError(
             _(
                 "This isn't a Windowpane, ChatGPT or Claude export. Choose "
                 "conversations.json, or the .zip that contains it."
             )
         )
-    return items
+    if len(items) > settings.IMPORT_MAX_CONVERSATIONS:
+        raise ImportFileError(
+            _("The file has %(count)s conversations; the limit is %(limit)s.")
+            % {"count": len(items), "limit": settings.IMPORT_MAX_CONVERSATIONS}
+        )
 
 
 def find_format(item: Any) -> str:

@@ -1,0 +1,216 @@
+"""The archives that ChatGPT and Claude send to people: which of their files have the
+conversations, and which are images. Nothing of one is ever written to a disk.
+"""
+
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import IO, Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from memory.engine.file_names import find_file_kind
+
+from .reading import MEGABYTE, ImportFileError, decode_json
+
+ZIP_MARK = b"PK\x03\x04"
+MAX_ENTRIES = 10_000
+# All files of an archive together, as many times as large as a file may be.
+MAX_UNPACKED = 10
+# One file, or newer ones in numbered parts.
+MEMBER = "conversations.json"
+PARTS = re.compile(r"conversations(?:-\d+)?\.json")
+# What files were called by those who uploaded them, where an archive has them as .dat.
+NAMES = "conversation_asset_file_names.json"
+MAX_NAMES_MB = 5
+# What the name of a file begins with that a message can name.
+ASSET = re.compile(r"(file[-_][A-Za-z0-9]+)(?:[-.]|$)")
+IMAGES = ("png", "jpg", "jpeg", "jfif", "webp", "gif", "heic", "heif")
+# What a Mac adds when it packs a folder.
+JUNK = re.compile(r"(?:^|/)(?:__MACOSX/|\.DS_Store$|\._)")
+
+
+def is_image_name(name: str) -> bool:
+    return find_file_kind(name) in IMAGES
+
+
+def is_archive(file: IO[bytes]) -> bool:
+    mark = file.read(len(ZIP_MARK))
+    file.seek(0)
+    return mark == ZIP_MARK
+
+
+class Archive:
+    """An archive whose directory is in order. Raises ImportFileError where it, or
+    later its conversations, can't be read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        with _explain_damage():
+            self._zip = zipfile.ZipFile(file)
+        found = [each for each in self._zip.infolist() if not each.is_dir()]
+        _check_entries(found)
+        entries = [each for each in found if not JUNK.search(path_of(each))]
+        self._texts = _find_texts(entries)
+        _check_sizes(self._texts, found)
+        self._names = self._read_names(entries)
+        self._assets: dict[str, zipfile.ZipInfo] = {}
+        for entry in entries:
+            if asset := ASSET.match(base_of(entry)):
+                self._assets.setdefault(asset[1], entry)
+        self._others = {
+            entry
+            for entry in {*entries}.difference(self._texts)
+            if base_of(entry) != NAMES
+            and not is_image_name(self._names.get(base_of(entry), base_of(entry)))
+        }
+
+    @property
+    def others(self) -> int:
+        """How many of its files have no conversations and are no images."""
+        return len(self._others)
+
+    def read_texts(self) -> Iterator[bytes]:
+        """The files with its conversations, together at most as large as one may be."""
+        for entry in self._texts:
+            with _explain_damage():
+                data = self._read(entry)
+            yield data
+
+    def name_asset(self, asset_id: str) -> str:
+        """What the file of this id was called; "": it isn't there, or has no name."""
+        entry = self._assets.get(asset_id)
+        if entry is None:
+            return ""
+        name = base_of(entry)
+        rest = name.removeprefix(asset_id)
+        return self._names.get(name) or (rest[1:] if rest.startswith("-") else "")
+
+    def read_asset(self, asset_id: str) -> bytes | None:
+        """The bytes of a file that is there; None: it is damaged."""
+        with suppress(ImportFileError), _explain_damage():
+            return self._read(self._assets[asset_id])
+        return None
+
+    def find_asset(self, asset_id: str) -> int | None:
+        """How large the file of this id is said to be; None: it isn't there."""
+        entry = self._assets.get(asset_id)
+        return entry.file_size if entry else None
+
+    def note_image(self, asset_id: str) -> None:
+        """This file turned out to be an image, whatever its name."""
+        self._others.discard(self._assets[asset_id])
+
+    def _read(self, entry: zipfile.ZipInfo) -> bytes:
+        """All of it, and never more than the archive says that it has."""
+        with self._zip.open(entry) as member:
+            data = member.read(entry.file_size + 1)
+        if len(data) != entry.file_size:
+            raise zipfile.BadZipFile
+        return data
+
+    def _read_names(self, entries: Sequence[zipfile.ZipInfo]) -> dict[str, str]:
+        """Without them the images have other names, so no fault of theirs matters."""
+        value: Any = None
+        for entry in entries:
+            if base_of(entry) == NAMES and entry.file_size <= MAX_NAMES_MB * MEGABYTE:
+                with suppress(ImportFileError), _explain_damage():
+                    value, _count = decode_json(self._read(entry))
+        pairs = value.items() if isinstance(value, dict) else ()
+        return {file: PurePosixPath(n).name for file, n in pairs if isinstance(n, str)}
+
+
+def path_of(entry: zipfile.ZipInfo) -> str:
+    return entry.filename.replace("\\", "/")
+
+
+def base_of(entry: zipfile.ZipInfo) -> str:
+    return PurePosixPath(path_of(entry)).name
+
+
+def _find_texts(entries: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """The one file, or else all parts, of the highest folder that has some."""
+    found = [each for each in entries if PARTS.fullmatch(base_of(each))]
+    if not found:
+        if any(find_file_kind(base_of(each)) == "zip" for each in entries):
+            raise ImportFileError(
+                _(
+                    "There is no %(name)s in this archive, but other archives. Unpack "
+                    "it, and choose the one that has your conversations."
+                )
+                % {"name": MEMBER}
+            )
+        raise ImportFileError(
+            _("There is no %(name)s in this archive.") % {"name": MEMBER}
+        )
+    found.sort(key=lambda each: (path_of(each).count("/"), path_of(each)))
+    folder = PurePosixPath(path_of(found[0])).parent
+    beside = [each for each in found if PurePosixPath(path_of(each)).parent == folder]
+    whole = [each for each in beside if base_of(each) == MEMBER]
+    return whole[:1] or beside
+
+
+def _check_entries(entries: Sequence[zipfile.ZipInfo]) -> None:
+    if len(entries) > MAX_ENTRIES:
+        raise ImportFileError(
+            _(
+                "This archive has %(count)s files; the limit is %(limit)s. Unpack it "
+                "and choose its conversations.json."
+            )
+            % {"count": f"{len(entries):,}", "limit": f"{MAX_ENTRIES:,}"}
+        )
+    for entry in entries:
+        path = PurePosixPath(path_of(entry))
+        if path.is_absolute() or ".." in path.parts:
+            raise ImportFileError(
+                _(
+                    "A file in this archive has a name that leads out of its folder: "
+                    "%(name)s. ChatGPT and Claude make none like it; download it again."
+                )
+                % {"name": ascii(entry.filename)[1:-1][:60]}
+            )
+        if entry.flag_bits & 1:
+            raise ImportFileError(
+                _(
+                    "This archive is encrypted. Unpack it with its password and choose "
+                    "its conversations.json."
+                )
+            )
+
+
+def _check_sizes(
+    texts: Sequence[zipfile.ZipInfo], entries: Sequence[zipfile.ZipInfo]
+) -> None:
+    limit = settings.IMPORT_MAX_MB
+    if sum(entry.file_size for entry in texts) > limit * MEGABYTE:
+        raise ImportFileError(
+            _("The conversations in this archive have more than %(limit)s MB.")
+            % {"limit": limit}
+        )
+    limit *= MAX_UNPACKED
+    if sum(entry.file_size for entry in entries) > limit * MEGABYTE:
+        raise ImportFileError(
+            _(
+                "This archive unpacks to more than %(limit)s MB. Unpack it and choose "
+                "its conversations.json."
+            )
+            % {"limit": limit}
+        )
+
+
+@contextmanager
+def _explain_damage() -> Iterator[None]:
+    try:
+        yield
+    except (ImportFileError, MemoryError):
+        raise
+    except Exception:  # noqa: BLE001
+        # Torn archives make zipfile raise a dozen kinds of errors, few of its own.
+        raise ImportFileError(
+            _(
+                "This archive can’t be opened: it is damaged, encrypted or incomplete. "
+                "Download it again, or unpack it and choose its conversations.json."
+            )
+        ) from None
