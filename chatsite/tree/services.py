@@ -124,6 +124,17 @@ def _join_tree(
     conversation: Conversation, made: Conversation, seq: int, client_id: str
 ) -> None:
     """The conversation that was made is a branch, and the one that the list shows."""
+    join_branch(conversation, made, seq, client_id)
+    # So what is said in different ways has one number.
+    Conversation.objects.filter(pk=made.pk).update(next_seq=seq)
+    list_branch(made)
+
+
+def join_branch(
+    conversation: Conversation, made: Conversation, seq: int, client_id: str = ""
+) -> None:
+    """The one that was made is a branch that says message `seq` in another way, and no
+    list shows it yet. Raises CommandError, and call it in a transaction."""
     tree = conversation.tree or conversation.pk
     values = {"owner_id": conversation.owner_id, "tree": tree}
     start, _new = Branch.objects.get_or_create(
@@ -140,10 +151,8 @@ def _join_tree(
         is_folded=True,
     )
     Conversation.objects.filter(pk=conversation.pk, tree=None).update(tree=tree)
-    # So what is said in different ways has one number.
-    Conversation.objects.filter(pk=made.pk).update(tree=tree, next_seq=seq)
+    Conversation.objects.filter(pk=made.pk).update(tree=tree)
     conversation.tree = made.tree = tree
-    list_branch(made)
 
 
 def _lock_tree(tree: int) -> list[Branch]:
