@@ -613,7 +613,7 @@ class ListRows:
         return [*uuids]
 
     def note_restored(self, found: Sequence["Conversation"]) -> None:
-        """These were brought back."""
+        """These were brought back, or have been imported."""
 
     def note_use(self, conversation: "Conversation") -> None:
         """Its person opens it, or writes in it."""

@@ -47,8 +47,7 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
     try:
         archive = Archive(file) if is_archive(file) else None
         texts = archive.read_texts() if archive else reading.read_whole(file)
-        outcome = _Import(claim, job, archive).take(reading.read_items(texts))
-        queue.finish(claim, outcome.dump())
+        _show_all(claim, _Import(claim, job, archive).take(reading.read_items(texts)))
     except ImportFileError as error:
         queue.fail(claim, str(error))
     except MemoryError:
@@ -56,6 +55,13 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
     except LostError:
         staging.abandon_staged(claim.owner)
         logger.info("import lost job=%s", claim.row_id)
+
+
+@transaction.atomic
+def _show_all(claim: Claim, outcome: Outcome) -> None:
+    """Also in the list: what should have shown a branch may be deleted since."""
+    if queue.finish(claim, outcome.dump()):
+        hooks.list_rows.note_restored(outcome.imported)
 
 
 class _Import:

@@ -1,5 +1,6 @@
 """One row of the list for all branches of a conversation."""
 
+from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from chatsite.hooks import ListRows
 from memory import library
 from memory.models import Conversation
 
+from .models import Branch
 from .services import list_branch, settle_tree
 
 # What a row of the list is there for.
@@ -52,7 +54,12 @@ class TreeRows(ListRows):
         return [*{*uuids, *others}]
 
     def note_restored(self, found: Sequence[Conversation]) -> None:
-        for tree in {row.tree for row in found} - {None}:
+        trees = {row.tree for row in found} - {None}
+        rows = Branch.objects.filter(tree__in=trees, is_folded=False)
+        shown = rows.filter(conversation__deleted_at=None).exclude(conversation=None)
+        counts = Counter(shown.values_list("tree", flat=True))
+        # An import brings many, of which nearly all are in order.
+        for tree in (each for each in trees if counts[each] != 1):
             settle_tree(tree)
 
     def note_use(self, conversation: Conversation) -> None:

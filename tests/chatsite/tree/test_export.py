@@ -3,12 +3,14 @@
 import jsonschema
 import pytest
 
+from chatsite.importing import storing
 from chatsite.importing.exporting.for_staff import mask_export
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.thread_format import build_thread_state
 from chatsite.tree import services
 from chatsite.tree.models import Branch
 from memory import library
+from memory.leases import LostError
 from memory.models import Conversation
 
 from ..importing.test_importing import as_json, take
@@ -100,6 +102,43 @@ class TestRoundTrip:
         outcome = take(alice, value)
         assert outcome.known == [talked]
         assert partings(alice) == {"Hostel": ("Train", 3)}
+        assert violations() == []
+
+    @pytest.mark.parametrize("end", ["delete", "erase"])
+    def test_one_whose_first_goes_in_the_meantime_is_shown(
+        self, alice, talked, hostel, monkeypatch, end
+    ):
+        value = export(alice)
+        library.erase_conversation(hostel)
+        finish = storing.queue.finish
+
+        def be_late(*args):
+            getattr(library, f"{end}_conversation")(talked)
+            return finish(*args)
+
+        monkeypatch.setattr(storing.queue, "finish", be_late)
+        [made] = take(alice, value).imported
+        assert listed(alice) == [made]
+        assert violations() == []
+
+    def test_one_that_was_half_written_leaves_nothing(
+        self, alice, talked, hostel, monkeypatch
+    ):
+        value = export(alice)
+        library.erase_conversation(hostel)
+
+        def die(*args):
+            raise LostError
+
+        monkeypatch.setattr(storing.queue, "finish", die)
+        with pytest.raises(AssertionError):  # its job goes on
+            take(alice, value)
+        assert Branch.objects.filter(seq=3).count() == 1
+        assert listed(alice) == [talked]
+        assert violations() == []
+        library.purge_deleted()
+        assert Branch.objects.filter(seq=3).count() == 0
+        assert listed(alice) == [talked]
         assert violations() == []
 
     def test_a_second_time_changes_nothing(self, alice, bob, hostel):
