@@ -312,6 +312,16 @@ class TestLost:
         torn = data.replace(b"IDAT", b"idat")
         assert "damaged or incomplete: 1." in take(alice, torn).told[0]
 
+    @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+    def test_one_that_unpacks_without_a_bound(self, alice, method):
+        """430 bytes are 400 MB in these, whatever the directory says."""
+        buffer = io.BytesIO(pack({"conversations.json": [asked(UPLOAD)]}))
+        with zipfile.ZipFile(buffer, "a", method) as made:
+            made.writestr(f"{UPLOAD}.png", drawn.make())
+        outcome = take(alice, buffer.getvalue())
+        assert (len(outcome.imported), outcome.images) == (1, 0)
+        assert "damaged or incomplete: 1." in outcome.told[0]
+
     def test_one_that_is_too_large(self, alice, settings):
         settings.ATTACHMENT_MAX_MB = 1
         files = {"conversations.json": [asked(UPLOAD)]}
@@ -388,6 +398,8 @@ HOSTILE = {
         with_offset(WHOLE, b"PK\x01\x02", 24, lambda size: size + 9),
         "damaged",
     ),
+    "packed by bzip2": (pack(BESIDE, zipfile.ZIP_BZIP2), "damaged, encrypted"),
+    "packed by LZMA": (pack(BESIDE, zipfile.ZIP_LZMA), "damaged, encrypted"),
     "says that it is huge": (
         with_offset(WHOLE, b"PK\x01\x02", 24, lambda size: 2**32 - 2),
         "more than 50 MB",
