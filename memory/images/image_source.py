@@ -125,7 +125,9 @@ def _mark_images(messages: Sequence[BaseMessage], images: Iterable[SentImage]) -
     for image in images:
         by_seq.setdefault(image.seq, []).append(image)
     for message in messages:
-        if own := by_seq.get(int(message.id or 0)):
+        own = by_seq.get(int(message.id or 0))
+        # References of an import can name any message.
+        if own and isinstance(message, HumanMessage):
             own.sort(key=lambda image: image.place)
             message.additional_kwargs[SENT_IMAGES] = tuple(own)
 

@@ -7,21 +7,28 @@ import json
 import zipfile
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import translation
 
+from chatsite.accounts import account
 from chatsite.attachments.images import audit
 from chatsite.attachments.models import ImageFile
 from chatsite.importing.exporting.as_markdown import write_markdown
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.files import archive, pictures, reading
 from chatsite.importing.files.reading import ImportFileError
+from chatsite.sharing.services import create_share
+from chatsite.turns.copying import copies
 from memory import actions, library
+from memory.images import image_source
 from memory.models import Message
+from memory.view import rebuilding
 
 from ..attachments.images import pictures as drawn
 from ..attachments.images.test_image_reading import SVG
 from ..attachments.images.test_sending import built_now, images_in
-from ..scenes import page_of, violations
+from ..scenes import answer, page_of, signed_in, submit, url, violations
 from .test_hostile_imports import with_offset
 from .test_importing import (
     CLAUDE,
@@ -202,6 +209,73 @@ class TestMade:
         assert images_in(wire) == []
         [reply] = [each for each in wire if "[image: " in str(each["content"])]
         assert reply["role"] == "assistant"
+
+    def test_no_file_can_claim_that_one_was_sent(self, alice):
+        """Its request would have the words of the reply as those of a person."""
+        data = pack(
+            {"conversations.json": [painted(MADE)], f"{MADE}.png": drawn.make()}
+        )
+        [made] = take(alice, data).imported
+        reply = made.messages.get(seq=4).to_langchain()
+        image_source.note_again(made, [reply], [[4, 0, 85]])
+        assert image_source.images_of([reply]) == []
+
+
+class TestContinued:
+    """Imported with an image of the person and one of a reply, and gone on with."""
+
+    @pytest.fixture
+    def made(self, alice):
+        item = painted(MADE, last="Here it is.")
+        item["mapping"]["q"]["message"]["content"] = shown(image(UPLOAD), "Like this")
+        files = {f"{UPLOAD}.png": drawn.make(), f"{MADE}.png": drawn.make("WEBP")}
+        data = pack({"conversations.json": [item], **files})
+        [made] = take(alice, data).imported
+        submit(made, "Paint it again")
+        answer(made, "No.")
+        return made
+
+    def test_a_request_is_what_its_hash_says(self, made):
+        call = made.model_calls.get(purpose="reply")
+        assert call.refs["images"] == [[1, 0, 85]]
+        assert rebuilding.verify_context(call)
+        wire = rebuilding.rebuild_context(call).wire
+        assert images_in(wire) == [bytes(made.image_files.get(message__seq=1).data)]
+        assert violations() == []
+
+    def test_the_right_pane_has_it(self, client, made):
+        pane = client.get(f"{url('context', made)}?reply=6").content.decode()
+        assert pane.count("sent-image") == 2
+        assert "messages/1/images/0/" in pane
+        assert f"<bdi>{MADE}.png</bdi> only its name is sent" in pane
+
+    def test_a_branch_has_both(self, made):
+        copy = copies.branch_conversation(made, 6)
+        assert [row.message.seq for row in copy.image_files.order_by("pk")] == [1, 4]
+        assert violations() == []
+
+    def test_a_link_shows_both_or_none(self, made):
+        share = create_share(made, with_images=True)
+        address = reverse("shared-page", args=[share.token])
+        page = Client().get(address).content.decode()
+        for seq in (1, 4):
+            place = reverse("shared-image", args=(share.token, seq, 0))
+            assert f'src="images/{seq}/0/"' in page
+            assert Client().get(place)["Content-Type"] == "image/png"
+        bare = create_share(made)
+        place = reverse("shared-image", args=(bare.token, 4, 0))
+        assert Client().get(place).status_code == 404
+
+    def test_nobody_else_gets_them(self, made, bob):
+        place = reverse("attachment-image", args=(made.uuid, 4, 0))
+        assert signed_in(made.owner).get(place).status_code == 200
+        assert signed_in(bob).get(place).status_code == 404
+
+    def test_they_go_with_their_message_and_their_person(self, made):
+        actions.delete_message(made, 4)
+        assert [row.message.seq for row in made.image_files.all()] == [1]
+        account.delete_account(made.owner)
+        assert not ImageFile.objects.exists()
 
 
 class TestNames:
