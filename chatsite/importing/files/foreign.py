@@ -70,7 +70,7 @@ def _read_nodes(nodes: list[Any]) -> Iterator[Said]:
                 call = tool_parts.make_call(asked, name, {})
                 yield Said("assistant", "", at, calls=[call])
             said.pictures = [*_list_pictures(message, content)]
-            said.text, said.answers = _read_result(content), asked
+            said.text, said.answers = _read_result(content, said.pictures), asked
         elif role == "assistant" and isinstance(to, str) and to not in ("", "all"):
             asked, value = f"call-{number}", tool_parts.read_arguments(content)
             said.calls = [tool_parts.make_call(asked, to, value)]
@@ -104,26 +104,28 @@ def _list_parts(content: dict[str, Any]) -> Iterator[str]:
             yield _("[attachment not included in the export]")
 
 
-def _read_result(content: dict[str, Any]) -> str:
+def _read_result(content: dict[str, Any], pictures: list[Picture]) -> str:
     """The words of a result; its images are with the reply."""
     parts = _as_list(content.get("parts"))
     others = [part for part in parts if not _find_pointer(part)]
-    if others == parts:
-        return tool_parts.read_words(content)
-    words = tool_parts.read_words({**content, "parts": others})
-    return "\n\n".join(filter(None, [words, _("[images: see the reply]")]))
+    content = content if others == parts else {**content, "parts": others}
+    place = _("[images: see the reply]") if pictures else ""
+    return "\n\n".join(filter(None, [tool_parts.read_words(content), place]))
 
 
 def _list_pictures(
     message: dict[str, Any], content: dict[str, Any]
 ) -> Iterator[Picture]:
-    """The images among the parts, and those that are only named beside them."""
+    """The images among the parts, those that a program has plotted, and those that are
+    only named beside them."""
     beside = {
         _clean_text(each.get("id")): each
         for each in _as_list(_read_metadata(message, "attachments"))
         if isinstance(each, dict)
     }
-    parts = map(_find_pointer, _as_list(content.get("parts")))
+    result = _read_metadata(message, "aggregate_result")
+    plots = _as_list(result.get("messages")) if isinstance(result, dict) else []
+    parts = map(_find_pointer, [*_as_list(content.get("parts")), *plots])
     files = (file for file, each in beside.items() if file and _is_picture(each))
     for file in dict.fromkeys([*filter(None, parts), *files]):
         yield Picture(file, _clean_text(beside.get(file, {}).get("name")))
@@ -131,10 +133,15 @@ def _list_pictures(
 
 def _find_pointer(part: object) -> str:
     """The id of the file of an image; "": it is none."""
-    if isinstance(part, dict) and part.get("content_type") == "image_asset_pointer":
-        found = POINTER.fullmatch(_clean_text(part.get("asset_pointer")))
-        return found[1] if found else ""
-    return ""
+    if not isinstance(part, dict):
+        return ""
+    pointer = ""
+    if part.get("content_type") == "image_asset_pointer":
+        pointer = _clean_text(part.get("asset_pointer"))
+    elif part.get("message_type") == "image":
+        pointer = _clean_text(part.get("image_url"))
+    found = POINTER.fullmatch(pointer)
+    return found[1] if found else ""
 
 
 def _is_picture(file: dict[str, Any]) -> bool:

@@ -83,7 +83,7 @@ def asked(*files, name="cat.png", text="What is this?", **values):
     return talk(question, node("a", "assistant", "A cat.", "q"), **values)
 
 
-def painted(*files, last=""):
+def painted(*files, last="", **values):
     """A reply of which a tool has made images."""
     call = node("c", "assistant", '{"prompt": "a cat"}', "q", recipient="dalle.text2im")
     parts = [image(file, "sediment") for file in files]
@@ -92,7 +92,7 @@ def painted(*files, last=""):
     nodes = [node("q", "user", "Paint a cat", None), call, result]
     if last:
         nodes.append(node("a", "assistant", last, "t"))
-    return talk(*nodes)
+    return talk(*nodes, **values)
 
 
 def files_of(message):
@@ -188,6 +188,35 @@ class TestMade:
         assert outcome.images == 1
         assert "messages/4/images/0/" in page_of(client, made)
         assert violations() == []
+
+    @pytest.mark.parametrize("words", ["", "done"])
+    def test_plots_of_a_program_are_too(self, alice, words):
+        """They are named beside its output, and in no part of it."""
+        drawn_there = {"message_type": "image", "image_url": f"sediment://{NEW}"}
+        odd = [7, {"message_type": "image"}, {"image_url": 7}, {"message_type": "text"}]
+        output = {"content_type": "execution_output", "text": words}
+        result = node("t", "tool", "", "c", content=output)
+        result["message"]["metadata"] = {
+            "aggregate_result": {"messages": [*odd, drawn_there, drawn_there]}
+        }
+        item = talk(
+            node("q", "user", "Plot it", None),
+            node("c", "assistant", "plt.show()", "q", recipient="python"),
+            result,
+            node("a", "assistant", "This is it.", "t"),
+        )
+        data = pack({"conversations.json": [item], f"{NEW}.dat": drawn.make()})
+        [made] = take(alice, data).imported
+        _question, _call, result, reply = made.messages.order_by("seq")
+        told = "\n\n".join(filter(None, [words, "[images: see the reply]"]))
+        assert (result.text, result.attachments) == (told, [])
+        assert files_of(reply) == [(f"{NEW}.png", 40)]
+
+    @pytest.mark.parametrize("value", [7, [], {"messages": 7}, {"messages": {}}])
+    def test_a_program_without_plots(self, alice, value):
+        item = painted(MADE)
+        item["mapping"]["t"]["message"]["metadata"] = {"aggregate_result": value}
+        assert take(alice, pack({"conversations.json": [item]})).imported
 
     def test_they_go_around_in_an_own_export(self, alice, bob):
         data = pack(
