@@ -5,6 +5,7 @@ from base64 import b64decode
 
 import pytest
 from channels.db import database_sync_to_async
+from django.template.loader import render_to_string
 
 from chatsite.attachments import uploads
 from chatsite.llm import dialects
@@ -174,6 +175,13 @@ class TestPane:
         settings.IMAGE_MODELS = ["other"]
         pane = context_pane.model_view(conversation, draft="Look", files=rows)
         assert pane.images_unsent == ("cat.png",)
+
+    def test_the_names_of_many_are_no_long_list(self):
+        """As where an import has brought hundreds that replies have made."""
+        context = {"images_unsent": [f"{n}.png" for n in range(300)]}
+        told = render_to_string("chat/_images_unsent.html", {"context": context})
+        assert "names of these images: 0.png, 1.png, 2.png" in told
+        assert len(told) < 400
 
     def test_no_page_has_the_bytes(self, conversation):
         send_images(conversation)
