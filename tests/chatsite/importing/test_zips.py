@@ -546,6 +546,9 @@ class TestPage:
         assert "1 image was imported with its message." in page
         assert "3 other files of the archive were left out" in page
         assert "Conversation 2 “Lost”: Images that are missing in the file: 1." in page
+        # Both conversations are there.
+        assert "<h3>Left out</h3>" in page
+        assert "Skipped" not in page
 
     def test_it_tells_it_in_chinese(self, client, data, settings):
         client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
