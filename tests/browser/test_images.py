@@ -6,6 +6,14 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.chatsite.attachments.images import pictures
+from tests.chatsite.importing.test_zips import (
+    MADE,
+    UPLOAD,
+    image,
+    pack,
+    painted,
+    shown,
+)
 
 from .test_access import is_clean
 from .test_attachments import attached
@@ -44,3 +52,36 @@ def test_a_pasted_image_is_sent_shown_and_accounted_for(chat):
     sent = chat.page.locator("#context-body .sent-image").first
     chat.page.evaluate(OPEN)
     expect(sent).to_contain_text("800 × 600 · 85 tokens")
+
+
+def test_images_of_an_archive_come_with_their_messages(open_page, site):
+    chat = open_page(site)
+    item = painted(MADE, last="Here it is.", title="Painted elsewhere")
+    item["mapping"]["q"]["message"]["content"] = shown(image(UPLOAD), "Like this")
+    files = {
+        "conversations.json": [item],
+        f"{UPLOAD}-cat.jpg": pictures.make("JPEG", (800, 600), "teal"),
+        f"dalle-generations/{MADE}-fox.webp": pictures.make("WEBP", (640, 640)),
+    }
+    chat.page.goto(f"{site.url}/import/")
+    archive = {"name": "chatgpt.zip", "mimeType": "application/zip"}
+    chat.page.set_input_files("[name=file]", {**archive, "buffer": pack(files)})
+    chat.page.get_by_role("button", name="Import").click()
+    told = chat.page.get_by_text("2 images were imported with their messages.")
+    expect(told).to_be_visible()
+    chat.page.get_by_role("link", name="Painted elsewhere", exact=True).click()
+    chat.is_live()
+    for seq, name in ((1, "cat.jpg"), (4, "fox.webp")):
+        card = chat.message(seq).locator(".attachment")
+        expect(card).to_contain_text(name)
+        assert card.locator("summary img").evaluate(WIDTH) == 480
+
+    chat.say("And now?")
+    chat.act(6, "What the model saw")
+    expect(chat.right).to_contain_text("hash matches")
+    chat.page.evaluate(OPEN)
+    sent = chat.page.locator("#context-body .sent-image")
+    expect(sent).to_have_count(2)
+    expect(sent.nth(0)).to_contain_text("cat.jpg 800 × 600 · 85 tokens")
+    expect(sent.nth(1)).to_contain_text("fox.webp only its name is sent")
+    is_clean(chat.page)

@@ -5,8 +5,10 @@ what is left out, and what is refused.
 import io
 import json
 import zipfile
+from datetime import timedelta
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
@@ -14,12 +16,16 @@ from django.utils import translation
 from chatsite.accounts import account
 from chatsite.attachments.images import audit
 from chatsite.attachments.models import ImageFile
+from chatsite.importing import storing
 from chatsite.importing.exporting.as_markdown import write_markdown
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.files import archive, pictures, reading
 from chatsite.importing.files.reading import ImportFileError
+from chatsite.importing.outcome import KIND
+from chatsite.jobs import queue
 from chatsite.sharing.services import create_share
 from chatsite.turns.copying import copies
+from chatsite.turns.models import Job
 from memory import actions, library
 from memory.images import image_source
 from memory.models import Message
@@ -305,6 +311,38 @@ class TestContinued:
         assert [row.message.seq for row in made.image_files.all()] == [1]
         account.delete_account(made.owner)
         assert not ImageFile.objects.exists()
+
+
+class TestKilled:
+    """In the middle: some images are stored, and no message is shown."""
+
+    @pytest.fixture
+    def job(self, alice, monkeypatch):
+        def die(*args, **values):
+            raise SystemExit
+
+        monkeypatch.setattr(storing.copies, "write_turns", die)
+        files = {"conversations.json": [asked(UPLOAD)], f"{UPLOAD}.png": drawn.make()}
+        with pytest.raises(SystemExit):
+            take(alice, pack(files))
+        monkeypatch.undo()
+        return queue.latest(KIND, alice)
+
+    def test_nothing_is_shown(self, alice, job):
+        [row] = ImageFile.objects.all()
+        place = reverse("attachment-image", args=(row.conversation.uuid, 1, 0))
+        assert signed_in(alice).get(place).status_code == 404
+        assert not library.list_own(alice).exists()
+        assert violations() == []
+
+    def test_the_purge_takes_all(self, alice, job):
+        past = Now() - timedelta(seconds=1)
+        Job.objects.filter(pk=job.pk).update(lease_until=past)
+        queue.end_dead()
+        assert library.purge_deleted() == 1
+        assert not ImageFile.objects.exists()
+        data = pack({"conversations.json": [asked(UPLOAD)], f"{UPLOAD}.png": b"x"})
+        assert len(take(alice, data).imported) == 1
 
 
 class TestNames:
