@@ -65,9 +65,10 @@ def write_parting(
         if parent and _parts_from(parent, messages, row.seq):
             # Of more branches than there can be, the others stand alone.
             with suppress(CommandError), batch(0):
-                commands.check_writable(parent)
-                join_branch(parent, conversation, row.seq)
-                _list_imported(conversation, row)
+                if _is_still_there(parent):
+                    commands.check_writable(parent)
+                    join_branch(parent, conversation, row.seq)
+                    _list_imported(conversation, row)
 
 
 def _find_original(conversation: Conversation, uuid: str) -> Conversation | None:
@@ -95,6 +96,12 @@ def _parts_from(
     own = (messages[n] for n in sorted(messages) if n < seq)
     copies = ((row.seq, row.role, row.text) for row in own)
     return all(one == other for one, other in zip_longest(said, copies))
+
+
+def _is_still_there(parent: Conversation) -> bool:
+    """Not deleted while both were compared, nor until the transaction ends."""
+    rows = Conversation.objects.filter(pk=parent.pk, deleted_at=parent.deleted_at)
+    return bool(rows.select_for_update().values_list("pk").first())
 
 
 def _list_imported(conversation: Conversation, row: PartingRow) -> None:

@@ -7,6 +7,7 @@ from chatsite.importing import storing
 from chatsite.importing.exporting.for_staff import mask_export
 from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.thread_format import build_thread_state
+from chatsite.tree import export as branches
 from chatsite.tree import services
 from chatsite.tree.models import Branch
 from memory import library
@@ -118,6 +119,25 @@ class TestRoundTrip:
 
         monkeypatch.setattr(storing.queue, "finish", be_late)
         [made] = take(alice, value).imported
+        assert listed(alice) == [made]
+        assert violations() == []
+
+    @pytest.mark.parametrize("end", ["delete", "erase"])
+    def test_one_whose_first_goes_while_both_are_compared_stands_alone(
+        self, alice, talked, hostel, monkeypatch, end
+    ):
+        value = export(alice)
+        library.erase_conversation(hostel)
+        compare = branches._parts_from
+
+        def be_late(*args):
+            is_same = compare(*args)
+            getattr(library, f"{end}_conversation")(talked)
+            return is_same
+
+        monkeypatch.setattr(branches, "_parts_from", be_late)
+        [made] = take(alice, value).imported
+        assert made.tree is None
         assert listed(alice) == [made]
         assert violations() == []
 
