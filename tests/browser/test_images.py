@@ -14,6 +14,7 @@ from tests.chatsite.importing.test_zips import (
     painted,
     shown,
 )
+from tests.patience import PATIENCE
 
 from .test_access import is_clean
 from .test_attachments import attached
@@ -68,7 +69,8 @@ def test_images_of_an_archive_come_with_their_messages(open_page, site):
     chat.page.set_input_files("[name=file]", {**archive, "buffer": pack(files)})
     chat.page.get_by_role("button", name="Import").click()
     told = chat.page.get_by_text("2 images were imported with their messages.")
-    expect(told).to_be_visible()
+    # A process starts for the file, and one for each image.
+    expect(told).to_be_visible(timeout=60_000 * PATIENCE)
     chat.page.get_by_role("link", name="Painted elsewhere", exact=True).click()
     chat.is_live()
     for seq, name in ((1, "cat.jpg"), (4, "fox.webp")):
