@@ -238,7 +238,8 @@ if EMAIL_URL:
         env.refuse("MAIL_FROM", allowed)
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 # Providers of identities, in a JSON file, and whether there is a second factor beside
-# passwords: docs/features/signin.md. Both need requirements-signin.lock.
+# passwords: docs/features/signin.md. Both need requirements-signin.lock, and a provider
+# that speaks SAML needs requirements-saml.lock.
 SIGNIN_PROVIDERS = {}
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")
@@ -246,7 +247,9 @@ if providers_file or SECOND_FACTOR != "no":
     organisation = import_module("chatsite.signin.organisation.configuration")
     if providers_file:
         SIGNIN_PROVIDERS = organisation.read_providers(providers_file)
-    INSTALLED_APPS += organisation.list_apps(with_second_factor=SECOND_FACTOR != "no")
+    INSTALLED_APPS += organisation.list_apps(
+        SIGNIN_PROVIDERS, with_second_factor=SECOND_FACTOR != "no"
+    )
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
     if SECOND_FACTOR == "staff":
         MIDDLEWARE.append(organisation.STAFF_MIDDLEWARE)

@@ -17,7 +17,7 @@ write() { # NAME [ARGUMENTS]
 
 # The tests have all that the others have, so those take over its versions.
 write tests/requirements "$@"
-for name in requirements requirements-signin requirements-mcp requirements-tracing; do
+for name in requirements requirements-signin requirements-saml requirements-mcp requirements-tracing; do
     cp tests/requirements.lock "$name.lock"
     write "$name"
 done

@@ -14,6 +14,7 @@ from .servers import ROOT
 LOCKED = (
     "requirements",
     "requirements-signin",
+    "requirements-saml",
     "requirements-mcp",
     "requirements-tracing",
     "tests/requirements",

@@ -14,7 +14,12 @@ from .servers import ROOT
 PERMISSIVE = re.compile(
     "MIT|BSD|Apache|PSF|Python Soft|HPND|ISC|CNRI|TCL|Unlicense|The Unlicense|Other/"
 )
-LOCKS = ("requirements.lock", "requirements-signin.lock", "requirements-mcp.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-signin.lock",
+    "requirements-saml.lock",
+    "requirements-mcp.lock",
+)
 
 
 def parts(license):

@@ -1,4 +1,4 @@
-"""Log-in with a provider of identities and with a passkey, in a browser that keeps the
+"""Log-in with providers of identities and with a passkey, in a browser that keeps the
 page's CSP.
 """
 
@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes.identity_provider import CLIENT, SECRET, IdentityProvider
+from tests.fakes.saml_provider import SamlIdentityProvider
 
 from .test_access import is_clean
 
@@ -25,11 +26,19 @@ def idp():
 
 
 @pytest.fixture(scope="module")
-def organisation(make_site, idp, tmp_path_factory):
+def saml_idp():
+    with SamlIdentityProvider() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def organisation(make_site, idp, saml_idp, tmp_path_factory):
     path = tmp_path_factory.mktemp("providers") / "providers.json"
     corp = {"id": "corp", "name": "Example Corp", "issuer": idp.url}
     corp |= {"client_id": CLIENT, "client_secret": SECRET}
-    path.write_text(json.dumps({"providers": [corp]}))
+    uni = {"protocol": "saml", "id": "uni", "name": "Example University"}
+    uni |= {"metadata_url": f"{saml_idp.url}/metadata"}
+    path.write_text(json.dumps({"providers": [corp, uni]}))
     env = {"SIGNIN_PROVIDERS": str(path), "SECOND_FACTOR": "offered"}
     mail = {"EMAIL_URL": "dummymail://", "MAIL_FROM": "chat@example.org"}
     site = make_site(**env, **mail)
@@ -93,3 +102,24 @@ def test_a_provider_a_passkey_and_the_pages_of_both(page, organisation, idp):
     page.locator("main form[action*=remove] button").click()
     page.locator("form[data-passkey] button").click()
     page.wait_for_url(f"{root}/account/")
+
+
+def test_a_form_of_another_site_opens_the_session_that_asked(page, organisation):
+    """To a browser the provider is one: its form comes without cookies of this site."""
+    root = organisation.url.replace("127.0.0.1", "localhost")
+    page.goto(f"{root}/accounts/login/?next=/account/")
+    page.locator("form[action*=saml] button").click()
+    page.wait_for_url(f"{root}/account/")
+    expect(page.locator("#connections-heading + p")).to_be_visible()
+    assert not [
+        each for each in page.context.cookies() if each["name"] == "saml-answer"
+    ]
+    # Begun there, it is refused, and the session stays.
+    action = f"{root}/accounts/saml/uni/answer/"
+    form = f'<form method="post" action="{action}"></form>'
+    page.goto("data:text/html," + form)
+    page.locator("form").evaluate("(form) => form.submit()")
+    expect(page.locator("main [role=alert]")).to_be_visible()
+    is_clean(page)
+    page.goto(f"{root}/account/")
+    expect(page.locator("#connections-heading")).to_be_visible()

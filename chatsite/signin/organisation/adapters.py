@@ -4,9 +4,11 @@ and that no one gets one by an address of e-mail.
 
 import logging
 import re
+import time
+from datetime import UTC, datetime
 from typing import Any
 
-from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.internal.flows.login import (
     perform_login,
     record_authentication,
@@ -14,6 +16,7 @@ from allauth.account.internal.flows.login import (
 from allauth.account.models import Login
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from django.conf import settings
 from django.contrib.auth import get_user_model, login
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -29,24 +32,62 @@ from .tokens import find_provider
 logger = logging.getLogger(__name__)
 LOCAL = "django.contrib.auth.backends.ModelBackend"
 MOST_OF_NAME = 150
+# When the session ends that a log-in begins, in its state: seconds of Unix, or None.
+UNTIL = "until"
 
 
 def refuse_login(
     request: HttpRequest, reason: str, provider: Provider | None = None
 ) -> HttpResponse:
     """A page that says what to do, and a line of the log that says why."""
+    log_refusal(reason, provider)
+    return show_refusal(request, reason, provider)
+
+
+def log_refusal(reason: str, provider: Provider | None) -> None:
     logger.warning(
         "log-in refused: provider=%s reason=%s",
         provider.id if provider else "unknown",
         re.sub(r"\W+", "_", reason),
     )
+
+
+def show_refusal(
+    request: HttpRequest, reason: str, provider: Provider | None
+) -> HttpResponse:
     values = {"provider": provider, "reason": reason}
     return render(request, "signin/refused.html", values, status=403)
+
+
+def find_target(request: HttpRequest) -> str | None:
+    """The page of this site that was wanted before the log-in."""
+    target = request.POST.get("next", "")
+    is_safe = bool(target) and get_adapter().is_safe_url(target)
+    return target if is_safe else None
 
 
 class AccountAdapter(DefaultAccountAdapter):
     def login(self, request: HttpRequest, user: Any) -> None:
         login(request, user, backend=LOCAL)
+
+    def post_login(
+        self,
+        request: HttpRequest,
+        user: Any,
+        *,
+        signal_kwargs: dict[str, Any] | None,
+        **others: Any,
+    ) -> HttpResponse:
+        """With a session that ends when the provider, or its description, says so."""
+        told = signal_kwargs or {}
+        until = (told["sociallogin"].state if "sociallogin" in told else told).get(
+            UNTIL
+        )
+        longest = time.time() + settings.SESSION_COOKIE_AGE
+        request.session.set_expiry(
+            datetime.fromtimestamp(min(until, longest), UTC) if until else None
+        )
+        return super().post_login(request, user, signal_kwargs=signal_kwargs, **others)
 
     def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
         return refuse_login(request, "inactive")
@@ -147,8 +188,13 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
 
 def _log_in(request: HttpRequest, sociallogin: Any) -> HttpResponse:
     record_authentication(request, sociallogin.user, "socialaccount")
-    target = sociallogin.get_redirect_url(request)
-    return perform_login(request, Login(user=sociallogin.user, redirect_url=target))
+    ours = Login(
+        user=sociallogin.user,
+        redirect_url=sociallogin.get_redirect_url(request),
+        # Kept while a second factor is asked for.
+        signal_kwargs={UNTIL: sociallogin.state.get(UNTIL)},
+    )
+    return perform_login(request, ours)
 
 
 def _is_address_of_someone(email: str) -> bool:
@@ -157,8 +203,13 @@ def _is_address_of_someone(email: str) -> bool:
 
 def read_email(claims: dict[str, Any]) -> str:
     """The address that the provider vouches for; "" if there is none."""
-    email = claims.get("email")
-    if claims.get("email_verified") is not True or not isinstance(email, str):
+    vouched = claims.get("email_verified") is True
+    return check_email(claims.get("email")) if vouched else ""
+
+
+def check_email(email: object) -> str:
+    """An address as it is, "" for anything else."""
+    if not isinstance(email, str):
         return ""
     try:
         validate_email(email)

@@ -3,8 +3,9 @@ with the settings, so it knows none of them.
 """
 
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -12,9 +13,12 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 Right = Literal["metadata", "content", "export", "purge"]
@@ -22,7 +26,7 @@ FOLDER = "chatsite.signin.organisation"
 LEAST_RECHECK_SECONDS = 30
 
 
-def _check_issuer(url: str) -> str:
+def check_https_address(url: str) -> str:
     parts = urlsplit(url)
     is_local = parts.hostname in ("127.0.0.1", "localhost", "::1")
     if not parts.hostname or parts.scheme not in ("https", "http"):
@@ -32,14 +36,34 @@ def _check_issuer(url: str) -> str:
     return url
 
 
+Address = Annotated[str, AfterValidator(check_https_address)]
+
+
 class Provider(BaseModel):
     """One provider of identities, as the operator describes it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    # The name of the address at which a log-in begins.
+    begins_at: ClassVar[str]
 
     id: str = Field(pattern=r"^[a-z0-9-]{1,40}$")
     name: str = Field(min_length=1, max_length=80)
-    issuer: Annotated[str, AfterValidator(_check_issuer)]
+    # Groups of which a person has to be in one to have an account; none: all have.
+    members: list[str] = []
+    # The permissions of staff by group.
+    staff: dict[str, list[Right]] = {}
+    # Whether one who logs in for the first time gets an account; else only those can
+    # log in who have connected theirs.
+    create_accounts: bool = True
+
+
+class OidcProvider(Provider):
+    """One that speaks OpenID Connect."""
+
+    begins_at = "openid_connect_login"
+
+    protocol: Literal["oidc"] = "oidc"
+    issuer: Address
     client_id: str = Field(min_length=1)
     client_secret: str = ""
     # The environment variable that the secret is in, instead.
@@ -49,13 +73,6 @@ class Provider(BaseModel):
     groups_claim: str = "groups"
     # Whether the claims are those of its userinfo, too, and not of the ID token alone.
     userinfo: bool = False
-    # Groups of which a person has to be in one to have an account; none: all have.
-    members: list[str] = []
-    # The permissions of staff by group.
-    staff: dict[str, list[Right]] = {}
-    # Whether one who logs in for the first time gets an account; else only those can
-    # log in who have connected theirs.
-    create_accounts: bool = True
     # After how many seconds it is asked again about who has logged in; 0: never.
     recheck_seconds: int = 0
 
@@ -76,10 +93,71 @@ class Provider(BaseModel):
         return os.environ.get(self.client_secret_env, "") or self.client_secret
 
 
+class SamlProvider(Provider):
+    """One that speaks SAML 2.0, described by its metadata or field by field."""
+
+    begins_at = "signin-saml"
+
+    protocol: Literal["saml"]
+    metadata_file: str = ""
+    metadata_url: Address | None = None
+    # What it calls itself; beside metadata, which of those that they describe it is.
+    entity_id: str = Field("", max_length=1024)
+    sso_url: Address | None = None
+    # Of the keys it signs with, as PEM or as the text between its first and last line.
+    certificates: list[str] = []
+    # What this site is called there; else the address of its own metadata.
+    site_entity_id: str = Field("", max_length=1024)
+    username_attribute: str = "uid"
+    groups_attribute: str = "groups"
+    # The attribute with an address that the provider vouches for, if there is one.
+    email_attribute: str = ""
+    # After how many seconds a session ends that it has begun; 0: as others do.
+    session_seconds: int = Field(0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def never_asked_again(cls, given: Any) -> Any:
+        if "recheck_seconds" in given:
+            raise ValueError(
+                "recheck_seconds is for OpenID Connect, as SAML has no token with "
+                "which it could be asked again; use session_seconds"
+            )
+        return given
+
+    @model_validator(mode="after")
+    def in_one_way(self) -> Self:
+        by_hand = bool(self.sso_url or self.certificates)
+        if bool(self.metadata_file) + bool(self.metadata_url) + by_hand != 1:
+            raise ValueError(
+                "give metadata_file, metadata_url, or entity_id, sso_url and "
+                "certificates"
+            )
+        if by_hand and not (self.entity_id and self.sso_url and self.certificates):
+            raise ValueError("entity_id, sso_url and certificates belong together")
+        return self
+
+
+def _read_protocol(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.get("protocol", "oidc")
+    return value.protocol if isinstance(value, Provider) else "oidc"
+
+
+AnyProvider = Annotated[
+    Annotated[OidcProvider, Tag("oidc")] | Annotated[SamlProvider, Tag("saml")],
+    Discriminator(
+        _read_protocol,
+        custom_error_type="protocol",
+        custom_error_message="the protocol is oidc or saml",
+    ),
+]
+
+
 class ProviderFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    providers: list[Provider] = Field(min_length=1)
+    providers: list[AnyProvider] = Field(min_length=1)
 
 
 def read_providers(path: str) -> dict[str, Provider]:
@@ -92,7 +170,8 @@ def read_providers(path: str) -> dict[str, Provider]:
         ) from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the file"
+        # The third is the protocol, by which its fields were chosen.
+        place = ".".join(map(str, first["loc"][:2] + first["loc"][3:])) or "the file"
         raise ImproperlyConfigured(
             f"SIGNIN_PROVIDERS, {path}: {place}: {first['msg']}."
         ) from None
@@ -101,7 +180,24 @@ def read_providers(path: str) -> dict[str, Provider]:
         raise ImproperlyConfigured(
             f"SIGNIN_PROVIDERS, {path}: two providers have the same id."
         )
+    for each in find_saml(found):
+        try:
+            # Not before one speaks SAML: the site does without its libraries.
+            import_module(f"{FOLDER}.saml_metadata").check_provider(each)
+        except ImportError as error:
+            raise ImproperlyConfigured(
+                f"SIGNIN_PROVIDERS, {path}: {each.id} speaks SAML, which needs "
+                f"requirements-saml.lock ({error})."
+            ) from None
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"SIGNIN_PROVIDERS, {path}: {each.id}: {error}."
+            ) from None
     return found
+
+
+def find_saml(providers: dict[str, Provider]) -> list[SamlProvider]:
+    return [each for each in providers.values() if isinstance(each, SamlProvider)]
 
 
 APPS = [
@@ -113,8 +209,9 @@ APPS = [
 STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.StaffSecondFactorMiddleware"
 
 
-def list_apps(*, with_second_factor: bool) -> list[str]:
-    return [*APPS, *(["allauth.mfa"] if with_second_factor else [])]
+def list_apps(providers: dict[str, Provider], *, with_second_factor: bool) -> list[str]:
+    saml = ["allauth.socialaccount.providers.saml"] if find_saml(providers) else []
+    return [*APPS, *saml, *(["allauth.mfa"] if with_second_factor else [])]
 
 
 def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
@@ -136,12 +233,24 @@ def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
         "SOCIALACCOUNT_EMAIL_VERIFICATION": "none",
         "SOCIALACCOUNT_STORE_TOKENS": False,
         "SOCIALACCOUNT_PROVIDERS": {
-            "openid_connect": {"APPS": [_make_app(each) for each in providers.values()]}
+            "openid_connect": {
+                "APPS": [
+                    _make_app(each)
+                    for each in providers.values()
+                    if isinstance(each, OidcProvider)
+                ]
+            },
+            "saml": {
+                "APPS": [
+                    {"provider_id": each.id, "name": each.name, "client_id": each.id}
+                    for each in find_saml(providers)
+                ]
+            },
         },
     }
 
 
-def _make_app(provider: Provider) -> dict[str, Any]:
+def _make_app(provider: OidcProvider) -> dict[str, Any]:
     return {
         "provider_id": provider.id,
         "name": provider.name,

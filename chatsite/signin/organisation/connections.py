@@ -18,6 +18,7 @@ from chatsite.accounts.forms import PasswordForm
 from chatsite.signin.models import Membership
 
 from . import rechecking
+from .configuration import SamlProvider
 from .oidc import lead_to_provider
 from .tokens import find_provider
 
@@ -69,6 +70,10 @@ def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None
 @private_page
 def connect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     refused = _ask_password(request, provider_id)
+    if not refused and isinstance(find_provider(provider_id), SamlProvider):
+        from .saml import lead_to_saml  # loaded where a provider speaks it
+
+        return lead_to_saml(request, provider_id, "connect")
     return refused or lead_to_provider(request, provider_id, "connect")
 
 

@@ -21,9 +21,8 @@ CODENAMES = {
 }
 
 
-def read_groups(provider: Provider, claims: dict[str, Any]) -> set[str]:
-    """Those of the claim that the provider's description names; of any number."""
-    claimed = claims.get(provider.groups_claim)
+def read_groups(provider: Provider, claimed: object) -> set[str]:
+    """Those of a claim that the provider's description names; of any number."""
     named = {*provider.members, *provider.staff}
     if isinstance(claimed, str):
         claimed = [claimed]

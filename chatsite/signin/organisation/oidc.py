@@ -7,7 +7,6 @@ from threading import BoundedSemaphore
 from typing import Any
 
 import requests
-from allauth.account.adapter import get_adapter as get_account_adapter
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.views import (
@@ -19,8 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from . import tokens
-from .adapters import read_email, refuse_login
-from .configuration import Provider
+from .adapters import find_target, read_email, refuse_login
+from .configuration import OidcProvider
 from .membership import read_groups
 from .tokens import TokenError, find_provider
 
@@ -35,9 +34,9 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):
     nonce = ""
 
     @property
-    def ours(self) -> Provider:
+    def ours(self) -> OidcProvider:
         found = find_provider(self.provider_id)
-        if found is None:
+        if not isinstance(found, OidcProvider):
             raise TokenError("provider")
         return found
 
@@ -50,7 +49,7 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):
     ) -> Any:
         provider, given = self.ours, kwargs["response"]
         claims = tokens.read_claims(provider, given, self.nonce)
-        request.signin_groups = read_groups(provider, claims)
+        request.signin_groups = read_groups(provider, claims.get(provider.groups_claim))
         request.signin_token = given.get("refresh_token", "")
         if provider.recheck_seconds and not request.signin_token:
             raise TokenError("no refresh token")
@@ -71,7 +70,7 @@ class OidcCallbackView(OAuth2CallbackView):
 
 
 def _make_adapter(request: HttpRequest, provider_id: str) -> OidcAdapter:
-    if find_provider(provider_id) is None:
+    if not isinstance(find_provider(provider_id), OidcProvider):
         raise Http404
     return OidcAdapter(request, provider_id)
 
@@ -80,8 +79,6 @@ def lead_to_provider(request: HttpRequest, provider_id: str, process: str) -> An
     """A page that goes on by itself: the CSP lets no form lead to another site."""
     adapter = _make_adapter(request, provider_id)
     nonce = secrets.token_urlsafe(24)
-    target = request.POST.get("next", "")
-    is_safe = bool(target) and get_account_adapter().is_safe_url(target)
     app = adapter.get_provider()
     if not _at_once.acquire(timeout=1):
         return refuse_login(request, "busy", adapter.ours)
@@ -89,7 +86,7 @@ def lead_to_provider(request: HttpRequest, provider_id: str, process: str) -> An
         answer = app.redirect(
             request,
             process,
-            next_url=target if is_safe else None,
+            next_url=find_target(request),
             auth_params={"nonce": nonce},
             nonce=nonce,
         )

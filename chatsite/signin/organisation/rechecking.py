@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeGuard
 
 import requests
 from allauth.socialaccount.adapter import get_adapter
@@ -29,7 +29,7 @@ from chatsite.signin.models import Membership
 from chatsite.turns import runner
 
 from . import membership, sealing
-from .configuration import Provider
+from .configuration import OidcProvider, Provider
 from .tokens import (
     TokenError,
     find_provider,
@@ -56,19 +56,24 @@ class Due:
     """One account to ask about; `token` as it is kept."""
 
     row_id: int
-    provider: Provider
+    provider: OidcProvider
     token: str
     subject: str
 
 
+def is_asked(provider: Provider | None) -> TypeGuard[OidcProvider]:
+    """Whether the operator wants it asked again; one that speaks SAML can't be."""
+    return isinstance(provider, OidcProvider) and provider.recheck_seconds > 0
+
+
 def keep_token(user: AbstractBaseUser, provider: Provider, token: str) -> None:
     """With what to ask about the account from now on, if the provider is asked."""
-    if provider.recheck_seconds:
+    if is_asked(provider):
         rows = Membership.objects.filter(user=user, provider=provider.id)
         _keep(rows, provider, token)
 
 
-def _keep(rows: QuerySet[Membership], provider: Provider, token: str) -> None:
+def _keep(rows: QuerySet[Membership], provider: OidcProvider, token: str) -> None:
     next_at = Now() + timedelta(seconds=provider.recheck_seconds)
     rows.update(refresh_token=sealing.seal(SEALED, token), recheck_at=next_at)
 
@@ -91,7 +96,7 @@ def take_due() -> list[Due]:
         provider = find_provider(row.provider)
         account = SocialAccount.objects.filter(user=row.user_id, provider=row.provider)
         subject = account.values_list("uid", flat=True).first()
-        if provider is None or not provider.recheck_seconds or subject is None:
+        if not is_asked(provider) or subject is None:
             # The operator asks it no more, or the account is not connected.
             forget_tokens(own)
         elif own.update(recheck_at=Now() + timedelta(seconds=provider.recheck_seconds)):
@@ -111,11 +116,12 @@ def ask_provider(due: Due) -> tuple[set[str], str]:
     claims = read_claims(due.provider, given)
     if str(claims.get("sub", "")) != due.subject:
         raise TokenError("subject")
-    groups = membership.read_groups(due.provider, claims)
+    claimed = claims.get(due.provider.groups_claim)
+    groups = membership.read_groups(due.provider, claimed)
     return groups, given.get("refresh_token") or token
 
 
-def _refresh(provider: Provider, token: str) -> dict[str, Any]:
+def _refresh(provider: OidcProvider, token: str) -> dict[str, Any]:
     published = read_configuration(provider)
     form = {"grant_type": "refresh_token", "refresh_token": token}
     named = {"client_id": provider.client_id, "client_secret": provider.secret}
@@ -205,4 +211,4 @@ JOB = runner.Job(sweep_due_accounts, due=find_due)
 
 
 def is_wanted() -> bool:
-    return any(each.recheck_seconds for each in settings.SIGNIN_PROVIDERS.values())
+    return any(map(is_asked, settings.SIGNIN_PROVIDERS.values()))

@@ -17,7 +17,7 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.conf import settings
 from django.utils.crypto import constant_time_compare
 
-from .configuration import Provider
+from .configuration import OidcProvider, Provider
 
 # With a key of the provider's own; none with a shared secret, and not `none`.
 ALGORITHMS = [
@@ -53,7 +53,7 @@ def forget_published() -> None:
     _published.clear()
 
 
-def read_configuration(provider: Provider) -> dict[str, Any]:
+def read_configuration(provider: OidcProvider) -> dict[str, Any]:
     """Its discovery document. Raises TokenError, requests.RequestException."""
     with _lock:
         found = _published.setdefault(provider.id, Published())
@@ -66,7 +66,7 @@ def read_configuration(provider: Provider) -> dict[str, Any]:
     return found.configuration
 
 
-def find_key(provider: Provider, kid: str | None) -> jwt.PyJWK:
+def find_key(provider: OidcProvider, kid: str | None) -> jwt.PyJWK:
     """A key that is not known may be a new one: then they are read again."""
     url = read_configuration(provider)["jwks_uri"]
     found = _published[provider.id]
@@ -82,18 +82,31 @@ def find_key(provider: Provider, kid: str | None) -> jwt.PyJWK:
     return found.keys[kid]
 
 
-def fetch_json(url: str, **headers: str) -> dict[str, Any]:
+def fetch(url: str, **headers: str) -> bytes:
+    """What a provider serves there. Raises TokenError, requests.RequestException."""
     with get_adapter().get_requests_session() as session:
         response = session.get(url, headers=headers, stream=True)
         response.raise_for_status()
-        return read_json(response)
+        return _read_bounded(response)
+
+
+def fetch_json(url: str, **headers: str) -> dict[str, Any]:
+    return _parse_object(fetch(url, **headers))
 
 
 def read_json(response: requests.Response) -> dict[str, Any]:
     """The object of an answer that was begun as a stream. Raises TokenError."""
+    return _parse_object(_read_bounded(response))
+
+
+def _read_bounded(response: requests.Response) -> bytes:
     text = response.raw.read(MOST_BYTES + 1, decode_content=True)
     if len(text) > MOST_BYTES:
         raise TokenError("size")
+    return text
+
+
+def _parse_object(text: bytes) -> dict[str, Any]:
     try:
         read = requests.models.complexjson.loads(text)
     except ValueError:
@@ -104,7 +117,7 @@ def read_json(response: requests.Response) -> dict[str, Any]:
 
 
 def read_claims(
-    provider: Provider, given: dict[str, Any], nonce: str | None = None
+    provider: OidcProvider, given: dict[str, Any], nonce: str | None = None
 ) -> dict[str, Any]:
     """What the provider says of a person with the tokens that it has given: for the
     log-in of this nonce, or without one for somebody who is here already, which need
@@ -124,7 +137,9 @@ def read_claims(
     return {**told, **claims}
 
 
-def read_id_token(provider: Provider, token: str, nonce: str | None) -> dict[str, Any]:
+def read_id_token(
+    provider: OidcProvider, token: str, nonce: str | None
+) -> dict[str, Any]:
     """The claims of a token that the provider made for this site, and for the log-in of
     this nonce, if there is one. Raises TokenError, requests.RequestException."""
     try:

@@ -8,6 +8,7 @@ from django.urls import path
 from chatsite.accounts.views import LoginView
 
 from . import connections, oidc
+from .configuration import find_saml
 
 urlpatterns = [
     path(
@@ -32,6 +33,16 @@ urlpatterns = [
     ),
     path("accounts/login/", LoginView.as_view(), name="account_login"),
 ]
+if find_saml(settings.SIGNIN_PROVIDERS):
+    from . import saml
+
+    there = "accounts/saml/<slug:provider_id>/"
+    urlpatterns += [
+        path(f"{there}login/", saml.begin_saml, name="signin-saml"),
+        path(f"{there}answer/", saml.receive_answer, name="signin-saml-answer"),
+        path(f"{there}finish/", saml.finish_saml, name="signin-saml-finish"),
+        path(f"{there}metadata/", saml.show_metadata, name="signin-saml-metadata"),
+    ]
 if settings.SECOND_FACTOR != "no":
     from . import passkeys
     from . import second_factor as second

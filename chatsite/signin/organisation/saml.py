@@ -1,0 +1,284 @@
+"""The way to a provider that speaks SAML and back: allauth's, without what it keeps of
+an answer before anyone has looked at it.
+
+An answer comes as a form of another site, to which browsers give no cookie of this one,
+so not the session that asked for it. It is checked at once, as a stranger's, and what
+it says goes along in a signed cookie of two minutes to a page that browsers open with
+the session: nothing of it is kept here.
+"""
+
+import logging
+import time
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import requests
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.helpers import complete_social_login
+from allauth.socialaccount.providers.saml.provider import SAMLProvider
+from django.conf import settings
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+from onelogin.saml2.auth import OneLogin_Saml2_Auth
+from onelogin.saml2.constants import OneLogin_Saml2_Constants as Names
+from onelogin.saml2.settings import OneLogin_Saml2_Settings
+
+from .adapters import (
+    MOST_OF_NAME,
+    UNTIL,
+    check_email,
+    find_target,
+    log_refusal,
+    refuse_login,
+    show_refusal,
+)
+from .configuration import SamlProvider
+from .membership import read_groups
+from .saml_answers import Answer, AnswerError, read_saml_answer
+from .saml_metadata import Description, parse_metadata, read_description
+from .tokens import KEPT, TokenError, fetch, find_provider
+
+logger = logging.getLogger(__name__)
+COOKIE = "saml-answer"
+# Seconds from the answer to the page that it leads to.
+COOKIE_AGE = 120
+# Browsers drop cookies that are longer than 4,096 bytes with their name and attributes.
+MOST_OF_COOKIE = 3_700
+# Seconds until metadata that could not be read is tried again, as a stranger can ask
+# for it, and until what was read before is believed no longer.
+RETRY, STALE = 10.0, 86_400.0
+
+
+@dataclass
+class Kept:
+    """Metadata of one provider, for all requests of this process."""
+
+    description: Description | None = None
+    read_at: float = float("-inf")
+    tried_at: float = float("-inf")
+    # Of the one that reads it.
+    lock: Any = field(default_factory=Lock)
+
+
+_kept: dict[str, Kept] = {}
+
+
+class SubjectProvider(SAMLProvider):
+    """allauth's, whose accounts are those of the subject and of no attribute."""
+
+    def extract_uid(self, data: dict[str, Any]) -> str:
+        return data["sub"]
+
+    def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
+        return data
+
+    def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+
+def _find_saml_provider(provider_id: str) -> SamlProvider:
+    found = find_provider(provider_id)
+    if not isinstance(found, SamlProvider):
+        raise Http404
+    return found
+
+
+def _make_saml_app(request: HttpRequest, provider: SamlProvider) -> SubjectProvider:
+    app = get_adapter().get_app(request, SAMLProvider.id, client_id=provider.id)
+    return SubjectProvider(request, app=app)
+
+
+def find_description(provider: SamlProvider) -> Description:
+    """As of the last ten minutes; of the last day while the provider is away, which has
+    not changed its keys by that. Raises AnswerError."""
+    kept = _kept.setdefault(provider.id, Kept())
+    now = time.monotonic()
+    known = kept.description if now - kept.read_at < STALE else None
+    is_due = now - kept.read_at > KEPT and now - kept.tried_at > RETRY
+    # Who waits for a provider keeps a place from others: the rest take what is known.
+    if is_due and kept.lock.acquire(timeout=0 if known else 1):
+        try:
+            kept.tried_at = time.monotonic()
+            known = kept.description = _read_now(provider)
+            kept.read_at = time.monotonic()
+        except (requests.RequestException, TokenError, ValueError) as error:
+            logger.warning("metadata of %s: %s", provider.id, type(error).__name__)
+        finally:
+            kept.lock.release()
+    if known is None:
+        raise AnswerError("metadata")
+    return known
+
+
+def _read_now(provider: SamlProvider) -> Description:
+    if not provider.metadata_url:
+        return read_description(provider)
+    return parse_metadata(fetch(provider.metadata_url), provider.entity_id)
+
+
+def _make_settings(
+    request: HttpRequest, provider: SamlProvider, description: Description | None
+) -> OneLogin_Saml2_Settings:
+    """Of python3-saml; without a description for the metadata of this site alone."""
+    address, metadata = (
+        request.build_absolute_uri(reverse(name, args=[provider.id]))
+        for name in ("signin-saml-answer", "signin-saml-metadata")
+    )
+    values: dict[str, Any] = {
+        "strict": True,
+        "sp": {
+            "entityId": provider.site_entity_id or metadata,
+            "assertionConsumerService": {
+                "url": address,
+                "binding": Names.BINDING_HTTP_POST,
+            },
+            "NameIDFormat": Names.NAMEID_PERSISTENT,
+        },
+        "security": {
+            "requestedAuthnContext": False,
+            "rejectDeprecatedAlgorithm": True,
+            "wantAttributeStatement": False,
+            "allowRepeatAttributeName": True,
+            "allowSingleLabelDomains": True,
+        },
+    }
+    if description:
+        values["idp"] = description.as_settings()
+    return OneLogin_Saml2_Settings(values, sp_validation_only=description is None)
+
+
+def lead_to_saml(request: HttpRequest, provider_id: str, process: str) -> HttpResponse:
+    """A page that goes on by itself, as to a provider that speaks OpenID Connect."""
+    provider = _find_saml_provider(provider_id)
+    try:
+        described = find_description(provider)
+    except AnswerError as error:
+        return refuse_login(request, f"saml {error}", provider)
+    auth = OneLogin_Saml2_Auth({}, _make_settings(request, provider, described))
+    # What a provider sends back beside the answer leads nowhere, so nothing is sent.
+    url = auth.login(return_to="")
+    _make_saml_app(request, provider).stash_redirect_state(
+        request,
+        process,
+        next_url=find_target(request),
+        state_id=auth.get_last_request_id(),
+    )
+    return render(request, "signin/leaving.html", {"provider": provider, "url": url})
+
+
+@never_cache
+@require_POST
+def begin_saml(request: HttpRequest, provider_id: str) -> HttpResponse:
+    return lead_to_saml(request, provider_id, "login")
+
+
+# The form of another site: nothing is believed but what the provider has signed, and no
+# one is logged in yet.
+@never_cache
+@csrf_exempt
+@require_POST
+def receive_answer(request: HttpRequest, provider_id: str) -> HttpResponse:
+    provider = _find_saml_provider(provider_id)
+    try:
+        told = _make_settings(request, provider, find_description(provider))
+        answer = read_saml_answer(told, request.POST.get("SAMLResponse", ""))
+        kept = _keep_claims(provider, answer)
+    except AnswerError as error:
+        reason = f"saml {error}"
+        log_refusal(reason, provider)
+        kept = _sign_for(provider, {"refused": reason})
+    # The page that says why speaks the language of the browser, which is a cookie, too.
+    response = HttpResponseRedirect(reverse("signin-saml-finish", args=[provider.id]))
+    response.status_code = 303
+    response.set_cookie(
+        COOKIE,
+        kept,
+        max_age=COOKIE_AGE,
+        path=response.url,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+def _keep_claims(provider: SamlProvider, answer: Answer) -> str:
+    """What is left of an answer: its subject, and what the file of providers names."""
+    attributes = answer.attributes
+    name, email = (
+        next(iter(attributes.get(wanted, [])), "")
+        for wanted in (provider.username_attribute, provider.email_attribute)
+    )
+    groups = read_groups(provider, attributes.get(provider.groups_attribute))
+    claims = {
+        "sub": answer.subject,
+        "name": name[:MOST_OF_NAME],
+        "address": check_email(email),
+    }
+    values = {
+        **{"to": answer.request_id, "claims": claims, "groups": sorted(groups)},
+        "until": answer.until,
+    }
+    if len(kept := _sign_for(provider, values)) > MOST_OF_COOKIE:
+        raise AnswerError("groups_size")
+    return kept
+
+
+def _sign_for(provider: SamlProvider, values: dict[str, Any]) -> str:
+    return signing.dumps(values, salt=f"{COOKIE} {provider.id}", compress=True)
+
+
+@never_cache
+@require_safe
+def finish_saml(request: HttpRequest, provider_id: str) -> HttpResponse:
+    provider = _find_saml_provider(provider_id)
+    try:
+        kept = signing.loads(
+            request.COOKIES.get(COOKIE, ""),
+            salt=f"{COOKIE} {provider.id}",
+            max_age=COOKIE_AGE,
+        )
+    except signing.BadSignature:
+        return refuse_login(request, "saml cookie", provider)
+    if reason := kept.get("refused"):
+        response = show_refusal(request, reason, provider)
+    else:
+        response = _complete(request, provider, kept)
+    response.delete_cookie(COOKIE, path=request.path, samesite="Lax")
+    return response
+
+
+def _complete(
+    request: HttpRequest, provider: SamlProvider, kept: dict[str, Any]
+) -> HttpResponse:
+    app = _make_saml_app(request, provider)
+    try:
+        # Of this session, and taken out of it: an answer opens once, in the browser
+        # that has asked.
+        state = app.unstash_redirect_state(request, kept["to"])
+    except PermissionDenied:
+        return refuse_login(request, "saml state", provider)
+    request.signin_groups = set(kept["groups"])
+    # It has none with which it could be asked again.
+    request.signin_token = ""
+    login = app.sociallogin_from_response(request, kept["claims"])
+    ends = [kept["until"]] if kept["until"] else []
+    if provider.session_seconds:
+        ends.append(int(time.time()) + provider.session_seconds)
+    login.state = {**state, UNTIL: min(ends, default=None)}
+    return complete_social_login(request, login)
+
+
+@require_safe
+def show_metadata(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """For the people who run the provider."""
+    provider = _find_saml_provider(provider_id)
+    told = _make_settings(request, provider, None)
+    return HttpResponse(told.get_sp_metadata(), "application/samlmetadata+xml")
