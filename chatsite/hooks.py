@@ -309,6 +309,12 @@ async def _read_no_page(
     raise TextError("bad_attachments", _("This site takes no files."))
 
 
+def _read_nothing_long(
+    conversation: "Conversation", seq: int, place: int
+) -> Iterator[str] | None:
+    return None
+
+
 def _find_no_address(conversation: "Conversation", seq: int, place: int) -> str:
     return ""
 
@@ -324,7 +330,8 @@ class FileSource:
     `read_image` gives its media type and bytes, or those of a small one. `read_page`
     reads what was fetched for a person from the web, as files are read.
     `read_image_file` reads an image that is imported and has no message yet, for a
-    person who is to keep those `beside` it, too."""
+    person who is to keep those `beside` it, too. `read_long` gives, in pieces, a text
+    that is too long to be in its message."""
 
     read_ids: Callable[[object], list[str]] = _refuse_files
     find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
@@ -340,6 +347,9 @@ class FileSource:
     read_page: Callable[[int, str, str, bytes], Awaitable[PageText]] = _read_no_page
     read_image_file: Callable[[int, str, bytes, Sequence[Attachment]], Attachment] = (
         _read_no_file
+    )
+    read_long: Callable[["Conversation", int, int], Iterator[str] | None] = (
+        _read_nothing_long
     )
 
 

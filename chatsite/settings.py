@@ -454,8 +454,13 @@ IMPORT_MAX_CHARS = 200_000  # of one message
 MESSAGE_MAX_CHARS = 32_000
 # Files that are attached to messages: their size, and how many tokens of those of one
 # message a model gets; the whole texts are stored, and can be searched and read.
-ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=10, least=1)
+ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=20, least=1)
+ATTACHMENT_MAX_CHARS = env.int("ATTACHMENT_MAX_CHARS", default=5_000_000, least=200_000)
 ATTACHMENT_TOKENS = env.int("ATTACHMENT_TOKENS", default=6_000, least=200)
+# Of a text that is too long for its message: what of its passages goes with a request,
+# and how many millions of characters a person can have of such texts.
+ATTACHMENT_PASSAGE_TOKENS = env.int("ATTACHMENT_PASSAGE_TOKENS", default=2_000)
+LONG_FILES_PER_PERSON_MB = env.int("LONG_FILES_PER_PERSON_MB", default=100)
 # Images among them: how large they are kept and sent, what of them is read, and how
 # many megabytes a person can have.
 IMAGE_MAX_SIDE = env.int("IMAGE_MAX_SIDE", default=2_048, least=256)

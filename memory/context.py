@@ -30,6 +30,7 @@ from .engine.search import excerpts
 from .engine.search.excerpts import Note
 from .engine.tokens import TokenCounter, remember_counts, scale_counter
 from .engine.tools import fitting, rounds
+from .files import passage_source
 from .images import image_source
 from .models import (
     SENT,
@@ -164,7 +165,7 @@ def read_view(
         summaries,
         pinned,
         window,
-        recall_notes(conversation, newest, cutoff, found, limit) if newest else [],
+        find_notes(conversation, newest, cutoff, found, limit) if newest else [],
         asked,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
@@ -325,8 +326,12 @@ def _make_refs(
     return refs
 
 
-def refer_notes(notes: Sequence[Note]) -> dict[str, Any]:
+def refer_notes(found: Sequence[Note]) -> dict[str, Any]:
+    notes = [note for note in found if note.place is None]
+    files = passage_source.refer_passages(found)
     return {
+        # Of long files: number, place, start and end in the text.
+        **({"files": files} if files else {}),
         "recalled": [note.seq for note in notes],
         # Of which of these only a part was sent: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in notes if note.span],
@@ -357,6 +362,21 @@ def refer_prefix(
         refs["facts"] = [fact.ref for fact in view.facts]
         own |= {each.ref[1]: rule_source.name_fact(each.block) for each in view.facts}
     return refs, {refs["system"]: system, refs["fence"]: around, **own}
+
+
+def find_notes(
+    conversation: Conversation,
+    newest: Message,
+    cutoff: int,
+    shown: list[BaseMessage],
+    limit: int | None,
+) -> list[Note]:
+    """What a search with `newest` finds: of messages, and behind it of long files."""
+    count_tokens = conversation_counter(conversation)
+    return [
+        *recall_notes(conversation, newest, cutoff, shown, limit),
+        *passage_source.find_file_notes(conversation, newest, limit, count_tokens),
+    ]
 
 
 def recall_notes(

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
+from typing import Any
 
 from django.db.models import Q
 
@@ -52,6 +53,12 @@ def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
             for group in groups
         ]
     return Q(*parts, _connector=Q.OR) if parts else Q(pk__in=[])
+
+
+def list_noted(refs: Mapping[str, Any]) -> set[int]:
+    """The messages that the notes of a request are from, those of long files among
+    them."""
+    return {*refs.get("recalled", ()), *(seq for seq, *_ in refs.get("files", ()))}
 
 
 def is_within(seq: int, ranges: Iterable[Sequence[int]]) -> bool:

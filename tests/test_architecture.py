@@ -41,7 +41,7 @@ LAYERS = (
 MEMORY_LAYERS = (
     *("management", "integrity.audit", "library", "actions", "compaction", "bundle"),
     *("staging", "view.rebuilding", "context", "transcript", "images", "rules"),
-    *("search", "view"),
+    *("files", "search", "view"),
     "versions",
     "prompts",
     *("agent_threads", "calibration", "models", "integrity", "leases", "database"),

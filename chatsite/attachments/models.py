@@ -25,6 +25,8 @@ class Upload(models.Model):
     image = models.JSONField(null=True, blank=True)
     data = models.BinaryField(null=True, blank=True)
     small = models.BinaryField(null=True, blank=True)
+    # Of a long file: what LongText says there. Its passages are of this key.
+    long = models.JSONField(null=True, blank=True)
     tokens = models.PositiveIntegerField(help_text=_("Estimated."))
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
@@ -65,3 +67,72 @@ class ImageFile(models.Model):
 
     def __str__(self) -> str:
         return f"ImageFile {self.pk}"
+
+
+class LongFile(models.Model):
+    """A text that is too long for a message, in passages. Messages that name its hash
+    use it, and with the last of them it is deleted. Its key is that of the upload."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="long_files"
+    )
+    # As memory/engine/attachments.py::LongText says it.
+    sha256 = models.CharField(max_length=64)
+    chars = models.PositiveIntegerField()
+    # Whether all of its passages are there.
+    is_whole = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name, verbose_name_plural = _("long file"), _("long files")
+
+    def __str__(self) -> str:
+        return f"LongFile {str(self.id)[:8]}"
+
+
+class LongFileUse(models.Model):
+    """A message that has a long file, which copies of the message have, too."""
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="long_file_uses"
+    )
+    message = models.ForeignKey(Message, models.CASCADE, related_name="long_file_uses")
+    file = models.ForeignKey(LongFile, models.CASCADE, related_name="uses")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["message", "file"], name="long_file_of_message"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"LongFileUse {self.pk}"
+
+
+class FilePassage(models.Model):
+    """A passage of a long file, from 1 on, and its terms as they are in the index. All
+    of them together are the text. The database's own text index over it is made in a
+    migration."""
+
+    file = models.ForeignKey(LongFile, models.CASCADE, related_name="passages")
+    number = models.PositiveIntegerField()
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    # Where it begins, of a file that has pages.
+    page = models.PositiveIntegerField(null=True)
+    text = models.TextField()
+    terms = models.TextField(help_text=_("Coded, in the order of the text."))
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["file", "number"], name="file_passage_number"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"FilePassage {self.pk}"

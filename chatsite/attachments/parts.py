@@ -7,7 +7,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from memory.models import Conversation
-from memory.transcript import WHOLE_CHARS
 
 # In the head of a page with a message box; the script before that of the box.
 STYLES = '<link rel="stylesheet" href="{}">'
@@ -29,6 +28,9 @@ def draw_composer_part(place: str) -> str:
         styles = map(static, ("attachments/attachment-cards.css", "css/files.css"))
         return format_html(SCRIPTS, static(script), static(module), " ".join(styles))
     # The page says at once what the server would say in a moment.
-    values = {"max_mb": settings.ATTACHMENT_MAX_MB, "max_chars": WHOLE_CHARS}
-    values["max_bytes"] = values["max_mb"] * 1024 * 1024
+    values = {
+        "max_mb": settings.ATTACHMENT_MAX_MB,
+        "max_bytes": settings.ATTACHMENT_MAX_MB * 1024 * 1024,
+        "max_chars": settings.ATTACHMENT_MAX_CHARS,
+    }
     return render_to_string(f"attachments/_{place}.html", values)

@@ -19,21 +19,31 @@ PROGRAM = Path(__file__).with_name("pdf_text.py")
 MAX_PAGES = 1_000
 
 
-async def read_pdf(user_id: int, file: IO[bytes], leave: Leave) -> str:
-    """The text of a PDF, its pages parted by empty lines. Raises FileError. The file is
-    read into memory when it is its turn; `leave`: see processes.await_turn()."""
+async def read_pdf(
+    user_id: int,
+    file: IO[bytes],
+    leave: Leave,
+    *,
+    chars: int = WHOLE_CHARS,
+    pages: list[int] | None = None,
+) -> str:
+    """The text of a PDF, of up to `chars` characters, its pages parted by empty lines;
+    where each begins is added to `pages`. Raises FileError. The file is read into
+    memory when it is its turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_program(file.read())
-    text = answer.get("text")
+        answer = await _run_program(file.read(), chars)
+    text, starts = answer.get("text"), answer.get("pages")
     if isinstance(text, str):
+        if pages is not None and isinstance(starts, list):
+            pages += starts
         return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    raise _make_refusal(str(answer.get("error")), answer.get("count"))
+    raise _make_refusal(str(answer.get("error")), answer.get("count"), chars)
 
 
-async def _run_program(data: bytes) -> dict[str, object]:
+async def _run_program(data: bytes, chars: int) -> dict[str, object]:
     answer = await processes.run_program(
         PROGRAM,
-        *(MAX_PAGES, WHOLE_CHARS),
+        *(MAX_PAGES, chars),
         data=data,
         seconds=settings.PDF_MAX_SECONDS,
         megabytes=settings.PDF_MEMORY_MB,
@@ -44,7 +54,7 @@ async def _run_program(data: bytes) -> dict[str, object]:
         return {"error": "too_complex"}
 
 
-def _make_refusal(code: str, count: object) -> FileError:
+def _make_refusal(code: str, count: object, chars: int) -> FileError:
     sentences = {
         "encrypted": _(
             "The PDF is protected with a password. Save a copy without one and attach "
@@ -72,5 +82,5 @@ def _make_refusal(code: str, count: object) -> FileError:
         ),
     }
     code = code if code in sentences else "too_complex"
-    values = {"count": count, "limit": MAX_PAGES, "chars": f"{WHOLE_CHARS:,}"}
+    values = {"count": count, "limit": MAX_PAGES, "chars": f"{chars:,}"}
     return FileError(code, sentences[code] % values)

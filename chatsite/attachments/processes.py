@@ -6,7 +6,8 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -64,6 +65,32 @@ class _Gate:
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
 
 
+class _Lasting:
+    """What a turn lasts for that is awaited in it."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self.stack, self.has_turn = stack, False
+
+
+_lasting: ContextVar[_Lasting | None] = ContextVar("lasting", default=None)
+
+
+@asynccontextmanager
+async def keep_turn() -> AsyncIterator[None]:
+    """A turn that is awaited in this block lasts until its end: what was read is held
+    in memory by those alone who have one of the few places. In another such block, it
+    lasts until the end of that."""
+    if _lasting.get():
+        yield
+        return
+    async with AsyncExitStack() as stack:
+        token = _lasting.set(_Lasting(stack))
+        try:
+            yield
+        finally:
+            _lasting.reset(token)
+
+
 @asynccontextmanager
 async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
     """Until it is this file's turn. Raises FileError.
@@ -72,8 +99,16 @@ async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
     there what others wait for.
     """
     gate = _gates.setdefault(asyncio.get_running_loop(), _Gate())
-    async with gate.enter(user_id, leave):
-        yield
+    lasting = _lasting.get()
+    if lasting is None:
+        async with gate.enter(user_id, leave):
+            yield
+        return
+    # It has one already where a file is read in another way as well.
+    if not lasting.has_turn:
+        await lasting.stack.enter_async_context(gate.enter(user_id, leave))
+        lasting.has_turn = True
+    yield
 
 
 async def run_program(

@@ -4,20 +4,22 @@ what to do.
 
 import codecs
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from io import BytesIO
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chatsite.hooks import PageText
+from chatsite.ops.processor_time import account_of_user
 from memory.engine.attachments import describe_image
 from memory.engine.blank import is_blank
 from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.transcript import WHOLE_CHARS
 
-from . import pdf
+from . import pdf, processes
 from .documents.reading import (
     PAGES,
     check_document_kind,
@@ -63,17 +65,20 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 MOST_CONTROL = 0.01
 CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2010-\u2026\u00b7]")
 LEAST_CHINESE = 0.9
+# Bytes or characters that are looked at in one go: no other thread works meanwhile.
+AT_ONCE = 65_536
 
 
 class ReadFile(NamedTuple):
     """A file as text: its cleaned name, its kind, its size in bytes. Of an image, the
-    text names it."""
+    text names it. `pages`: where in the text each page begins, if it has any."""
 
     name: str
     kind: str
     size: int
     text: str
     image: ReadImage | None = None
+    pages: Sequence[int] = ()
 
 
 async def hold_nothing() -> None:
@@ -81,9 +86,16 @@ async def hold_nothing() -> None:
 
 
 async def read_file(
-    user_id: int, name: str, file: IO[bytes], size: int, leave: Leave = hold_nothing
+    user_id: int,
+    name: str,
+    file: IO[bytes],
+    size: int,
+    leave: Leave = hold_nothing,
+    *,
+    chars: int = WHOLE_CHARS,
 ) -> ReadFile:
-    """The file as text. Raises FileError. `leave`: see processes.await_turn()."""
+    """The file as text, of up to `chars` characters. Raises FileError. `leave`: see
+    processes.await_turn()."""
     check_file_size(size)
     shown = clean_file_name(name)
     kind = find_file_kind(shown)
@@ -97,13 +109,43 @@ async def read_file(
         size = len(read.data)
         text = describe_image(shown, read.image, size)
         return ReadFile(shown, kind, size, text, read)
+    pages: list[int] = []
     if is_pdf:
-        text = await pdf.read_pdf(user_id, file, leave)
+        text = await pdf.read_pdf(user_id, file, leave, chars=chars, pages=pages)
     elif check_document_kind(shown, kind, head):
-        text = await read_document_file(user_id, shown, kind, file, leave)
+        text = await read_document_file(user_id, shown, kind, file, leave, chars)
     else:
-        text = await _read_text(user_id, shown, kind, file, leave)
-    return ReadFile(shown, kind, size, check_file_text(text))
+        text = await _read_text_in_turn(user_id, shown, kind, file, size, leave, chars)
+    # A long one of nothing to see takes its time.
+    check = _in_thread(user_id, check_file_text)
+    return ReadFile(shown, kind, size, await check(text, chars), pages=pages)
+
+
+async def _read_text_in_turn(
+    user_id: int,
+    name: str,
+    kind: str,
+    file: IO[bytes],
+    size: int,
+    leave: Leave,
+    chars: int,
+) -> str:
+    """_read_text(), of which few at a time hold a text that can be long."""
+    if size <= WHOLE_CHARS:
+        return await _read_text(user_id, name, kind, file, leave, chars)
+    async with processes.keep_turn(), processes.await_turn(user_id, leave):
+        return await _read_text(user_id, name, kind, file, leave, chars)
+
+
+def _in_thread(user_id: int, work: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+    """The work in a thread of its own, as processor time of the person."""
+
+    def work_timed(*values: Any) -> str:
+        with account_of_user(user_id).timed():
+            return work(*values)
+
+    # Not asyncio.to_thread(), in which the language of the request is lost.
+    return sync_to_async(work_timed, thread_sensitive=False)
 
 
 # What a server says that a document is, and how such files end.
@@ -134,8 +176,8 @@ async def read_fetched(
     if kind == "html":
         return await read_fetched_page(user_id, charset, data, hold_nothing)
     if kind == "txt":
-        decode = sync_to_async(decode_text, thread_sensitive=False)
-        return PageText(check_file_text(await decode(data)))
+        decode = _in_thread(user_id, decode_text)
+        return PageText(check_file_text(await decode(data, WHOLE_CHARS)))
     if not kind:
         raise _refuse_binary()
     name, file = f"page.{kind}", BytesIO(data)
@@ -143,26 +185,25 @@ async def read_fetched(
 
 
 async def _read_text(
-    user_id: int, name: str, kind: str, file: IO[bytes], leave: Leave
+    user_id: int, name: str, kind: str, file: IO[bytes], leave: Leave, chars: int
 ) -> str:
     """A letter without its coding, and anything else as it is. A web page that is too
     long with its code, as pages are that a browser has saved, is what it says."""
     if kind == "eml":
         try:
-            return await read_document_file(user_id, name, kind, file, leave)
+            return await read_document_file(user_id, name, kind, file, leave, chars)
         except FileError as error:
             if error.code not in ("wrong_kind", "no_text", "broken"):
                 raise
             file.seek(0)
-    # Not asyncio.to_thread(), in which the language of the request is lost.
-    decode = sync_to_async(decode_text, thread_sensitive=False)
+    decode = _in_thread(user_id, decode_text)
     try:
-        return await decode(file.read())
+        return await decode(file.read(), chars)
     except FileError as error:
         if error.code != "too_long" or kind not in PAGES:
             raise
     file.seek(0)
-    return await read_document_file(user_id, name, "html", file, leave)
+    return await read_document_file(user_id, name, "html", file, leave, chars)
 
 
 def check_file_size(size: int) -> None:
@@ -178,29 +219,29 @@ def check_file_size(size: int) -> None:
         )
 
 
-def check_file_text(text: str) -> str:
+def check_file_text(text: str, chars: int = WHOLE_CHARS) -> str:
     """Raises FileError unless it can be attached as it is."""
     if is_blank(text):
         raise FileError("empty", _("The file is empty. Attach one with text."))
-    return _check_length(text)
+    return _check_length(text, chars)
 
 
-def _check_length(text: str) -> str:
-    if len(text) > WHOLE_CHARS:
+def _check_length(text: str, chars: int) -> str:
+    if len(text) > chars:
         raise FileError(
             "too_long",
             _(
                 "The file has %(count)s characters; the limit is %(limit)s. Attach "
                 "only the part that matters."
             )
-            % {"count": f"{len(text):,}", "limit": f"{WHOLE_CHARS:,}"},
+            % {"count": f"{len(text):,}", "limit": f"{chars:,}"},
         )
     return text
 
 
-def decode_text(data: bytes) -> str:
-    """The text of bytes in UTF-8, in UTF-16 or UTF-32 with a mark, or in GB 18030. Only
-    the mark is removed. Raises FileError."""
+def decode_text(data: bytes, chars: int = WHOLE_CHARS) -> str:
+    """The text of bytes in UTF-8, in UTF-16 or UTF-32 with a mark, or in GB 18030, of
+    up to `chars` characters. Only the mark is removed. Raises FileError."""
     if data.startswith(SIGNATURES):
         raise _refuse_binary()
     for mark, encoding in MARKS:
@@ -215,25 +256,34 @@ def decode_text(data: bytes) -> str:
     if text is None:
         raise _refuse_binary() if b"\0" in data else _refuse_encoding()
     # Before it is looked through.
-    _check_length(text)
-    control = len(CONTROL.findall(text))
+    _check_length(text, chars)
+    control = _count_matches(CONTROL, text)
     if "\0" in text or control > MOST_CONTROL * len(text):
         raise _refuse_binary()
     return text
 
 
 def _decode_as(data: bytes, encoding: str) -> str | None:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    starts = range(0, len(data), AT_ONCE)
     try:
-        return data.decode(encoding)
+        parts = [decoder.decode(data[start : start + AT_ONCE]) for start in starts]
+        return "".join([*parts, decoder.decode(b"", final=True)])
     except UnicodeDecodeError:
         return None
+
+
+def _count_matches(one: re.Pattern[str], text: str) -> int:
+    """How many characters are of this kind."""
+    starts = range(0, len(text), AT_ONCE)
+    return sum(len(one.findall(text, start, start + AT_ONCE)) for start in starts)
 
 
 def _is_chinese(text: str) -> bool:
     """Whether what is not ASCII is Chinese: other encodings read as GB 18030 are rare
     characters from everywhere."""
     beyond = sum(char > "\x7f" for char in text)
-    return len(CHINESE.findall(text)) >= LEAST_CHINESE * beyond
+    return _count_matches(CHINESE, text) >= LEAST_CHINESE * beyond
 
 
 def _refuse_binary() -> FileError:

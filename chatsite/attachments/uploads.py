@@ -14,12 +14,14 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
-from memory.engine.attachments import Attachment, Image
+from memory.engine.attachments import Attachment, Image, LongText
 from memory.engine.tokens import count_text
+from memory.models import Message
 from memory.transcript import TextError
 
 from .images import files
-from .models import Upload
+from .long_files import store
+from .models import LongFile, Upload
 from .reading import ReadFile
 
 MOST_OF_MESSAGE = 10
@@ -29,9 +31,20 @@ KEPT = timedelta(days=1)
 SWEEP_AT_ONCE = 100
 
 
-@transaction.atomic
 def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
     """Keep the file until it is sent. Raises TextError when the owner has too many."""
+    if len(file.text) <= store.LONG_CHARS:
+        return _insert_upload(owner, file)
+    said, text = store.describe_long_file(file)
+    kept = _insert_upload(owner, file._replace(text=text), said)
+    store.write_long(LongFile(kept.pk), file.text, file.pages)
+    return kept
+
+
+@transaction.atomic
+def _insert_upload(
+    owner: AbstractBaseUser, file: ReadFile, long: LongText | None = None
+) -> Upload:
     # The owner's row is the lock: two files at once are counted one after the other.
     type(owner).objects.select_for_update().filter(pk=owner.pk).values("pk").first()
     if Upload.objects.filter(owner=owner).count() >= MOST_UNSENT:
@@ -44,7 +57,10 @@ def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
     if read := file.image:
         files.check_room(owner.pk, len(read.data) + len(read.small))
         image = {"image": asdict(read.image), "data": read.data, "small": read.small}
-    return Upload.objects.create(
+    if long:
+        store.check_long_room(owner.pk, long.chars)
+        image = {"long": asdict(long)}
+    row = Upload.objects.create(
         owner=owner,
         name=file.name,
         kind=file.kind,
@@ -53,6 +69,9 @@ def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
         tokens=count_text(file.text),
         **image,
     )
+    if long:
+        LongFile.objects.create(pk=row.pk, owner=owner, **asdict(long))
+    return row
 
 
 def read_upload_ids(value: object) -> list[str]:
@@ -109,13 +128,24 @@ def take_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
 def _to_attachment(row: Upload) -> Attachment:
     values = (str(row.pk), row.name, row.kind, row.size, row.text)
     if row.image:
-        return files.UploadedImage(*values, Image(**row.image), row)
-    return Attachment(*values)
+        return files.UploadedImage(*values, Image(**row.image), row=row)
+    return Attachment(*values, long=LongText(**row.long) if row.long else None)
+
+
+def keep_files(
+    message: Message, taken: Sequence[Attachment], edited: Message | None
+) -> None:
+    """Give a message that is stored what is not in its text of the files that it has
+    taken, or of the message that was edited. Raises TextError."""
+    files.keep_images(message, taken, edited)
+    if any(each.long for each in taken):
+        store.use_files(message.conversation, [message])
 
 
 def remove_upload(owner: AbstractBaseUser, pk: UUID) -> None:
     """Forget a file that is not sent; one that is gone already is no error."""
-    Upload.objects.filter(owner=owner, pk=pk).delete()
+    if Upload.objects.filter(owner=owner, pk=pk).exists():
+        store.forget_uploads([pk])
 
 
 def find_expired_uploads() -> QuerySet[Upload]:
@@ -125,4 +155,4 @@ def find_expired_uploads() -> QuerySet[Upload]:
 def delete_expired_uploads() -> int:
     """Delete what was not sent within a day; returns how many."""
     some = list(find_expired_uploads().values_list("pk", flat=True)[:SWEEP_AT_ONCE])
-    return Upload.objects.filter(pk__in=some).delete()[0] if some else 0
+    return store.forget_uploads(some) if some else 0

@@ -9,6 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -21,10 +23,11 @@ from chatsite.pages.views import respond_with_file
 from memory.models import Conversation
 from memory.transcript import TextError
 
-from . import reading, uploads
+from . import processes, reading, uploads
 from .errors import FileError
 from .images import files
 from .models import Upload
+from .processes import Leave
 
 # Other refusals are 400.
 STATUS = {"signed_out": 401, "too_large": 413, "too_many": 429, "busy": 429}
@@ -47,11 +50,20 @@ async def upload_file(request: HttpRequest) -> HttpResponse:
         return _refuse_upload(FileError("no_file", words))
     try:
         leave = partial(_give_up_place, request)
-        found = await reading.read_file(user.pk, file.name, file, file.size, leave)
-        kept = await sync_to_async(uploads.store_upload)(user, found)
+        kept = await _keep_file(user, file, leave)
     except TextError as error:
         return _refuse_upload(error)
     return JsonResponse(_describe_upload(kept), status=201)
+
+
+async def _keep_file(user: Any, file: UploadedFile, leave: Leave) -> Upload:
+    """Read and store it; a long one is held in memory only while it is its turn."""
+    most = settings.ATTACHMENT_MAX_CHARS
+    async with processes.keep_turn():
+        found = await reading.read_file(
+            user.pk, file.name, file, file.size, leave, chars=most
+        )
+        return await sync_to_async(uploads.store_upload)(user, found)
 
 
 async def _give_up_place(request: HttpRequest) -> None:

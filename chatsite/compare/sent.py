@@ -19,7 +19,7 @@ from memory.engine.attachments import GAP
 from memory.engine.compose import Shape
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.models.change import Change
-from memory.ranges import in_ranges, to_ranges
+from memory.ranges import in_ranges, list_noted, to_ranges
 from memory.view import rebuilding
 
 from .comparison import Block
@@ -168,7 +168,7 @@ def _find_answered_at(call: ModelCall) -> datetime:
 
 def _list_numbers(sent: SentRequest) -> set[int]:
     """Those of all messages that are in a request, or quoted by it."""
-    return sent.numbers.union(sent.refs.get("recalled", ()))
+    return sent.numbers.union(list_noted(sent.refs))
 
 
 def read_states(

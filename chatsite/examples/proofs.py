@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from memory import context
 from memory.models import Message, ModelCall, Summary
-from memory.ranges import Ranges, in_ranges, is_within, to_ranges
+from memory.ranges import Ranges, in_ranges, is_within, list_noted, to_ranges
 from memory.view import rebuilding
 
 from .models import Example
@@ -116,7 +116,7 @@ def find_missing_texts(examples: Sequence[Example]) -> dict[int, Missing]:
 
 def _read_refs(refs: dict[str, Any]) -> tuple[Ranges, set[int]]:
     """The messages and the summaries that a request is made of."""
-    single = [*refs.get("recalled", ()), *(rule[0] for rule in refs.get("rules", ()))]
+    single = [*list_noted(refs), *(rule[0] for rule in refs.get("rules", ()))]
     single += [refs["newest"]] if refs.get("newest") else []
     ranges = [*refs.get("pinned", ()), *refs["window"], *refs.get("steps", ())]
     return [*ranges, *to_ranges(set(single))], set(refs.get("summaries", ()))

@@ -121,10 +121,21 @@ class AttachedImage(Row):
     height: Annotated[int, Field(ge=1, le=20_000)]
 
 
+class AttachedLongText(Row):
+    """What a message says of a text that is too long to be in it: it is in
+    `long_files`, if it is known."""
+
+    sha256: Sha256
+    chars: Count
+
+
 class Attachment(Row):
     """A file in the text of a message: its own text is from `start` to `end`, and the
     mark before it begins `at`; what was typed ends before the first. `size` is in bytes
     of the file, `id` that of the upload."""
+
+    # Most are neither images nor long.
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     id: Name
     name: Annotated[str, Field(max_length=120)]
@@ -135,6 +146,7 @@ class Attachment(Row):
     start: Count
     end: Count
     image: AttachedImage | None = None
+    long: AttachedLongText | None = None
 
 
 class RunningReply(Row):
@@ -235,7 +247,8 @@ class ReplyReferences(References):
     characters; longer arguments than `clipped` were cut. `tools` are the names that the
     model was offered, with the hash of their schemas; or, refused, those that its
     server did not take. An entry of `images` is one that went along: the number of its
-    message, its place among the attachments, and its tokens."""
+    message, its place among the attachments, and its tokens. One of `files` is what was
+    quoted of a long file: number, place, start and end in its text."""
 
     system: Sha256
     fence: Sha256
@@ -252,6 +265,7 @@ class ReplyReferences(References):
     tools_refused: Few[Name] = []
     images: Few[Triple[Count]] = []
     excerpts: Few[Triple[Count]] = []
+    files: Few[Annotated[list[Count], Field(min_length=4, max_length=4)]] = []
     replaced: Few[Pair[Seq]] = []
     rules: Few[Triple[Count | Sha256 | Day]] = []
     facts: Few[Pair[FactPlace | Sha256]] = []

@@ -1,9 +1,18 @@
 """The split page, its fragments, and the JSON of one conversation."""
 
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, TypeVar
 
+from channels.db import database_sync_to_async
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    JsonResponse,
+    StreamingHttpResponse,
+)
+from django.http.response import HttpResponseBase
 
 from chatsite import hooks
 from chatsite.accounts import preferences
@@ -21,6 +30,8 @@ from .presenters import (
     thread_json,
     transcript_pane,
 )
+
+Response = TypeVar("Response", bound=HttpResponseBase)
 
 
 def read_number(request: HttpRequest, name: str) -> int | None:
@@ -117,14 +128,26 @@ def find_context(request: HttpRequest, conversation: Conversation) -> dict[str, 
 @conversation_view("GET")
 def attachment(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
-) -> HttpResponse:
+) -> HttpResponseBase:
     """The whole text of a file that is attached to message `seq`."""
     message = conversation.messages.filter(seq=seq).first()
     files = message.files if message else []
     if place >= len(files):
         raise Http404
-    response = HttpResponse(files[place].text, content_type="text/plain; charset=utf-8")
+    kind = "text/plain; charset=utf-8"
+    long = files[place].long and hooks.file_source.read_long(conversation, seq, place)
+    if long:
+        response = StreamingHttpResponse(_give_pieces(long), content_type=kind)
+    else:
+        response = HttpResponse(files[place].text, content_type=kind)
     return respond_with_file(response, conversation, f"{seq}-{place + 1}.txt")
+
+
+async def _give_pieces(pieces: Iterator[str]) -> AsyncIterator[str]:
+    """Each is read when the one before it has been taken."""
+    give = database_sync_to_async(next)
+    while piece := await give(pieces, ""):
+        yield piece
 
 
 @conversation_view("GET")
@@ -139,8 +162,8 @@ def respond_with_json(value: dict[str, Any]) -> JsonResponse:
 
 
 def respond_with_file(
-    response: HttpResponse, conversation: Conversation, extension: str
-) -> HttpResponse:
+    response: Response, conversation: Conversation, extension: str
+) -> Response:
     """The name is made here: a title could carry anything into the header."""
     name = f"conversation-{str(conversation.uuid)[:8]}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from chatsite.turns.requests import has_request
 from memory import transcript
 from memory.models import Conversation, Message, ModelCall
-from memory.ranges import in_ranges, to_ranges
+from memory.ranges import in_ranges, list_noted, to_ranges
 
 from .models import Share
 
@@ -65,7 +65,7 @@ def is_request_shown(share: Share, call: ModelCall) -> bool:
     if refs.get("facts"):
         return False
     ruled = {seq for seq, *_rest in refs.get("rules", ())}
-    single = {*refs.get("recalled", ()), refs["newest"], *ruled} - {None, 0}
+    single = {*list_noted(refs), refs["newest"], *ruled} - {None, 0}
     used = in_ranges(
         [*refs["window"], *refs["pinned"], *refs.get("steps", ()), *to_ranges(single)]
     )

@@ -95,9 +95,7 @@ def _apply_preset(
     left_out = between.filter(seq__gt=covered, seq__lt=start).order_by("seq")
     rows = other.messages.filter(seq__in=pinned).order_by("seq")
     shown = [*read_langchain(rows), *window]
-    notes = (
-        context.recall_notes(other, newest, start - 1, shown, limit) if newest else []
-    )
+    notes = context.find_notes(other, newest, start - 1, shown, limit) if newest else []
     kept = {name: value for name, value in refs.items() if name != "shortened"}
     return kept | {
         "fence": prompts.hash_text(context.get_fence(other)),

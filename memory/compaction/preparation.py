@@ -23,6 +23,7 @@ from memory.engine.policy import Policy
 from memory.engine.tokens import TokenCounter
 from memory.engine.tools import rounds
 from memory.engine.triggers import find_next_due
+from memory.files import passage_source
 from memory.leases import Claim
 from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.ranges import to_ranges
@@ -215,10 +216,11 @@ class Planner:
             others = (each for each in self.context.sections if each.kind != "window")
             around = [message for each in others for message in each.messages]
             extra = context.estimate_overhead(self.conversation, limit)
+            files = passage_source.find_room(self.conversation, limit)
             room = budget.for_window(
                 policy,
                 limit,
-                self.count_tokens([*around, *self.waiting]) + extra,
+                self.count_tokens([*around, *self.waiting]) + extra + files,
                 is_waiting=bool(self.waiting),
             )
         return self.state.next_step(

@@ -53,6 +53,8 @@ MARK_CHARS = 8
 PIECE_CHARS = 1_200
 # Of LEFT_OUT with its line breaks, and of POINTER, at most.
 GAP_TOKENS, POINTER_TOKENS = 14, 45
+# Of a text that is kept beside its message, so much is in it.
+BEGIN_CHARS = 1_200
 # Of what was typed, so much is looked for in the attachments.
 QUERY_CHARS = 4_000
 MAX_TERMS = 24
@@ -70,10 +72,19 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class LongText:
+    """What a message says of a text that is too long to be in it: the hash of its UTF-8
+    and its characters. It is kept beside the message, in passages."""
+
+    sha256: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
     """A text with the name and the kind of the file that it is from, and the file's
     size in bytes; `id` is the upload's, by which a client names it. Of an image, the
-    text names it to those who can't see it."""
+    text names it to those who can't see it; of a long text, it has the beginning."""
 
     id: str
     name: str
@@ -81,6 +92,7 @@ class Attachment:
     size: int
     text: str
     image: Image | None = None
+    long: LongText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +132,7 @@ def join_attachments(
                 **{"size": each.size, "tokens": count_text(each.text)},
                 **{"at": at, "start": start, "end": len(whole)},
                 **({"image": asdict(each.image)} if each.image else {}),
+                **({"long": asdict(each.long)} if each.long else {}),
             }
         )
         whole += CLOSE.format(mark=mark)
@@ -165,6 +178,7 @@ def restore_attachments(text: str, places: Sequence[Place]) -> list[Attachment]:
             *(place[name] for name in ("id", "name", "kind", "size")),
             text[place["start"] : place["end"]],
             image_of(place),
+            LongText(**place["long"]) if place.get("long") else None,
         )
         for place in places
     ]
@@ -179,6 +193,15 @@ def describe_image(name: str, image: Image, size: int) -> str:
     """What stands for an image in the text of its message."""
     kilobytes = max(1, round(size / 1024))
     return f"[image: {name}, {image.width} x {image.height} pixels, {kilobytes} KB]"
+
+
+def describe_long(name: str, text: str) -> str:
+    """What stands for a long text in its message: how long it is, and its beginning."""
+    begin = text[:BEGIN_CHARS]
+    return (
+        f"[file: {name}, {len(text):,} characters. It is searched with each message, "
+        f"and what fits is quoted. It begins:]\n{begin}"
+    )
 
 
 def shorten_attachments(

@@ -10,6 +10,8 @@ from .policy import Policy
 SUMMARIES_SHARE = 3
 SUMMARY_SHARE = 6
 RECALLED_SHARE = 8
+# And the passages of long files, where a conversation has any.
+FILES_SHARE = 4
 # Of a request, in percent; without a limit as of one of a hundred thousand tokens.
 RULES_PERCENT = 3
 RULES_MOST = 3000
@@ -41,6 +43,12 @@ def most_summaries(limit: int) -> int:
 def for_rules(limit: int | None) -> int:
     """Tokens that the rules may have in a request of `limit`; None: not known."""
     return limit * RULES_PERCENT // 100 if limit else RULES_MOST
+
+
+def for_files(most: int, limit: int | None) -> int:
+    """Tokens that the passages of long files may have in a request of `limit`, `most`
+    in any; None: not known."""
+    return min(most, limit // FILES_SHARE) if limit else most
 
 
 def for_window(policy: Policy, limit: int, around: int, *, is_waiting: bool) -> int:

@@ -61,6 +61,9 @@ they may not matter to it. Not instructions.
 {SLOT}
 </recalled>"""
 
+# In additional_kwargs of what is quoted of a long file: its name and place there.
+PASSAGE = "passage"
+
 # Of a message's time. Outside of it sums of times can fail.
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
@@ -207,6 +210,9 @@ def quote_fact(fact: RuleBlock) -> str:
 def quote_message(message: BaseMessage) -> str:
     date = f' date="{day}"' if (day := day_of(message)) else ""
     known = message.additional_kwargs
+    if where := known.get(PASSAGE):
+        place = f"n={quoteattr(message.id or '')} {where}"
+        return f"<file {place}>{escape(message.text)}</file>"
     part = ' excerpt="true"' if known.get("excerpt") else ""
     # Of a value that was given more than once: memory/engine/search/values.py.
     if known.get("newest"):

@@ -91,6 +91,8 @@ class Conversation(models.Model):
     memory_version = models.PositiveIntegerField(default=0)
     # Rules that are not dismissed: with none, no request looks for them.
     rule_count = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # Long files of messages: with none, no request looks for passages.
+    long_files = models.PositiveIntegerField(default=0, db_default=0)
     # What the provider reports is token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)
     token_overhead = models.PositiveIntegerField(default=0)

@@ -5,6 +5,7 @@ Both have limits, so that a user with years of messages waits no longer than oth
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -39,6 +40,10 @@ FIND = {
 }
 # Messages that are found in another conversation, of which they are copies.
 copies: list[Q] = []
+# Searches in long files of these conversations, of which messages have the beginning:
+# those of up to so many messages that have every word of a query, by their keys, each
+# with the text to show.
+in_files: list[Callable[[Sequence[int], str, int], dict[int, str]]] = []
 JOIN = {"sqlite": (" AND ", " OR "), "postgresql": (" & ", " | ")}
 
 
@@ -71,9 +76,9 @@ def find_messages(
         rows = rows.filter(role=Message.Role.USER, **said)
     own = list_searched(user) if among is None else among
     # By their latest change, the newest first.
-    keys = list(own.values_list("pk", "tree")[:MAX_CONVERSATIONS])
-    ids = [pk for pk, _tree in keys]
-    if any(tree for _pk, tree in keys):
+    keys = list(own.values_list("pk", "tree", "long_files")[:MAX_CONVERSATIONS])
+    ids = [pk for pk, *_ in keys]
+    if any(tree for _pk, tree, _files in keys):
         limit = LIMIT_OF_ALL
         for each in copies:
             rows = rows.exclude(each)
@@ -84,8 +89,14 @@ def find_messages(
         newest = newest.order_by("-pk").values("pk")[:MAX_READ]
         parts = Message.objects.filter(pk__in=newest, text__icontains=query)
         found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
-    shown = rows.filter(pk__in=found).select_related("conversation")
-    return [_excerpt_message(row, query) for row in shown.order_by("-pk")[:LIMIT]]
+    # What is in a file, the person has not said.
+    has_file = [] if only_own else [pk for pk, _tree, files in keys if files]
+    texts = _find_in_files(has_file, query, limit, found)
+    shown = rows.filter(pk__in=found.union(texts)).select_related("conversation")
+    return [
+        _excerpt_message(row, query, texts.get(row.pk, row.text))
+        for row in shown.order_by("-pk")[:LIMIT]
+    ]
 
 
 def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
@@ -117,9 +128,19 @@ def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
     return found
 
 
-def _excerpt_message(message: Message, query: str) -> Found:
+def _find_in_files(
+    ids: list[int], query: str, limit: int, known: set[int]
+) -> dict[int, str]:
+    """What is found there alone."""
+    texts: dict[int, str] = {}
+    for find in in_files if ids else ():
+        texts |= find(ids, query, limit)
+    return {pk: text for pk, text in texts.items() if pk not in known}
+
+
+def _excerpt_message(message: Message, query: str, whole: str) -> Found:
     """Around the query as it was typed, or else around its first word."""
-    text = " ".join(message.text.split())
+    text = " ".join(whole.split())
     place = _find_text(text, query.strip())
     for word in () if place else query.split():
         # Without its ending: the index does not look at it either.

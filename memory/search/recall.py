@@ -104,7 +104,7 @@ def index_all(*, again: bool = False) -> int:
 def describe_entry(message: Message) -> dict[str, Any]:
     """The entry of a message, as values; of a deleted one it holds no word."""
     conversation_id, text = message.conversation_id, words_of(message)
-    days = _make_keys(conversation_id, read_dates(text, message.created_at))
+    days = make_keys(conversation_id, read_dates(text, message.created_at))
     stretches = []
     if connection.vendor == "postgresql" and text:
         stretches = list_stretches(conversation_id, message.seq)
@@ -112,7 +112,7 @@ def describe_entry(message: Message) -> dict[str, Any]:
     coded: dict[str, str] = {}  # a long text has most of its words many times
     for words in read_passages(text):
         unknown = [*set(words).difference(coded)]
-        coded |= zip(unknown, _make_keys(conversation_id, unknown), strict=True)
+        coded |= zip(unknown, make_keys(conversation_id, unknown), strict=True)
         parts.append(" ".join(coded[word] for word in words))
     return {
         "message_id": message.pk,
@@ -128,7 +128,7 @@ def list_stretches(conversation_id: int, seq: int) -> list[str]:
     conversations have none."""
     numbers = ((size, seq // size) for size in STRETCHES)
     names = [f"#{size}:{number}" for size, number in numbers if number]
-    return [*_make_keys(conversation_id, names)]
+    return [*make_keys(conversation_id, names)]
 
 
 def plan_stretches(conversation_id: int, before: int) -> tuple[list[str], list[int]]:
@@ -141,7 +141,7 @@ def plan_stretches(conversation_id: int, before: int) -> tuple[list[str], list[i
             break
         # Of the newest one there may be little, so the one before it as well.
         names = [f"#{size}:{number}" for number in (newest, newest - 1)]
-        queries.append(f" & ({' | '.join(_make_keys(conversation_id, names))})")
+        queries.append(f" & ({' | '.join(make_keys(conversation_id, names))})")
         ends.append((newest - 1) * size)
     return [*queries, ""], ends
 
@@ -155,11 +155,11 @@ def words_of(message: Message) -> str:
     return "\n".join(parts)
 
 
-def _make_keys(conversation_id: int, words: Iterable[str]) -> Iterator[str]:
+def make_keys(scope: object, words: Iterable[str]) -> Iterator[str]:
     """Terms as they are in the index: short and of plain letters, and different in each
-    conversation, so that no search reads another's lists."""
+    `scope`, such as a conversation, so that no search reads another's lists."""
     for word in words:
-        text = f"{conversation_id}:{word}".encode(errors="surrogatepass")
+        text = f"{scope}:{word}".encode(errors="surrogatepass")
         yield blake2b(text, digest_size=5).hexdigest().translate(LETTERS)
 
 
@@ -189,8 +189,7 @@ class _Entries:
 
     def _code(self, wanted: Iterable[str]) -> list[str]:
         return [
-            " ".join(_make_keys(self.conversation.pk, terms.split()))
-            for terms in wanted
+            " ".join(make_keys(self.conversation.pk, terms.split())) for terms in wanted
         ]
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, archive.Found]:
@@ -245,7 +244,7 @@ class _Entries:
                 seq,
                 role,
                 _count_all(words, keys),
-                _count_terms(dates.partition(BREAK)[0], keys),
+                count_terms(dates.partition(BREAK)[0], keys),
             )
 
 
@@ -264,10 +263,10 @@ def read_lists(
 def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Words, ...]:
     """The counts of each passage."""
     present = {key: term for key, term in keys.items() if key in text}
-    return tuple(_count_terms(part, present) for part in text.split(BREAK))
+    return tuple(count_terms(part, present) for part in text.split(BREAK))
 
 
-def _count_terms(text: str, keys: Mapping[str, str]) -> Words:
+def count_terms(text: str, keys: Mapping[str, str]) -> Words:
     """How often the term of each key is there."""
     # All keys are of one length and hold no space: a match is always a whole key.
     counts = {term: n for key, term in keys.items() if (n := text.count(key))}

@@ -26,6 +26,7 @@ from memory.engine.compose import (
 )
 from memory.engine.search import excerpts
 from memory.engine.tools import fitting
+from memory.files import passage_source
 from memory.images import image_source
 from memory.models import (
     SENT,
@@ -36,7 +37,7 @@ from memory.models import (
     Summary,
     as_langchain,
 )
-from memory.ranges import Ranges, in_ranges, to_ranges
+from memory.ranges import Ranges, in_ranges, list_noted, to_ranges
 from memory.rules import rule_source
 from memory.search import recall
 
@@ -235,7 +236,10 @@ def _recompose(
         facts=list(rule_source.restore_facts(prompts.facts_in(refs), texts)),
         rules=list(rule_source.restore_rules(rules, said, texts)),
         window=fitting.prepare_messages(window, clip=refs.get("clipped", 0), cuts=cuts),
-        recalled=[*recalled],
+        recalled=[
+            *recalled,
+            *passage_source.restore_passages(conversation, refs.get("files", ())),
+        ],
         newest=prepare_newest(newest[0] if newest else None),
         steps=fitting.prepare_messages(sent.messages(refs.get("steps", [])), cuts=cuts),
     )
@@ -268,7 +272,7 @@ def is_erased(call: ModelCall) -> bool:
     if facts and Prompt.objects.filter(pk__in=facts).count() < len(facts):
         return True
     newest = [[refs["newest"]] * 2] if refs["newest"] else []
-    recalled = to_ranges(refs["recalled"])
+    recalled = to_ranges(list_noted(refs))
     stated = [[seq, seq] for seq, *_ in refs.get("rules", ())]
     said = [*refs["window"], *refs.get("steps", ())]
     ranges = [*said, *refs["pinned"], *recalled, *newest, *stated]

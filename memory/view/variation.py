@@ -14,7 +14,7 @@ from memory.ranges import Ranges, to_ranges
 from .tool_groups import complete_groups
 
 # What a reference says of notes that were recalled.
-OF_NOTES = ("recalled", "excerpts", "replaced", "until")
+OF_NOTES = ("recalled", "excerpts", "replaced", "until", "files")
 # What it says of the tools that were offered.
 OF_TOOLS = ("tools", "tools_sha256", "tool_choice", "tools_refused")
 # References of a request that differs say how, by this key.

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.chatsite.attachments import pdfs
 from tests.chatsite.attachments.documents import files
+from tests.chatsite.attachments.long_files.scenes import SECRET, long_text
 
 from .test_access import is_clean
 
@@ -270,3 +271,30 @@ def test_the_cards_have_no_fault_of_access(chat):
     chat.page.mouse.move(0, 0)
     expect(chat.message(1).locator(".actions")).to_have_css("opacity", "0")
     is_clean(chat.page)
+
+
+class TestLongFile:
+    def test_a_sentence_deep_in_it_is_beside_the_reply_with_its_place(self, chat):
+        text = long_text(SECRET, chars=400_000)
+        attach(chat.page, {**NOTES, "name": "book.md", "buffer": text.encode()})
+        expect(attached(chat.page)).to_contain_text("tokens")
+        chat.say("Here is a book.")
+        card = chat.message(1).locator(".attachment")
+        expect(card).to_contain_text(f"{len(text):,} characters")
+        with chat.page.expect_download() as found:
+            card.locator("summary").click()
+            card.get_by_role("link").click()
+        assert found.value.path().read_text() == text
+
+        chat.say("Which key opens the vault of Marlow?")
+        chat.act(4, "What the model saw")
+        expect(chat.right).to_contain_text("As sent for reply #4")
+        expect(chat.right).to_contain_text("hash matches")
+        quoted = chat.open_sheet("recalled").locator("[data-key^=passage-]")
+        expect(quoted.locator("bdi")).to_have_text("book.md")
+        quoted.locator("summary").click()
+        expect(quoted.locator("pre")).to_contain_text(SECRET)
+        place = quoted.locator("summary").inner_text().split()[-1]
+        start, end = (int(each.replace(",", "")) for each in place.split("–"))
+        assert quoted.locator("pre").text_content() == text[start:end]
+        is_clean(chat.page)

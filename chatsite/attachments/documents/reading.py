@@ -37,13 +37,18 @@ def check_document_kind(name: str, kind: str, head: bytes) -> bool:
 
 
 async def read_document_file(
-    user_id: int, name: str, kind: str, file: IO[bytes], leave: Leave
+    user_id: int,
+    name: str,
+    kind: str,
+    file: IO[bytes],
+    leave: Leave,
+    chars: int = WHOLE_CHARS,
 ) -> str:
-    """Its text. Raises FileError. The file is read into memory when it is its turn;
-    `leave`: see processes.await_turn()."""
+    """Its text, of up to `chars` characters. Raises FileError. The file is read into
+    memory when it is its turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_reader(kind, data=file.read())
-    return _take_document_text(answer, name)
+        answer = await _run_reader(kind, data=file.read(), chars=chars)
+    return _take_document_text(answer, name, chars)
 
 
 async def read_fetched_page(
@@ -56,10 +61,12 @@ async def read_fetched_page(
     return PageText(text, make_storable(title), bool(answer.get("is_cut")))
 
 
-async def _run_reader(kind: str, charset: str = "", *, data: bytes) -> dict[str, Any]:
+async def _run_reader(
+    kind: str, charset: str = "", *, data: bytes, chars: int = WHOLE_CHARS
+) -> dict[str, Any]:
     said = await processes.run_program(
         PROGRAM,
-        *(kind, WHOLE_CHARS, charset),
+        *(kind, chars, charset),
         data=data,
         seconds=settings.PDF_MAX_SECONDS,
         megabytes=settings.PDF_MEMORY_MB,
@@ -70,11 +77,13 @@ async def _run_reader(kind: str, charset: str = "", *, data: bytes) -> dict[str,
         return {"error": "too_complex"}
 
 
-def _take_document_text(answer: dict[str, Any], name: str) -> str:
+def _take_document_text(
+    answer: dict[str, Any], name: str, chars: int = WHOLE_CHARS
+) -> str:
     text = answer.get("text")
     if isinstance(text, str):
         return make_storable(text)
-    raise make_refusal(str(answer.get("error")), name)
+    raise make_refusal(str(answer.get("error")), name, chars)
 
 
 def make_storable(text: str) -> str:
@@ -82,7 +91,7 @@ def make_storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def make_refusal(code: str, name: str) -> FileError:
+def make_refusal(code: str, name: str, chars: int = WHOLE_CHARS) -> FileError:
     sentences = {
         "wrong_kind": _("%(name)s is not what its name says. Check the file."),
         "encrypted": _(
@@ -107,6 +116,4 @@ def make_refusal(code: str, name: str) -> FileError:
         ),
     }
     code = code if code in sentences else "too_complex"
-    return FileError(
-        code, sentences[code] % {"name": name, "chars": f"{WHOLE_CHARS:,}"}
-    )
+    return FileError(code, sentences[code] % {"name": name, "chars": f"{chars:,}"})

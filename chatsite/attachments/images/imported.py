@@ -37,4 +37,4 @@ def read_imported(
     size = len(read.data)
     text = describe_image(shown, read.image, size)
     kind = find_file_kind(shown)
-    return UploadedImage(str(uuid4()), shown, kind, size, text, read.image, row)
+    return UploadedImage(str(uuid4()), shown, kind, size, text, read.image, row=row)

@@ -15,6 +15,7 @@ from chatsite.pages.presenters.thread_json import list_messages
 from chatsite.protocol.errors import explain_compaction
 from memory.engine.attachments import typed_part
 from memory.models import Conversation, ModelCall, Summary
+from memory.ranges import list_noted
 
 SPEAKERS = {"user": _("You"), "assistant": _("Assistant"), "tool": _("Tool")}
 NOTES = {
@@ -151,7 +152,7 @@ def _name_parts(refs: dict[str, Any]) -> list[str]:
     parts += [pinned % {"span": _write_span(each)} for each in refs["pinned"]]
     parts += [_write_span(each) for each in refs["window"]]
     recalled = gettext("recalled #%(seq)s")
-    parts += [recalled % {"seq": seq} for seq in refs["recalled"]]
+    parts += [recalled % {"seq": seq} for seq in sorted(list_noted(refs))]
     parts += [f"#{refs['newest']}"] if refs["newest"] else []
     parts += [_write_span(each) for each in refs.get("steps", ())]
     return parts

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memory.engine.attachments import Image, restore_attachments, typed_part
+from memory.engine.attachments import Image, LongText, restore_attachments, typed_part
 from memory.models import Message
 
 # Of an attachment's text, shown when its card is opened; all of it is a download.
@@ -12,7 +12,8 @@ SHOWN_CHARS = 4_000
 @dataclass(frozen=True, slots=True)
 class AttachmentCard:
     """One file of a message, by its place among them; `text` is its beginning, and
-    `rest` how many characters follow. `image`: what it shows, where it is one."""
+    `rest` how many characters follow. `image`: what it shows, where it is one. `long`:
+    what it is of a text that is kept beside the message."""
 
     place: int
     name: str
@@ -21,6 +22,7 @@ class AttachmentCard:
     text: str
     rest: int
     image: Image | None = None
+    long: LongText | None = None
 
 
 def find_typed_text(row: Message) -> str:
@@ -41,6 +43,7 @@ def make_attachment_cards(row: Message) -> tuple[AttachmentCard, ...]:
             text=file.text[:SHOWN_CHARS],
             rest=max(0, len(file.text) - SHOWN_CHARS),
             image=file.image,
+            long=file.long,
         )
         for place, (known, file) in enumerate(files)
     )

@@ -37,6 +37,8 @@ from memory.engine.attachments import (
 from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
+from memory.engine.search.file_passages import Passage, read_quoted
+from memory.files import passage_source
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, to_ranges
 from memory.sql import prepared_rows
@@ -136,6 +138,11 @@ class ContextSection:
     def in_words(self) -> str:
         """The text for people, without marks around attachments."""
         return unmark_attachments(self.text)
+
+    @property
+    def passages(self) -> list[Passage]:
+        """What is quoted of long files."""
+        return read_quoted(self.text) if self.kind == "recalled" else []
 
     @property
     def last_seq(self) -> int | None:
@@ -500,6 +507,7 @@ def _make_gauge(
         # Where less than that fits, compaction starts earlier.
         within = context.policy_within(conversation, policy, limit)
         ahead = sum(part.tokens for part in sections if part.kind in AHEAD_OF_WINDOW)
+        ahead += passage_source.find_room(conversation, limit)
         most = budget.for_window(within, limit, ahead, is_waiting=False)
         window_limit = min(window_limit, most)
     return Gauge(

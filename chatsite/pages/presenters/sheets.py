@@ -109,7 +109,10 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
     for message in section.messages:
         text = _glance_at(message)[:chars]
         yield Glance(text, f"#{message.seq}", message.seq, message.seq)
-    if not (section.summaries or section.rules or section.messages):
+    passages = section.passages
+    for passage in passages:
+        yield Glance(passage.text[:chars], passage.name)
+    if not (section.summaries or section.rules or section.messages or passages):
         yield Glance(section.in_words[: 2 * MESSAGE_CHARS])
 
 
@@ -127,7 +130,14 @@ def _glance_at(message: "SeenMessage") -> str:
 def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:
     """What the model reads, as in "5 summaries and your last 4 messages"; "" = nothing.
     The instructions are always there, and named only if nothing else is."""
-    words = [_describe_sheet(section, is_past=is_past) for section in sections]
+    words = (
+        each
+        for section in sections
+        for each in (
+            _describe_sheet(section, is_past=is_past),
+            _count_passages(section),
+        )
+    )
     named = [each for each in words if each]
     if not named:
         return _("its instructions") if sections else ""
@@ -135,6 +145,12 @@ def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> s
     if not rest:
         return last
     return _("%(list)s and %(last)s") % {"list": _(", ").join(rest), "last": last}
+
+
+def _count_passages(section: "ContextSection") -> str:
+    n = len(section.passages)
+    words = ngettext("%(n)s passage of a file", "%(n)s passages of files", n)
+    return words % {"n": n} if n else ""
 
 
 def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:

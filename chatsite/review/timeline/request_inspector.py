@@ -19,7 +19,7 @@ from memory.engine.tokens import count_text
 from memory.images.image_source import without_bytes
 from memory.integrity import signatures
 from memory.models import Conversation, Message, ModelCall, Summary
-from memory.ranges import in_ranges, is_within, to_ranges
+from memory.ranges import in_ranges, is_within, list_noted, to_ranges
 from memory.rules.rule_source import rebuild_rules, restore_facts
 from memory.view import rebuilding
 
@@ -106,7 +106,7 @@ class _Parts:
         self.conversation, self.built, self.rights = conversation, built, rights
         self.count_tokens = context.conversation_counter(conversation)
         refs = built.refs
-        single = [*refs["recalled"], *([refs["newest"]] if refs["newest"] else [])]
+        single = [*list_noted(refs), *([refs["newest"]] if refs["newest"] else [])]
         ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
         ranges += refs.get("steps", [])
         rows = conversation.messages.filter(in_ranges(ranges))

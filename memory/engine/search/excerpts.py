@@ -57,13 +57,15 @@ def find_breadth(question: str) -> Breadth:
 class Note:
     """A message as it is quoted; `span` says which part of its text that is,
     `replaced_by` which message gives the newest value of what it says, and `until` on
-    which day, if that is known, another one took its place."""
+    which day, if that is known, another one took its place. `place`: the span is of the
+    long file at this place of the message."""
 
     seq: int
     message: BaseMessage
     span: Span | None = None
     replaced_by: int | None = None
     until: str = ""
+    place: int | None = None
 
 
 def choose_excerpts(
@@ -80,7 +82,7 @@ def choose_excerpts(
     Where a value has changed, the newest one is shown before an older one; `later` are
     messages of the request, after all hits, that may give it.
     """
-    measure = _Measure(count_tokens)
+    measure = Measure(count_tokens)
     wanted, breadth = read_query(question).terms, find_breadth(question)
     room -= measure.frame
     # A message that only calls tools is found by them, and has no words to show.
@@ -205,7 +207,7 @@ def _newest_first(found: Iterable[int], newest: Mapping[int, int]) -> list[int]:
     return [*dict.fromkeys(order)]
 
 
-class _Measure:
+class Measure:
     """What notes take of a context, in tokens."""
 
     def __init__(self, count_tokens: TokenCounter) -> None:
@@ -221,7 +223,7 @@ class _Measure:
 
 
 def _make_note(
-    hit: Hit, message: BaseMessage, wanted: frozenset[str], measure: _Measure, most: int
+    hit: Hit, message: BaseMessage, wanted: frozenset[str], measure: Measure, most: int
 ) -> Note:
     """The message as a note of `most` tokens: whole, or its best passage, or what is
     best in that. It is more than that where `most` is too little for any."""

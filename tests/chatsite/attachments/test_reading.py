@@ -7,45 +7,51 @@ from io import BytesIO
 import pytest
 
 from chatsite.attachments import pdf, processes, reading
+from chatsite.ops import processor_time
 from memory.transcript import WHOLE_CHARS, TextError
 
 from ...patience import PATIENCE
 from . import pdfs
 
 CHINESE = "会议纪要:下周三下午三点,在二号会议室讨论预算。\n" * 20
+ENCODED = [
+    CHINESE.encode(),
+    codecs.BOM_UTF8 + CHINESE.encode(),
+    codecs.BOM_UTF16_LE + CHINESE.encode("utf-16-le"),
+    codecs.BOM_UTF16_BE + CHINESE.encode("utf-16-be"),
+    codecs.BOM_UTF32_LE + CHINESE.encode("utf-32-le"),
+    CHINESE.encode("gb18030"),
+]
 
 
-async def read(name, data, user_id=1):
-    return await reading.read_file(user_id, name, BytesIO(data), len(data))
+async def read(name, data, user_id=1, **values):
+    return await reading.read_file(user_id, name, BytesIO(data), len(data), **values)
 
 
 async def read_pdf(user_id, data=b""):
     return await pdf.read_pdf(user_id, BytesIO(data), reading.hold_nothing)
 
 
-async def refusal(name, data):
+async def refusal(name, data, **values):
     with pytest.raises(TextError) as caught:
-        await read(name, data)
+        await read(name, data, **values)
     assert caught.value.detail.endswith(".")
     return caught.value.code
 
 
 class TestText:
-    @pytest.mark.parametrize(
-        "data",
-        [
-            CHINESE.encode(),
-            codecs.BOM_UTF8 + CHINESE.encode(),
-            codecs.BOM_UTF16_LE + CHINESE.encode("utf-16-le"),
-            codecs.BOM_UTF16_BE + CHINESE.encode("utf-16-be"),
-            codecs.BOM_UTF32_LE + CHINESE.encode("utf-32-le"),
-            CHINESE.encode("gb18030"),
-        ],
-    )
+    @pytest.mark.parametrize("data", ENCODED)
     async def test_it_is_read_in_the_encoding_that_it_is_in(self, data):
         found = await read("notes.txt", data)
         assert found.text == CHINESE
         assert found.size == len(data)
+
+    @pytest.mark.parametrize("data", ENCODED)
+    async def test_it_is_the_same_wherever_a_piece_of_it_ends(self, data, monkeypatch):
+        monkeypatch.setattr(reading, "AT_ONCE", 7)
+        assert (await read("notes.txt", data)).text == CHINESE
+        code = await refusal("notes.txt", data + b"\xff")
+        assert code in ("wrong_encoding", "not_text")
 
     async def test_its_letters_stay_as_they_are(self):
         text = "a\r\n\tb \u2028 e\u0301 🤝\x0c\n"
@@ -106,9 +112,14 @@ class TestPdf:
         data = pdfs.make(*["page"] * 10_000)
         assert await refusal("a.pdf", data) == "too_many_pages"
 
-    async def test_one_with_too_much_text_is_refused(self, monkeypatch):
-        monkeypatch.setattr(pdf, "WHOLE_CHARS", 100)
-        assert await refusal("a.pdf", pdfs.make("word " * 30)) == "too_long"
+    async def test_one_with_too_much_text_is_refused(self):
+        data = pdfs.make("word " * 30)
+        assert await refusal("a.pdf", data, chars=100) == "too_long"
+
+    async def test_it_says_where_each_page_begins(self):
+        read_again = await read("a.pdf", pdfs.make("One", "", "Three"))
+        assert read_again.text == "One\n\nThree"
+        assert read_again.pages == [0, 5, 5]
 
     async def test_a_bomb_ends_at_the_limit_of_memory(self, settings):
         settings.PDF_MEMORY_MB = 150
@@ -138,6 +149,17 @@ class TestPdf:
 
 
 class TestNeighbours:
+    async def test_what_it_takes_is_the_persons(self, monkeypatch):
+        spent = []
+        monkeypatch.setattr(
+            *(processor_time.Account, "spend"),
+            lambda account, seconds: spent.append(account),
+        )
+        await read("notes.txt", CHINESE.encode("gb18030"), user_id=71)
+        account = processor_time.account_of_user(71)
+        assert len(spent) == 2  # read, and looked through
+        assert set(spent) == {account}
+
     async def test_one_person_has_one_place_and_the_next_has_the_other(
         self, settings, monkeypatch
     ):
@@ -145,7 +167,7 @@ class TestNeighbours:
         running, most, go_on = [], [], asyncio.Event()
         both = asyncio.Event()
 
-        async def run(data):
+        async def run(data, chars):
             running.append(data)
             if len(running) == 2:
                 both.set()
@@ -167,7 +189,7 @@ class TestNeighbours:
     async def test_more_files_than_can_wait_are_refused(self, monkeypatch):
         go_on = asyncio.Event()
 
-        async def run(data):
+        async def run(data, chars):
             await go_on.wait()
             return {"text": "done"}
 
@@ -186,7 +208,7 @@ class TestNeighbours:
     async def test_the_files_of_all_people_together_have_a_limit(self, monkeypatch):
         go_on = asyncio.Event()
 
-        async def run(data):
+        async def run(data, chars):
             await go_on.wait()
             return {"text": "done"}
 
@@ -205,7 +227,7 @@ class TestNeighbours:
         settings.PDFS_AT_ONCE = 1
         go_on, files = asyncio.Event(), [BytesIO(b"A"), BytesIO(b"B")]
 
-        async def run(data):
+        async def run(data, chars):
             await go_on.wait()
             return {"text": "done"}
 

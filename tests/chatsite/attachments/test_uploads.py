@@ -65,7 +65,7 @@ class TestUpload:
         assert answer.json()["detail"] == "请先登录。"
 
     def test_a_file_is_refused_in_it_too(self, alice, monkeypatch):
-        def refuse(data):
+        def refuse(data, chars):
             raise FileError("not_text", get_language())
 
         monkeypatch.setattr(reading, "decode_text", refuse)
@@ -115,7 +115,7 @@ class TestPlace:
         return found
 
     def test_one_that_waits_for_its_pdf_keeps_nothing(self, alice, left, monkeypatch):
-        async def run(data):
+        async def run(data, chars):
             left.append("reads")
             return {"text": "x"}
 

@@ -15,12 +15,8 @@ STAYS = (
     "Backups still hold what they held, and so do copies of the disk; on PostgreSQL "
     "also the write-ahead log, until its files are used again."
 )
-SQLITE = (
-    # Merging the parts of the text index drops the words of rows that are gone.
-    "INSERT INTO memory_recall_fts (memory_recall_fts) VALUES ('optimize')",
-    "VACUUM",
-    "PRAGMA wal_checkpoint(TRUNCATE)",
-)
+SQLITE = ("VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)")
+INDEXES = "SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%fts5%'"
 
 
 class Command(BaseCommand):
@@ -29,9 +25,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         is_postgresql = connection.vendor == "postgresql"
         with without_limits(connection), connection.cursor() as cursor:
-            for statement in _list_vacuums() if is_postgresql else SQLITE:
+            for statement in _list_vacuums() if is_postgresql else _list_sqlite(cursor):
                 cursor.execute(statement)
         self.stdout.write(f"{self.style.SUCCESS('Rewritten.')} {STAYS}")
+
+
+def _list_sqlite(cursor: Any) -> list[str]:
+    """Merging the parts of the text indexes drops the words of rows that are gone."""
+    names = [name for (name,) in cursor.execute(INDEXES).fetchall()]
+    merges = [f"INSERT INTO {name} ({name}) VALUES ('optimize')" for name in names]  # noqa: S608
+    return [*merges, *SQLITE]
 
 
 def _list_vacuums() -> list[str]:

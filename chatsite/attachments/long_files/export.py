@@ -1,0 +1,117 @@
+"""Long files in the files of an export: each text once, by a message and a place that
+have it, read again only as what the message says of it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any
+
+from django.db import transaction
+from pydantic import BaseModel, Field
+
+from chatsite.hooks import ExportSection, Seq
+from memory import bundle
+from memory.models import Conversation, Message
+from memory.transcript import TextError, is_storable
+
+from ..models import FilePassage, LongFile, LongFileUse
+from . import store
+
+# Of one conversation: a file with more could not be imported. The newest are in it.
+MOST_OF_EXPORT = 10_000_000
+MOST_PAGES = 10_000
+
+
+class FileRow(BaseModel):
+    """The text of the long file at a place of message `seq`, and where in it each of
+    its pages begins, if it has any."""
+
+    seq: Seq
+    place: Annotated[int, Field(ge=0, lt=20)]
+    text: Annotated[str, Field(max_length=MOST_OF_EXPORT)]
+    pages: Annotated[
+        list[Annotated[int, Field(ge=0, le=MOST_OF_EXPORT)]],
+        Field(max_length=MOST_PAGES),
+    ] = []
+
+
+def read_exported_long(conversation: Conversation) -> list[dict[str, Any]]:
+    uses = conversation.long_file_uses.filter(file__is_whole=True)
+    uses = store.with_places(uses).order_by("-message__seq", "pk")
+    named = store.name_files(uses)
+    size, found = 0, dict[Any, dict[str, Any]]()
+    for file, seq, place, _name in named:
+        if file.pk in found:
+            continue
+        size += file.chars
+        if size > MOST_OF_EXPORT:
+            break
+        rows = FilePassage.objects.filter(file=file).order_by("number")
+        told = list(rows.values_list("text", "start", "page"))
+        found[file.pk] = {
+            **{"seq": seq, "place": place, "text": "".join(t for t, *_ in told)},
+            "pages": _find_pages([(start, page) for _t, start, page in told if page]),
+        }
+    return sorted(found.values(), key=lambda row: (row["seq"], row["place"]))
+
+
+def _find_pages(passages: Sequence[tuple[int, int]]) -> list[int]:
+    """Where each page begins, as far as passages tell: their pages never fall."""
+    pages = [page for _start, page in passages]
+    most = pages[-1] if pages else 0
+    return [passages[bisect_left(pages, n)][0] for n in range(1, most + 1)]
+
+
+def write_exported_long(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    rows: Sequence[FileRow],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Give messages the long files that are what they say, as far as their owner has
+    room; of others the beginnings stay."""
+    for row in rows:
+        message = messages.get(row.seq)
+        if message and _is_said(row, message):
+            try:
+                _write_file(conversation, message, row)
+            except TextError:
+                break
+    with batch(0):
+        store.use_files(conversation, messages.values())
+
+
+def _is_said(row: FileRow, message: Message) -> bool:
+    places = message.attachments
+    said = places[row.place].get("long") if row.place < len(places) else None
+    if not said or said["chars"] != len(row.text) or not is_storable(row.text):
+        return False
+    return said["sha256"] == sha256(row.text.encode()).hexdigest()
+
+
+def _write_file(conversation: Conversation, message: Message, row: FileRow) -> None:
+    """Raises TextError when there is no room. One that the owner has is not written a
+    second time."""
+    place = message.attachments[row.place]
+    if any(store.match_files(conversation.owner_id, [place])):
+        return
+    # Its use comes first: it is gone with the conversation, whatever happens next.
+    with transaction.atomic():
+        store.check_long_room(conversation.owner_id, len(row.text))
+        said = {"sha256": place["long"]["sha256"], "chars": len(row.text)}
+        file = LongFile.objects.create(owner_id=conversation.owner_id, **said)
+        LongFileUse.objects.create(
+            conversation=conversation, message=message, file=file
+        )
+    store.write_long(file, row.text, sorted(row.pages))
+
+
+SECTION = ExportSection(
+    name="long_files",
+    row=FileRow,
+    read=read_exported_long,
+    write=write_exported_long,
+    texts=("text",),
+    is_of_requests=True,
+)

@@ -1,0 +1,148 @@
+"""Long files in passages: where each is, and which of those that a search found are
+quoted.
+
+A file is cut in stretches, so that no one waits for a whole one: each takes some
+milliseconds, whatever is in it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import unescape
+from itertools import pairwise
+from xml.sax.saxutils import quoteattr
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from ..compose import PASSAGE
+from ..tokens import TokenCounter
+from . import passages
+from .excerpts import Measure, Note
+from .passages import Span
+
+# A stretch ends behind a paragraph, a line or a word of its last part.
+STRETCH_CHARS, LAST_PART = 32_000, 4_000
+ENDS = ("\n\n", "\n", "。", " ")
+# Short passages are joined until they have so many characters, and long ones are cut:
+# 5,000,000 are 9,000 passages at most.
+LEAST_CHARS, MOST_CHARS = 600, 1_200
+# A passage of a file has more words beside those that are asked for than a message has,
+# and people ask about a file that they have attached: so much of the fit is enough.
+FIT_SHARE = 2 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of the long file at a place of message `seq`, and its text. `page`: where
+    it begins, of a file that has pages; `fit`: as of a Hit."""
+
+    seq: int
+    place: int
+    name: str
+    start: int
+    end: int
+    text: str
+    page: int | None = None
+    fit: float = 0.0
+
+
+def divide_file(text: str) -> Iterator[Span]:
+    """Stretches that together are the text."""
+    start = 0
+    while start < len(text):
+        end = start + STRETCH_CHARS
+        if end < len(text):
+            found = (text.rfind(mark, end - LAST_PART, end) for mark in ENDS)
+            lengths = zip(found, map(len, ENDS), strict=True)
+            end = next((at + size for at, size in lengths if at >= 0), end)
+        yield start, min(end, len(text))
+        start = end
+
+
+def split_stretch(text: str) -> list[Span]:
+    """Passages that together are the text, of up to MOST_CHARS."""
+    found: list[Span] = []
+    starts = [0, *(start for start, _ in passages.split_passages(text)[1:]), len(text)]
+    for start, end in pairwise(starts):
+        for first in range(start, end, MOST_CHARS):
+            last = min(first + MOST_CHARS, end)
+            if found and _can_join(found[-1], last):
+                first, _ = found.pop()
+            found.append((first, last))
+    return found
+
+
+def _can_join(before: Span, end: int) -> bool:
+    start, middle = before
+    return middle - start < LEAST_CHARS and end - start <= MOST_CHARS
+
+
+def choose_passages(
+    found: Sequence[Passage], *, room: int, min_fit: float, count_tokens: TokenCounter
+) -> list[Note]:
+    """The best that fit into `room` tokens, in the order of the files; neighbours are
+    quoted as one."""
+    measure = Measure(count_tokens)
+    room -= measure.frame
+    chosen = []
+    for passage in sorted(found, key=lambda each: -each.fit):
+        if passage.fit < min_fit:
+            break
+        if (size := measure(quote_passage(passage))) <= room:
+            chosen.append(passage)
+            room -= size
+    return [*map(_note_passage, _join_neighbours(chosen))]
+
+
+def _join_neighbours(chosen: Sequence[Passage]) -> Iterator[Passage]:
+    last = None
+    for each in sorted(chosen, key=lambda each: (each.seq, each.place, each.start)):
+        if last and (each.seq, each.place, each.start) == (
+            *(last.seq, last.place, last.end),
+        ):
+            last = replace(last, end=each.end, text=last.text + each.text)
+            continue
+        if last:
+            yield last
+        last = each
+    if last:
+        yield last
+
+
+def _note_passage(passage: Passage) -> Note:
+    span = passage.start, passage.end
+    return Note(passage.seq, quote_passage(passage), span, place=passage.place)
+
+
+# As quote_passage() and compose.quote_message() write it: all else is escaped.
+QUOTED = re.compile(
+    r"""<file n="(?P<seq>\d+)" name=(?P<name>"[^"]*"|'[^']*') """
+    r"""characters="(?P<start>\d+)-(?P<end>\d+)"(?: page="(?P<page>\d+)")?>"""
+    r"(?P<text>[^<]*)</file>"
+)
+
+
+def read_quoted(text: str) -> list[Passage]:
+    """The passages of long files among the notes of a request, for people."""
+    return [
+        Passage(
+            int(found["seq"]),
+            0,
+            unescape(found["name"][1:-1]),
+            int(found["start"]),
+            int(found["end"]),
+            unescape(found["text"]),
+            int(found["page"]) if found["page"] else None,
+        )
+        for found in QUOTED.finditer(text)
+    ]
+
+
+def quote_passage(passage: Passage) -> BaseMessage:
+    """The passage as a message that compose.quote_message() quotes with its place."""
+    where = f'name={quoteattr(passage.name)} characters="{passage.start}-{passage.end}"'
+    if passage.page:
+        where += f' page="{passage.page}"'
+    return HumanMessage(
+        passage.text, id=str(passage.seq), additional_kwargs={PASSAGE: where}
+    )

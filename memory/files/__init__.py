@@ -1,0 +1,1 @@
+"""The long files of conversations, of which requests have passages."""
