@@ -15,7 +15,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chatsite.attachments.models import ImageFile
+from chatsite.attachments.models import (
+    FilePassage,
+    ImageFile,
+    LongFile,
+    LongFileUse,
+)
 from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessage
 from chatsite.examples.models import ExampleAnswer
 from chatsite.examples.services import mark_example
@@ -98,6 +103,8 @@ OF_ROWS = {
     "chat_job.slot": "a name",
     "chat_job.owner": "a token",
     "attachments_imagefile.type": "a kind",
+    "attachments_longfile.sha256": "a hash",
+    "attachments_filepassage.terms": "coded words",
     "endpoint_bodypiece.digest": "a hash",
     "endpoint_clientmessage.chain": "a hash",
     "endpoint_clientmessage.digest": "a hash",
@@ -149,6 +156,7 @@ def make_conversation(owner, word):
     answered = {"conversation": made, "example": example, "user": owner}
     ExampleAnswer.objects.create(**answered, model="m")
     plant_image(made, word)
+    plant_long_file(made, word)
     Rule.objects.get_or_create(
         conversation=made,
         message=made.messages.get(seq=3),
@@ -172,6 +180,14 @@ def plant_image(made, word):
         **{"file_id": uuid4(), "type": "image/png", "size": 1},
         **{"data": data, "small": data},
     )
+
+
+def plant_long_file(made, word):
+    values = {"conversation": made, "message": made.messages.get(seq=1)}
+    file = LongFile.objects.create(owner=made.owner, sha256="a", chars=len(word))
+    LongFileUse.objects.create(**values, file=file)
+    values = {"file": file, "number": 1, "start": 0, "end": len(word)}
+    FilePassage.objects.create(**values, text=word, terms="")
 
 
 def rows_besides(made, word):
@@ -262,6 +278,8 @@ def rows_of(model, conversation):
     """Of the conversation itself, of one of its rows, or that are linked to it."""
     if model is Conversation:
         return QuerySet(model).filter(pk=conversation.pk)
+    if model is FilePassage:
+        return QuerySet(model).filter(file__uses__conversation=conversation)
     for field in model._meta.get_fields():
         if field.related_model is Conversation and (
             field.concrete or field.many_to_many
