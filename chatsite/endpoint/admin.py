@@ -5,11 +5,11 @@ used. The key is shown to no one.
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.review.filters import SetFilter
 from chatsite.review.readonly import ReadOnlyAdmin
 
 from .models import ApiKey
@@ -23,7 +23,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         *("expires_at", "revoked_at", "last_used_at"),
     )
     list_filter = (
-        *("mode", ("revoked_at", EmptyFieldListFilter), "created_at", "expires_at"),
+        *("mode", ("revoked_at", SetFilter), "created_at", "expires_at"),
         "last_used_at",
     )
     ordering = ("-id",)

@@ -1,5 +1,6 @@
 """Filters of the admin's lists."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -41,6 +42,27 @@ class ChoiceFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         _label, condition = self.conditions.get(self.value(), ("", Q()))
         return queryset.filter(condition)
+
+
+class SetFilter(admin.EmptyFieldListFilter):
+    """Whether a field has a value: yes or no, where Django has Empty and Not empty."""
+
+    # Of times, what has happened then.
+    TITLES: ClassVar = {
+        "archived_at": _("archived"),
+        "pinned_at": _("pinned"),
+        "excluded_at": _("left out"),
+        "superseded_at": _("replaced"),
+        "revoked_at": _("revoked"),
+    }
+
+    def __init__(self, field: Any, *args: Any, **named: Any) -> None:
+        super().__init__(field, *args, **named)
+        self.title = self.TITLES.get(field.name, self.title)
+
+    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+        every, empty, other = super().choices(changelist)
+        yield from (every, empty | {"display": _("No")}, other | {"display": _("Yes")})
 
 
 class CompactionFilter(ChoiceFilter):

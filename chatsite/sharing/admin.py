@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin import EmptyFieldListFilter
 from django.contrib.admin.utils import flatten
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
@@ -16,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.review import access_log
-from chatsite.review.filters import ChoiceFilter
+from chatsite.review.filters import ChoiceFilter, SetFilter
 from chatsite.review.readonly import ConversationPartAdmin
 from chatsite.review.rights import rights_of
 from memory.models import Conversation
@@ -67,7 +66,7 @@ class ShareAdmin(ConversationPartAdmin):
         *("expires_at", "revoked_at", "opens", "last_opened_at"),
     )
     list_filter = (
-        *("with_view", ("revoked_at", EmptyFieldListFilter), "created_at"),
+        *("with_view", ("revoked_at", SetFilter), "created_at"),
         "expires_at",
     )
     ordering = ("-id",)

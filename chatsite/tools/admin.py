@@ -1,10 +1,10 @@
 """Calls of tools in the admin: what ran, how it ended, and who allowed it."""
 
 from django.contrib import admin
-from django.contrib.admin import EmptyFieldListFilter
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.review import redaction
+from chatsite.review.filters import SetFilter
 from chatsite.review.readonly import (
     ConversationPartAdmin,
     beginning_of,
@@ -22,9 +22,7 @@ class ToolCallAdmin(ConversationPartAdmin):
         *("id", "name_shown", "outcome", "error_code", "in_conversation", "owner_name"),
         *("asked_in", "allowed", "answered_by", "answered_at", "created_at"),
     )
-    list_filter = (
-        *("state", "allowed", ("error", EmptyFieldListFilter), "created_at"),
-    )
+    list_filter = (*("state", "allowed", ("error", SetFilter), "created_at"),)
     ordering = ("-id",)
     texts = ToolCall.TEXTS
     heads = ("name",)

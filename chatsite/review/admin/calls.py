@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -13,6 +12,7 @@ from memory.models import ModelCall, Prompt
 from memory.models.call import billed_tokens
 
 from .. import labels, redaction
+from ..filters import SetFilter
 from ..readonly import (
     ConversationPartAdmin,
     ReadOnlyAdmin,
@@ -44,7 +44,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         "in_all",
         "attempts",
     )
-    list_filter = ("purpose", ("error", EmptyFieldListFilter), "created_at")
+    list_filter = ("purpose", ("error", SetFilter), "created_at")
     ordering = ("-id",)
     texts = redaction.CALL
     related_texts = (

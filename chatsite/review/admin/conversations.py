@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin import EmptyFieldListFilter
 from django.db.models import (
     Count,
     F,
@@ -40,6 +39,7 @@ from ..filters import (
     OwnerFilter,
     PolicyFilter,
     ReviewFilter,
+    SetFilter,
 )
 from ..pages import timeline_link
 from ..readonly import (
@@ -82,7 +82,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         PolicyFilter,
         ModelFilter,
         OwnerFilter,
-        ("archived_at", EmptyFieldListFilter),
+        ("archived_at", SetFilter),
         "created_at",
     )
     list_select_related = ("owner",)

@@ -1,12 +1,12 @@
 """Messages in the admin: the transcript as it was written."""
 
 from django.contrib import admin
-from django.contrib.admin import EmptyFieldListFilter
 from django.utils.translation import gettext_lazy as _
 
 from memory.models import Message
 
 from .. import redaction
+from ..filters import SetFilter
 from ..readonly import ConversationPartAdmin, beginning_of, text_field, whole_json
 
 
@@ -26,9 +26,9 @@ class MessageAdmin(ConversationPartAdmin):
     )
     list_filter = (
         "role",
-        ("pinned_at", EmptyFieldListFilter),
-        ("excluded_at", EmptyFieldListFilter),
-        ("superseded_at", EmptyFieldListFilter),
+        ("pinned_at", SetFilter),
+        ("excluded_at", SetFilter),
+        ("superseded_at", SetFilter),
         "created_at",
     )
     ordering = ("-id",)

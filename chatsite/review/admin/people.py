@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin import EmptyFieldListFilter
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.admin import UserAdmin
@@ -36,6 +35,7 @@ from .. import labels, redaction
 from ..access_log import record_access
 from ..actions import people
 from ..actions.forms import PersonErasureForm
+from ..filters import SetFilter
 from ..models import AccessEvent
 from ..readonly import ShortListAdmin, link_to, people_found
 from ..rights import rights_of
@@ -115,7 +115,7 @@ class AllowanceAdmin(FiguresAdmin):
     """
 
     list_display = ("user", "used_today", "budget", "tokens_per_day", "account")
-    list_filter = (("tokens_per_day", EmptyFieldListFilter),)
+    list_filter = (("tokens_per_day", SetFilter),)
     list_select_related = ("user",)
     list_per_page = 50
     ordering = ("-day", "-tokens_used")

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from django.contrib import admin
-from django.contrib.admin import EmptyFieldListFilter
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.protocol.errors import explain_code
 from chatsite.turns.models import FAILING_FIRST, Turn
 
 from .. import redaction
+from ..filters import SetFilter
 from ..readonly import (
     ConversationPartAdmin,
     format_duration,
@@ -36,7 +36,7 @@ class TurnAdmin(ConversationPartAdmin):
         "model",
         "request_made",
     )
-    list_filter = ("state", ("error", EmptyFieldListFilter), "created_at")
+    list_filter = ("state", ("error", SetFilter), "created_at")
     ordering = (FAILING_FIRST, "-id")
     texts = redaction.TURN
     related_texts = (

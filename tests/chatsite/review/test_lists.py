@@ -111,6 +111,15 @@ class TestConversations:
         for query in ("Audited", "Text", "'; --", "lice"):
             assert ">Audited<" not in page("conversation_changelist", q=query)
 
+    def test_filters_say_yes_and_no(self, page, conversation):
+        text = page("conversation_changelist")
+        assert re.search(r"archived.*?>All<.*?>No<.*?>Yes<", text, re.DOTALL)
+        assert "Not empty" not in text
+        Conversation.objects.update(archived_at=timezone.now())
+        for value, is_there in (("0", True), ("1", False)):
+            found = page("conversation_changelist", archived_at__isempty=value)
+            assert (">Audited<" in found) is is_there
+
     @pytest.mark.parametrize("value", ["\0", "x" * 300, "-1", "\ud800", ""])
     def test_it_survives_odd_questions(self, reviewer, conversation, value):
         url = reverse("admin:memory_conversation_changelist")
