@@ -25,6 +25,15 @@ DRAWING = """What could the sign of our trip look like? This is my sketch:
   <path d="M44 57 L60 40 L75 54 L66 60 L58 52 Z" fill="#fff"/>
 </svg>
 ```"""
+DIAGRAM = """How do we get there? This is what I know:
+
+```mermaid
+flowchart TD
+  A[Osaka airport] --> B{Before 10 pm?}
+  B -->|yes| C[Haruka to Kyoto]
+  B -->|no| D[Bus to the hotel]
+  C --> E[Ryokan]
+```"""
 # The conversation of the first run, step by step, so that it is always compacted in
 # the same places.
 COMPACTIONS = """
@@ -67,6 +76,7 @@ def take_all(camera: Camera) -> None:
         _web(camera, page)
         _image(camera, page)
         _code(camera, page)
+        _diagram(camera, page)
         _unread(camera, page)
 
 
@@ -308,6 +318,16 @@ def _code(camera: Camera, page: Page) -> None:
     expect(code.get_by_role("img")).to_be_visible()
     page.locator("#message-1").scroll_into_view_if_needed()
     camera.take(page, "page-code")
+
+
+def _diagram(camera: Camera, page: Page) -> None:
+    """A flowchart in its frame."""
+    _begin(page, DIAGRAM)
+    code = page.locator("#message-1 .code")
+    code.get_by_role("button", name="Show diagram").click()
+    expect(code.frame_locator("iframe").locator("svg")).to_be_visible()
+    page.locator("#message-1").scroll_into_view_if_needed()
+    camera.take(page, "page-diagram")
 
 
 def _unread(camera: Camera, page: Page) -> None:

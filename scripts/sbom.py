@@ -23,6 +23,15 @@ INTER: dict[str, Any] = {
     "name": "Inter",
     "licenses": [{"license": {"id": "OFL-1.1"}}],
 }
+MERMAID: dict[str, Any] = {
+    "type": "library",
+    "bom-ref": "chatsite/code_blocks/static/code_blocks/mermaid.tiny.js",
+    "name": "Mermaid",
+    "version": "11.17.2",
+    "purl": "pkg:npm/%40mermaid-js/tiny@11.17.2",
+    "licenses": [{"license": {"id": "MIT"}}],
+}
+VENDORED = [INTER, MERMAID]
 
 
 def applies(requirement: Requirement, extra: str = "") -> bool:
@@ -123,8 +132,9 @@ def build_sbom(lock: Path) -> dict[str, Any]:
         "licenses": [{"license": {"id": "MIT"}}],
     }
     top = find_needs(read_ranges(lock.with_suffix(".txt")))
-    tree = draw_tree(top) | {INTER["bom-ref"]: set()}
-    tree["windowpane"] = {name for name, _ in top} | {INTER["bom-ref"]}
+    vendored = {each["bom-ref"] for each in VENDORED}
+    tree = draw_tree(top) | {ref: set() for ref in vendored}
+    tree["windowpane"] = {name for name, _ in top} | vendored
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -134,7 +144,7 @@ def build_sbom(lock: Path) -> dict[str, Any]:
             "component": site,
         },
         "components": [describe(*each) for each in sorted(read_lock(lock).items())]
-        + [INTER],
+        + VENDORED,
         "dependencies": [
             {"ref": name, "dependsOn": sorted(brought)}
             for name, brought in sorted(tree.items())
@@ -146,7 +156,7 @@ def main(lock: Path, folder: Path) -> None:
     sbom = build_sbom(lock)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "sbom.cdx.json").write_text(json.dumps(sbom, indent=2) + "\n", "utf-8")
-    packages = [each["name"] for each in sbom["components"] if each is not INTER]
+    packages = [each["name"] for each in sbom["components"] if each not in VENDORED]
     lines = [
         f"{name} {metadata.version(name)}: {read_license(name)[0]}" for name in packages
     ]

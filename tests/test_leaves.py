@@ -16,7 +16,7 @@ WORDS = {
     "chatsite.announcements": "announcement",
     "chatsite.attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "chatsite.budgets": r"budget-|monthly (?:budget|use)|monthly_use",
-    "chatsite.code_blocks": r"code_blocks|code-words",
+    "chatsite.code_blocks": r"code_blocks|code-words|diagram-frame",
     "chatsite.compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
     r"|what .{1,9} cost\b|request before",
     "chatsite.devices": r"where you are logged in|account/devices|device-log-out"

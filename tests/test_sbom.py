@@ -20,6 +20,8 @@ LOCKS = (
     "requirements-saml.lock",
     "requirements-mcp.lock",
 )
+MERMAID = "chatsite/code_blocks/static/code_blocks/mermaid.tiny.js"
+VENDORED = {"static/fonts": "Inter", MERMAID: "Mermaid"}
 
 
 def parts(license):
@@ -36,16 +38,16 @@ def test_it_is_valid_and_has_all_that_is_installed(lock, tmp_path):
     text = (tmp_path / "sbom.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     found = {each["name"] for each in json.loads(text)["components"]}
-    assert found == {*sbom.read_lock(lock), "Inter"}
+    assert found == {*sbom.read_lock(lock), *VENDORED.values()}
     assert {"django", "psycopg-binary", "zope-interface"} <= found
     licenses = (tmp_path / "licenses.txt").read_text()
-    assert licenses.count("\n") == len(found) - 1
+    assert licenses.count("\n") == len(found) - len(VENDORED)
     assert "psycopg-pool 3." in licenses
     assert "unknown" not in licenses
 
 
 def test_everything_is_brought_by_something(lock):
-    names = {*sbom.read_lock(lock), "Inter"}
+    names = {*sbom.read_lock(lock), *VENDORED.values()}
     tree = {
         each["ref"]: each["dependsOn"] for each in sbom.build_sbom(lock)["dependencies"]
     }
@@ -54,7 +56,7 @@ def test_everything_is_brought_by_something(lock):
         new = set(tree[waiting.pop()]) - reached
         reached |= new
         waiting += new
-    assert {name.replace("static/fonts", "Inter") for name in reached} == names
+    assert {VENDORED.get(name, name) for name in reached} == names
 
 
 def test_the_notice_names_every_license_that_is_not_permissive(lock):
@@ -65,6 +67,10 @@ def test_the_notice_names_every_license_that_is_not_permissive(lock):
         if not all(map(PERMISSIVE.match, parts(sbom.read_license(name)[0])))
         and not re.search(rf"\b{name.replace('-', '[-.]')}\b", notice)
     ] == []
+
+
+def test_what_comes_with_the_source_is_of_the_version_that_is_named():
+    assert f'"{sbom.MERMAID["version"]}"' in (ROOT / MERMAID).read_text()
 
 
 def test_another_version_than_the_locked_one_is_refused(tmp_path):

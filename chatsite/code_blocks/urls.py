@@ -1,3 +1,9 @@
-"""It has no addresses: what it shows is made in the browser."""
+"""The address of the frame of diagrams; all else is made in the browser."""
 
-urlpatterns: list[object] = []
+from django.urls import path
+
+from . import views
+
+urlpatterns = [
+    path("diagram-frame/", views.show_diagram_frame, name="diagram-frame"),
+]

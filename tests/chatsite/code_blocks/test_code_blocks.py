@@ -20,3 +20,9 @@ def test_it_speaks_the_language_of_the_page(client, conversation):
 def test_pages_without_code_do_not_load_it(client, conversation):
     client.force_login(conversation.owner)
     assert "code_blocks/" not in client.get("/").content.decode()
+
+
+def test_what_draws_is_not_loaded_with_the_page(client, conversation):
+    page = page_of(client, conversation)
+    assert 'data-drawing="/static/code_blocks/drawing.js"' in page
+    assert "mermaid" not in page

@@ -3,7 +3,7 @@
   const load = onFirstUse();
   let dress = null;
   // One with an id is still being written.
-  const isDue = (code) => !code.id && (/language-(svg|x?html|xml)\b/.test(code.className) || code.textContent.split("\n", 42).length > 41);
+  const isDue = (code) => !code.id && (/language-(svg|x?html|xml|mermaid)\b/.test(code.className) || code.textContent.split("\n", 42).length > 41);
 
   function take(codes) {
     const due = codes.filter(isDue);

@@ -1,10 +1,6 @@
-/* What blocks.js loads. Long code shows its beginning. Drawings and web pages are shown as
- * pictures: in a picture nothing runs, nothing is fetched, and nothing of the page is in
- * reach, while its own styles work. */
+/* What blocks.js loads. Long code shows its beginning. Drawings, web pages and diagrams can
+ * be shown; what draws them is loaded when that is wanted first (drawing.js). */
 const LONG = 40;
-const SHOWN = 'width="800" height="600"';
-const SVG = 'xmlns="http://www.w3.org/2000/svg"';
-const XHTML = 'xmlns="http://www.w3.org/1999/xhtml"';
 const words = document.getElementById("code-words").dataset;
 
 function makeButton(said, act) {
@@ -20,7 +16,8 @@ export function dress(code) {
   box.dataset.dressed = "";
   // It scrolls by keyboard, too.
   code.parentElement.tabIndex = 0;
-  if (isPicture(code)) addShow(code, box);
+  if (isDiagram(code)) addShow(code, box, words.showDiagram);
+  else if (isPicture(code)) addShow(code, box, words.show);
   const lines = code.textContent.trimEnd().split("\n").length;
   if (lines > LONG) fold(box, words.all.replace("{n}", lines));
 }
@@ -37,44 +34,34 @@ function fold(box, all) {
   box.append(button);
 }
 
-const isSvg = (text) => /^\s*(<\?xml[^>]*>\s*)?<svg[\s>]/.test(text);
-const isPicture = (code) => /language-x?html\b/.test(code.className) || isSvg(code.textContent);
+const isDiagram = (code) => /language-mermaid\b/.test(code.className);
+const isPicture = (code) => /language-x?html\b/.test(code.className) || /^\s*(<\?xml[^>]*>\s*)?<svg[\s>]/.test(code.textContent);
 
-function addShow(code, box) {
+function addShow(code, box, said) {
   let shown = null;
-  const button = makeButton(words.show, () => {
+  const button = makeButton(said, () => {
     if (shown) shown.remove();
-    shown = shown ? null : draw(code.textContent);
-    if (shown) box.querySelector("pre").after(shown);
-    button.textContent = shown ? words.hide : words.show;
+    shown = shown ? null : show(code, box);
+    button.textContent = shown ? words.hide : said;
     button.ariaExpanded = String(Boolean(shown));
   });
   button.ariaExpanded = "false";
   box.querySelector("[data-copy-code]").before(button);
 }
 
-function draw(text) {
-  const frame = Object.assign(document.createElement("div"), { className: "picture", tabIndex: 0 });
-  const image = Object.assign(new Image(), { alt: words.picture });
-  frame.append(image);
-  image.addEventListener("error", () => frame.replaceChildren(Object.assign(document.createElement("p"), { textContent: words.broken })));
-  image.src = `data:image/svg+xml,${encodeURIComponent(isSvg(text) ? complete(text) : picture(text))}`;
-  return frame;
-}
+// Browsers remember which addresses have failed: the next try has another fragment.
+let failures = "";
 
-// Models leave out what a drawing inside of a page doesn't need.
-const complete = (svg) => (/\bxmlns=/.test(svg) ? svg : svg.replace("<svg", `<svg ${SVG}`));
-
-/* A web page inside of a drawing. Reading it runs and fetches nothing; its styles and
- * handlers have other names meanwhile, as the policy of this page would report them. */
-function picture(html) {
-  const renamed = html.replace(/(?<=<\/?)style\b|\b(?:style|on[a-z]+)(?=\s*=)/gi, "x-$&");
-  const page = new DOMParser().parseFromString(renamed, "text/html");
-  for (const script of page.querySelectorAll("script")) script.remove();
-  for (const node of page.querySelectorAll("*")) {
-    for (const { name } of [...node.attributes]) if (name.startsWith("x-on")) node.removeAttribute(name);
-  }
-  const read = new XMLSerializer().serializeToString(page.documentElement).replace(/x-(?=style|on)/gi, "");
-  const whole = `<style ${XHTML}>body { box-sizing: border-box; min-height: 600px; }</style>${read}`;
-  return `<svg ${SVG} ${SHOWN}><foreignObject width="100%" height="100%">${whole}</foreignObject></svg>`;
+/* The place of the drawing, which comes into it once its code is there. */
+function show(code, box) {
+  const place = Object.assign(document.createElement("div"), { className: "picture", tabIndex: 0 });
+  box.querySelector("pre").after(place);
+  Promise.all([import(words.drawing + failures), addStyles(words.drawingStyles)]).then(
+    ([drawing]) => place.isConnected && (isDiagram(code) ? drawing.diagram : drawing.picture)(place, code.textContent),
+    () => {
+      failures += "#";
+      place.textContent = document.body.dataset.notLoaded;
+    },
+  );
+  return place;
 }
