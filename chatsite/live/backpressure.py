@@ -9,6 +9,7 @@ read it, and queues whatever the other end sends.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from typing import Any
 
 from daphne import http_protocol
@@ -251,8 +252,11 @@ class BoundedServer(Server):
         # New connections are refused from now on, so a proxy takes another process.
         for port in self.ports:
             port.stopListening()
+        # The signal can find the context of a request that waits for its thread, in
+        # which asgiref takes another wait for one for a deadlock.
+        work = loop.create_task(type(self).hand_over(), context=Context())
         try:
-            await Deferred.fromFuture(loop.create_task(type(self).hand_over()))
+            await Deferred.fromFuture(work)
         except Exception:
             # Twisted says nothing about it, and the process ends in any case.
             logger.exception("process ends without handing over")
