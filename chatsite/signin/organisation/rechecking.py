@@ -110,7 +110,7 @@ def ask_provider(due: Due) -> tuple[set[str], str]:
     try:
         token = sealing.open_sealed(SEALED, due.token)
     except InvalidToken:
-        # Of a key that the site has no more: nobody can be asked about the person.
+        # Of a key that the site has no more: no provider can be asked about the person.
         raise UnknownError from None
     given = _refresh(due.provider, token)
     claims = read_claims(due.provider, given)

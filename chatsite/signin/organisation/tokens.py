@@ -120,7 +120,7 @@ def read_claims(
     provider: OidcProvider, given: dict[str, Any], nonce: str | None = None
 ) -> dict[str, Any]:
     """What the provider says of a person with the tokens that it has given: for the
-    log-in of this nonce, or without one for somebody who is here already, which need
+    log-in of this nonce, or without one for someone who is here already, which need
     not come with an ID token. Raises TokenError, requests.RequestException."""
     claims: dict[str, Any] = {}
     id_token = given.get("id_token")
