@@ -503,6 +503,8 @@ class TestHostileAnswers:
 
         idp.tamper = hide
         refused(browse())
+        # No key to read it with, which is seen before that nothing is signed.
+        assert reasons() == ["saml_OneLogin_Saml2_Error"]
 
     def test_an_answer_opens_once(self, browse, reasons):
         browser = browse()
