@@ -20,8 +20,10 @@ MAX_JSON_BYTES = 8_000_000
 # Of a whole reply: several times what the longest takes with each token on its own.
 MAX_BODY_BYTES = 100_000_000
 DONE = "[DONE]"
-# What is read at once: some dozen tokens.
+# What is read before it is the turn of others: some dozen tokens.
 TURN_BYTES = 4_000
+# What is told at once, if a connection has brought as many.
+BATCH_OBJECTS = 200
 # A connection is used again when its reply was read to the end.
 END_SECONDS = 0.1
 
@@ -75,17 +77,20 @@ class ObjectStream(openai.AsyncStream[object]):
     async def batches(
         self, convert: Callable[[dict[str, Any]], T]
     ) -> AsyncIterator[list[T]]:
-        """What comes before an error is told before it is raised."""
-        reader = EventReader()
+        """All that a connection gives at once, together: what is cut to take turns is
+        no sign of a pause. What comes before an error is told before it is raised."""
+        reader, batch = EventReader(), []
         try:
             async with (
                 aclosing(self._bytes()) as body,
                 aclosing(as_events(body)) as chunks,
             ):
-                async for chunk in in_turn(chunks):
-                    batch, end = self._read(reader.feed(chunk), convert)
-                    if batch:
+                async for part, is_last in in_turn(chunks):
+                    some, end = self._read(reader.feed(part), convert)
+                    batch += some
+                    if batch and (is_last or end or len(batch) >= BATCH_OBJECTS):
                         yield batch
+                        batch = []
                     if isinstance(end, Exception):
                         raise end
                     if end:
@@ -147,14 +152,14 @@ def _read_buffered(response: Any) -> bytes:
     return source.content._read_nowait(-1)
 
 
-async def in_turn(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The same, each no longer than what is read at once; between two parts of a longer
-    one it is the turn of others."""
+async def in_turn(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, bool]]:
+    """The same in parts of TURN_BYTES, and whether one is the last of its chunk;
+    between two parts of one chunk it is the turn of others."""
     async for chunk in chunks:
         for start in range(0, len(chunk) - TURN_BYTES, TURN_BYTES):
             async with loop_turn():
-                yield chunk[start : start + TURN_BYTES]
-        yield chunk[(len(chunk) - 1) // TURN_BYTES * TURN_BYTES :]
+                yield chunk[start : start + TURN_BYTES], False
+        yield chunk[(len(chunk) - 1) // TURN_BYTES * TURN_BYTES :], True
 
 
 async def _exhaust_chunks(chunks: AsyncIterator[bytes]) -> None:

@@ -51,7 +51,8 @@ class OpenAIChat(ChatOpenAI):
             raise ValueError("no chunk came")
 
     def _read_delta(self, chunk: dict[str, Any]) -> Delta:
-        usage = read_usage(chunk.get("usage"))
+        # A word costs what is called here: most have neither counts nor calls.
+        usage = read_usage(chunk["usage"]) if chunk.get("usage") else None
         counts = None if usage is None else _to_metadata(usage)
         choices = _choices_of(chunk)
         if not choices:
@@ -125,7 +126,8 @@ def _read_choice(
     plain = {"role": "assistant", "content": content}
     reason = choice.get("finish_reason")
     read = {"delta": plain, "finish_reason": reason if _is_text(reason) else None}
-    calls = read_calls(delta.get("tool_calls"), is_whole=is_whole)
+    asked = delta.get("tool_calls")
+    calls = read_calls(asked, is_whole=is_whole) if asked else []
     return read, {name: text for name, text in found.items() if text}, calls
 
 
@@ -134,8 +136,11 @@ def _is_text(value: object) -> bool:
 
 
 def _first_text(delta: dict[str, Any], names: tuple[str, ...]) -> str:
-    texts = (delta.get(name) for name in names)
-    return next((text for text in texts if text and _is_text(text)), "")
+    for name in names:
+        text = delta.get(name)
+        if text and isinstance(text, str):
+            return text
+    return ""
 
 
 def _read_content(content: object) -> tuple[str, str]:

@@ -259,8 +259,10 @@ class ReplyStream:
             # An empty one is no life: some servers send them for as long as one reads.
             if delta.text or delta.reasoning or delta.refusal or delta.calls:
                 self._life_at = time.monotonic()
-            self._reasoning.add(delta.reasoning)
-            self._refusal.add(delta.refusal)
+            if delta.reasoning:
+                self._reasoning.add(delta.reasoning)
+            if delta.refusal:
+                self._refusal.add(delta.refusal)
             if delta.usage:
                 # Some servers repeat a growing count in each: the last one holds.
                 self._note_usage(delta.usage)

@@ -30,8 +30,9 @@ EARLY_SECONDS = 0.002
 # While no other process listens, it is offered a frame so often. One that joins reads
 # the database first.
 OFFER_SECONDS = 1.0
-# With a provider so fast that one piece has as many, reading has no pauses.
-FULL_CHARS = 100
+# With a provider so fast that one piece has as many, reading has no pauses. What a
+# connection gives at once (16 kB, some 50 tokens) has more in any script.
+FULL_CHARS = 60
 
 
 @dataclass(slots=True)

@@ -91,7 +91,7 @@ async def test_of_one_persons_streams_one_is_read_in_a_round_of_the_loop():
         yield b"x" * (size * 20 + 1)
 
     async def read_stream():
-        async for part in event_stream.in_turn(body()):
+        async for part, _ in event_stream.in_turn(body()):
             read.append((rounds, len(part)))
 
     with working_for(ME):
@@ -112,7 +112,7 @@ async def test_a_stream_in_turn_is_the_same_bytes():
         for chunk in chunks:
             yield chunk
 
-    parts = [part async for part in event_stream.in_turn(body())]
+    parts = [part async for part, _ in event_stream.in_turn(body())]
     assert b"".join(parts) == b"".join(chunks)
     assert max(map(len, parts)) <= event_stream.TURN_BYTES
 

@@ -51,6 +51,24 @@ class TestCompleteReplies:
         assert "".join(pieces).count("word") == 5
         assert len(pieces) > 1
 
+    async def test_what_has_come_is_passed_on_at_once(self, upstream):
+        """Pieces as long as OpenAI's, of which what is read in one turn has a dozen:
+        whoever pauses after each piece would fall behind a fast provider."""
+
+        def answer(x):
+            x.write(b"".join(map(as_event, range(2_000))))
+            x.end()
+
+        def as_event(number):
+            choice = {"index": 0, "delta": {"content": f"{number} "}}
+            event = {"id": "x" * 300, "choices": [choice]}
+            return f"data: {json.dumps(event)}\n\n".encode()
+
+        upstream.script(answer)
+        pieces = [piece async for piece in ReplyStream("ok", MESSAGES)]
+        assert "".join(pieces).split() == list(map(str, range(2_000)))
+        assert len(pieces) < 2_000 / 20
+
     async def test_it_sends_the_messages_it_was_given(self, upstream):
         await read(ReplyStream("ok", MESSAGES))
         assert upstream.calls[0].messages == [
