@@ -273,6 +273,8 @@ AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_CALLABLE = "chatsite.accounts.views.locked_out"
 AXES_VERBOSE = False
 AXES_DISABLE_ACCESS_LOG = True
+# Of its three lists, the one that has rows is chatsite/review/admin/people.py's.
+AXES_ENABLE_ADMIN = False
 
 # Security headers. Cookies and redirects demand HTTPS unless DEBUG, SITE_HTTPS=false
 # or origins that are all plain HTTP.

@@ -45,12 +45,11 @@ TABLES = {
     "chat.Job": (_("job"), _("jobs")),
     "chat.Allowance": (_("usage and limits"), _("usage and limits")),
     "desk.Tombstone": (_("deletion record"), _("deletion records")),
+    "axes.AccessAttempt": (_("failed log-in"), _("failed log-ins")),
 }
 # Django and django-axes mark these themselves, without a translation to Chinese.
 OTHERS = (
-    *(_("access attempt"), _("access attempts"), _("access failure")),
-    *(_("access failures"), _("access log"), _("access logs"), _("Access lock out")),
-    *(_("Attempt Time"), _("Locked Out"), _("Logout Time"), _("Path")),
+    *(_("Attempt Time"), _("Failed Logins"), _("Locked Out"), _("Path")),
     *(_("Model name"), _("Add link"), _("Change or view list link")),
     # Behind the labels of fields; in Chinese it is another sign.
     _(":"),

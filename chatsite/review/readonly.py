@@ -206,7 +206,7 @@ class ReadOnlyAdmin(ShortListAdmin):
             access_log.record_access(
                 request, access_log.Action.VIEW, conversation_of(row), target
             )
-        context.update(self.sections(request, row))
+        context.update(self.sections(request, row), is_read_only=True)
         return super().render_change_form(request, context, *args, **kwargs)
 
 

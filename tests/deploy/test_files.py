@@ -148,9 +148,11 @@ def test_the_containers_fit_the_files_beside_them():
         services[name]["networks"]["inside"]["ipv4_address"]
         for name in ("web-1", "web-2")
     }
+    known = dict(host.split(":", 1) for host in services["nginx"]["extra_hosts"])
+    assert set(known.values()) == addresses
     upstream = (DEPLOY / "nginx" / "processes-compose.conf").read_text()
-    assert set(re.findall(r"server ([\d.]+):8000 ", upstream)) == addresses
-    asked = re.findall(r"\$\{(\w+):\?\}", (DEPLOY / "compose.yaml").read_text())
+    assert set(re.findall(r"server ([\w-]+):8000 ", upstream)) == set(known)
+    asked = re.findall(r"\$\{(\w+):", (DEPLOY / "compose.yaml").read_text())
     assert set(asked) == set(read_env("compose.env.example"))
     mounted = [volume.split(":")[0] for volume in services["nginx"]["volumes"][:2]]
     assert all((DEPLOY / path).exists() for path in mounted)

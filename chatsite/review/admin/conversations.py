@@ -75,6 +75,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         "timeline",
         "updated_at",
     )
+    list_display_links = ("short_id", "title_shown")
     list_filter = (
         CompactionFilter,
         ReviewFilter,

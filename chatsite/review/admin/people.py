@@ -6,6 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from axes.admin import AccessAttemptAdmin
+from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.auth import get_user_model
@@ -207,6 +210,26 @@ def _erase_by_form(request: HttpRequest, user: Any, reason: str) -> HttpResponse
     text = _("%(name)s was erased. A deletion record stays.")
     messages.success(request, text % {"name": name})
     return redirect("admin:auth_user_changelist")
+
+
+@admin.register(AccessAttempt)
+class WrongLogInAdmin(ShortListAdmin, AccessAttemptAdmin):
+    """Of each name and address, until it gets in: deleting one unlocks it."""
+
+    list_display = (
+        "username",
+        "ip_address",
+        "failures_since_start",
+        "is_locked",
+        "attempt_time",
+        "path_info",
+    )
+
+    @admin.display(description=gettext_lazy("locked"), boolean=True)
+    def is_locked(self, row: AccessAttempt) -> bool:
+        ends_at = row.attempt_time + settings.AXES_COOLOFF_TIME
+        is_full = row.failures_since_start >= settings.AXES_FAILURE_LIMIT
+        return is_full and timezone.now() < ends_at
 
 
 admin.site.unregister(User)

@@ -35,6 +35,8 @@ def test_it_shows_lists_and_pages(model, page, versions):
     text = page(f"{name_of(model)}_change", row.pk)
     assert 'name="_save"' not in text
     assert "deletelink" not in text
+    # It would lead to Django's list of changes, which has none.
+    assert "historylink" not in text
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -104,6 +106,13 @@ class TestConversations:
         others = {"working", "failing", "stopped"} - {state}
         for other in others:
             assert "Audited" not in page("conversation_changelist", compaction=other)
+
+    def test_its_title_leads_to_it_and_its_page_to_its_log(self, page, conversation):
+        here = f"/admin/memory/conversation/{conversation.pk}"
+        title = rf'<a href="{here}/change/[^"]*">Audited</a>'
+        assert re.search(title, page("conversation_changelist"))
+        log = f'href="{here}/timeline/?tab=log"'
+        assert log in page("conversation_change", conversation.pk)
 
     def test_it_is_found_by_its_id_and_owner_only(self, page, conversation):
         for query in (str(conversation.uuid), conversation.uuid.hex, "ali"):

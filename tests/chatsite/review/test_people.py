@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from axes.models import AccessAttempt
+from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
@@ -168,3 +170,32 @@ class TestUse:
         shown = reader.post(page, values, follow=True)
         assert "still running for this person" in shown.content.decode()
         assert get_user_model().objects.filter(username="bob").exists()
+
+
+def fail_to_log_in(name, times, since=0):
+    row = AccessAttempt.objects.create(
+        username=name, ip_address="192.0.2.1", failures_since_start=times
+    )
+    at = timezone.now() - settings.AXES_COOLOFF_TIME * since
+    AccessAttempt.objects.filter(pk=row.pk).update(attempt_time=at)
+    return row
+
+
+def test_it_says_who_is_locked_out_and_deleting_that_row_unlocks(admin_client):
+    full = settings.AXES_FAILURE_LIMIT
+    rows = {
+        name: fail_to_log_in(name, *args)
+        for name, *args in (("one", full), ("two", full - 1), ("three", full, 2))
+    }
+    page = reverse("admin:axes_accessattempt_changelist")
+    listed = admin_client.get(page).content.decode()
+    shown = re.findall(r'field-username.*?>(\w+)</a>.*?alt="(\w+)"', listed, re.DOTALL)
+    assert dict(shown) == {"one": "True", "two": "False", "three": "False"}
+    gone = reverse("admin:axes_accessattempt_delete", args=[rows["one"].pk])
+    admin_client.post(gone, {"post": "yes"})
+    assert "one" not in AccessAttempt.objects.values_list("username", flat=True)
+
+
+def test_no_list_of_log_ins_is_there_that_is_always_empty(admin_client):
+    listed = admin_client.get("/admin/").content.decode()
+    assert set(re.findall(r"/admin/axes/(\w+)/", listed)) == {"accessattempt"}
