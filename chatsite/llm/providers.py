@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -60,13 +61,21 @@ def find_model(name: str) -> Model:
     if settings.PROVIDERS:
         found = (_pick(each, name) for each in settings.PROVIDERS)
         return next(filter(None, found), Model.model_construct(name=name))
+    told = settings.CONTEXT_WINDOW, settings.PRICE_INPUT, settings.PRICE_OUTPUT
+    return _describe_model(name, *told, tuple(settings.IMAGE_MODELS))
+
+
+# A turn asks a dozen times for what the same few settings say.
+@lru_cache
+def _describe_model(
+    name: str, window: int, read: float, written: float, with_images: tuple[str, ...]
+) -> Model:
+    takes_images = any(fnmatchcase(name, each) for each in with_images)
     return Model.model_construct(
         name=name,
-        window=settings.CONTEXT_WINDOW or None,
-        images=any(fnmatchcase(name, each) for each in settings.IMAGE_MODELS)
-        if settings.IMAGE_MODELS
-        else None,
-        prices=Prices(input=settings.PRICE_INPUT, output=settings.PRICE_OUTPUT),
+        window=window or None,
+        images=takes_images if with_images else None,
+        prices=Prices(input=read, output=written),
     )
 
 
@@ -76,7 +85,7 @@ def _pick(provider: Provider, name: str) -> Model | None:
 
 def read_short_form() -> Provider:
     """The one provider of OPENAI_* and the settings beside them."""
-    return Provider.model_construct(
+    return _make_provider(
         name=settings.PROVIDER_NAME,
         base_url=settings.OPENAI_BASE_URL,
         key=settings.OPENAI_API_KEY,
@@ -84,6 +93,11 @@ def read_short_form() -> Provider:
         stream_usage=settings.STREAM_USAGE,
         structured_output=settings.STRUCTURED_OUTPUT,
     )
+
+
+@lru_cache
+def _make_provider(**told: Any) -> Provider:
+    return Provider.model_construct(**told)
 
 
 def name_provider(name: str) -> str:

@@ -143,11 +143,16 @@ def claim(conversation_id: int) -> TurnClaim | None:
     owner has as many turns running as may be, or is deactivated.
     """
     _lock(conversation_id)
-    rows = unfinished(conversation_id).select_related("conversation")
-    turn = rows.annotate(is_allowed=F("conversation__owner__is_active")).first()
-    if turn is None or not turn.is_allowed or not limits.may_run(turn):
-        return None
-    return _take(turn)
+    for turn in _select_next(conversation=conversation_id):
+        if turn.is_allowed and limits.may_run(turn):
+            return _take(turn)
+    return None
+
+
+@prepared_rows()
+def _select_next(conversation: Any) -> models.QuerySet[Turn]:
+    rows = unfinished(conversation).select_related("conversation")
+    return rows.annotate(is_allowed=F("conversation__owner__is_active"))[:1]
 
 
 def next_claim(conversation_id: int) -> tuple[list[Turn], TurnClaim | None]:

@@ -104,8 +104,13 @@ def admit_spending(user_id: int) -> None:
 
 def _read_allowance(user_id: int) -> Allowance:
     """As it is, without a lock."""
-    rows = Allowance.objects.annotate(now=Now())
-    return rows.filter(pk=user_id).first() or _make_allowance(user_id)
+    found = _select_allowance(user=user_id)
+    return found[0] if found else _make_allowance(user_id)
+
+
+@prepared_rows()
+def _select_allowance(user: Any) -> QuerySet[Allowance]:
+    return Allowance.objects.annotate(now=Now()).filter(pk=user)
 
 
 def _make_allowance(user_id: int) -> Allowance:

@@ -6,11 +6,12 @@ A failure changes nothing, and no title that a person set is ever replaced.
 import logging
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.llm import dialects, naming, providers, streaming
@@ -23,6 +24,7 @@ from memory.engine.blank import is_blank
 from memory.engine.compose import digest_wire, to_wire
 from memory.engine.tokens import count_tokens
 from memory.models import Conversation, ModelCall
+from memory.sql import prepared_rows
 
 from . import limits, requests, spending
 from .models import Turn
@@ -89,19 +91,26 @@ def may_be_due(conversation: Conversation) -> bool:
 
 def _find_untitled(conversation_id: int) -> Conversation | None:
     """The conversation, if it is time to name it."""
+    if not settings.TITLES_ENABLED:
+        return None
+    found = _select_untitled(conversation=conversation_id)
+    return found[0] if found else None
+
+
+@prepared_rows()
+def _select_untitled(conversation: Any) -> QuerySet[Conversation]:
     tries = ModelCall.objects.filter(
         conversation=OuterRef("pk"), purpose=ModelCall.Purpose.TITLE
     )
     turns = Turn.objects.filter(conversation=OuterRef("pk"))
-    rows = Conversation.objects.filter(
+    return Conversation.objects.filter(
         ~Exists(tries.filter(error="")),
         ~Exists(tries.order_by("pk")[MAX_TRIES - 1 :]),
         ~Exists(turns.order_by("pk")[transcript.TITLE_TURNS :]),
-        pk=conversation_id,
+        pk=conversation,
         title_set_by=Conversation.TitleSource.AUTO,
         deleted_at=None,
     )
-    return rows.first() if settings.TITLES_ENABLED else None
 
 
 @transaction.atomic
