@@ -1,5 +1,7 @@
 """The admin in a browser: its colours and its keys."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -96,6 +98,10 @@ def test_policies_are_tried_with_a_sample(seeded, admin):
     admin.get_by_role("button", name="Start").click()
     expect(admin.locator("h1", has_text="Sample")).to_be_visible()
     # It draws itself anew when all replays have ended.
+    replays = admin.locator(".experiment-progress")
+    expect(replays).to_have_count(0, timeout=60_000 * PATIENCE)
+    listed = admin.locator(".experiment-list")
+    expect(listed).not_to_contain_text(re.compile("Failed|Stopped"))
     costs = admin.locator(".experiment-costs")
     expect(costs).to_contain_text("Means over 1 of 1 conversations")
     expect(costs).to_contain_text("±")

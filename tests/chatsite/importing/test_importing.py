@@ -399,7 +399,7 @@ class TestFile:
         ("data", "told"),
         [
             (b"", "line 1, column 1"),
-            (b'[\n{"a": 1,\n}]', "line 3"),
+            (b'[\n{"a": 1,\nb}]', "line 3"),
             (b"\xff\xfe{}", "byte 0"),
             (b"[" * 100_000, "nested too deeply"),
             (b'{"a": NaN}', "number"),
