@@ -88,8 +88,13 @@ class Asked:
 
     def quote(self, statement: Statement) -> str:
         phrase = "said" if statement.is_user else "answered"
-        where = self.where(statement.place)
-        return self.say(phrase, text=clip_quote(statement.text), where=where)
+        values = {
+            "text": clip_quote(statement.text),
+            "where": self.where(statement.place),
+        }
+        if statement.file:
+            return self.say("file_said", name=statement.file, **values)
+        return self.say(phrase, **values)
 
     def describe_sent(self) -> str:
         count = self.sent.message_count + 1
@@ -153,12 +158,15 @@ def answer_files(asked: Asked, files: Sequence[tuple[str, str]]) -> str:
         asked.say("file", name=name, tokens=count_text(text)) for name, text in files
     ]
     parts = [asked.say("read", files=asked.say("comma").join(named))]
-    hits = find_similar(asked.stated, asked.text) if is_question(asked.text) else []
+    # Of a long file, the passages that were found came before the message.
+    found = [each for each in asked.sent.statements if each.file]
+    said = [*found, *asked.stated]
+    hits = find_similar(said, asked.text) if is_question(asked.text) else []
     lines = (line for _, text in files for line in split_sentences(text))
-    said = hits[0][1].text if hits else next(lines, "")
-    if said:
+    quoted = hits[0][1].text if hits else next(lines, "")
+    if quoted:
         phrase = "file_says" if hits else "begins"
-        parts.append(asked.say(phrase, text=clip_quote(said)))
+        parts.append(asked.say(phrase, text=clip_quote(quoted)))
     return asked.phrases["space"].join(parts)
 
 

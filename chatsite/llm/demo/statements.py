@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage
 
+from memory.engine.search import file_passages
 from memory.engine.search.terms import extract_terms
 
 from .extractive import SPEAKER, is_question, read_lines, split_sentences
@@ -81,6 +82,8 @@ class Statement:
     text: str
     is_user: bool
     place: Place
+    # The name of the file that says it, in a passage that was found.
+    file: str = ""
 
     @property
     def is_question(self) -> bool:
@@ -135,6 +138,9 @@ def read_fenced(text: str) -> Iterator[Statement]:
         yield from _split_statements(
             html.unescape(body), role == "user", Place(int(number or 0))
         )
+    for passage in file_passages.read_quoted(text):
+        for each in split_sentences(passage.text):
+            yield Statement(each, True, Place(passage.seq), passage.name)
     for number, body in RULE.findall(text):
         yield from _split_statements(html.unescape(body), True, Place(int(number or 0)))
     for body in FACT.findall(text):
