@@ -54,7 +54,7 @@ class InvitationAdmin(ShortListAdmin):
         link = links.make_link(obj, request)
         if obj.email:
             hours = {"link": link, "days": links.HOURS[Kind.INVITATION] // 24}
-            subject = f"Windowpane: {gettext('An invitation')}"
+            subject = "Windowpane: " + gettext("An invitation")
             send_soon(obj.email, subject, "signin/mail/invitation.txt", hours)
             text = gettext("The invitation is on its way to %(email)s.")
             self.message_user(request, text % {"email": obj.email})

@@ -75,7 +75,7 @@ def confirm_email(link: MailedLink) -> None:
     user.save(update_fields=["email"])
     if before:
         values = {"name": user.get_username()}
-        subject = f"Windowpane: {_('Your address was changed')}"
+        subject = "Windowpane: " + _("Your address was changed")
         transaction.on_commit(
             lambda: send_soon(before, subject, "signin/mail/changed.txt", values)
         )
