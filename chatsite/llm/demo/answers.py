@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage
 
+from memory.engine.blank import drop_fences
 from memory.engine.tokens import count_text
 
 from .extractive import is_question, split_sentences
@@ -205,7 +206,7 @@ def echo_message(asked: Asked) -> str:
     names = (find_name(statement.text) for statement in asked.stated)
     name = next(filter(None, names), "")
     parts = [asked.say("welcome", name=name)] if name else []
-    parts.append(asked.say("noted", text=clip_quote(asked.text)))
+    parts.append(asked.say("noted", text=clip_quote(drop_fences(asked.text))))
     if not asked.sent.message_count and not asked.sent.summaries:
         parts.append(asked.say("hint"))
     return asked.phrases["space"].join(parts)

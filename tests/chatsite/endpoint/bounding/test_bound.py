@@ -55,7 +55,7 @@ async def play(talk, key):
 async def ask(key, body, path=PATHS["chat"], **headers):
     call = await Call(path, body, key=key, **headers).run()
     assert call.status == 200, call.answer
-    while tasks := list(runner._tasks):
+    while tasks := [task for task in runner._tasks if not task.done()]:
         await asyncio.gather(*tasks)
     return call
 
