@@ -1,9 +1,10 @@
-.PHONY: setup run test test-fast lint bench soak screenshots messages lock sbom
+.PHONY: setup run test test-fast test-newest lint bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
 test:         ; scripts/test.sh
 test-fast:    ; scripts/test-fast.sh
+test-newest:  ; scripts/test-newest.sh
 lint:         ; scripts/lint.sh
 bench:        ; scripts/bench.sh
 soak:         ; scripts/soak.sh

@@ -72,7 +72,7 @@ LEAVES = [
 ]
 INSTALLED_APPS = [
     "daphne",
-    "django.contrib.admin",
+    "chatsite.review.site.ReviewAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Makes .venv and installs requirements.lock, or the lock named as argument.
+# Makes .venv, or the folder VENV, and installs requirements.lock or the lock named as
+# argument.
 # A stamp remembers what is installed, so that the next call returns at once.
 # Writes a .env for this machine where there is none.
 set -eu
 cd "$(dirname "$0")/.."
 
 lock="${1:-requirements.lock}"
+venv="${VENV:-.venv}"
 python="${PYTHON:-$(command -v python3.11 || command -v python3)}"
 
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
@@ -13,14 +15,14 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     exit 1
 fi
 
-if [ ! -x .venv/bin/python ]; then
+if [ ! -x "$venv/bin/python" ]; then
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         version="$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
         echo "Python's venv module is missing. Install it and try again:" >&2
         echo "    apt-get install -y python$version-venv" >&2
         exit 1
     fi
-    "$python" -m venv .venv
+    "$python" -m venv "$venv"
 fi
 
 # manage.py needs settings that make run would otherwise keep to itself. Where the
@@ -39,10 +41,10 @@ if [ ! -e .env ] && [ -z "${SECRET_KEY:-}" ]; then
     umask "$umask_before"
 fi
 
-stamp=".venv/installed-$(echo "$lock" | tr '/' '-')"
+stamp="$venv/installed-$(echo "$lock" | tr '/' '-')"
 wanted="$(cksum < "$lock")"
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
 fi
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$lock"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$lock"
 echo "$wanted" > "$stamp"

@@ -5,8 +5,9 @@ set -eu
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh tests/requirements.lock
-.venv/bin/python --version
+python="${VENV:-.venv}/bin/python"
+"$python" --version
 
 unset PYTHONDONTWRITEBYTECODE
 export TEST_DATABASE=sqlite
-exec .venv/bin/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" "$@"
+exec "$python" -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" "$@"

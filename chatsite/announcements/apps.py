@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class AnnouncementsConfig(AppConfig):
     name = "chatsite.announcements"
     verbose_name = _("Announcements")
+    admin_section = "chat"
 
     def ready(self) -> None:
         from chatsite import hooks

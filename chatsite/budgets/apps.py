@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class BudgetsConfig(AppConfig):
     name = "chatsite.budgets"
     verbose_name = _("Monthly budgets")
+    admin_section = "chat"
 
     def ready(self) -> None:
         from prometheus_client import REGISTRY

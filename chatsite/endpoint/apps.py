@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 class EndpointConfig(AppConfig):
     name = "chatsite.endpoint"
     verbose_name = _("Endpoint for other clients")
+    admin_section = "auth"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 class ExamplesConfig(AppConfig):
     name = "chatsite.examples"
     verbose_name = _("Examples")
+    admin_section = "memory"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class ExperimentsConfig(AppConfig):
     name = "chatsite.experiments"
     verbose_name = _("Policy experiments")
+    admin_section = "desk"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class FeedbackConfig(AppConfig):
     name = "chatsite.feedback"
     verbose_name = _("Feedback")
+    admin_section = "memory"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class RetentionConfig(AppConfig):
     name = "chatsite.retention"
     verbose_name = _("Retention")
+    admin_section = "desk"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -1,7 +1,6 @@
 """The review app: what staff see, in Django's own admin."""
 
 from django.apps import AppConfig
-from django.contrib import admin
 from django.db.models import signals
 from django.utils.translation import gettext_lazy as _
 
@@ -13,8 +12,6 @@ class ReviewConfig(AppConfig):
     verbose_name = _("Review")
 
     def ready(self) -> None:
-        admin.site.site_header = admin.site.site_title = "Windowpane"
-        admin.site.index_title = _("What people saw, what the model saw")
         from . import naming
         from .actions import erasing
 

@@ -57,7 +57,8 @@ OTHERS = (
 
 
 def apply_names() -> None:
-    apps.get_app_config("axes").verbose_name = gettext_lazy("Log-ins")
+    log_ins = apps.get_app_config("axes")
+    log_ins.verbose_name, log_ins.admin_section = gettext_lazy("Log-ins"), "auth"
     for label, (one, several) in TABLES.items():
         name_table(apps.get_model(label), one, several)
 

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class ReviewQueueConfig(AppConfig):
     name = "chatsite.review_queue"
     verbose_name = _("Review queue")
+    admin_section = "desk"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class RulesConfig(AppConfig):
     name = "chatsite.rules"
     verbose_name = _("Rules")
+    admin_section = "memory"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class SharingConfig(AppConfig):
     name = "chatsite.sharing"
     verbose_name = _("Share links")
+    admin_section = "memory"
 
     def ready(self) -> None:
         from chatsite import hooks

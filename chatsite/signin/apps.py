@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 class SigninConfig(AppConfig):
     name = "chatsite.signin"
     verbose_name = _("Sign-in")
+    admin_section = "auth"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class SwitchesConfig(AppConfig):
     name = "chatsite.switches"
     verbose_name = _("Switched off")
+    admin_section = "chat"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_noop
 class ToolsConfig(AppConfig):
     name = "chatsite.tools"
     verbose_name = _("Tools")
+    admin_section = "chat"
 
     def ready(self) -> None:
         from chatsite import hooks

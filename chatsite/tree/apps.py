@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class TreeConfig(AppConfig):
     name = "chatsite.tree"
     verbose_name = _("Branches")
+    admin_section = "memory"
 
     def ready(self) -> None:
         from django.db.models.signals import post_delete

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 class TrialsConfig(AppConfig):
     name = "chatsite.trials"
     verbose_name = _("Trials")
+    admin_section = "memory"
 
     def ready(self) -> None:
         from chatsite import hooks

@@ -93,19 +93,35 @@ class ConversationAdmin(ReadOnlyAdmin):
     owner_field = "owner"
     texts = redaction.CONVERSATION
     heads = ("title",)
-    fields = (
-        "uuid",
-        ("title_shown", "title_set_by"),
-        "owner",
-        ("model", "temperature"),
-        "wide_system_prompt",
-        "wide_policy",
-        ("messages", "summaries", "requests"),
-        "compacting",
-        ("compaction_failures", "compaction_retry_at"),
-        ("memory_version", "next_seq", "token_ratio", "token_overhead"),
-        ("pinned_at", "archived_at"),
-        ("created_at", "updated_at"),
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    ("title_shown", "title_set_by"),
+                    ("owner", "uuid"),
+                    ("model", "temperature"),
+                    ("messages", "summaries", "requests"),
+                    "compacting",
+                    ("created_at", "updated_at"),
+                )
+            },
+        ),
+        (
+            gettext_lazy("Policy and system prompt"),
+            {"classes": ["collapse"], "fields": ("wide_system_prompt", "wide_policy")},
+        ),
+        (
+            gettext_lazy("State"),
+            {
+                "classes": ["collapse"],
+                "fields": (
+                    ("compaction_failures", "compaction_retry_at"),
+                    ("memory_version", "next_seq", "token_ratio", "token_overhead"),
+                    ("pinned_at", "archived_at"),
+                ),
+            },
+        ),
     )
 
     title_shown = beginning_of("title", gettext_lazy("title"))

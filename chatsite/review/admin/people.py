@@ -3,7 +3,7 @@ and the one number about them that staff may change here.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from axes.admin import AccessAttemptAdmin
@@ -220,16 +220,16 @@ class WrongLogInAdmin(ShortListAdmin, AccessAttemptAdmin):
         "username",
         "ip_address",
         "failures_since_start",
-        "is_locked",
+        "locked_until",
         "attempt_time",
         "path_info",
     )
 
-    @admin.display(description=gettext_lazy("locked"), boolean=True)
-    def is_locked(self, row: AccessAttempt) -> bool:
+    @admin.display(description=gettext_lazy("locked until"))
+    def locked_until(self, row: AccessAttempt) -> datetime | None:
         ends_at = row.attempt_time + settings.AXES_COOLOFF_TIME
         is_full = row.failures_since_start >= settings.AXES_FAILURE_LIMIT
-        return is_full and timezone.now() < ends_at
+        return ends_at if is_full and timezone.now() < ends_at else None
 
 
 admin.site.unregister(User)
