@@ -66,7 +66,7 @@ class SetFilter(admin.EmptyFieldListFilter):
 
 
 class CompactionFilter(ChoiceFilter):
-    title = _("summarising")
+    title = _("state of summaries")
     parameter_name = "compaction"
     conditions: ClassVar = {
         "working": (_("Working"), Q(compaction_failures=0)),

@@ -50,6 +50,7 @@ TABLES = {
 # Django and django-axes mark these themselves, without a translation to Chinese.
 OTHERS = (
     *(_("Attempt Time"), _("Failed Logins"), _("Locked Out"), _("Path")),
+    *(_("Username"), _("IP Address")),
     *(_("Model name"), _("Add link"), _("Change or view list link")),
     # Behind the labels of fields; in Chinese it is another sign.
     _(":"),

@@ -206,7 +206,9 @@ class ReadOnlyAdmin(ShortListAdmin):
             access_log.record_access(
                 request, access_log.Action.VIEW, conversation_of(row), target
             )
-        context.update(self.sections(request, row), is_read_only=True)
+        # Django's own title is "View …", with the row below it.
+        context.update(title=str(row), subtitle=None, is_read_only=True)
+        context.update(self.sections(request, row))
         return super().render_change_form(request, context, *args, **kwargs)
 
 

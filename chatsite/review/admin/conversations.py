@@ -176,7 +176,7 @@ class ConversationAdmin(ReadOnlyAdmin):
     def timeline(self, row: Conversation) -> SafeString:
         return timeline_link(row.pk, _("open"))
 
-    @admin.display(description=gettext_lazy("summarising"))
+    @admin.display(description=gettext_lazy("state of summaries"))
     def compacting(self, row: Conversation) -> str:
         if not row.compaction_failures:
             return _("working")
