@@ -114,7 +114,9 @@ def _make_table(figures: SiteFigures) -> Table:
         *((_("Cost"),) if has_prices() else ()),
     )
     latest_first = reversed(figures.days.items())
-    return Table(head, tuple(_make_cells(*each) for each in latest_first))
+    # A day on which nothing happened says nothing.
+    rows = (_make_cells(at, day) for at, day in latest_first if day != Day())
+    return Table(head, tuple(rows))
 
 
 def _make_cells(when: date, day: Day) -> tuple[str, ...]:
