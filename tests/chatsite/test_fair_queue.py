@@ -105,6 +105,23 @@ async def test_of_one_persons_streams_one_is_read_in_a_round_of_the_loop():
     assert max(long_ones.count(at) for at in long_ones) <= 2
 
 
+async def test_a_person_leaves_the_loop_to_others_for_longer_than_they_had_it(
+    monkeypatch,
+):
+    spent, waited = iter([10.0, 10.002, 20.0, 20.001]), []
+
+    async def sleep(seconds):
+        waited.append(round(seconds, 6))
+
+    monkeypatch.setattr(fair_queue, "thread_time", lambda: next(spent))
+    monkeypatch.setattr(fair_queue.asyncio, "sleep", sleep)
+    for _ in range(2):
+        async with fair_queue.loop_turn():
+            pass
+    share = fair_queue.OTHERS_SHARE
+    assert waited == [round(0.002 * share, 6), round(0.001 * share, 6)]
+
+
 async def test_a_stream_in_turn_is_the_same_bytes():
     chunks = [bytes([n % 251]) * n for n in (0, 1, 3_999, 4_000, 4_001, 8_000, 9_000)]
 
