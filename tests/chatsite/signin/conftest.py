@@ -13,6 +13,10 @@ def mailing(settings):
     settings.EMAIL_URL = "smtp://mail.example.org:25"
     settings.DEFAULT_FROM_EMAIL = "chat@example.org"
     settings.SITE_ORIGINS = ["https://chat.example.org"]
+    queue = mail.waiting
+    yield
+    # What no test has waited for would be the first mail of the next one.
+    queue.join()
 
 
 @pytest.fixture
