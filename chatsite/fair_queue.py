@@ -118,7 +118,7 @@ _turns: WeakKeyDictionary[
 @asynccontextmanager
 async def loop_turn() -> AsyncIterator[None]:
     """Around a long piece of work of the event loop itself: of each person one at a
-    time, and seven times as long for all others behind it."""
+    time, and OTHERS_SHARE times as long for all others behind it."""
     turns = _turns.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
     async with turns.setdefault(person.get(), asyncio.Lock()):
         begun = thread_time()

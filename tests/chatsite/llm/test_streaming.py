@@ -52,8 +52,8 @@ class TestCompleteReplies:
         assert len(pieces) > 1
 
     async def test_what_has_come_is_passed_on_at_once(self, upstream):
-        """Pieces as long as OpenAI's, of which what is read in one turn has a dozen:
-        whoever pauses after each piece would fall behind a fast provider."""
+        """Events as long as OpenAI's, of which one turn reads a dozen: a reader that
+        pauses after each piece would fall behind a fast provider."""
 
         def answer(x):
             x.write(b"".join(map(as_event, range(2_000))))

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -172,30 +173,34 @@ class TestUse:
         assert get_user_model().objects.filter(username="bob").exists()
 
 
-def fail_to_log_in(name, times, since=0):
-    row = AccessAttempt.objects.create(
-        username=name, ip_address="192.0.2.1", failures_since_start=times
-    )
-    at = timezone.now() - settings.AXES_COOLOFF_TIME * since
-    AccessAttempt.objects.filter(pk=row.pk).update(attempt_time=at)
-    return row
+def log_in(name, password):
+    fields = {"username": name, "password": password}
+    return Client().post(reverse("login"), fields).status_code
 
 
-def test_it_says_who_is_locked_out_and_deleting_that_row_unlocks(admin_client):
+def test_it_says_who_is_locked_out_and_deleting_that_row_unlocks(
+    admin_client, django_user_model
+):
     full = settings.AXES_FAILURE_LIMIT
-    rows = {
-        name: fail_to_log_in(name, *args)
-        for name, *args in (("one", full), ("two", full - 1), ("three", full, 2))
-    }
+    for name, times in (("one", full), ("two", full - 1), ("three", full)):
+        django_user_model.objects.create_user(name, password="right-one")
+        for _ in range(times):
+            log_in(name, "wrong")
+    rows = AccessAttempt.objects
+    rows.filter(username="three").update(
+        attempt_time=timezone.now() - settings.AXES_COOLOFF_TIME
+    )
     page = reverse("admin:axes_accessattempt_changelist")
     listed = admin_client.get(page).content.decode()
     cells = r"field-username.*?>(\w+)</a>.*?field-locked_until[^>]*>([^<]*)<"
     shown = dict(re.findall(cells, listed, re.DOTALL))
     assert re.fullmatch(r"\d+ \w+ \d{4} \d\d:\d\d", shown.pop("one"))
     assert shown == {"two": "-", "three": "-"}
-    gone = reverse("admin:axes_accessattempt_delete", args=[rows["one"].pk])
+    assert log_in("one", "right-one") == 429
+    row = rows.get(username="one")
+    gone = reverse("admin:axes_accessattempt_delete", args=[row.pk])
     admin_client.post(gone, {"post": "yes"})
-    assert "one" not in AccessAttempt.objects.values_list("username", flat=True)
+    assert log_in("one", "right-one") == 302
 
 
 def test_no_list_of_log_ins_is_there_that_is_always_empty(admin_client):
