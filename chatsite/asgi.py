@@ -47,7 +47,8 @@ protocols = ProtocolTypeRouter(
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     # Under a server that the lifecycle hooks do not know, the first request starts it.
     runner.ensure_sweeping()
-    await protocols(scope, receive, send)
+    # daphne reads it from a header of any client, and Django begins every link with it.
+    await protocols({**scope, "root_path": ""}, receive, send)
 
 
 for slip in env.find_slips():

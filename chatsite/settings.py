@@ -236,6 +236,12 @@ if EMAIL_URL:
     if "@" not in DEFAULT_FROM_EMAIL:
         allowed = "the address that mails come from, like Windowpane <chat@example.org>"
         env.refuse("MAIL_FROM", allowed)
+    if not SITE_ORIGINS:
+        env.problems.append(
+            "EMAIL_URL is set, and SITE_ORIGINS is not; set it to the full origins of "
+            "the site, such as https://chat.example.org: links in mails begin with the "
+            "first."
+        )
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 # Providers of identities, in a JSON file, and whether there is a second factor beside
 # passwords: docs/features/signin.md. Both need requirements-signin.lock, and a provider

@@ -183,6 +183,12 @@ class UnreadRequest(http_protocol.WebRequest):
         super().__init__(*args, **kwargs)
         self._parsePOSTFormSubmission = False
 
+    def process(self) -> Any:
+        # What daphne would take from anyone as the beginning of all addresses; what is
+        # no ASCII in it ends the request with an error (chatsite/asgi.py).
+        self.requestHeaders.removeHeader(b"Daphne-Root-Path")
+        return super().process()
+
     def check_timeouts(self) -> None:
         if not self.takes_long:
             super().check_timeouts()

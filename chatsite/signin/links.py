@@ -60,8 +60,9 @@ def check_pace(request: HttpRequest, email: str, user: Any = None) -> None:
 
 
 def find_origin(request: HttpRequest) -> str:
-    """Where a mail leads to: never a host that the request alone names, if the site has
-    been told its own."""
+    """The beginning of a link: of one in a mail never a host that the request names, as
+    mail is sent with SITE_ORIGINS alone (chatsite/settings.py). Without, there are only
+    links that staff copy from the page that they have opened."""
     if settings.SITE_ORIGINS:
         return settings.SITE_ORIGINS[0].rstrip("/")
     return request.build_absolute_uri("/").rstrip("/")

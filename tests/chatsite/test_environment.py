@@ -58,6 +58,10 @@ AT_START = [
     ({"OPENAI_BASE_URL": "ftp://x/v1"}, "like http://127.0.0.1:11434/v1."),
     ({"SITE_ORIGINS": "chat.example.com"}, "SITE_ORIGINS is 'chat.example.com'; use"),
     ({"SITE_ORIGINS": "*"}, "SITE_ORIGINS is '*'; use full origins as browsers write"),
+    (
+        {"EMAIL_URL": "smtp://me:hunter2@mail", "MAIL_FROM": "chat@example.org"},
+        "EMAIL_URL is set, and SITE_ORIGINS is not; set it to the full origins",
+    ),
     ({"ENV_FILE": "/nope/.env"}, "ENV_FILE is '/nope/.env'; use the path of a file"),
 ]
 NO_TOOL = "no.such.module"

@@ -24,6 +24,12 @@ FORGED = {
     "X-Real-IP": "203.0.113.9",
     "Forwarded": "for=203.0.113.9;proto=http",
     "X_Forwarded_Proto": "http",
+    "Daphne-Root-Path": "@evil.example",
+    "X-Forwarded-Prefix": "/x",
+    "X-Script-Name": "/x",
+    "X-Original-URL": "/metrics",
+    "X-Rewrite-URL": "/metrics",
+    "X-HTTP-Method-Override": "DELETE",
     "Upgrade": "h2c",
     "Connection": "X-Forwarded-Proto, X-Forwarded-For, Upgrade",
 }
