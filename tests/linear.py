@@ -366,7 +366,7 @@ def _one_of(items: Any) -> str:
     first, rest = items[0], items[1:]
     if first[0] is ops.NEGATE:
         refused = re.compile("[" + "".join(map(_as_class, rest)) + "]")
-        return next(each for each in 'a1 .-"' if not refused.match(each))
+        return next(each for each in 'a1 .-"水' if not refused.match(each))
     match first:
         case (ops.LITERAL, code):
             return chr(code)

@@ -42,6 +42,18 @@ INLINE = re.compile(
 )
 CLOSING = {"$$": "$$", "\\[": "\\]"}
 
+# Dollars are also money, variables of shells and cells of sheets. TeX has commands,
+# powers, indices; other formulas have letters that stand alone, or operators.
+COMMAND = re.compile(r"\\[a-zA-Z,;:!|{}%]|\^|_\{|(?<![A-Za-z])[A-Za-zΑ-ω]'*_\w")
+NO_FORMULA = re.compile(
+    r"[a-zA-Z]{4}|[^\W\d_a-zA-ZΑ-ω]|[\"#;@?`~]|[-+*/=<>:,.(\[{&·–-]$|^[,;:./*)=]"
+    r"|^\d[\d,.]*\s+[a-zA-Z(]"
+)
+SYMBOL = re.compile(r"[+\-*/=<>±≠≤≥≈∈∞∑∂∇]")
+OPERATOR = re.compile(r"[=+*/<>(|≤≥≈≠±×÷-]")
+# A word that goes on behind a formula: "the $n$th".
+ENDING = re.compile(r"(?:th|st|nd|rd|s)\b|[^a-zA-Z_({\[]|$")
+
 # What the sanitiser keeps of a formula: layout, and neither colours nor addresses.
 TAGS = {
     *("math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom"),
@@ -204,12 +216,35 @@ def _parse_inline(state: StateInline, silent: bool) -> bool:
         return False  # "US$5"
     end = min(state.posMax, state.pos + MAX_CHARS)
     found = INLINE.match(state.src, state.pos, end)
-    if not found:
+    if not found or not is_formula(found[0], state.src[found.end() : found.end() + 3]):
         return False
     if not silent:
         state.push("formula", "math", 0).content = found[0]
     state.pos = found.end()
     return True
+
+
+def is_formula(source: str, after: str) -> bool:
+    """Return if what stands between marks is TeX; between dollars it may be prose."""
+    tex = _unwrap_formula(source)[0].strip()
+    if source.startswith("$") and after.startswith("$"):
+        return False
+    if not source.startswith("$") or SYMBOL.fullmatch(tex):
+        return True
+    if source.startswith("$$"):
+        has_sign = COMMAND.search(tex) or OPERATOR.search(tex[1:-1])
+        return bool(has_sign) or _is_plain_formula(tex)
+    if not ENDING.match(after):
+        return False
+    return bool(COMMAND.search(tex)) or _is_plain_formula(tex)
+
+
+def _is_plain_formula(tex: str) -> bool:
+    """Return if it is one without commands: `x`, `f(x)`, `5`, `F = ma`; no word."""
+    if NO_FORMULA.search(tex) or tex.count("(") != tex.count(")"):
+        return False
+    has_words = re.search("[a-zA-Z]{2}", tex)
+    return not has_words or bool(OPERATOR.search(tex))
 
 
 def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -192,6 +192,78 @@ def test_money_is_no_formula(text):
     assert "math" not in render_markdown(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "set LIB=$ROOT/lib:$LIB",
+            "$SEEN_ROWS/$ALL_ROWS rows",
+            "$A_1/$B_2",
+            "a $$ $$$",
+        ),
+        *("SUMIF($B:$C,3)", "SUM($B$2:$B$8)", "$GOOG/$IBM,$INTC", "$env:TMP\\a:$PATH"),
+        *(
+            "$('#x').html()+$('#y').text()",
+            "$http.$get()",
+            "$i=$j",
+            "($a,$b)",
+            "$x_1,$y_1",
+        ),
+        *("kill $$; echo $$", "cheap $$–$$$", "单价20$，共30$。", "costs 5$, not 10$."),
+        *(
+            "$5 (or A$)",
+            "$5 and 10$ more",
+            "ends with foo$ or bar$ here",
+            "$HOME$ is odd",
+        ),
+        *(
+            "cp $SRC/ $DST/$(date)",
+            "$_GET['a'].$_POST['b']",
+            "$BTC–$ETH",
+            "U$/A$, $/€, £/$.",
+        ),
+    ],
+)
+def test_dollars_of_other_languages_are_no_formula(text):
+    html = render_markdown(text)
+    assert "math" not in html
+    assert unescape(re.sub(r"<[^>]*>", "", html)).strip() == text
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        *(
+            "$x$",
+            "$x'$",
+            "$n!$",
+            "$5$",
+            "$2x + 3y = 7$",
+            "$f(x)$",
+            "$F=ma$",
+            "$0 < x < 1$",
+        ),
+        *("$a, b$", "$|x|$", "$[0, 1]$", "$α$", "$x_i$", "$x_{12}$", "$E=mc^2$", "$<$"),
+        *(
+            r"$\alpha$",
+            r"$\mathbb{R}^+$",
+            "$O(n log n)$",
+            "$$x$$",
+            "$$F = ma$$",
+            "$A_1$",
+        ),
+        *("$$速度 = 距离$$", "$x^*$", r"\(word\)", "$10^{-3}$", "$dy/dx$"),
+    ],
+)
+def test_usual_formulas_are_drawn(formula):
+    for text in (f"So {formula}, yes", f"设{formula}的", f"({formula})"):
+        assert "<math" in render_markdown(text)
+
+
+def test_a_formula_can_have_an_ending():
+    assert "</math>th" in render_markdown("the $n$th term")
+
+
 def test_code_is_no_formula():
     html = render_markdown("`$x$` and\n```sh\necho $HOME$PATH$\n```")
     assert "math" not in html
