@@ -47,18 +47,33 @@ class Fence:
     code_class: str
     # A line that ends the code, and a last one that may become such a line.
     closing: re.Pattern[str]
+    # A line that begins other code inside of it, which has its own end.
+    inner: re.Pattern[str] | None
 
     @classmethod
     def of(cls, token: Token, start: int) -> "Fence":
         mark, count = token.markup[0], len(token.markup)
         closing = rf"^ {{0,3}}(?:{mark}{{{count},}}[ \t]*$|{mark}+[ \t]*\Z)"
+        inner = markdown.inner_fence(token)
+        if inner:
+            closing += rf"|^{inner.pattern}$"
         pattern = re.compile(closing, re.MULTILINE)
-        return cls(start, markdown.code_class(token.info), pattern)
+        return cls(start, markdown.code_class(token.info), pattern, inner)
+
+    def find_end(self, text: str, after: int, before: int) -> int | None:
+        """Return where the code ends, between two places of the text."""
+        opened, after = 0, self.start if self.inner else after
+        for found in self.closing.finditer(text, after, before):
+            if self.inner and self.inner.fullmatch(found[0]):
+                opened += 1
+            elif opened:
+                opened -= 1
+            else:
+                return found.start()
+        return None
 
     def content(self, text: str) -> str:
-        code = text[self.start :]
-        end = self.closing.search(code)
-        return code[: end.start()] if end else code
+        return text[self.start : self.find_end(text, self.start, len(text))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +137,9 @@ class IncrementalRenderer:
             return False
         if is_open * GROWTH >= self._open * (GROWTH + 1):
             return True
-        line = text.rfind("\n", 0, read) + 1
-        return bool(state.fence and state.fence.closing.search(text, line))
+        first, last = text.rfind("\n", 0, read) + 1, text.rfind("\n") + 1
+        fence = state.fence
+        return fence is not None and fence.find_end(text, first, last) is not None
 
     def settle(self, text: str) -> None:
         """Format what is settled by now."""
@@ -162,7 +178,7 @@ def find_end(text: str, blocks: list[Token]) -> tuple[int, Fence | None]:
     index = max((n for n in range(len(tops)) if lines.is_final(tops[n])), default=0)
     if tops and tops[index].type == "fence" and index == len(tops) - 1:
         first, last = tops[index].map
-        if _is_closed(tops[index]):
+        if markdown.is_closed(tops[index]):
             return lines.starts[last], None
         fence = Fence.of(tops[index], lines.starts[first + 1])
         return (lines.starts[first] if index else 0), fence
@@ -202,11 +218,6 @@ class _Lines:
 
 def _whole_lines(text: str) -> str:
     return text[: text.rfind("\n") + 1]
-
-
-def _is_closed(fence: Token) -> bool:
-    first, last = fence.map
-    return fence.content.count("\n") == last - first - 2
 
 
 def _view_state(state: _State, text: str) -> RenderedReply:

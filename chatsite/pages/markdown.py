@@ -8,15 +8,19 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
+from unicodedata import east_asian_width
 
 import nh3
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, reference
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_block import StateBlock, fence, reference
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
+from markdown_it.utils import EnvType
 
 from . import citations, maths
 from .html_cache import Cache
@@ -30,10 +34,12 @@ CACHE_BYTES = 16 * 1024 * 1024
 # The parser drops what is nested deeper than its own limit of 100.
 MAX_LEVEL = 60
 
-TAGS = maths.TAGS | {
-    *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6"),
-    *("hr", "li", "ol", "p", "pre", "s", "strong", "sup", "table", "tbody", "td"),
-    *("th", "thead", "tr", "ul"),
+# Tags of HTML that models write; in pairs and without attributes they are formatting.
+PAIRS = ("b", "del", "em", "i", "ins", "kbd", "mark", "s", "strong", "sub", "sup", "u")
+TAGS = {
+    *(*maths.TAGS, *PAIRS, "a", "blockquote", "br", "code", "h1", "h2", "h3", "h4"),
+    *("h5", "h6", "hr", "li", "ol", "p", "pre", "table", "tbody", "td", "th", "thead"),
+    *("tr", "ul"),
 }
 ATTRIBUTES = maths.ATTRIBUTES | {
     "a": {"href", "title"},
@@ -52,6 +58,12 @@ SCHEMES = {"http", "https", "mailto"}
 # Links to this site itself are dropped too: a model has no business with its pages.
 ABSOLUTE = re.compile(r"(https?://|mailto:)[^/\\]", re.IGNORECASE)
 
+PAIR = re.compile(rf"<({'|'.join(PAIRS)})>", re.IGNORECASE)
+# A line break. In a sentence, with spaces on both sides, the tag is a word.
+BREAK = re.compile(r"(?<! ) *<br ?/?> *", re.IGNORECASE)
+# What may follow a letter to choose its form.
+VARIATIONS = "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+
 # An address in a text, without Chinese that follows or the end of a sentence.
 URL = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]+")
 AFTER_URL = ".,;:!?*_~"
@@ -63,10 +75,47 @@ NOTE = re.compile(rf"\[\^(\d{{1,3}}|{NAME})\]:[ \t]")
 MARK = re.compile(rf"\[\^(\d{{1,3}}|(?<=[^\s(\[{{|/]\[\^){NAME}(?=\](?![+*{{\"'/])))\]")
 
 
+class _InlineState(StateInline):
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803
+        """Return where emphasis may begin and end. Chinese, Japanese and Korean have no
+        spaces around words, so beside their characters punctuation decides nothing."""
+        scanned = super().scanDelims(start, canSplitWord)
+        end = start + scanned.length
+        before = self.src[max(0, start - 2) : start].rstrip(VARIATIONS)[-1:]
+        after = self.src[end : min(end + 1, self.posMax)]
+        if self.src[start] == "_" or not (_is_wide(before) or _is_wide(after)):
+            return scanned
+        return Scanned(_is_inside(after), _is_inside(before), scanned.length)
+
+
+def _is_inside(character: str) -> bool:
+    return bool(character) and not character.isspace()
+
+
+def _is_wide(character: str) -> bool:
+    """Return if it is a letter or punctuation of Chinese, Japanese or Korean; emoji are
+    as wide, and are none."""
+    code = ord(character or " ")
+    is_emoji = code < 0x2E80 or 0x1F000 <= code < 0x20000
+    is_wide = not is_emoji and east_asian_width(character) in "WFH"
+    return is_wide or 0x1100 <= code < 0x1200
+
+
+class InlineParser(ParserInline):
+    def parse(
+        self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]
+    ) -> list[Token]:
+        state = _InlineState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
 def _add_usual(state: StateCore) -> None:
     """What models write beyond CommonMark: links without brackets, lists of tasks,
-    columns that are aligned, numbers of sources. A picture is a link here, so the mark
-    before it goes."""
+    columns that are aligned, line breaks as tags, numbers of sources. A picture is a
+    link here, so the mark before it goes."""
     tokens, cited = state.tokens, state.env.get("cited")
     for at, token in enumerate(tokens):
         if token.tag in ("td", "th") and (style := str(token.attrs.pop("style", ""))):
@@ -80,9 +129,26 @@ def _add_usual(state: StateCore) -> None:
                 tokens[at - 2].attrs["class"] = "task"
                 box = "☐ " if task[1] == " " else "☑ "
                 first.content = box + first.content[task.end() :]
+        if state.md is not _typed_parser:
+            is_cell = tokens[at - 1].tag in ("td", "th")
+            token.children = list(_break_lines(token.children, is_cell=is_cell))
         token.children = list(_link_addresses(token.children))
         if cited:
             token.children = list(_link_sources(token.children, cited))
+
+
+def _break_lines(children: list[Token], *, is_cell: bool) -> Iterator[Token]:
+    for token in children:
+        end = 0
+        for found in BREAK.finditer(token.content) if token.type == "text" else ():
+            is_word = found[0].startswith(" ") and found[0].endswith(" ")
+            if is_cell or not is_word:
+                yield _make_text(token, token.content[end : found.start()])
+                yield Token("hardbreak", "br", 0, level=token.level)
+                end = found.end()
+        if end:
+            token.content = token.content[end:]
+        yield token
 
 
 def _link_addresses(children: list[Token]) -> Iterator[Token]:
@@ -160,6 +226,66 @@ def _parse_footnote(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _parse_pair(state: StateInline, silent: bool) -> bool:
+    """A tag of PAIRS with its closing one; another tag is text."""
+    found = PAIR.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    name, end = found[1].lower(), state.posMax
+    closing = state.src.find(f"</{found[1]}>", found.end(), end)
+    if closing <= found.end():
+        return False
+    if not silent:
+        state.push(f"{name}_open", name, 1)
+        state.pos, state.posMax = found.end(), closing
+        state.md.inline.tokenize(state)
+        state.posMax = end
+        state.push(f"{name}_close", name, -1)
+    state.pos = closing + len(name) + 3
+    return True
+
+
+def _parse_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """As in CommonMark, but a fence of Markdown does not end with the code in it."""
+    is_fence = fence(state, start, end, silent)
+    if silent or not is_fence:
+        return is_fence
+    token, first, inner = state.tokens[-1], start + 1, 0
+    opening, closed = inner_fence(token), is_closed(token)
+    while opening and closed:
+        lines = (n for n in range(first, state.line - 1) if not state.is_code_block(n))
+        inner += sum(bool(opening.fullmatch(_read_line(state, n))) for n in lines)
+        if not inner:
+            break
+        # What closed the code in it begins what goes on until the next closing line.
+        inner, first = inner - 1, state.line
+        fence(state, state.line - 1, end, silent)
+        closed = is_closed(state.tokens.pop())
+    if first > start + 1:
+        last, indent = state.line - closed, state.sCount[start]
+        token.map = [start, state.line]
+        token.content = state.getLines(start + 1, last, indent, True)
+    return True
+
+
+def inner_fence(token: Token) -> re.Pattern[str] | None:
+    """Return how lines begin code inside of this fence, if it is one of Markdown."""
+    if token.info.strip().lower() not in ("markdown", "md", "mdx"):
+        return None
+    return re.compile(rf" {{0,3}}{token.markup}+[ \t]*[\w+#.-]{{1,20}}[ \t]*")
+
+
+def is_closed(token: Token) -> bool:
+    """Return if a fence has its closing line."""
+    first, last = token.map
+    has_last = token.content and not token.content.endswith("\n")
+    return not has_last and token.content.count("\n") == last - first - 2
+
+
+def _read_line(state: StateBlock, number: int) -> str:
+    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
+
+
 def _parse_reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """As in CommonMark; a footnote with nothing but an address is none."""
     if state.src.startswith("[^", state.bMarks[start] + state.tShift[start]):
@@ -180,17 +306,23 @@ def _keep_spaces(state: StateInline, silent: bool) -> bool:
 def _make_parser() -> MarkdownIt:
     options = {"html": False, "linkify": False, "breaks": True, "maxNesting": 100}
     parser = MarkdownIt("commonmark", options)
+    parser.inline = InlineParser()
+    parser.configure("commonmark", options)
     parser.enable(["table", "strikethrough"]).disable("image")
     parser.core.ruler.after("inline", "usual", _add_usual)
     parser.inline.ruler.before("link", "footnote", _parse_footnote)
+    parser.inline.ruler.before("autolink", "html_pair", _parse_pair)
+    ended = ["paragraph", "reference", "blockquote", "list"]
+    parser.block.ruler.at("fence", _parse_fence, {"alt": ended})
     parser.block.ruler.at("reference", _parse_reference)
     maths.plug_in(parser)
     return parser
 
 
 _parser = _make_parser()
-# What people type keeps the spaces in its lines, and four of them are no code.
-_typed_parser = _make_parser().disable("code")
+# What people type keeps the spaces in its lines and its tags, and four of them are no
+# code.
+_typed_parser = _make_parser().disable(["code", "html_pair"])
 _typed_parser.inline.ruler.at("newline", _keep_spaces)
 for rule in ("softbreak", "hardbreak"):
     _typed_parser.add_render_rule(rule, lambda *_: "<br>")

@@ -16,6 +16,16 @@ PIECES = (
     *("```", "```py", "~~~", "``", "\n```\n", "    code", "---", "===", "`c`", "[a]"),
     *("| a | b |", "|---|---|", "a | b", "$$", "$$x$$", "\n$$\n", "\\[", "\\]", "$"),
     *("$x_1$", "[^1]", "\n[^2]: ", "https://ok.example ", "[^note]", "\n[^note]: "),
+    *(
+        "**价：**三",
+        "<br>",
+        "<b>",
+        "</b>",
+        "```md",
+        "\n```md\n",
+        "$HOME/x:$P",
+        "</sub>",
+    ),
     *("\\begin{align}", "\\end{align}", "\n\\begin{align}\n", "\n\\end{align}\n"),
 )
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=5, max_size=60).map("".join)
@@ -44,6 +54,8 @@ def grow(text, steps=(1,)):
 @example("para\n\\begin{align}\nx\n# h\ny\n\\end{align}\n\nend", [1])
 @example("said[^note]\n\n[^note]: one\n\nend", [2])
 @example("- a\n\n- b\n\n    c\n\nend", [1])
+@example("```md\n```py\nx\n```\ny\n```\nend\n\nmore", [1])
+@example("a <b>\n\nb</b> c\n\nend", [1])
 @example("a | b\n---|---\n1 | 2\n\nend", [3])
 def test_what_is_settled_is_how_the_whole_begins(text, steps):
     settler = grow(text, steps)
@@ -73,6 +85,21 @@ def test_a_link_that_was_defined_before_is_a_link():
     assert 'href="https://ok.example"' in grow(text).view(text).html()
 
 
+def test_open_markdown_is_shown_with_the_code_in_it():
+    text = "```md\n```py\nx\n```\ny\n"
+    view = grow(text).view(text)
+    assert (view.form, view.tail) == ("code", "```py\nx\n```\ny\n")
+
+
+def test_closed_markdown_is_settled_at_once(monkeypatch):
+    monkeypatch.setattr(incremental, "_pool", Here())
+    text = "```md\n" + "word\n" * 400 + "```py\nx\n```\n"
+    settler = incremental.IncrementalRenderer()
+    settler.view(text)
+    assert settler.view(f"{text}```\n").form == "text"
+    assert settler.view(f"{text}```\n").end == len(text) + 4
+
+
 DEAR = (
     "- item\n" * 2_000,
     "```\n" + "x = 1\n\n" * 2_000,
@@ -80,6 +107,7 @@ DEAR = (
     "word word\n" * 1_500,
     "\n".join("  " * n + "- item" for n in range(60)),
     "Para.\n\n" * 1_500,
+    "```md\n" + "```py\nx\n```\n" * 800,
 )
 
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from chatsite.pages import markdown
 from chatsite.pages.markdown import ATTRIBUTES, MAX_CHARS, TAGS, render_markdown
@@ -199,6 +200,113 @@ def test_what_a_person_types_keeps_its_spaces():
     assert "<br>\nthree" in render_markdown(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "bold"),
+    [
+        ("* **单价：**每斤四元", "单价："),
+        ("她读**《边城》**很久", "《边城》"),
+        ("她说**“好的”**就走", "“好的”"),
+        ("**雨停了，**出门", "雨停了，"),
+        ("会議は**月曜です。**来て", "月曜です。"),
+        ("이것은**도구(tool)**입니다", "도구(tool)"),
+        ("用**`ls -l`**看", "<code>ls -l</code>"),
+        ("是**100%**吗", "100%"),
+        ("ＡＢ**（注）**ＣＤ", "（注）"),
+        ("ｶﾅ**「ｱ」**ｲ", "「ｱ」"),
+        ("a**乙。**b", "乙。"),
+        ("葛\U000e0100**。丙**丁", "。丙"),
+    ],
+)
+def test_emphasis_stands_beside_full_width_marks(text, bold):
+    assert f"<strong>{bold}</strong>" in render_markdown(text)
+
+
+def test_other_emphasis_stands_beside_full_width_marks_too():
+    assert "<em>「甲」</em>" in render_markdown("这*「甲」*那")
+    assert "<s>（旧）</s>" in render_markdown("价~~（旧）~~新")
+
+
+@pytest.mark.parametrize("text", ["** 甲：**乙", "甲 * 乙 * 丙", "甲_乙_丙", "2 ** 三"])
+def test_other_stars_beside_chinese_are_text(text):
+    assert not re.search("<strong>|<em>", render_markdown(text))
+
+
+@given(st.text("ab 1*_~.,!(“”«»—€é\u00a0Жš😀✅⌚\u0301\n`", max_size=40))
+@settings(max_examples=400, deadline=None)
+def test_text_without_chinese_is_rendered_by_commonmark(text):
+    usual = MarkdownIt("commonmark").enable("strikethrough")
+    ours = MarkdownIt("commonmark").enable("strikethrough")
+    ours.inline = markdown.InlineParser()
+    ours.configure("commonmark").enable("strikethrough")
+    assert ours.render(text) == usual.render(text)
+
+
+def test_small_tags_in_pairs_are_formatting():
+    html = render_markdown("H<sub>2</sub>O, m<SUP>3</SUP>, <kbd>Esc</kbd> <u>**a**</u>")
+    for part in ("H<sub>2</sub>O", "m<sup>3</sup>", "<kbd>Esc</kbd>"):
+        assert part in html
+    assert "<u><strong>a</strong></u>" in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<sub>2", "2</sub>", "<sub></sub>", "<sub class=x>2</sub>", "`<sub>2</sub>`"),
+        *("<div>x</div>", r"\<sub>2</sub>", "<sub>2\n\n</sub>"),
+    ],
+)
+def test_other_tags_are_text(text):
+    assert "&lt;" in render_markdown(text)
+
+
+def test_a_tag_breaks_the_line():
+    html = render_markdown(
+        "| a<br>b | c <br/> d |\n|---|---|\n| e<BR />f | g |\n\nh<br>i"
+    )
+    assert "a<br>\nb" in html
+    assert "c<br>\nd" in html
+    assert "e<br>\nf" in html
+    assert "h<br>\ni" in html
+
+
+@pytest.mark.parametrize(
+    "text", ["put a <br> there", "`a<br>b`", r"a\<br>b", "a<br x>b"]
+)
+def test_a_tag_that_is_talked_about_is_text(text):
+    assert "&lt;br" in render_markdown(text)
+
+
+def test_typed_tags_stay_as_they_are():
+    html = render_markdown("a<br>b <b>c</b>", is_typed=True)
+    assert html == "<p>a&lt;br&gt;b &lt;b&gt;c&lt;/b&gt;</p>\n"
+
+
+NESTED = "# A\n```bash\nls\n```\nmore\n~~~\n```py\n```\n"
+
+
+@pytest.mark.parametrize("prefix", ["", "> ", "  "])
+@pytest.mark.parametrize("info", ["md", "Markdown", "mdx"])
+def test_code_inside_of_markdown_does_not_end_it(info, prefix):
+    lines = f"```{info}\n{NESTED}```\n**on**".split("\n")
+    html = render_markdown("\n".join(prefix + line for line in lines))
+    assert html.count("<pre>") == 1
+    assert f"{NESTED}</code></pre>" in html
+    assert "<strong>on</strong>" in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```text\n```py\nx\n```\n**on**",
+        "````md\n```py\nx\n````\n**on**",
+        "```md\n``` is a fence\nx\n```\n**on**",
+        "```md\n~~~py\nx\n```\n**on**",
+    ],
+)
+def test_other_code_ends_with_its_first_closing_line(text):
+    assert "<strong>on</strong>" in render_markdown(text)
+
+
 def test_it_breaks_lines_where_the_text_does():
     assert "<br>" in render_markdown("one\ntwo")
 
@@ -212,6 +320,12 @@ DEEP = (
     "x[^" + "n-" * 15_000 + "word",
     "((" * 15_000 + "word",
     "x" + "`" * 30_000 + "word",
+    "<b>" * 13_000 + "word</b>",
+    "<b><i><u>" * 3_000 + "word" + "</u></i></b>" * 1_000,
+    "x" + " " * 39_000 + "word",
+    "```MD\n" + "```py\nx\n```\n" * 3_300 + "word",
+    "```MD\n" + "```py\n" * 3_000 + "```\n" * 3_000 + "word",
+    "**「" * 13_000 + "word",
     "|a" * 15_000 + "\n" + "|-" * 15_000 + "\n|word",
 )
 
