@@ -5,6 +5,7 @@ and that no one gets one by an address of e-mail.
 import logging
 import re
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -126,17 +127,14 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         provider = find_provider(sociallogin.account.provider)
         if provider is None:
             raise ImmediateHttpResponse(refuse_login(request, "provider"))
-        groups = request.signin_groups
-        reason = ""
         if sociallogin.is_existing:
-            if not membership.apply_groups(sociallogin.user, provider, groups):
-                reason = "inactive"
+            # Unknown groups are not no groups: nothing is taken from an account.
+            if request.signin_groups is not None:
+                groups = request.signin_groups
+                membership.apply_groups(sociallogin.user, provider, groups)
             rechecking.keep_token(sociallogin.user, provider, request.signin_token)
         is_new = sociallogin.state.get("process") != "connect"
-        if not membership.is_member(provider, groups):
-            reason = "group"
-        elif is_new and not (sociallogin.is_existing or provider.create_accounts):
-            reason = "closed"
+        reason = _find_refusal(provider, sociallogin, request.signin_groups)
         if reason:
             raise ImmediateHttpResponse(refuse_login(request, reason, provider))
         if is_new and sociallogin.is_existing:
@@ -178,12 +176,24 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         user.set_unusable_password()
         sociallogin.save(request)
         provider = find_provider(sociallogin.account.provider)
-        membership.apply_groups(user, provider, request.signin_groups)
+        membership.apply_groups(user, provider, request.signin_groups or ())
         rechecking.keep_token(user, provider, request.signin_token)
         return user
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
         return reverse("account")
+
+
+def _find_refusal(
+    provider: Provider, sociallogin: Any, groups: Collection[str] | None
+) -> str:
+    """Return the reason why this log-in is refused, or "" if it is not."""
+    is_connecting = sociallogin.state.get("process") == "connect"
+    if not membership.is_member(provider, groups or ()):
+        return "groups unknown" if groups is None else "group"
+    if sociallogin.is_existing:
+        return "" if sociallogin.user.is_active else "inactive"
+    return "" if is_connecting or provider.create_accounts else "closed"
 
 
 def _log_in(request: HttpRequest, sociallogin: Any) -> HttpResponse:

@@ -21,14 +21,28 @@ CODENAMES = {
 }
 
 
-def read_groups(provider: Provider, claimed: object) -> set[str]:
-    """Those of a claim that the provider's description names; of any number."""
+def find_claim(claims: dict[str, Any], name: str) -> object:
+    """Return a claim by its name or by its dotted path, such as Keycloak's
+    `realm_access.roles`; None if there is none."""
+    if name in claims:
+        return claims[name]
+    value: Any = claims
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def read_groups(provider: Provider, claimed: object) -> set[str] | None:
+    """Return the claimed groups that the provider's description names, out of a name, a
+    list of names, or an object whose keys they are (Zitadel). None: the provider says
+    nothing of groups, as Entra does for a member of more than 200, so they are unknown.
+    """
     named = {*provider.members, *provider.staff}
     if isinstance(claimed, str):
         claimed = [claimed]
-    if not isinstance(claimed, list):
-        return set()
-    return {each for each in claimed if isinstance(each, str) and each in named}
+    if named and not isinstance(claimed, list | dict):
+        return None
+    return {each for each in claimed or () if isinstance(each, str) and each in named}
 
 
 def is_member(provider: Provider, groups: Collection[str]) -> bool:

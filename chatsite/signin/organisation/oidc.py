@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from . import tokens
 from .adapters import find_target, read_email, refuse_login
 from .configuration import OidcProvider
-from .membership import read_groups
+from .membership import find_claim, read_groups
 from .tokens import TokenError, find_provider
 
 # Requests that wait for a provider at once, in this process; others have their places.
@@ -49,7 +49,8 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):
     ) -> Any:
         provider, given = self.ours, kwargs["response"]
         claims = tokens.read_claims(provider, given, self.nonce)
-        request.signin_groups = read_groups(provider, claims.get(provider.groups_claim))
+        claimed = find_claim(claims, provider.groups_claim)
+        request.signin_groups = read_groups(provider, claimed)
         request.signin_token = given.get("refresh_token", "")
         if provider.recheck_seconds and not request.signin_token:
             raise TokenError("no refresh token")

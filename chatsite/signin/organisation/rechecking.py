@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 SEALED = "chatsite.signin.recheck"
 # People who are taken at once; others can be taken by another process.
 MOST_TAKEN = 20
+# What an answer of another form raises.
+BAD_ANSWERS = (TokenError, KeyError, TypeError, ValueError)
 RECHECKS = Counter("windowpane_rechecks", "Accounts asked about.", ["outcome"])
 _running = False
 
@@ -104,21 +106,34 @@ def take_due() -> list[Due]:
     return taken
 
 
-def ask_provider(due: Due) -> tuple[set[str], str]:
-    """The groups of the person now, and the token for the next time. Reads nothing of
-    the database. Raises UnknownError, TokenError, requests.RequestException."""
+def ask_provider(due: Due) -> tuple[set[str] | None, str]:
+    """Return the groups of the person now, None if they are unknown, and the token for
+    the next time. Reads nothing of the database. Raises UnknownError, TokenError,
+    requests.RequestException."""
     try:
         token = sealing.open_sealed(SEALED, due.token)
     except InvalidToken:
         # Of a key that the site has no more: no provider can be asked about the person.
         raise UnknownError from None
     given = _refresh(due.provider, token)
+    try:
+        groups = _read_groups(due, given)
+    except (*BAD_ANSWERS, OSError) as error:
+        # The token before this one may work no more, so the new one has to be kept.
+        _note_failure(due.provider, error)
+        groups = None
+    return groups, given.get("refresh_token") or token
+
+
+def _read_groups(due: Due, given: dict[str, Any]) -> set[str]:
     claims = read_claims(due.provider, given)
     if str(claims.get("sub", "")) != due.subject:
         raise TokenError("subject")
-    claimed = claims.get(due.provider.groups_claim)
+    claimed = membership.find_claim(claims, due.provider.groups_claim)
     groups = membership.read_groups(due.provider, claimed)
-    return groups, given.get("refresh_token") or token
+    if groups is None:
+        raise TokenError("groups unknown")
+    return groups
 
 
 def _refresh(provider: OidcProvider, token: str) -> dict[str, Any]:
@@ -146,15 +161,18 @@ def _refresh(provider: OidcProvider, token: str) -> dict[str, Any]:
 
 
 @transaction.atomic
-def settle(due: Due, answer: tuple[set[str], str] | None) -> None:
+def settle(due: Due, answer: tuple[set[str] | None, str] | None) -> None:
     """Do what the answer says (None: the provider knows the person no more), unless the
-    person has logged in again, been disconnected, deactivated or erased meanwhile."""
+    person has logged in again, been disconnected, deactivated or erased meanwhile.
+    Unknown groups change nothing."""
     rows = Membership.objects.filter(pk=due.row_id, refresh_token=due.token)
     row = rows.filter(user__is_active=True).select_for_update(of=("self",)).first()
     if row is None:
         return
     groups = None if answer is None else answer[0]
-    if membership.apply_groups(row.user, due.provider, groups) and answer is not None:
+    if answer is not None and groups is None:
+        _keep(rows, due.provider, answer[1])
+    elif membership.apply_groups(row.user, due.provider, groups) and answer is not None:
         _keep(rows, due.provider, answer[1])
         RECHECKS.labels("kept").inc()
     else:
@@ -175,8 +193,8 @@ async def recheck_people(taken: Sequence[Due]) -> None:
             answer = await asyncio.to_thread(ask_provider, due)
         except UnknownError:
             answer = None
-        except (TokenError, KeyError, TypeError, ValueError, OSError) as error:
-            # Of requests, all are of OSError; of an answer of another form, the rest.
+        except (*BAD_ANSWERS, OSError) as error:
+            # Of requests, all are of OSError.
             if isinstance(error, requests.RequestException):
                 silent.add(due.provider.id)
             _note_failure(due.provider, error)

@@ -216,14 +216,15 @@ def _keep_claims(provider: SamlProvider, answer: Answer) -> str:
         next(iter(attributes.get(wanted, [])), "")
         for wanted in (provider.username_attribute, provider.email_attribute)
     )
-    groups = read_groups(provider, attributes.get(provider.groups_attribute))
+    found = read_groups(provider, attributes.get(provider.groups_attribute))
+    groups = None if found is None else sorted(found)
     claims = {
         "sub": answer.subject,
         "name": name[:MOST_OF_NAME],
         "address": check_email(email),
     }
     values = {
-        **{"to": answer.request_id, "claims": claims, "groups": sorted(groups)},
+        **{"to": answer.request_id, "claims": claims, "groups": groups},
         "until": answer.until,
     }
     if len(kept := _sign_for(provider, values)) > MOST_OF_COOKIE:
@@ -265,7 +266,7 @@ def _complete(
         state = app.unstash_redirect_state(request, kept["to"])
     except PermissionDenied:
         return refuse_login(request, "saml state", provider)
-    request.signin_groups = set(kept["groups"])
+    request.signin_groups = kept["groups"]
     # It has none with which it could be asked again.
     request.signin_token = ""
     login = app.sociallogin_from_response(request, kept["claims"])

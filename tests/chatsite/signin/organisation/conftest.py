@@ -78,9 +78,10 @@ def organisation(idp, tmp_path_factory, request):
     open_to_all = {**corp, "id": "open", "members": [], "create_accounts": False}
     told = {**corp, "id": "told", "members": [], "userinfo": True}
     asked = {**corp, "id": "asked", "recheck_seconds": 30}
+    nested = {**corp, "id": "nested", "groups_claim": "realm_access.roles"}
     offline = {**asked, "id": "offline", "scopes": ["openid", "offline_access"]}
     listed = folder / "providers.json"
-    providers = [corp, open_to_all, told, asked, offline]
+    providers = [corp, open_to_all, told, asked, nested, offline]
     listed.write_text(json.dumps({"providers": providers}))
     database = copy_sqlite(folder / "db.sqlite3")
     env = {"DATABASE_URL": database, "SIGNIN_PROVIDERS": str(listed), "DEBUG": "true"}

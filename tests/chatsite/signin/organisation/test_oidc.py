@@ -24,6 +24,14 @@ def account(ask, name):
     return dict(zip(columns.split(", "), found[0], strict=True)) if found else None
 
 
+def refused(browser, *path):
+    answer = browser.enter(*path)
+    assert answer.status_code == 403
+    assert REFUSED in answer.text
+    assert not browser.is_in
+    return answer
+
+
 class TestLogIn:
     def test_it_makes_an_account_and_finds_it_again(self, browse, idp, ask):
         name = new_person(idp, email="p@example.org", email_verified=True)
@@ -329,7 +337,64 @@ class TestGroups:
         assert len(kept) < 200
         assert ask("SELECT count(*) FROM auth_group")[0][0] <= 6
 
-    @pytest.mark.parametrize("claim", [None, {"chat": 1}, 7, [["chat"]], "reviewers"])
-    def test_a_claim_of_another_form_is_no_group(self, browse, idp, claim):
+    @pytest.mark.parametrize("claim", [{"reviewers": 1}, {}, [["chat"]], "reviewers"])
+    def test_claims_without_the_group_are_refused(self, browse, idp, claim):
         new_person(idp, groups=claim)
-        assert browse().enter().status_code == 403
+        assert "in no group that may use" in refused(browse()).text
+
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            {"groups": None},
+            {"groups": 7},
+            {
+                "groups": None,
+                "_claim_names": {"groups": "src1"},
+                "_claim_sources": {"src1": {"endpoint": "https://graph.invalid/"}},
+            },
+            {"groups": None, "hasgroups": True},
+        ],
+    )
+    def test_unknown_groups_take_nothing(self, browse, idp, ask, claims):
+        """Entra leaves the groups of a person in more than 200 out of the token."""
+        name = new_person(idp, groups=["chat", "reviewers"])
+        before = browse()
+        before.enter()
+        idp.claims |= claims
+        assert "does not say which groups" in refused(browse()).text
+        assert before.is_in
+        assert self.rights(ask, name) == {"view_metadata", "read_content"}
+        assert account(ask, name)["is_active"]
+
+    def test_unknown_groups_open_no_account(self, browse, idp, ask):
+        name = new_person(idp, groups=None)
+        assert "does not say which groups" in refused(browse()).text
+        assert account(ask, name) is None
+
+    def test_unknown_groups_change_no_rights_where_all_are_members(
+        self, browse, idp, ask
+    ):
+        path = "/accounts/oidc/told/login/"
+        name = new_person(idp, groups=None)
+        idp.userinfo = {"sub": idp.claims["sub"], "groups": ["auditors"]}
+        browse().enter(path)
+        idp.userinfo = {"sub": idp.claims["sub"]}
+        assert browse().enter(path).status_code == 302
+        assert self.rights(ask, name) == {"view_metadata"}
+
+    def test_keys_of_an_object_are_groups(self, browse, idp):
+        """Zitadel's roles: {"chat": {"<organisation>": "example.org"}}."""
+        new_person(idp, groups={"chat": {"31": "example.org"}})
+        assert browse().enter().status_code == 302
+
+    def test_groups_are_found_by_a_dotted_path(self, browse, idp, ask):
+        """Keycloak's realm_access.roles; a claim of that whole name comes first."""
+        path = "/accounts/oidc/nested/login/"
+        new_person(idp, groups=None, realm_access={"roles": ["chat"]})
+        assert browse().enter(path).status_code == 302
+        new_person(
+            idp, realm_access={"roles": ["chat"]}, **{"realm_access.roles": ["x"]}
+        )
+        assert browse().enter(path).status_code == 403
+        new_person(idp, groups=None, realm_access=["chat"])
+        assert "does not say which groups" in refused(browse(), path).text

@@ -133,6 +133,22 @@ def test_a_provider_that_says_nothing_of_the_person_shuts_no_one_out(
     assert browser.is_in
 
 
+@pytest.mark.parametrize(
+    "claims", [{"groups": None}, {"groups": None, "_claim_names": {"groups": "s"}}]
+)
+def test_unknown_groups_change_nothing_and_keep_the_new_token(
+    enter, recheck, ask, idp, claims
+):
+    browser, name = enter(groups=["chat", "reviewers"])
+    token = account(ask, name)["refresh_token"]
+    idp.claims |= claims
+    for _ in range(2):
+        recheck(name)
+        token = await_new_token(ask, name, token)
+    found = account(ask, name)
+    assert (found["is_active"], found["is_staff"], browser.is_in) == (1, 1, True)
+
+
 def test_an_answer_about_another_person_changes_nothing(enter, recheck, ask, idp):
     browser, name = enter()
     idp.claims |= {"sub": "another", "groups": []}

@@ -714,6 +714,17 @@ class TestGroups:
         idp.attributes["groups"] = ["chat"]
         assert browse().enter().status_code == 302
 
+    def test_unknown_groups_take_nothing(self, browse, idp, ask):
+        """Entra sends a link in place of the groups of a member of more than 150."""
+        name = new_person(idp, groups=["chat", "reviewers"])
+        before = browse()
+        before.enter()
+        idp.attributes["groups"] = None
+        idp.attributes["groups.link"] = "https://graph.invalid/"
+        assert "does not say which groups" in refused(browse()).text
+        assert before.is_in
+        assert self.rights(ask, name) == {"view_metadata", "read_content"}
+
     @pytest.mark.parametrize("groups", [None, [], "reviewers"])
     def test_without_the_group_there_is_no_account(self, browse, idp, ask, groups):
         name = new_person(idp, groups=groups)
