@@ -61,6 +61,7 @@ POSTGRESQL = (
     "chatsite/live/test_watcher.py",
     # Counts, groups, filters and pages of rows that are put together in SQL.
     "chatsite/accounts/test_account.py",
+    "chatsite/accounts/test_names.py",
     "chatsite/accounts/test_leaving.py::TestNothingIsLeft",
     "chatsite/accounts/test_leaving.py::TestWhileThingsGoOn",
     "chatsite/ops/test_commands.py",

@@ -16,6 +16,7 @@ from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from memory.engine import policy
 
+from .names import INVISIBLE, make_keys, read_keys
 from .preferences import FIELDS, LEAF_FIELDS
 
 
@@ -100,6 +101,20 @@ class SignupForm(UserCreationForm):
     class Meta(UserCreationForm.Meta):
         model = get_user_model()
         fields = ("username",)
+
+    def clean_username(self) -> str:
+        """Refuse a name that people would take for another account's."""
+        # None where the name is taken, which is an error already.
+        name = super().clean_username() or ""
+        if INVISIBLE.search(name):
+            raise forms.ValidationError(
+                _("This name has a letter that can't be seen. Write it without.")
+            )
+        if make_keys(name) & read_keys():
+            raise forms.ValidationError(
+                _("This name looks like one that is taken. Choose another one.")
+            )
+        return name
 
     def validate_password_for_user(self, user: AbstractBaseUser, **_: object) -> None:
         """Said beside the first field, where it is mended."""

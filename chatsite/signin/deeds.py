@@ -9,6 +9,8 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from chatsite.accounts.names import find_people
+
 from . import links
 from .mail import send_soon
 from .models import MailedLink
@@ -23,8 +25,7 @@ class TakenError(ValueError):
 def find_accounts(email: str) -> list[AbstractBaseUser]:
     """Those that log in with a password and have this address; few, where staff gave it
     to several."""
-    people = get_user_model().objects.filter(email__iexact=email, is_active=True)
-    return [user for user in people.order_by("pk")[:3] if user.has_usable_password()]
+    return [user for user in find_people(email)[:3] if user.has_usable_password()]
 
 
 def send_reset(request: HttpRequest, email: str) -> None:
@@ -35,7 +36,6 @@ def send_reset(request: HttpRequest, email: str) -> None:
             links.check_pace(request, user.email, user)
         except links.TooManyLinksError:
             return
-        # Not to what was typed: letters of other scripts can look and compare alike.
         _send_link(request, Kind.RESET, user.email, _("A new password"), user)
 
 

@@ -16,6 +16,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.crypto import constant_time_compare
 
+from chatsite.accounts.names import find_people
 from chatsite.endpoint.models import ApiKey
 from chatsite.endpoint.wires.errors import WireError
 
@@ -43,7 +44,7 @@ def _find_spoken_for(headers: Mapping[str, str]) -> AbstractBaseUser | None:
         address = claims.get("email")
         if not isinstance(address, str) or not address.strip():
             return None
-        found = people.filter(email__iexact=address.strip())[:2]
+        found = find_people(address.strip())
     elif settings.GATEWAY_USER_HEADER:
         name = headers.get(settings.GATEWAY_USER_HEADER.lower(), "")
         found = people.filter(username=name)[:2] if name else []

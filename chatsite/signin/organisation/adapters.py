@@ -26,6 +26,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from chatsite.accounts.names import make_keys, read_keys
+
 from . import membership, rechecking
 from .configuration import Provider
 from .tokens import find_provider
@@ -229,11 +231,11 @@ def check_email(email: object) -> str:
 
 
 def find_free_name(wished: object) -> str:
-    """A user name that no one has, near to the one that the provider gives."""
+    """Return a user name that looks like no other, near to the provider's."""
     letters = re.sub(r"[^\w.@+-]", "", wished if isinstance(wished, str) else "")
     name = letters[:MOST_OF_NAME] or "user"
-    people, number = get_user_model().objects, 1
-    while people.filter(username__iexact=name).exists():
+    taken, number = read_keys(), 1
+    while make_keys(name) & taken:
         number += 1
         name = f"{letters[: MOST_OF_NAME - 8] or 'user'}-{number}"
     return name

@@ -81,6 +81,8 @@ async def test_who_is_not_known_is_refused(gateway, people, bob, upstream, setti
         sign({"email": "alice@example.org"}),
         sign(claim("mallory@example.org")),
         sign(claim("bob@example.org")),
+        sign(claim("al\u0131ce@example.org")),
+        sign(claim("alice@example.org.evil.test")),
         sign(claim("")),
     ):
         sent = {"x_openwebui_user_jwt": token, **name}

@@ -22,6 +22,7 @@ from langchain_core.messages import HumanMessage
 from redis.exceptions import RedisError
 
 from chatsite import hooks
+from chatsite.accounts.names import find_twins
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.provider_file import Provider
@@ -34,6 +35,7 @@ LAYER_TIMEOUT = 5.0
 # Leases and limits go by the database's clock, sessions by this machine's.
 CLOCK_TOLERANCE = 2.0
 MODEL_TIMEOUT = 30.0
+MOST_NAMED = 5
 CLOCK_SQL = {
     "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
     "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
@@ -208,6 +210,13 @@ def check_clock() -> str:
     return f"{apart:+.2f} s from this machine's; a lease is {lease:g} s + {sweep:g} s"
 
 
+def check_names() -> str:
+    pairs = [f"{new!r} and {old!r}" for old, new in find_twins()]
+    more = f", and {len(pairs) - MOST_NAMED} more" * (len(pairs) > MOST_NAMED)
+    listed = ", ".join(pairs[:MOST_NAMED]) + more
+    return f"these look alike: {listed}" if pairs else "none looks like another"
+
+
 def check_limits() -> str:
     names = (
         "MESSAGES_PER_MINUTE",
@@ -307,13 +316,14 @@ CHECKS: dict[str, Check] = {
     "search index": check_search_index,
     "channel layer": check_channel_layer,
     "lease clock": check_clock,
+    "names": check_names,
     "limits": check_limits,
     "connections": check_connections,
     "static files": check_static_files,
     "model": check_model_settings,
 }
 # What asks the database.
-OF_DATABASE = {"migrations", "search index", "lease clock", "connections"}
+OF_DATABASE = {"migrations", "search index", "lease clock", "connections", "names"}
 MODEL_CHECKS: dict[str, Check] = {
     "chat model": check_chat_model,
     "summary model": check_summary_model,
