@@ -19,11 +19,11 @@ from .engine.policy import Policy
 from .integrity import signatures
 from .models import Conversation, Message, Summary
 from .search import recall
-from .transcript import ActionError
+from .transcript import LAST_SEQ, ActionError
 from .view import tool_groups
 
-# For other apps that keep something made of a message: sent with `conversation` and
-# `seq`, inside the transaction that deletes it.
+# For other apps that keep something made of a message: sent with `conversation`, `seq`
+# and `edited`, inside the transaction that deletes it.
 message_deleted = Signal()
 
 
@@ -45,9 +45,16 @@ class Edited(StrEnum):
 
 
 class EditedError(ActionError):
-    """A person wrote these summaries and has to say what becomes of them."""
+    """A person wrote these summaries and has to say what becomes of them. `restored`:
+    the version that would replace them."""
 
-    def __init__(self, summaries: Sequence[Summary], *, deletes: bool) -> None:
+    def __init__(
+        self,
+        summaries: Sequence[Summary],
+        *,
+        deletes: bool = False,
+        restored: int | None = None,
+    ) -> None:
         text = ngettext(
             "Your edited summary %(versions)s covers this message.",
             "Your edited summaries %(versions)s cover this message.",
@@ -61,13 +68,22 @@ class EditedError(ActionError):
                 "its words.",
                 len(summaries),
             )
+        if restored:
+            text = ngettext(
+                "The edited summary %(versions)s covers messages of v%(restored)s and "
+                "others. It would no longer be used.",
+                "The edited summaries %(versions)s cover messages of v%(restored)s and "
+                "others. They would no longer be used.",
+                len(summaries),
+            )
+        self.summaries = summaries
         names = ", ".join(f"v{row.version}" for row in summaries)
-        super().__init__(text % {"versions": names})
+        super().__init__(text % {"versions": names, "restored": restored})
 
 
 @transaction.atomic
 def exclude_messages(
-    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.WRITE
+    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.ASK
 ) -> None:
     """Leave messages out of the model's view; they stay in the transcript. A call of a
     tool and its results go together.
@@ -82,7 +98,7 @@ def exclude_messages(
 
 @transaction.atomic
 def include_messages(
-    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.WRITE
+    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.ASK
 ) -> None:
     """Bring messages back that were left out: calls of tools with their results, unless
     one of them was deleted. `edited` as for exclude_messages()."""
@@ -110,7 +126,7 @@ def unpin_message(conversation: Conversation, seq: int) -> None:
 
 @transaction.atomic
 def delete_message(
-    conversation: Conversation, seq: int, *, edited: Edited = Edited.WRITE
+    conversation: Conversation, seq: int, *, edited: Edited = Edited.ASK
 ) -> None:
     """Remove the text of a message permanently, and what was made from it: summaries
     that cover it, a title made by the site. The rows stay, marked. Of a call of a tool
@@ -138,7 +154,7 @@ def delete_message(
     # Its words can be those of the message.
     rows = Conversation.objects.filter(pk=conversation.pk).exclude(next_request={})
     rows.update(next_request={})
-    message_deleted.send(Message, conversation=conversation, seq=seq)
+    message_deleted.send(Message, conversation=conversation, seq=seq, edited=edited)
 
 
 @transaction.atomic
@@ -148,12 +164,15 @@ def restore_version(
     *,
     author: AbstractBaseUser,
     may_be_stale: bool = False,
+    edited: Edited = Edited.ASK,
 ) -> Summary:
-    """Put an older version in force again, as a new version.
+    """Put an older version in force again, as a new version. Summaries of later
+    messages stay.
 
-    The messages after its range return to the window. Raises ActionError when there is
-    no such version, when its messages have changed since, unless it `may_be_stale`, or
-    when no summary would cover the messages before it.
+    Raises ActionError when there is no such version, when its messages have changed
+    since, unless it `may_be_stale`, or when no summary would cover the messages before
+    it; EditedError when a summary that a person wrote covers a part of its messages,
+    unless `edited` says that it may go.
     """
     transcript.begin_change(conversation)
     summary = _find_version(conversation, version)
@@ -172,7 +191,12 @@ def restore_version(
         failed = _("Version %(version)s can't come back: it failed.")
         template = templates.get(summary.status, failed)
         raise ActionError(template % {"version": version})
-    versions.retract_to(conversation, summary.first_seq)
+    ends = (summary.first_seq, summary.last_seq)
+    by_hand = versions.by_hand(conversation, *ends)
+    others = [row for row in by_hand if (row.first_seq, row.last_seq) != ends]
+    if others and edited != Edited.WRITE:
+        raise EditedError(others, restored=version)
+    later = versions.retract_to(conversation, *ends)
     if (
         versions.last_covered(versions.active_summaries(conversation))
         != summary.first_seq - 1
@@ -180,23 +204,30 @@ def restore_version(
         template = _("No summary covers the messages before #%(seq)s.")
         raise ActionError(template % {"seq": summary.first_seq})
     new = versions.copy_version(conversation, summary, author=author)
+    versions.set_aside(conversation, later)
+    versions.resume_set_aside(conversation)
     lease.mark_due(conversation.pk)
     return new
 
 
 @transaction.atomic
 def reinstate_versions(
-    conversation: Conversation, wanted: Iterable[int], *, author: AbstractBaseUser
+    conversation: Conversation,
+    wanted: Iterable[int],
+    *,
+    author: AbstractBaseUser,
+    made: Iterable[int] | None = None,
 ) -> None:
-    """Undo: put exactly these versions in force again, those gone as new versions.
+    """Undo: put these versions in force again, those gone as new versions, in place of
+    those that were `made` by what is undone (None: of all). What a person has written
+    since stays.
 
-    Raises ActionError when there is no such version, or when their messages have
-    changed since.
+    Raises ActionError when there is no such version, when their messages have changed
+    since, or when a person has written a summary of the same messages since.
     """
     transcript.begin_change(conversation)
-    summaries = [
-        _find_version(conversation, version) for version in sorted(set(wanted))
-    ]
+    wanted = sorted(set(wanted))
+    summaries = [_find_version(conversation, version) for version in wanted]
     summaries.sort(key=lambda summary: summary.first_seq)
     usable = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED)
     end = 0
@@ -205,27 +236,40 @@ def reinstate_versions(
             text = _("That view can't come back: its summaries have changed.")
             raise ActionError(text)
         end = summary.last_seq
-    versions.replace_all(conversation, summaries, author=author)
+    since = [] if made is None else versions.list_known(conversation)
+    since = [row for row in since if row.version not in {*wanted, *(made or ())}]
+    if any(row.is_by_hand and row.first_seq <= end for row in since):
+        text = _("That view can't come back: a summary was edited since.")
+        raise ActionError(text)
+    later = [row for row in since if row.first_seq > end]
+    versions.replace_all(conversation, summaries, author=author, later=later)
 
 
 @transaction.atomic
 def put_back_versions(
-    conversation: Conversation, wanted: Iterable[int], seen: str
+    conversation: Conversation,
+    wanted: Iterable[int],
+    seen: str,
+    made: Iterable[int] | None = None,
 ) -> bool:
-    """Undo: exactly these versions are in force again, as they are, if the model sees
-    the same of their messages as when versions.digest_view() gave `seen`. Returns
-    whether."""
+    """Undo: put exactly these versions in force again, as they are, in place of those
+    that were `made` by what is undone (None: of all). Return whether that was possible:
+    the model has to see the same of their messages as when versions.digest_view() gave
+    `seen`, and no person can have written a summary of them since."""
     transcript.begin_change(conversation)
-    rows = conversation.summaries.filter(version__in=list(wanted))
+    wanted = list(wanted)
+    rows = conversation.summaries.filter(version__in=wanted)
     used = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED, Summary.Status.STALE)
     summaries = list(rows.filter(status__in=used).order_by("first_seq"))
     ends = [0, *(row.last_seq for row in summaries)]
     follow = all(
         row.first_seq == end + 1 for row, end in zip(summaries, ends, strict=False)
     )
+    known = {row.version for row in versions.by_hand(conversation, 1, ends[-1])}
     if (
         not summaries
         or not follow
+        or (made is not None and not known <= {*wanted, *made})
         or versions.digest_view(conversation, ends[-1]) != seen
     ):
         return False
@@ -270,11 +314,17 @@ def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
 
 
 @transaction.atomic
-def rebuild_memory(conversation: Conversation) -> None:
-    """Put all summaries out of force; the compaction job makes new ones from the
-    transcript."""
+def rebuild_memory(
+    conversation: Conversation, *, edited: Edited = Edited.WRITE
+) -> None:
+    """Put all summaries out of force, but with KEEP not those that a person wrote; the
+    compaction job makes new ones from the transcript."""
     transcript.begin_change(conversation)
+    by_hand = versions.by_hand(conversation, 1, LAST_SEQ)
     versions.retract_to(conversation, 1)
+    if edited == Edited.KEEP:
+        versions.set_aside(conversation, by_hand)
+        versions.resume_set_aside(conversation)
     lease.reset_back_off(conversation)
 
 

@@ -148,6 +148,11 @@ def find_set_aside(conversation: Conversation) -> list[Summary]:
     return apart
 
 
+def list_known(conversation: Conversation) -> list[Summary]:
+    """The versions in force and those set aside."""
+    return [*active_summaries(conversation), *find_set_aside(conversation)]
+
+
 def resume_set_aside(conversation: Conversation) -> None:
     """Put what was set aside in force where it follows on; call it inside the
     transaction that locked the row."""
@@ -165,16 +170,28 @@ def resume_set_aside(conversation: Conversation) -> None:
     set_aside(conversation, rows[len(back) :])
 
 
-def retract_to(conversation: Conversation, seq: int) -> None:
-    """Let the active summaries end before message `seq`, as a user wants it."""
-    _bring_back(conversation, _retract_from(conversation, seq), seq)
+def retract_to(
+    conversation: Conversation, seq: int, last: int | None = None
+) -> list[Summary]:
+    """Let the active summaries end before message `seq`, as a user wants it. Returns
+    those of messages after `last`, which can be set aside."""
+    aside = find_set_aside(conversation)
+    gone = _retract_from(conversation, seq)
+    _bring_back(conversation, gone, seq)
     set_aside(conversation, [])
+    if last is None:
+        return []
+    return [each for row in [*gone, *aside] for each in _ancestors_after(row, last)]
 
 
 def replace_all(
-    conversation: Conversation, wanted: list[Summary], *, author: AbstractBaseUser
+    conversation: Conversation,
+    wanted: list[Summary],
+    *,
+    author: AbstractBaseUser,
+    later: Iterable[Summary] = (),
 ) -> None:
-    """Put these summaries in force and no others."""
+    """Put these summaries in force, and of others those `later` ones that follow."""
     rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     rows.exclude(pk__in=[row.pk for row in wanted]).update(
         status=Summary.Status.SUPERSEDED
@@ -183,17 +200,15 @@ def replace_all(
         if summary.status != Summary.Status.ACTIVE:
             copy_version(conversation, summary, author=author)
     bump_memory_version(conversation)
-    set_aside(conversation, [])
+    set_aside(conversation, later)
+    resume_set_aside(conversation)
 
 
 def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
     """Undo: put these versions in force again as they are; they tile the messages from
     the first on. Those behind them stay, or wait for the messages between."""
     end = last_covered(wanted)
-    now = active_summaries(conversation)
-    behind = [
-        row for row in [*now, *find_set_aside(conversation)] if row.first_seq > end
-    ]
+    behind = [row for row in list_known(conversation) if row.first_seq > end]
     rows = conversation.summaries
     rows.filter(status=Summary.Status.ACTIVE).update(status=Summary.Status.SUPERSEDED)
     rows.filter(pk__in=[row.pk for row in wanted]).update(status=Summary.Status.ACTIVE)
@@ -205,8 +220,7 @@ def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
 def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
     """The versions that a person wrote, in force or set aside, that cover any of the
     messages `first`..`last`."""
-    known = [*active_summaries(conversation), *find_set_aside(conversation)]
-    rows = [row for row in known if row.is_by_hand]
+    rows = [row for row in list_known(conversation) if row.is_by_hand]
     return [row for row in rows if row.first_seq <= last and row.last_seq >= first]
 
 

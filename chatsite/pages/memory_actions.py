@@ -3,9 +3,9 @@ it; the panes of every tab redraw themselves on the event that it publishes.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -24,7 +24,6 @@ from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.turns import commands, lifecycle, limits, model_access, runner
-from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of, name_to_store
 from memory import actions, context, transcript, versions
 from memory.compaction import lease, proposals
@@ -55,6 +54,9 @@ CHANGES = {
     "undo_policy": Action.POLICY,
 }
 
+# Of a form, what its question answers or has of its own.
+NOT_SENT_AGAIN = ("edited", "made", "csrfmiddlewaretoken")
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -64,7 +66,6 @@ class Notice:
     undo: str = ""  # an address
     values: dict[str, str] = field(default_factory=dict)
     also: str = ""  # the address that hides the reply, too
-    asks: str = ""  # the address that takes what a person answers
     edited: str = ""  # what they have answered
     is_error: bool = False
     # The version that has replaced the one that was to be rewritten.
@@ -85,7 +86,7 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
             kwargs.pop("pk", None)
             conversation.changes.create(action=action, **kwargs)
         except actions.EditedError as error:
-            notice = Notice(str(error), is_error=True, asks=request.path)
+            return _ask_about_edited(request, conversation, error, kwargs)
         except (actions.ActionError, transcript.TextError) as error:
             by = getattr(error, "by", None)
             notice = Notice(str(error), is_error=True, replaced_by=by)
@@ -111,6 +112,25 @@ def _refuse_action(
     return retry_later(HttpResponse(error.detail, content_type="text/plain"), error)
 
 
+def _ask_about_edited(
+    request: HttpRequest,
+    conversation: Conversation,
+    error: actions.EditedError,
+    named: dict[str, Any],
+) -> HttpResponse:
+    """Nothing was done: a dialog asks what becomes of summaries that a person wrote."""
+    if not request.htmx:
+        text = f"{error} {_('Send “edited” with “keep” or “write”.')}"
+        return HttpResponse(text, status=409, content_type="text/plain")
+    sent = {
+        key: value for key, value in request.POST.items() if key not in NOT_SENT_AGAIN
+    }
+    is_elsewhere = error.summaries[0].conversation_id != conversation.pk
+    values = {"text": str(error), "sent": sent, "is_elsewhere": is_elsewhere, **named}
+    shown = render(request, "chat/_edited_question.html", values)
+    return reswap(retarget(shown, "#dialog-body"), "innerHTML")
+
+
 def answer_notice(
     request: HttpRequest, conversation: Conversation, notice: Notice
 ) -> HttpResponse:
@@ -132,40 +152,6 @@ def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
     return reverse(f"memory-{view}", kwargs={"uuid": conversation.uuid, **kwargs})
 
 
-def _delete_text(
-    conversation: Conversation, seq: int, *, edited: actions.Edited
-) -> None:
-    _take_out(
-        conversation, partial(actions.delete_message, conversation, seq, edited=edited)
-    )
-    before = conversation.title
-    conversation.refresh_from_db(fields=["title", "title_set_by"])
-    if conversation.title != before:
-        title = events.Title(conversation.title)
-        transaction.on_commit(partial(_publish_event, conversation, title))
-
-
-def _take_out(conversation: Conversation, act: Callable[[], None]) -> None:
-    """No turn goes on without the message that it answers, or without a step of its
-    own, which the model would only repeat."""
-    with transaction.atomic():
-        act()
-        cancelled = commands.cancel_unanswerable(conversation)
-        # What is told is read again, and has to be there.
-        transaction.on_commit(partial(_tell_cancelled, conversation, cancelled))
-
-
-def _tell_cancelled(conversation: Conversation, turns: Sequence[Turn]) -> None:
-    for turn in turns:
-        if turn.is_finished:
-            for event in events.of_end(turn):
-                _publish_event(conversation, event)
-        else:
-            for event in turn.also_told:
-                _publish_event(conversation, event)
-            async_to_sync(events.hint_stop)(turn.pk)
-
-
 # Name in the address -> what to do, what to say then, the name of what undoes it.
 MESSAGE_ACTIONS = {
     "pin": (
@@ -179,9 +165,7 @@ MESSAGE_ACTIONS = {
         "pin",
     ),
     "leave-out": (
-        lambda row, seq, **options: _take_out(
-            row, partial(actions.exclude_messages, row, [seq], **options)
-        ),
+        commands.hide_message,
         gettext_lazy("The model no longer sees message #%(seq)s."),
         "bring-back",
     ),
@@ -190,7 +174,11 @@ MESSAGE_ACTIONS = {
         gettext_lazy("The model sees message #%(seq)s again."),
         "leave-out",
     ),
-    "delete": (_delete_text, gettext_lazy("Message #%(seq)s was deleted."), ""),
+    "delete": (
+        commands.delete_message,
+        gettext_lazy("Message #%(seq)s was deleted."),
+        "",
+    ),
 }
 
 
@@ -205,22 +193,37 @@ def change_message(
     with transaction.atomic():
         before = versions.active_summaries(conversation)
         seen = versions.digest_view(conversation, versions.last_covered(before))
-        do(conversation, seq, edited=edited)
         wanted = _read_versions(request.POST.get("versions", ""))
-        is_undone = bool(wanted) and actions.put_back_versions(
-            conversation, wanted, request.POST.get("seen", "")
-        )
+        made = _read_made(request)
+        if made is not None and _is_edited_since(conversation, seq, [*wanted, *made]):
+            edited = actions.Edited.ASK
+        do(conversation, seq, edited=edited)
+        is_undone = False
+        if wanted and edited != actions.Edited.KEEP:
+            seen_before = request.POST.get("seen", "")
+            is_undone = actions.put_back_versions(
+                conversation, wanted, seen_before, made
+            )
     text = str(done) % {"seq": seq}
     values = {}
     if (now := versions.active_summaries(conversation)) != before:
         # With these, Undo puts the same versions in force again.
-        numbers = ",".join(str(row.version) for row in before)
+        numbers = _write_versions(row.version for row in before)
         values = {"versions": numbers, "seen": seen, "edited": actions.Edited.WRITE}
+        values["made"] = _write_versions(row.version for row in now)
         text = _what_became(text, before, now, is_undone=is_undone)
     undo = opposite and address_of(conversation, "message", seq=seq, name=opposite)
     reply = _shown_reply(conversation, seq) if name == "leave-out" else None
     also = reply and address_of(conversation, "message", seq=reply, name=name)
     return Notice(text, undo, values, also=also or "", edited=edited)
+
+
+def _is_edited_since(
+    conversation: Conversation, seq: int, known: Iterable[int]
+) -> bool:
+    """Whether a person has written a summary of the message that is not `known`."""
+    by_hand = versions.by_hand(conversation, seq, seq)
+    return not {row.version for row in by_hand} <= {*known}
 
 
 def _read_edited(request: HttpRequest) -> actions.Edited:
@@ -260,8 +263,13 @@ def _in_force(conversation: Conversation) -> list[int]:
 
 def _make_undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
     """A notice whose undo puts the versions `before` in force again."""
-    values = {"versions": ",".join(map(str, before))}
+    values = {"versions": _write_versions(before)}
+    values["made"] = _write_versions(_in_force(conversation))
     return Notice(text, address_of(conversation, "reinstate"), values)
+
+
+def _write_versions(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))
 
 
 def _read_versions(text: str) -> list[int]:
@@ -271,12 +279,18 @@ def _read_versions(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
+def _read_made(request: HttpRequest) -> list[int] | None:
+    """The versions that what is undone has made; None: the form does not say so."""
+    made = request.POST.get("made")
+    return None if made is None else _read_versions(made)
+
+
 @memory_action
 def reinstate_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
     """Undo: the versions named are in force again."""
     wanted = _read_versions(request.POST.get("versions", ""))
-    before = _in_force(conversation)
-    actions.reinstate_versions(conversation, wanted, author=request.user)
+    before, made = _in_force(conversation), _read_made(request)
+    actions.reinstate_versions(conversation, wanted, author=request.user, made=made)
     return _make_undoable(conversation, _("Undone."), before)
 
 
@@ -286,7 +300,11 @@ def restore_as_owner(
 ) -> Notice:
     before = _in_force(conversation)
     new = actions.restore_version(
-        conversation, version, author=request.user, may_be_stale=True
+        conversation,
+        version,
+        author=request.user,
+        may_be_stale=True,
+        edited=_read_edited(request),
     )
     text = _("Version %(old)s was restored as v%(new)s.")
     return _make_undoable(

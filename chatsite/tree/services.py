@@ -209,8 +209,11 @@ def delete_branch(conversation: Conversation) -> None:
     settle_tree(conversation.tree)
 
 
-def forget_copies(conversation: Conversation, seq: int, **_: object) -> None:
-    """Message `seq` was deleted: so are its copies in other branches."""
+def forget_copies(
+    conversation: Conversation, seq: int, edited: actions.Edited, **_: object
+) -> None:
+    """Message `seq` was deleted: so are its copies in other branches, `edited` as
+    there. Raises EditedError when it says that the person is asked."""
     if conversation.tree is None or _is_forgetting.get():
         return
     rows = list(Branch.objects.filter(tree=conversation.tree).order_by("pk"))
@@ -227,8 +230,7 @@ def forget_copies(conversation: Conversation, seq: int, **_: object) -> None:
     token = _is_forgetting.set(True)
     try:
         for message in left.order_by("conversation"):
-            actions.delete_message(message.conversation, seq)
-            commands.cancel_unanswerable(message.conversation)
+            commands.delete_message(message.conversation, seq, edited=edited)
             transaction.on_commit(partial(_redraw_pages, message.conversation_id))
     finally:
         _is_forgetting.reset(token)

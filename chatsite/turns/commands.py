@@ -8,14 +8,17 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
 from chatsite import hooks
+from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
-from memory import transcript
+from memory import actions, transcript
+from memory.actions import Edited
 from memory.engine.attachments import Attachment
 from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
@@ -351,13 +354,37 @@ def end_unfinished_turns(conversation: Conversation) -> list[int]:
 
 
 @transaction.atomic
-def cancel_unanswerable(conversation: Conversation) -> list[Turn]:
-    """Cancel the turns whose message was deleted, or of which a call of a tool was
-    deleted or hidden: a running one as soon as its runner hears of it, the others now.
-    They, as they are then.
+def hide_message(conversation: Conversation, seq: int, *, edited: Edited) -> None:
+    """Hide message `seq` from the model. Raises what actions.exclude_messages()
+    raises."""
+    actions.exclude_messages(conversation, [seq], edited=edited)
+    _cancel_unanswerable(conversation)
 
-    Call it inside the transaction that locked the conversation.
-    """
+
+@transaction.atomic
+def delete_message(conversation: Conversation, seq: int, *, edited: Edited) -> None:
+    """Delete message `seq` permanently. Raises what actions.delete_message() raises."""
+    before = conversation.title
+    actions.delete_message(conversation, seq, edited=edited)
+    _cancel_unanswerable(conversation)
+    conversation.refresh_from_db(fields=["title", "title_set_by"])
+    if conversation.title != before:
+        _publish_later(conversation, [events.Title(conversation.title)])
+
+
+def _publish_later(
+    conversation: Conversation, published: Iterable[events.Event]
+) -> None:
+    # Those who receive an event read the row, which has to be there.
+    for event in published:
+        publish = partial(async_to_sync(events.publish_event), conversation.pk, event)
+        transaction.on_commit(publish)
+
+
+def _cancel_unanswerable(conversation: Conversation) -> None:
+    """Cancel the turns whose message was deleted, or of which a call of a tool was
+    deleted or hidden, which the model would only repeat: a running one as soon as its
+    runner hears of it, the others now. Clients are notified of each."""
     is_deleted = Q(user_message__deleted_at__isnull=False)
     found = unfinished(conversation.pk).filter(
         is_deleted | hooks.turn_steps.is_removed()
@@ -373,4 +400,9 @@ def cancel_unanswerable(conversation: Conversation) -> list[Turn]:
             )
             # What its tools still bring comes too late: nothing of it is stored.
             hooks.turn_steps.close(turn)
-    return [turn.read_again() for turn in gone]
+    for turn in [turn.read_again() for turn in gone]:
+        if turn.is_finished:
+            _publish_later(conversation, events.of_end(turn))
+        else:
+            _publish_later(conversation, turn.also_told)
+            transaction.on_commit(partial(async_to_sync(events.hint_stop), turn.pk))

@@ -7,14 +7,14 @@ const notices = (() => {
   const ACTS = ["click", "submit", "change", "toggle", "drop"];
   const words = document.body.dataset;
 
-  // It goes by itself, but not while it is about to be used, nor a question. What it
-  // offers to undo, Alt+Z still does.
+  // It goes by itself, but not while it is about to be used. What it offers to undo,
+  // Alt+Z still does.
   let hiding = 0;
 
   function hideLater() {
     clearTimeout(hiding);
     hiding = setTimeout(() => {
-      if (notice.matches(":hover, :focus-within, :has([data-answer])")) hideLater();
+      if (notice.matches(":hover, :focus-within")) hideLater();
       else notice.dataset.past = "";
     }, SHOWN_MS);
   }

@@ -126,8 +126,8 @@ class TestKeeping:
         assert MINE in str(context.build_request_context(edited).wire)
         check_places(edited)
 
-    def test_a_deletion_erases_every_version_without_an_answer(self, edited):
-        actions.delete_message(edited, 7)
+    def test_a_deletion_erases_every_version_that_is_written_again(self, edited):
+        actions.delete_message(edited, 7, edited=Edited.WRITE)
         assert not edited.summaries.filter(text=MINE).exists()
 
     def test_of_a_call_and_its_result_both_leave_and_the_words_stay(self, alice):
@@ -146,7 +146,7 @@ class TestKeeping:
 
 class TestUndoing:
     def undo(self, conversation, seq, wanted, seen):
-        show(conversation, seq)
+        show(conversation, seq, Edited.WRITE)
         return actions.put_back_versions(conversation, wanted, seen)
 
     def seen(self, conversation):
@@ -222,6 +222,83 @@ class TestRestoring:
         hide(edited, 8)
         again = versions.hidden_since(edited, edited.summaries.all())
         assert again[new.version] == [[5, 5], [7, 8]]
+
+    def test_later_summaries_stay_when_an_earlier_one_is_restored(self, edited, alice):
+        actions.rewrite_summary(edited, 1, "Tea.", author=alice)
+        actions.restore_version(edited, 1, author=alice)
+        assert spans(edited) == [(6, 1, 4), (4, 5, 8), (3, 9, 12)]
+        assert compact(edited).requests == []
+        check_places(edited)
+
+    def test_a_summary_set_aside_stays_when_an_earlier_one_is_restored(
+        self, edited, alice
+    ):
+        actions.rewrite_summary(edited, 3, "Tea.", author=alice)
+        hide(edited, 6)
+        actions.rewrite_summary(edited, 1, "Milk.", author=alice)
+        actions.restore_version(edited, 1, author=alice)
+        compact(edited)
+        assert in_force(edited)[-1] == (5, 9, 12, "Tea.")
+        check_places(edited)
+
+    def test_a_person_is_asked_before_their_longer_summary_goes(self, alice):
+        made = transcript.create_conversation(
+            alice, policy=SEGMENTS | {"strategy": "running"}
+        )
+        for turns in (3, 3):
+            add_turns(made, turns)
+            compact(made)
+        actions.rewrite_summary(made, 2, MINE, author=alice)
+        with pytest.raises(actions.EditedError, match="v3 covers messages of v1"):
+            actions.restore_version(made, 1, author=alice)
+        assert in_force(made)[0][3] == MINE
+        actions.restore_version(made, 1, author=alice, edited=Edited.WRITE)
+        assert MINE not in str(in_force(made))
+        check_places(made)
+
+    def test_undo_keeps_a_summary_that_was_written_since(self, edited, alice):
+        before = [version for version, *_ in spans(edited)]
+        actions.rewrite_summary(edited, 1, "Tea.", author=alice)
+        made = [version for version, *_ in spans(edited)]
+        add_turns(edited, 2)
+        compact(edited)
+        newest = spans(edited)[-1]
+        actions.rewrite_summary(edited, newest[0], "Milk.", author=alice)
+        actions.reinstate_versions(edited, before, author=alice, made=made)
+        assert [row[1:] for row in spans(edited)] == [
+            *(row[1:] for row in BEFORE),
+            newest[1:],
+        ]
+        assert in_force(edited)[-1][3] == "Milk."
+        check_places(edited)
+
+    def test_undo_is_refused_over_a_summary_that_was_edited_since(self, edited, alice):
+        before = [version for version, *_ in spans(edited)]
+        actions.rewrite_summary(edited, 1, "Tea.", author=alice)
+        made = [version for version, *_ in spans(edited)]
+        actions.rewrite_summary(edited, 3, "Milk.", author=alice)
+        with pytest.raises(actions.ActionError, match="edited since"):
+            actions.reinstate_versions(edited, before, author=alice, made=made)
+        assert in_force(edited)[-1][3] == "Milk."
+
+    def test_undo_of_a_hidden_message_keeps_a_summary_edited_since(self, edited, alice):
+        seen = versions.digest_view(edited, 12)
+        hide(edited, 2)
+        compact(edited)
+        made = [version for version, *_ in spans(edited)]
+        actions.rewrite_summary(edited, 3, "Milk.", author=alice)
+        show(edited, 2)
+        assert not actions.put_back_versions(edited, [1, 4, 3], seen, made)
+        compact(edited)
+        assert in_force(edited)[-1][3] == "Milk."
+        check_places(edited)
+
+    def test_summaries_of_a_person_stay_when_the_others_are_written_again(self, edited):
+        actions.rebuild_memory(edited, edited=Edited.KEEP)
+        compact(edited)
+        assert in_force(edited)[1] == (4, 5, 8, MINE)
+        assert [row[1:3] for row in in_force(edited)] == [(1, 4), (5, 8), (9, 12)]
+        check_places(edited)
 
 
 class TestMerging:

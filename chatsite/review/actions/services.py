@@ -86,7 +86,15 @@ def rebuild_as_staff(
     """
     with transaction.atomic():
         row = _lock_seen(conversation, seen)
-        if not versions.active_summaries(row):
+        # What a person wrote stays, unless that is what is wrong.
+        is_wrong = cause == Cause.CHANGED
+        current = versions.active_summaries(row)
+        if current and not is_wrong and all(each.is_by_hand for each in current):
+            raise ActionError(
+                _("People have edited all current summaries. To discard them, choose "
+                  "the reason “a text was changed by hand”.")
+            )  # fmt: skip
+        if not current:
             raise ActionError(
                 _("There is nothing to summarise again: there is no current summary, "
                   "or new ones are already being written.")
@@ -98,7 +106,8 @@ def rebuild_as_staff(
                 _("The summaries would be written at the expense of the conversation's "
                   "owner, whose limit says: %(detail)s") % {"detail": error.detail}
             ) from None  # fmt: skip
-        actions.rebuild_memory(row)
+        edited = actions.Edited.WRITE if is_wrong else actions.Edited.KEEP
+        actions.rebuild_memory(row, edited=edited)
         record_access(request, Action.REBUILD, conversation, f"cause {cause}")
         _log_action(request, conversation, f"Rebuilt the summaries: {cause}.")
     _refresh_open_pages(conversation)

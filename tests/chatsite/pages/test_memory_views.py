@@ -1,6 +1,5 @@
 """What a person does to the model's view from the page, and how it is undone."""
 
-import json
 import re
 import uuid
 
@@ -107,28 +106,32 @@ class TestEditedSummaries:
     def act(self, client, conversation, name="leave-out", **values):
         return post(client, conversation, "message", values, seq=1, name=name)
 
-    def answer(self, client, notice, label):
-        """Press a button of the question."""
-        buttons = re.findall(
-            r'hx-post="([^"]+)"\s+hx-vals=\'([^\']+)\'[^>]*>([^<]+)</button>',
-            notice.content.decode(),
-        )
-        target, values = {label: (to, vals) for to, vals, label in buttons}[label]
-        return client.post(target, json.loads(values), headers=HTMX)
+    def answer(self, client, question, edited):
+        """Send the form of the dialog."""
+        page = question.content.decode()
+        assert f'name="edited" value="{edited}"' in page
+        target = re.search(r'hx-post="([^"]+)"', page)[1]
+        fields = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+        return client.post(target, fields | {"edited": edited}, headers=HTMX)
 
-    @pytest.mark.parametrize("name", ["leave-out", "delete"])
-    def test_the_person_is_asked(self, client, edited, name):
+    @pytest.mark.parametrize(
+        ("name", "says"),
+        [("leave-out", "Not hidden yet"), ("delete", "Not deleted yet")],
+    )
+    def test_the_person_is_asked_in_a_dialog(self, client, edited, name, says):
         question = self.act(client, edited, name)
+        assert question.headers["HX-Retarget"] == "#dialog-body"
+        assert says in question.content.decode()
         assert "Your edited summary v2 covers this message" in question.content.decode()
         assert in_force(edited) == [(2, "My words.")]
-        kept = self.answer(client, question, "Keep my words")
+        kept = self.answer(client, question, "keep")
         assert "Your words stay, as v3." in kept.content.decode()
         assert in_force(edited) == [(3, "My words.")]
         assert not context.visible_messages(edited).filter(seq=1).exists()
 
     def test_it_can_be_written_again(self, client, edited):
         question = self.act(client, edited)
-        done = self.answer(client, question, "Write it again")
+        done = self.answer(client, question, "write")
         assert "Its summary is being written again." in done.content.decode()
         assert in_force(edited) == []
 
@@ -145,9 +148,32 @@ class TestEditedSummaries:
 
     def test_the_answer_goes_for_the_reply_as_well(self, client, edited):
         done = self.act(client, edited, edited="keep")
-        self.answer(client, done, "Hide the reply to it, too")
+        reply = memory_url("message", edited, seq=2, name="leave-out")
+        assert reply in done.content.decode()
+        client.post(reply, {"edited": "keep"}, headers=HTMX)
         assert in_force(edited) == [(4, "My words.")]
         assert not context.visible_messages(edited).filter(seq__lte=2).exists()
+
+    def test_undo_asks_before_it_replaces_words_that_were_written_since(
+        self, client, edited
+    ):
+        done = self.act(client, edited, edited="write")
+        summarise(edited, 1, 2, text="By the model.")
+        post(client, edited, "rewrite", {"text": "Mine, once more."}, version=3)
+        question = undo(client, done)
+        assert "Not shown to the model yet" in question.content.decode()
+        assert in_force(edited)[0][1] == "Mine, once more."
+        self.answer(client, question, "keep")
+        assert in_force(edited)[0][1] == "Mine, once more."
+        assert list(audit.check_memory()) == []
+
+    def test_a_shorter_version_is_restored_after_a_question(self, client, edited):
+        summarise(edited, 1, 1, text="Hello.", status="superseded")
+        question = post(client, edited, "restore", version=3)
+        assert "Not restored yet" in question.content.decode()
+        assert in_force(edited) == [(2, "My words.")]
+        self.answer(client, question, "write")
+        assert in_force(edited) == [(4, "Hello.")]
 
     @pytest.mark.parametrize("edited_as", [None, "ask"])
     def test_other_clients_get_the_question_as_a_conflict(

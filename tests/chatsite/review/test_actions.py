@@ -140,6 +140,18 @@ class TestRebuild:
         assert "has changed since this page was loaded" in said(again)[-1]
         assert AccessEvent.objects.filter(action="rebuild").count() == 1
 
+    def test_words_of_a_person_stay_unless_they_are_what_is_wrong(
+        self, reviewer, conversation
+    ):
+        summarise(conversation, 1, 2, text="Mine.", model="")
+        refused = post(reviewer, "rebuild", conversation)
+        assert "People have edited all" in said(refused)[0]
+        summarise(conversation, 3, 4, text="By a model.", model="m")
+        post(reviewer, "rebuild", conversation)
+        assert in_force(conversation) == [1]
+        post(reviewer, "rebuild", conversation, cause="changed")
+        assert in_force(conversation) == []
+
     def test_there_has_to_be_something_to_rebuild(self, reviewer, conversation):
         answer = post(reviewer, "rebuild", conversation)
         assert "nothing to summarise again" in said(answer)[0]

@@ -4,15 +4,19 @@ import pytest
 from django.test import override_settings
 
 from chatsite import hooks
+from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.tree import services
 from chatsite.tree.models import Branch
 from chatsite.turns import commands
-from memory import actions, library, transcript
+from chatsite.turns.models import Turn
+from memory import actions, library, transcript, versions
+from memory.actions import Edited
 from memory.models import Conversation, Message
 from memory.search import conversation_search
 from memory.transcript import ClientIdConflictError
 from memory.view import rebuilding
+from tests.memory.scenes import summarise
 
 from ..scenes import answer, submit, talk_in_turns, violations
 
@@ -205,6 +209,37 @@ class TestDeleting:
         assert {row.conversation for row in deleted} == {talked, hostel, tent}
         assert said(basel) == [(1, "Basel")]
         assert violations() == []
+
+    @pytest.mark.parametrize("edited", [Edited.KEEP, Edited.WRITE])
+    def test_summaries_of_a_person_in_other_branches_get_the_same_answer(
+        self, talked, branch, edited
+    ):
+        hostel = branch(talked, 3, "Hostel")
+        summarise(hostel, 1, 2, text="I fly to Zurich.", model="")
+        with pytest.raises(actions.EditedError, match="v1"):
+            commands.delete_message(talked, 1, edited=Edited.ASK)
+        assert said(talked)[0] == (1, "Zurich")
+        commands.delete_message(talked, 1, edited=edited)
+        words = [row.text for row in versions.active_summaries(hostel)]
+        assert words == (["I fly to Zurich."] if edited == Edited.KEEP else [])
+        assert said(hostel)[0] == (1, "")
+        assert violations() == []
+
+    @pytest.mark.django_db(transaction=True)
+    def test_clients_of_other_branches_receive_the_end_of_their_turns(
+        self, talked, branch, monkeypatch
+    ):
+        hostel = branch(talked, 3, "Hostel")
+        seen = []
+        monkeypatch.setattr(
+            events, "deliver_event", lambda pk, event: seen.append((pk, event))
+        )
+        rows = Turn.objects.filter(conversation=hostel)
+        turn = rows.get(user_message__seq=1)
+        rows.filter(pk=turn.pk).update(state="queued", reply=None, text="")
+        commands.delete_message(talked, 1, edited=Edited.ASK)
+        [end] = [each for pk, each in seen if pk == hostel.pk and each.type == "end"]
+        assert (end.turn, end.state) == (turn.pk, "stopped")
 
     def test_what_only_one_branch_says_is_deleted_there(self, talked, branch):
         hostel = branch(talked, 3, "Hostel")
