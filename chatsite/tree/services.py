@@ -48,7 +48,7 @@ def edit_as_branch(
     text = transcript.check_message_text(text, may_be_blank=bool(message.attachments))
     if conversation.tree:
         rows = Branch.objects.filter(tree=conversation.tree)
-        _check_room(rows.values_list("seq", flat=True), seq)
+        _check_branch_count(rows.values_list("seq", flat=True), seq)
     limits.check_turn(conversation.owner_id)
     sent = {"text": text, "client_id": client_id, "kept": message}
     sent["heard"] = commands.hear_rules(conversation.owner_id, text)
@@ -103,7 +103,7 @@ def _find_editable(conversation: Conversation, seq: int) -> Message:
     return message
 
 
-def _check_room(seqs: Iterable[int], seq: int) -> None:
+def _check_branch_count(seqs: Iterable[int], seq: int) -> None:
     """Raises CommandError where there are too many branches, which part at `seqs`."""
     found = [*seqs]
     if len(found) >= MOST:
@@ -141,7 +141,7 @@ def join_branch(
         conversation=conversation, defaults=values
     )
     nodes = nodes_of(_lock_tree(tree))
-    _check_room((node.seq for node in nodes.values()), seq)
+    _check_branch_count((node.seq for node in nodes.values()), seq)
     Branch.objects.create(
         **values,
         conversation=made,

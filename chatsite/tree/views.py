@@ -43,10 +43,12 @@ def make_branch(request: HttpRequest, conversation: Conversation) -> HttpRespons
         refused = render(request, "chat/refused.html", values, status=409)
         is_pace = isinstance(error, CommandError) and error.retry_after
         return retry_later(refused, error) if is_pace else refused
-    return _lead_to(request, made)
+    return _redirect_to_branch(request, made)
 
 
-def _lead_to(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def _redirect_to_branch(
+    request: HttpRequest, conversation: Conversation
+) -> HttpResponse:
     address = reverse("conversation-detail", args=[conversation.uuid])
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
@@ -73,7 +75,7 @@ def drop_branch(request: HttpRequest, conversation: Conversation) -> HttpRespons
     async_to_sync(account.end_all)(conversation.pk, running)
     if form.cleaned_data["open"] == conversation.uuid:
         listed = others.exclude(conversation=None).get(is_folded=False)
-        return _lead_to(request, listed.conversation)
+        return _redirect_to_branch(request, listed.conversation)
     try:
         shown = transcript.get_for(request.user, form.cleaned_data["open"])
     except Conversation.DoesNotExist:

@@ -249,7 +249,7 @@ class _Known:
         return not self.numbers.isdisjoint(_read_numbers(text))
 
     def _has_date(self, text: str) -> bool:
-        year, month, day = _read_date(text)
+        year, month, day = _read_day(text)
         if any(_is_near(known, year, month, day) for known in self.days):
             return True
         # A year is often left out: it is then that of the message or next to it.
@@ -276,7 +276,7 @@ def _is_near(known: date, year: int | None, month: int | None, day: int | None) 
     return abs(meant - known) <= REACH
 
 
-def _read_date(text: str) -> tuple[int | None, int | None, int | None]:
+def _read_day(text: str) -> tuple[int | None, int | None, int | None]:
     match = DATE.match(text)
     found = match.groupdict() if match else {}
     parts = {name[0]: value for name, value in found.items() if value}
