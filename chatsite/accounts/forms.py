@@ -16,7 +16,7 @@ from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from memory.engine import policy
 
-from .names import INVISIBLE, make_keys, read_keys
+from .names import INVISIBLE, make_name_keys, read_name_keys
 from .preferences import FIELDS, LEAF_FIELDS
 
 
@@ -110,7 +110,7 @@ class SignupForm(UserCreationForm):
             raise forms.ValidationError(
                 _("This name has a letter that can't be seen. Write it without.")
             )
-        if make_keys(name) & read_keys():
+        if make_name_keys(name) & read_name_keys():
             raise forms.ValidationError(
                 _("This name looks like one that is taken. Choose another one.")
             )

@@ -29,7 +29,7 @@ def find_people(email: str) -> list[Any]:
     return [user for user in found.order_by("pk") if is_same_address(user.email, email)]
 
 
-def make_keys(name: str) -> set[str]:
+def make_name_keys(name: str) -> set[str]:
     """Return what names that look alike have in common: their skeletons (UTS 39, 4) as
     written and in lower case, where a capital I is no small L."""
     lower = normalize_confusables(name).lower()
@@ -39,17 +39,17 @@ def make_keys(name: str) -> set[str]:
     return keys
 
 
-def read_keys() -> set[str]:
+def read_name_keys() -> set[str]:
     """Return the keys of all accounts: a name that has one of them looks like one that
     is taken. For 100,000 accounts this takes as long as hashing some passwords."""
-    return {key for name in _read_names() for key in make_keys(name)}
+    return {key for name in _read_names() for key in make_name_keys(name)}
 
 
 def find_twins() -> Iterator[tuple[str, str]]:
     """Yield the names of accounts that look like those of older ones, after these."""
     seen: dict[str, str] = {}
     for name in _read_names():
-        keys = make_keys(name)
+        keys = make_name_keys(name)
         if earlier := next((seen[key] for key in keys if key in seen), None):
             yield earlier, name
         seen |= dict.fromkeys(keys, earlier or name)

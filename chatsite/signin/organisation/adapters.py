@@ -26,7 +26,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from chatsite.accounts.names import make_keys, read_keys
+from chatsite.accounts.names import make_name_keys, read_name_keys
 
 from . import membership, rechecking
 from .configuration import Provider
@@ -234,8 +234,8 @@ def find_free_name(wished: object) -> str:
     """Return a user name that looks like no other, near to the provider's."""
     letters = re.sub(r"[^\w.@+-]", "", wished if isinstance(wished, str) else "")
     name = letters[:MOST_OF_NAME] or "user"
-    taken, number = read_keys(), 1
-    while make_keys(name) & taken:
+    taken, number = read_name_keys(), 1
+    while make_name_keys(name) & taken:
         number += 1
         name = f"{letters[: MOST_OF_NAME - 8] or 'user'}-{number}"
     return name

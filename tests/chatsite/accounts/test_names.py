@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from chatsite.accounts.names import find_people, find_twins, make_keys
+from chatsite.accounts.names import find_people, find_twins, make_name_keys
 
 pytestmark = pytest.mark.django_db
 
@@ -96,7 +96,7 @@ def test_sign_up_takes_names_of_all_scripts(name):
 
 def test_keys_of_different_names_differ():
     names = ["anna", "hanna", "bob", "rob", "李明", "李朋", "user-2", "user-3", "zoe"]
-    keys = [key for name in names for key in make_keys(name)]
+    keys = [key for name in names for key in make_name_keys(name)]
     assert len(set(keys)) == len(names)
 
 
