@@ -42,19 +42,19 @@ def make_name_keys(name: str) -> set[str]:
 def read_name_keys() -> set[str]:
     """Return the keys of all accounts: a name that has one of them looks like one that
     is taken. For 100,000 accounts this takes as long as hashing some passwords."""
-    return {key for name in _read_names() for key in make_name_keys(name)}
+    return {key for name in _read_usernames() for key in make_name_keys(name)}
 
 
 def find_twins() -> Iterator[tuple[str, str]]:
     """Yield the names of accounts that look like those of older ones, after these."""
     seen: dict[str, str] = {}
-    for name in _read_names():
+    for name in _read_usernames():
         keys = make_name_keys(name)
         if earlier := next((seen[key] for key in keys if key in seen), None):
             yield earlier, name
         seen |= dict.fromkeys(keys, earlier or name)
 
 
-def _read_names() -> Iterator[str]:
+def _read_usernames() -> Iterator[str]:
     people = get_user_model().objects.order_by("pk")
     return people.values_list("username", flat=True).iterator()

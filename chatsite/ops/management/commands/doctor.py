@@ -210,7 +210,7 @@ def check_clock() -> str:
     return f"{apart:+.2f} s from this machine's; a lease is {lease:g} s + {sweep:g} s"
 
 
-def check_names() -> str:
+def check_lookalikes() -> str:
     pairs = [f"{new!r} and {old!r}" for old, new in find_twins()]
     more = f", and {len(pairs) - MOST_NAMED} more" * (len(pairs) > MOST_NAMED)
     listed = ", ".join(pairs[:MOST_NAMED]) + more
@@ -316,7 +316,7 @@ CHECKS: dict[str, Check] = {
     "search index": check_search_index,
     "channel layer": check_channel_layer,
     "lease clock": check_clock,
-    "names": check_names,
+    "names": check_lookalikes,
     "limits": check_limits,
     "connections": check_connections,
     "static files": check_static_files,
