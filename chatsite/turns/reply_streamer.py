@@ -43,6 +43,7 @@ class ReplyStreamer:
     stream: streaming.ReplyStream
     stop: asyncio.Event
     text: str = ""  # the answer, without the reasoning before it
+    reasoning: str = ""  # known once run() has returned
     base: int = 0  # characters that are saved
     sent: int = 0  # characters that were in a frame
     hold: lifecycle.LeaseStatus = lifecycle.LeaseStatus.KEPT
@@ -81,15 +82,11 @@ class ReplyStreamer:
             if self.stream.finish_reason is None and len(piece) < FULL_CHARS:
                 await asyncio.sleep(frame_at - now)
 
-    @property
-    def reasoning(self) -> str:
-        return (self.stream.reasoning + self._splitter.reasoning).strip()
-
     def _separate(self) -> None:
         """The last of it, and reasoning that only its end could be told by."""
-        self.text += self._splitter.end()
-        if not self.reasoning:
-            self._splitter.reasoning, self.text = replies.split_reasoning(self.text)
+        text = self.text + self._splitter.end()
+        known = self.stream.reasoning + self._splitter.reasoning
+        self.reasoning, self.text = replies.split_rest(known, text)
 
     async def _pump(self, reader: asyncio.Task[None]) -> lifecycle.LeaseStatus:
         stopped = asyncio.create_task(self.stop.wait())

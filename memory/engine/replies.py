@@ -6,6 +6,7 @@ The same for replies to people, summaries and titles.
 import json
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 # The only reasons that mean "complete", from OpenAI, Anthropic, Ollama, TGI and others.
@@ -35,26 +36,28 @@ TAGS = {
     "<reasoning>": "</reasoning>",
     "<seed:think>": "</seed:think>",
     "[think]": "[/think]",
+    "<longcat_think>": "</longcat_think>",
     "◁think▷": "◁/think▷",
+    "<|start_thinking|>": "<|end_thinking|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel>thought": "<channel|>",
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
 }
+# A reply with more of them talks about the tag.
+MAX_CLOSINGS = 32
 LONGEST_TAG = max(map(len, [*TAGS, *TAGS.values()]))
 _OPENINGS = "|".join(map(re.escape, TAGS))
 _CLOSINGS = "|".join(map(re.escape, TAGS.values()))
-# Some templates put the opening tag into the prompt: then only the closing one comes,
-# at the start or the end of a line, or right before the data that was asked for.
-_CLOSED_ONLY = re.compile(
-    rf"^[ \t]*(?:{_CLOSINGS})|(?:{_CLOSINGS})[ \t]*(?=$|[{{]|```)",
-    re.IGNORECASE | re.ASCII | re.MULTILINE,
-)
 _ANY_OPENING = re.compile(_OPENINGS, re.IGNORECASE | re.ASCII)
-_BLOCKS = [
-    re.compile(
-        rf"^[ \t]*{re.escape(opening)}.*?{re.escape(closing)}",
-        re.DOTALL | re.IGNORECASE | re.ASCII | re.MULTILINE,
-    )
-    for opening, closing in TAGS.items()
-]
+_ANY_CLOSING = re.compile(_CLOSINGS, re.IGNORECASE | re.ASCII)
+_OPENING_OF_LINE = re.compile(
+    rf"^[ \t]*({_OPENINGS})", re.IGNORECASE | re.ASCII | re.MULTILINE
+)
+# Inside of a line: a tag that ends a sentence or a word, and one that is talked about.
+_SENTENCE_END = re.compile(r"[.!?…。！？)）:：]\s*$")
+_MENTION = re.compile(
+    r"(?:[\"'“‘「『(（\[<]|(?:\btags?|\btokens?|标签|标记|タグ)\s*)$", re.I
+)
 
 
 def why_cut_off(reason: str | None) -> str:
@@ -164,20 +167,70 @@ def split_reasoning(text: str) -> tuple[str, str]:
     """A whole reply as its reasoning and its answer."""
     splitter = ReasoningSplitter()
     text = splitter.feed(text) + splitter.end()
-    if splitter.reasoning or text.lstrip().startswith(("{", "```")):
-        return splitter.reasoning.strip(), text
-    # A closing tag without an opening one; data and code are left alone.
-    if found := _CLOSED_ONLY.search(text):
-        before, answer = text[: found.start()], text[found.end() :].lstrip()
-        is_in_code = before.count("```") % 2
-        if answer and not is_in_code and not _ANY_OPENING.search(before):
-            return before.strip(), answer
-    return "", text
+    return split_rest(splitter.reasoning, text)
+
+
+def split_rest(reasoning: str, text: str) -> tuple[str, str]:
+    """Both, with the reasoning that only the end of a reply can tell from its answer:
+    between its lines, or with a closing tag alone. Data and code are left alone."""
+    if not text.lstrip().startswith(("{", "```")):
+        found, text = _split_blocks(text)
+        reasoning = f"{reasoning.strip()}\n\n{found}" if found else reasoning
+        closing = _find_closing(text)
+        if closing and not (reasoning and text[: closing.start()].strip()):
+            # Some templates put the opening tag into the prompt.
+            reasoning = reasoning or text[: closing.start()]
+            text = text[closing.end() :].lstrip()
+    return reasoning.strip(), text
+
+
+def _split_blocks(text: str) -> tuple[str, str]:
+    """The reasoning that begins at the start of a line, and the text without it."""
+    thoughts: list[str] = []
+    kept: list[str] = []
+    unclosed: set[str] = set()
+    end = seen = fences = 0
+    for opening in _OPENING_OF_LINE.finditer(text):
+        fences += text.count("```", seen, max(seen, opening.start()))
+        seen, tag = max(seen, opening.start()), opening[1].lower()
+        if opening.start() < end or fences % 2 or tag in unclosed:
+            continue
+        closing = re.compile(re.escape(TAGS[tag]), re.I | re.A)
+        if found := closing.search(text, opening.end()):
+            thoughts.append(text[opening.end() : found.start()].strip())
+            kept.append(text[end : opening.start()])
+            end = seen = found.end()
+        else:
+            unclosed.add(tag)
+    return "\n\n".join(thoughts), "".join(kept) + text[end:]
+
+
+def _find_closing(text: str) -> re.Match[str] | None:
+    """The closing tag of reasoning whose opening tag did not come."""
+    opening = _ANY_OPENING.search(text)
+    end = opening.start() if opening else len(text)
+    found = islice(_ANY_CLOSING.finditer(text, 0, end), MAX_CLOSINGS)
+    return next((tag for tag in found if _ends_reasoning(text, tag)), None)
+
+
+def _ends_reasoning(text: str, tag: re.Match[str]) -> bool:
+    start = text.rfind("\n", 0, tag.start()) + 1
+    before, after = text[start : tag.start()], text[tag.end() :].split("\n", 1)[0]
+    is_code = text.count("```", 0, tag.start()) % 2 or before.count("`") % 2
+    if is_code or not text[tag.end() :].strip():
+        return False
+    if (
+        not before.strip()
+        or not after.strip()
+        or after.lstrip(" ").startswith(("{", "["))
+    ):
+        return True
+    if _MENTION.search(before):
+        return False
+    is_apart = before[-1].isspace() and not _SENTENCE_END.search(before)
+    return not is_apart or not after.lstrip()[0].islower()
 
 
 def strip_reasoning(text: str) -> str:
-    """The answer alone, without reasoning between its lines either."""
-    _, answer = split_reasoning(text)
-    for block in _BLOCKS:
-        answer = block.sub("", answer)
-    return answer.strip()
+    """The answer alone."""
+    return split_reasoning(text)[1].strip()

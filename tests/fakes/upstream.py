@@ -572,11 +572,14 @@ def answer_only_reasoning(x: Exchange) -> None:
     x.end()
 
 
-def answer_think(x: Exchange) -> None:
+def answer_think(x: Exchange, form: str = "tags") -> None:
     """As a server without a reasoning parser sends what its model writes."""
-    x.texts(
-        "<think>\nThe user greets me. I shall greet back.\n</think>\n\nHello there!"
-    )
+    before, after = {
+        "tags": ("<think>\n", "\n</think>\n\n"),
+        "closed": ("", "</think>"),
+        "channel": ("<|channel>thought\n", "<channel|>"),
+    }[form]
+    x.texts(f"{before}The user greets me. I shall greet back.{after}Hello there!")
     x.end()
 
 

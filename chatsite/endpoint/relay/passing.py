@@ -221,9 +221,8 @@ def split_answer(reader: ReplyReader) -> tuple[str, str]:
     splitter = replies.ReasoningSplitter()
     text = splitter.feed(clean_text(reader.text)) + splitter.end()
     reasoning = clean_text(reader.reasoning) + splitter.reasoning
-    if not reasoning:
-        reasoning, text = replies.split_reasoning(text)
-    return text, reasoning.strip()
+    reasoning, text = replies.split_rest(reasoning, text)
+    return text, reasoning
 
 
 def _ms(seconds: float) -> int:

@@ -276,10 +276,11 @@ async def test_a_summary_is_judged_and_recorded_as_it_was_sent(
     await database_sync_to_async(check)()
 
 
+@pytest.mark.parametrize("mode", ["think", "think:closed", "think:channel"])
 async def test_reasoning_is_kept_beside_the_answer(
-    conversation, session, upstream, settings
+    conversation, session, upstream, settings, mode
 ):
-    settings.CHAT_MODEL = "think"
+    settings.CHAT_MODEL = mode
     async with Chat(conversation, session) as chat:
         end = await chat.say("Hello")
         await chat.say("Again")

@@ -1,6 +1,7 @@
 """How replies end, and what of them is reasoning."""
 
 import random
+import time
 
 import pytest
 
@@ -8,10 +9,12 @@ from memory.engine.replies import (
     ReasoningSplitter,
     is_error_report,
     split_reasoning,
+    split_rest,
     strip_reasoning,
     why_cut_off,
     why_metadata_cut_off,
 )
+from tests.patience import within
 
 
 @pytest.mark.parametrize(
@@ -79,6 +82,11 @@ REPLIES = [
         "a<|end|><|start|>assistant",
         "b",
     ),
+    ("<|channel>thought\na<channel|>b", "a", "b"),
+    ("<|channel>thought\n<channel|>b", "", "b"),
+    ("<|START_THINKING|>a<|END_THINKING|>b", "a", "b"),
+    ("<|begin_of_thought|>a<|end_of_thought|>b", "a", "b"),
+    ("<longcat_think>a</longcat_think>b", "a", "b"),
     ("Use <think>x</think> so.", "", "Use <think>x</think> so."),
     ("Iı <think>", "", "Iı <think>"),
 ]
@@ -109,7 +117,21 @@ def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
     [
         ("So they ask.\n</think>\n\nThe answer", "The answer"),
         ('Hmm.</think>{"a": 1}', '{"a": 1}'),
+        ("First count. Then say it.</think>42", "42"),
+        ("First count. Then say it. </think> 42 it is", "42 it is"),
+        ("先数一下。</think>四十二", "四十二"),
+        ("so it is 42</think>42", "42"),
+        ("so it is 42 </think> The answer is 42.", "The answer is 42."),
+        ("Count first.<channel|>42", "42"),
+        ("Count `a` first.[/THINK]42", "42"),
+        ("</think>\n\n42", "42"),
         ("The tag </think> ends it.", "The tag </think> ends it."),
+        ("The tag</think> ends it.", "The tag</think> ends it."),
+        ("Write “</think>” there.", "Write “</think>” there."),
+        ("It ends (</think>) there.", "It ends (</think>) there."),
+        ("It is `</think>`, yes.", "It is `</think>`, yes."),
+        ("标签</think>表示结束。", "标签</think>表示结束。"),
+        ("A <think> and then.</think>so", "A <think> and then.</think>so"),
         ("```\n</think>\n```\nis code", "```\n</think>\n```\nis code"),
         ('{"a": "x\\n</think>"}', '{"a": "x\\n</think>"}'),
         ("</think>", "</think>"),
@@ -117,6 +139,47 @@ def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
 )
 def test_a_closing_tag_alone_ends_the_reasoning_where_it_stands_apart(text, answer):
     assert split_reasoning(text)[1] == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning", "answer"),
+    [
+        ("One.\n<think>\na\n</think>\nTwo.", "a", "One.\n\nTwo."),
+        ("<think>a</think>One.\n<think>b</think>\nTwo.", "a\n\nb", "One.\n\nTwo."),
+        ("One.\n<|channel>thought\na<channel|>Two.", "a", "One.\nTwo."),
+        ("One.\n```\n<think>a</think>\n```\nTwo.", "", None),
+        ("One.\n<think>a", "", None),
+    ],
+)
+def test_reasoning_between_lines_is_separated(text, reasoning, answer):
+    assert split_reasoning(text) == (reasoning, text if answer is None else answer)
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "reasoning", "answer"),
+    [
+        ("a", "\n</think>\n\nb", "a", "b"),
+        ("a", "b.</think>c", "a", "b.</think>c"),
+        ("a", "b", "a", "b"),
+        ("", "a.</think>b", "a.", "b"),
+    ],
+)
+def test_reasoning_that_came_apart_is_kept(known, text, reasoning, answer):
+    assert split_rest(known, text) == (reasoning, answer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x</think>" * 20_000, "<think>\n" * 20_000, "x </think> x" * 15_000),
+        "a\n" + "<think>a</think>\n" * 10_000,
+        "a\n```\n" + "<think>\n" * 20_000 + "</think>",
+        "a\n" + "<think>\n<thought>\n" * 9_000,
+    ],
+)
+def test_hostile_replies_are_separated_soon(text):
+    with within(1, time.thread_time):
+        split_reasoning(text)
 
 
 def test_reasoning_between_the_lines_is_no_part_of_a_summary():
