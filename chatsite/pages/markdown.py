@@ -254,7 +254,7 @@ def _parse_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     opening, closed = inner_fence(token), is_closed(token)
     while opening and closed:
         lines = (n for n in range(first, state.line - 1) if not state.is_code_block(n))
-        inner += sum(bool(opening.fullmatch(_read_line(state, n))) for n in lines)
+        inner += sum(bool(opening.fullmatch(maths.read_line(state, n))) for n in lines)
         if not inner:
             break
         # What closed the code in it begins what goes on until the next closing line.
@@ -280,10 +280,6 @@ def is_closed(token: Token) -> bool:
     first, last = token.map
     has_last = token.content and not token.content.endswith("\n")
     return not has_last and token.content.count("\n") == last - first - 2
-
-
-def _read_line(state: StateBlock, number: int) -> str:
-    return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
 
 
 def _parse_reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -249,7 +249,7 @@ def _is_plain_formula(tex: str) -> bool:
 
 def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A formula on lines of its own, from its opening signs to its closing ones."""
-    first = _read_line(state, start)
+    first = read_line(state, start)
     begun = OPENING.match(first)
     closing = f"\\end{{{begun[1]}}}" if begun else CLOSING.get(first[:2])
     if closing is None or state.is_code_block(start):
@@ -267,7 +267,7 @@ def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _find_closing(state: StateBlock, start: int, end: int, closing: str) -> int | None:
     for number in range(start, end):
-        line = _read_line(state, number).rstrip()
+        line = read_line(state, number).rstrip()
         opened = 2 if number == start else 0
         if line.endswith(closing) and len(line) >= opened + 2:
             return number
@@ -276,5 +276,5 @@ def _find_closing(state: StateBlock, start: int, end: int, closing: str) -> int 
     return None
 
 
-def _read_line(state: StateBlock, number: int) -> str:
+def read_line(state: StateBlock, number: int) -> str:
     return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
