@@ -2,6 +2,7 @@
 
 from channels.db import database_sync_to_async
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.models.signals import post_delete
 from django.utils.translation import gettext_lazy as _
 
@@ -12,6 +13,7 @@ class AttachmentsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from chatsite.ops import entrances
         from chatsite.turns import runner
         from memory.actions import message_deleted
         from memory.files import passage_source
@@ -46,5 +48,16 @@ class AttachmentsConfig(AppConfig):
         hooks.export_sections += [export.SECTION, long_export.SECTION]
         hooks.audit_rules += [audit.find_false_images, long_audit.find_false_files]
         hooks.composer_parts.append(parts.draw_composer_part)
+        entrances.entrances.append(
+            entrances.Entrance(
+                starts=("/attachments/",),
+                slot=entrances.Slot.SESSION,
+                pace=entrances.SHARE,
+                tokens=entrances.NO_MODEL,
+                access_log=entrances.OWN_TEXT,
+                # With the rest of the form.
+                max_bytes=lambda: (settings.ATTACHMENT_MAX_MB + 1) * entrances.MEGABYTE,
+            )
+        )
         sweep = database_sync_to_async(uploads.delete_expired_uploads)
         runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))

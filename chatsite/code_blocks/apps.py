@@ -10,5 +10,7 @@ class CodeBlocksConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from chatsite.ops.entrances import entrances, make_public_entrance
 
+        entrances.append(make_public_entrance("/diagram-frame/"))
         hooks.page_parts["code"].append("code_blocks/_script.html")

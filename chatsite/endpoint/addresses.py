@@ -1,10 +1,13 @@
-"""Where clients find the endpoint."""
+"""Where clients find the endpoint, and how large their requests may be."""
 
 from django.conf import settings
 from django.http import HttpRequest
 
 START = "/v1/"
 MCP = "/mcp"
+MAX_BODY_BYTES = 32 * 1024 * 1024
+# Of one request to the MCP server: an id, numbers, the words of a search.
+MAX_MCP_BYTES = 64 * 1024
 
 
 def base_address(request: HttpRequest) -> str:

@@ -12,6 +12,7 @@ class EndpointConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from chatsite.ops.entrances import entrances
         from chatsite.protocol.errors import EXPLANATIONS
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
@@ -25,6 +26,7 @@ class EndpointConfig(AppConfig):
 
         hooks.asgi_applications[START] = asgi.answer_wire
         hooks.asgi_applications[MCP] = asgi.answer_wire
+        entrances += asgi.ENTRANCES
         message_deleted.connect(marks.forget_deleted)
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         EXPLANATIONS["client_gone"] = gettext_noop(

@@ -11,12 +11,21 @@ from django.http.request import split_domain_port, validate_host
 
 from chatsite.database import TROUBLE, is_away, log_trouble
 from chatsite.fair_queue import working_for
+from chatsite.ops.entrances import (
+    NO_MODEL,
+    TURNS,
+    Entrance,
+    Headers,
+    Slot,
+    find_entrance,
+)
+from chatsite.ops.load import TOO_LARGE
 
 from . import keys
-from .addresses import MCP
+from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, START
 from .models import ApiKey
 from .wires import WIRES
-from .wires.errors import WireError, refuse_key
+from .wires.errors import WireError, refuse_body, refuse_key
 from .wires.wire import Wire
 
 Scope = dict[str, Any]
@@ -28,9 +37,11 @@ CONVERSATIONS = "/v1/conversations/"
 async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
     wire = find_wire(scope["path"])
     try:
-        headers = read_headers(scope)
+        headers = read_headers(scope["headers"])
         check_address(wire, scope, headers)
         key = await find_caller(scope, headers)
+        if TOO_LARGE in scope:
+            raise refuse_body(find_entrance(scope["path"]).max_bytes())
         with working_for(key.owner_id):
             await answer_caller(wire, key, scope, headers, receive, send)
     except WireError as error:
@@ -70,10 +81,10 @@ def find_wire(path: str) -> Wire:
     return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
 
 
-def read_headers(scope: Scope) -> Mapping[str, str]:
+def read_headers(pairs: Headers) -> Mapping[str, str]:
     """By their lower-case names. One that came twice is both, which fits nothing."""
     found: dict[str, str] = {}
-    for raw_name, raw_value in scope["headers"]:
+    for raw_name, raw_value in pairs:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         found[name] = f"{found[name]}, {value}" if name in found else value
     return found
@@ -106,12 +117,7 @@ def find_method(wire: Wire, path: str) -> str | None:
 
 async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
     """Raises WireError, the same one for every key that lets no one in."""
-    key = headers.get("x-api-key", "")
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        key = token.strip()
-    if not key.startswith(keys.PREFIX) or len(key) > MAX_KEY_CHARS:
-        raise refuse_key()
+    key = read_key(headers)
     # Strangers take turns with each other, and with the people who are known.
     address = (scope.get("client") or ("",))[0]
     with working_for(("stranger", address)):
@@ -119,6 +125,25 @@ async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
     if found is None:
         raise refuse_key()
     return found
+
+
+def read_key(headers: Mapping[str, str]) -> str:
+    """The key that a request names. Raises WireError for what can't be one."""
+    key = headers.get("x-api-key", "")
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        key = token.strip()
+    if not key.startswith(keys.PREFIX) or len(key) > MAX_KEY_CHARS:
+        raise refuse_key()
+    return key
+
+
+def has_valid_key(pairs: Headers) -> bool:
+    """Read the database only for requests that name a key."""
+    try:
+        return keys.find_api_key(read_key(read_headers(pairs))) is not None
+    except WireError:
+        return False
 
 
 def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
@@ -151,3 +176,26 @@ async def send_error(send: Any, wire: Wire, error: WireError) -> None:
     start = {"type": "http.response.start", "status": error.status, "headers": headers}
     await send(start)
     await send({"type": "http.response.body", "body": body})
+
+
+SENDERS = "none: clients read the answer to what they have sent"
+ENTRANCES = [
+    Entrance(
+        starts=(START,),
+        slot=Slot.KEY,
+        pace=TURNS,
+        tokens=TURNS,
+        access_log=SENDERS,
+        max_bytes=lambda: MAX_BODY_BYTES,
+        is_known=has_valid_key,
+    ),
+    Entrance(
+        starts=(MCP,),
+        slot=Slot.KEY,
+        pace="chatsite.endpoint.mcp_server.door.keep_pace",
+        tokens=NO_MODEL,
+        access_log="chatsite.review.access_log.record_access",
+        max_bytes=lambda: MAX_MCP_BYTES,
+        is_known=has_valid_key,
+    ),
+]

@@ -1,6 +1,7 @@
 """The app of imports and exports, and what it adds to the core; no tables."""
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 
@@ -9,6 +10,7 @@ class ImportingConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from chatsite.ops import entrances
         from chatsite.turns import runner
         from memory.models.change import LEAF_ACTIONS
 
@@ -17,6 +19,17 @@ class ImportingConfig(AppConfig):
         from .files import foreign
         from .storing import ACTION
 
+        entrances.entrances.append(
+            entrances.Entrance(
+                starts=("/import/",),
+                slot=entrances.Slot.SESSION,
+                pace=entrances.SHARE,
+                tokens=entrances.NO_MODEL,
+                access_log=entrances.OWN_TEXT,
+                # With the rest of the form.
+                max_bytes=lambda: (settings.IMPORT_MAX_MB + 1) * entrances.MEGABYTE,
+            )
+        )
         runner.jobs.append(worker.JOB)
         LEAF_ACTIONS[ACTION] = _("imported it")
         hooks.source_names |= foreign.SITES

@@ -10,5 +10,11 @@ class InstallableConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
+        from chatsite.ops.entrances import entrances, make_public_entrance
 
+        entrances.append(
+            make_public_entrance(
+                "/manifest.webmanifest", "/offline/", "/service-worker.js"
+            )
+        )
         hooks.page_parts["head"].append("installable/_head.html")

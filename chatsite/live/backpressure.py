@@ -1,17 +1,22 @@
-"""daphne's sockets as the site needs them. What comes in has a limit, and is read only
-as fast as it is worked off; what goes out has none, but waits for its reader, and those
-who do not read are cut off. And pages can be asked to come again.
+"""daphne's sockets and requests as the site needs them. What comes in has a limit, and
+is read only as fast as it is worked off; what goes out has none, but waits for its
+reader, and those who do not read are cut off. And pages can be asked to come again.
 
 daphne takes whatever a socket is sent and keeps it in memory until the other end has
-read it, and queues whatever the other end sends.
+read it, and queues whatever the other end sends. Of a request it keeps a body of any
+size on the disk, and puts all of it into memory before it calls the application.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextvars import Context
+from functools import partial
+from io import BytesIO
 from typing import Any
+from urllib.parse import unquote
 
+from channels.db import database_sync_to_async
 from daphne import http_protocol
 from daphne.cli import CommandLineInterface
 from daphne.server import Server
@@ -23,6 +28,10 @@ from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
 from chatsite import metrics
+from chatsite.database import TROUBLE
+from chatsite.fair_queue import working_for
+from chatsite.ops.entrances import STRANGER_BYTES, Entrance, Headers, find_entrance
+from chatsite.ops.load import TOO_LARGE
 
 from .outbox import TRANSPORT
 
@@ -38,6 +47,14 @@ MAX_AHEAD = 16
 STALL_SECONDS = 20.0
 # How long a process that ends waits for answers that are under way.
 REQUESTS_SECONDS = 3.0
+# The application gets a body in pieces of this size.
+PIECE_BYTES = 64 * 1024
+# The least that a piece of an incoming body counts: very small ones take the time of
+# large ones.
+MIN_PIECE_BYTES = 256
+# How long a client that was answered early may go on sending. If its connection was
+# closed at once, it would be reset, and the client might not read the answer.
+LINGER_SECONDS = 5.0
 
 
 @implementer(IPushProducer)
@@ -172,22 +189,112 @@ class BoundedProtocol(WebSocketProtocol):
 
 
 class UnreadRequest(http_protocol.WebRequest):
-    """daphne's request, without the form that Twisted makes of its body for itself, in
-    the event loop: of 48 MB it takes seconds. Django reads it in a thread."""
+    """daphne's request, whose body is bounded while it is received and read by the
+    application at its own pace.
+
+    A body that is larger than its entrance takes is not received any further: the
+    application is asked at once, without the body, and answers with 413 or with what
+    else is wrong. Above STRANGER_BYTES it is first looked up who sends it.
+    """
 
     write_buffer: WriteBuffer | None = None
     # Answered for longer than a page may take: its application has its own deadlines.
     takes_long = False
+    # Bytes received so far, and how many may come before the next check.
+    received = 0
+    allowed = STRANGER_BYTES
+    is_checked = False
+    is_too_large = False
+    is_whole = False
+    # What was received, until the application has read it.
+    body: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # Twisted would make a form of it for itself, in the event loop: of 48 MB that
+        # takes seconds. Django reads it in a thread.
         self._parsePOSTFormSubmission = False
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802
+        super().gotLength(length)
+        if length and length > self.allowed:
+            self._check_size(length)
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+        if self.is_too_large:
+            return
+        super().handleContentChunk(data)
+        self.received += max(len(data), MIN_PIECE_BYTES)
+        if self.received > self.allowed:
+            self._check_size(self.received)
+
+    def _check_size(self, size: int) -> None:
+        path = unquote(self.channel._path.partition(b"?")[0].decode("ascii", "replace"))
+        entrance = find_entrance(path)
+        if size > entrance.max_bytes() or self.is_checked:
+            self._refuse_body()
+            return
+        self.is_checked, self.allowed = True, entrance.max_bytes()
+        self.channel._networkProducer.pauseProducing()
+        loop = asyncio.get_running_loop()
+        self._check = loop.create_task(self._check_sender(entrance))
+
+    async def _check_sender(self, entrance: Entrance) -> None:
+        """Let the sender go on only if it is known."""
+        headers = self.requestHeaders.getAllRawHeaders()
+        pairs = [(name.lower(), value) for name, values in headers for value in values]
+        with working_for(("stranger", getattr(self.client, "host", ""))):
+            is_known = await _is_known(entrance, pairs)
+        if self.is_whole or self.is_too_large or self.channel is None:
+            return
+        if is_known:
+            self.channel._networkProducer.resumeProducing()
+        else:
+            self._refuse_body()
+
+    def _refuse_body(self) -> None:
+        self.is_too_large = True
+        self.content.close()
+        self.content = BytesIO()
+        # Or Twisted would ask for the body.
+        self.requestHeaders.removeHeader(b"Expect")
+        # Not at once: Twisted is in the middle of the headers, or of a piece.
+        asyncio.get_running_loop().call_soon(self._answer_early)
+
+    def _answer_early(self) -> None:
+        if (channel := self.channel) is None:
+            return
+        self.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+        channel.persistent = False
+        channel.dataReceived = _ignore_data
+        channel.loseConnection = partial(_linger, channel)
+        channel._networkProducer.resumeProducing()
+        if not self.is_whole:
+            channel.allContentReceived()
 
     def process(self) -> Any:
         # What daphne would take from anyone as the beginning of all addresses; what is
         # no ASCII in it ends the request with an error (chatsite/asgi.py).
         self.requestHeaders.removeHeader(b"Daphne-Root-Path")
+        # daphne has nothing to read: receive_piece() does it.
+        self.is_whole = True
+        self.body, self.content = self.content, BytesIO()
+        self.body.seek(0)
         return super().process()
+
+    async def receive_piece(self, receive: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the next ASGI message: a piece of the body, else what daphne sends."""
+        if self.body and (piece := self.body.read(PIECE_BYTES)):
+            # Others go on between two pieces.
+            await asyncio.sleep(0)
+            return {"type": "http.request", "body": piece, "more_body": True}
+        self.close_body()
+        return await receive()
+
+    def close_body(self) -> None:
+        if self.body:
+            self.body.close()
+            self.body = None
 
     def check_timeouts(self) -> None:
         if not self.takes_long:
@@ -228,6 +335,46 @@ class UnreadRequest(http_protocol.WebRequest):
         super().connectionLost(reason)
 
 
+async def _is_known(entrance: Entrance, headers: Headers) -> bool:
+    try:
+        return await database_sync_to_async(entrance.is_known)(headers)
+    except TROUBLE:
+        return True  # the application runs into it, too, and says so
+
+
+def _ignore_data(data: bytes) -> None:
+    """Drop what comes after an early answer."""
+
+
+def _linger(channel: Any) -> None:
+    """Close this side now, and the other one when the client does, or after a while."""
+    channel._networkProducer.unregisterProducer()
+    if channel.isSecure():
+        channel.transport.loseConnection()
+        return
+    channel.transport.loseWriteConnection()
+    loop = asyncio.get_running_loop()
+    loop.call_later(LINGER_SECONDS, channel.transport.abortConnection)
+
+
+def give_out_bodies(application: Any) -> Any:
+    """Let an application read the body of its request when it wants to."""
+
+    async def run(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        request = scope["extensions"].get(TRANSPORT)
+        if not isinstance(request, UnreadRequest):
+            await application(scope, receive, send)
+            return
+        if request.is_too_large:
+            scope[TOO_LARGE] = True
+        try:
+            await application(scope, partial(request.receive_piece, receive), send)
+        finally:
+            request.close_body()
+
+    return run
+
+
 class BoundedServer(Server):
     """daphne's server, whose sockets can be waited for by the application, and which
     cancels its applications only when they have handed over what they hold."""
@@ -236,6 +383,7 @@ class BoundedServer(Server):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.application = give_out_bodies(self.application)
         self.ports: list[Any] = []
 
     def listen_success(self, port: Any) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from django.conf import settings
-from django.http import parse_cookie
 
 from chatsite import metrics
 
 from . import open_paths
+from .entrances import Slot, list_starts, read_session_key
 from .open_paths import find_secret
 
 # These must answer above all when everything else waits.
-FOR_MACHINES = ("/healthz", "/readyz", "/metrics")
+FOR_MACHINES = list_starts(Slot.FREE)
 # After this a person has given up and would not see the answer.
 WAIT_SECONDS = 10.0
 SAMPLE_SECONDS = 0.5
@@ -24,18 +24,18 @@ SAMPLE_SECONDS = 0.5
 TOO_BUSY = "windowpane.too_busy"
 # In the scope of one that has a place; see leave_place().
 LEAVE = "windowpane.leave"
-# Log-ins and sign-ups, whose passwords are hashed one at a time.
-AT_THE_DOOR = "/accounts/"
+# In the scope of one whose body was larger than its entrance takes, and was not read.
+TOO_LARGE = "windowpane.too_large"
 
 Scope = dict[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]
 
 
 def limit_requests(
-    application: Application, limit: int, *, under: str = "/"
+    application: Application, limit: int, *, under: tuple[str, ...] = ("/",)
 ) -> Application:
-    """Let `limit` HTTP requests below a path be worked on at once. Others wait in their
-    order; those that have waited for WAIT_SECONDS are answered with 503 and
+    """Let `limit` HTTP requests below these paths be worked on at once. Others wait in
+    their order; those that have waited for WAIT_SECONDS are answered with 503 and
     Retry-After.
 
     Each request has a thread and a database connection of its own. Without a limit,
@@ -104,12 +104,13 @@ def keep_room(application: Application, limit: int) -> Application:
     """limit_requests(), of which strangers who read open pages get a quarter: they
     wait for one another, and people who are signed in don't wait for them. Of that
     quarter one address gets half at most, so that those who read others find a place.
-    Another quarter is for those who sign in or up. One browser has a quarter at most,
-    too: threads that compute for it take turns with the one that sends words."""
+    Another quarter is for those who sign in or up: passwords are hashed one at a time.
+    One browser has a quarter at most, too: threads that compute for it take turns with
+    the one that sends words."""
     part = max(1, limit // 4)
     limited = limit_requests(application, limit)
-    for path in (*open_paths.paths, AT_THE_DOOR):
-        limited = limit_requests(limited, part, under=path)
+    for under in (tuple(open_paths.paths), list_starts(Slot.PASSWORD)):
+        limited = limit_requests(limited, part, under=under)
     limited = limit_each(limited, max(2, part), session_of)
     part = max(1, part // 2)
     return limit_each(limited, part, lambda scope: find_secret(scope["path"]))
@@ -120,8 +121,7 @@ def session_of(scope: Scope) -> str:
     files, which read none. Whether it exists is not looked up here."""
     if scope["path"].startswith((*open_paths.paths, settings.STATIC_URL)):
         return ""
-    sent = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
-    return parse_cookie(sent.decode("latin-1")).get(settings.SESSION_COOKIE_NAME, "")
+    return read_session_key(scope["headers"])
 
 
 def limit_each(

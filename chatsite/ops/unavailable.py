@@ -1,6 +1,6 @@
 """What people see when the site cannot do its work: 503 and a page that says why while
 the database is away or the process has too much to do, 400 for what the database does
-not take.
+not take, 413 for what was too large to be received.
 """
 
 import logging
@@ -21,7 +21,7 @@ from django.views.defaults import page_not_found
 from chatsite.accounts.appearance import appearance_of
 from chatsite.database import RefusedInputError, is_away, name_of
 
-from .load import TOO_BUSY
+from .load import TOO_BUSY, TOO_LARGE
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,11 @@ class UnavailableMiddleware(MiddlewareMixin):
     async_capable = False
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        is_busy = TOO_BUSY in getattr(request, "scope", ())
-        return _render_unavailable(request, is_busy=True) if is_busy else None
+        scope = getattr(request, "scope", ())
+        if TOO_LARGE in scope:
+            page = render_to_string("413.html", appearance_of(request))
+            return HttpResponse(page, status=413)
+        return _render_unavailable(request, is_busy=True) if TOO_BUSY in scope else None
 
     def process_response(
         self, request: HttpRequest, response: HttpResponse

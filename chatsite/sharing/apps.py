@@ -11,7 +11,7 @@ class SharingConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import hooks
-        from chatsite.ops import open_paths
+        from chatsite.ops import entrances, open_paths
         from memory.models.change import LEAF_ACTIONS
 
         from . import parts, services
@@ -19,6 +19,15 @@ class SharingConfig(AppConfig):
         LEAF_ACTIONS[services.MADE] = _("made a link")
         LEAF_ACTIONS[services.REVOKED] = _("revoked a link")
         open_paths.paths.append("/s/")
+        entrances.entrances.append(
+            entrances.Entrance(
+                starts=("/s/",),
+                slot=entrances.Slot.LINK,
+                pace="chatsite.sharing.pace.Pace.wait",
+                tokens=entrances.NO_MODEL,
+                access_log="none: whoever knows the link may read without a name",
+            )
+        )
         hooks.conversation_parts["menu"].append(parts.draw_menu_item)
         hooks.conversation_parts["readers"].append(parts.draw_readers)
         hooks.message_parts.append(parts.SHARE_UP_TO)

@@ -25,6 +25,7 @@ from mcp_types import Tool as DescribedTool
 from pydantic import ValidationError
 
 from chatsite.database import TROUBLE, log_trouble
+from chatsite.endpoint.addresses import MAX_MCP_BYTES
 from chatsite.endpoint.models import ApiKey
 from chatsite.endpoint.relay.client import Client, GoneError
 from chatsite.fair_queue import for_drawing
@@ -35,8 +36,6 @@ from memory.models import Conversation
 
 from .tools import TOOLS, Caller, NotReadableError, Tool
 
-# Of one request: an id, numbers, the words of a search.
-MOST_BODY_BYTES = 64 * 1024
 READ_ACTION = "key"
 INSTRUCTIONS = (
     "The conversations of one person with language models, as this site keeps them: "
@@ -60,7 +59,7 @@ async def serve(
         _make_server(key, site, scope),
         json_response=True,
         stateless=True,
-        max_request_body_size=MOST_BODY_BYTES,
+        max_request_body_size=MAX_MCP_BYTES,
     )
 
     async def send(message: dict[str, Any]) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from chatsite.endpoint.wires.errors import WireError
+from chatsite.endpoint.addresses import MAX_BODY_BYTES
+from chatsite.endpoint.wires.errors import refuse_body
 from chatsite.live.outbox import TRANSPORT
 
 from .answering import Answer
 
 T = TypeVar("T")
-MAX_BODY_BYTES = 32 * 1024 * 1024
 
 
 class GoneError(Exception):
@@ -34,7 +34,7 @@ class Client:
         """Raises WireError for one that is too large, and GoneError."""
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
-            raise _refuse_body()
+            raise refuse_body(MAX_BODY_BYTES)
         chunks, size, has_more = [], 0, True
         while has_more:
             message = await self._receive()
@@ -43,7 +43,7 @@ class Client:
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             if size > MAX_BODY_BYTES:
-                raise _refuse_body()
+                raise refuse_body(MAX_BODY_BYTES)
             has_more = message.get("more_body", False)
         self.gone = asyncio.create_task(self._wait_until_gone())
         return b"".join(chunks)
@@ -101,8 +101,3 @@ class Client:
     def close(self) -> None:
         if self.gone:
             self.gone.cancel()
-
-
-def _refuse_body() -> WireError:
-    detail = f"A body may have {MAX_BODY_BYTES:,} bytes. Send less."
-    return WireError(413, "too_large", detail)

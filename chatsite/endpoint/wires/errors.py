@@ -31,6 +31,11 @@ def refuse_key() -> WireError:
     return WireError(401, "invalid_api_key", BAD_KEY)
 
 
+def refuse_body(most: int) -> WireError:
+    detail = f"A body may have {most:,} bytes. Send less."
+    return WireError(413, "too_large", detail)
+
+
 def refuse_model(name: str) -> WireError:
     """For a model that is not there, or not for this person: which, is not said."""
     text = (

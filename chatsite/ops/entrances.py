@@ -1,0 +1,133 @@
+"""The entrances of the site and what limits each of them: with whom its requests wait
+for a slot, how large a body may be, and what keeps the pace, counts tokens and records
+who reads. A path without an entrance of its own is a page of a signed-in user.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from django.conf import settings
+from django.http import parse_cookie
+
+from chatsite.accounts.sessions import user_of
+
+MEGABYTE = 1024 * 1024
+# Bytes of a body before its sender is looked up: enough for a form to log in, also with
+# the answer of an identity provider.
+STRANGER_BYTES = 256 * 1024
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Slot(Enum):
+    """With whom a request waits (load.py; those of keys are counted by the endpoint,
+    sockets by the watcher)."""
+
+    SESSION = "a quarter of the requests at once, for each session"
+    LINK = "a quarter, for all links; for each link half of that"
+    PASSWORD = "a quarter, for all who log in or sign up"  # noqa: S105
+    KEY = "the requests at once of one person, and of a process"
+    SOCKET = "the sockets of one person"
+    FREE = "none: monitors must be answered when everything else waits"
+
+
+def read_session_key(headers: Headers) -> str:
+    """Return the session that a request names; "" without one. Nothing is looked up."""
+    sent = b"; ".join(value for name, value in headers if name == b"cookie")
+    return parse_cookie(sent.decode("latin-1")).get(settings.SESSION_COOKIE_NAME, "")
+
+
+def has_valid_session(headers: Headers) -> bool:
+    key = read_session_key(headers)
+    return bool(key) and user_of(key).is_authenticated
+
+
+def form_bytes() -> int:
+    """Return the size of the largest form that Django reads."""
+    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE or MEGABYTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """Requests whose paths begin with one of `starts`. `pace`, `tokens` and
+    `access_log` name what does it in the code, or say why nothing has to."""
+
+    starts: tuple[str, ...]
+    slot: Slot
+    pace: str
+    tokens: str
+    access_log: str
+    max_bytes: Callable[[], int] = form_bytes
+    # Reads the database: whether a large body comes from someone who may send it.
+    is_known: Callable[[Headers], bool] = has_valid_session
+
+
+SHARE = "chatsite.ops.processor_time.ProcessorTimeMiddleware"
+TURNS = "chatsite.turns.limits.admit_turn"
+NO_MODEL = "none: no model is asked"
+NO_TEXT = "none: nothing that people wrote is shown"
+OWN_TEXT = "none: people read only what is their own"
+
+
+def make_public_entrance(*starts: str) -> Entrance:
+    """Pages that need no session and show only what is the site's own."""
+    return Entrance(
+        starts=starts,
+        slot=Slot.SESSION,
+        pace=SHARE,
+        tokens=NO_MODEL,
+        access_log=NO_TEXT,
+    )
+
+
+PAGES = Entrance(
+    starts=("/",), slot=Slot.SESSION, pace=SHARE, tokens=TURNS, access_log=OWN_TEXT
+)
+# Leaf apps add theirs.
+entrances = [
+    Entrance(
+        starts=("/accounts/",),
+        slot=Slot.PASSWORD,
+        pace="axes.middleware.AxesMiddleware",
+        tokens=NO_MODEL,
+        access_log=NO_TEXT,
+    ),
+    Entrance(
+        starts=("/admin/",),
+        slot=Slot.SESSION,
+        pace=SHARE,
+        tokens="chatsite.turns.limits.admit_spending",
+        access_log="chatsite.review.access_log.record_access",
+    ),
+    Entrance(
+        starts=("/healthz", "/readyz", "/metrics"),
+        slot=Slot.FREE,
+        pace="none: monitors ask often, and little is done",
+        tokens=NO_MODEL,
+        access_log=NO_TEXT,
+    ),
+    Entrance(
+        starts=("/ws/",),
+        slot=Slot.SOCKET,
+        pace="chatsite.live.fair_share.Share.take_message",
+        tokens=TURNS,
+        access_log=OWN_TEXT,
+    ),
+    make_public_entrance(settings.STATIC_URL, "/language/", "/theme/"),
+]
+
+
+def find_entrance(path: str) -> Entrance:
+    """Return the entrance with the longest beginning of this path."""
+    found = [
+        (len(start), entrance)
+        for entrance in entrances
+        for start in entrance.starts
+        if path.startswith(start)
+    ]
+    return max(found, key=lambda each: each[0], default=(0, PAGES))[1]
+
+
+def list_starts(slot: Slot) -> tuple[str, ...]:
+    return tuple(s for each in entrances if each.slot is slot for s in each.starts)
