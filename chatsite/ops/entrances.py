@@ -87,7 +87,7 @@ PAGES = Entrance(
 # Leaf apps add theirs.
 entrances = [
     Entrance(
-        starts=("/accounts/",),
+        starts=("/accounts/", "/admin/login/"),
         slot=Slot.PASSWORD,
         pace="axes.middleware.AxesMiddleware",
         tokens=NO_MODEL,

@@ -137,9 +137,9 @@ async def test_strangers_who_read_shared_pages_wait_for_one_another_alone(site):
 
 @pytest.mark.parametrize("site", [load.keep_room], indirect=True)
 async def test_those_who_sign_in_keep_no_page_from_others(site):
-    for path in ("/accounts/login/", "/accounts/signup/", "/1"):
+    for path in ("/admin/login/", "/accounts/login/", "/accounts/signup/", "/1"):
         await site.ask(path)
-    assert site.begun == ["/accounts/login/", "/1"]
+    assert site.begun == ["/admin/login/", "/1"]
 
 
 def keep_much_room(application, limit):
