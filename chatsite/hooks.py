@@ -69,9 +69,11 @@ Time = Moment | None
 @dataclass(frozen=True, slots=True)
 class ExportSection:
     """A list in export.json. `read` gives its rows, and `write` stores those that an
-    import has read, by `row`, into a conversation with these messages."""
+    import has read, by `row`, into a conversation with these messages. `title` is what
+    people call the rows."""
 
     name: str
+    title: Any
     row: type[BaseModel]
     read: Callable[["Conversation"], list[dict[str, Any]]]
     write: Callable[

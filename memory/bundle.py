@@ -217,7 +217,7 @@ def _create_rows(model: type[Model], rows: list[Any]) -> None:
 def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
     """Delete requests that differ from their hash or can't be rebuilt; returns how
     many. Their replies then count as written elsewhere."""
-    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    calls = conversation.model_calls.filter(purpose__in=ModelCall.COMPOSED)
     keys, dropped = list(calls.order_by("pk").values_list("pk", flat=True)), 0
     for start in range(0, len(keys), BATCH):
         some = calls.filter(pk__in=keys[start : start + BATCH])

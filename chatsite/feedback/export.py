@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from django.db.models import F
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq, Time
@@ -18,7 +19,7 @@ class FeedbackRow(BaseModel):
     """What the owner thinks of reply `seq`, and a word why."""
 
     seq: Seq
-    verdict: Literal["good", "bad"]
+    verdict: Literal[*Feedback.Verdict.values]
     comment: Annotated[str, Field(max_length=Feedback.MAX_CHARS)] = ""
     created_at: Time = None
     updated_at: Time = None
@@ -79,6 +80,7 @@ def describe_feedback(
 
 SECTION = ExportSection(
     name="feedback",
+    title=gettext_lazy("feedback"),
     row=FeedbackRow,
     read=read_feedback,
     write=write_feedback,

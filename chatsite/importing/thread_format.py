@@ -25,22 +25,35 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.hooks import Seq, Time, conversation_fields, export_sections
+from chatsite.llm.streaming import MAX_JSON_DEPTH as MAX_ARGUMENTS_DEPTH
+from chatsite.llm.streaming import MAX_REPLY_CHARS
+from chatsite.turns.models import Turn
+from memory import models
 
 from .files.reading import STRING, measure_depth
 
 FORMAT = 1
-MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 2
-# Of values that the site only keeps, such as the arguments of a tool.
+MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 1
+# Of values that the site only keeps, such as those of a policy.
 MAX_JSON_DEPTH, MAX_JSON_CHARS = 20, 100_000
 MASKED = "masked"
 
 
 def _check_small(value: Any) -> Any:
     """Nothing here is deep: the whole file was measured before."""
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) > MAX_JSON_CHARS:
+    if len(json.dumps(value, ensure_ascii=False)) > MAX_JSON_CHARS:
         raise PydanticCustomError("too_large", "it is too large")
-    if measure_depth(STRING.sub(b"", text.encode())) > MAX_JSON_DEPTH:
+    return _check_depth(value, MAX_JSON_DEPTH)
+
+
+def _check_arguments(value: Any) -> Any:
+    """As deep as the site stores what a model has asked for; it can be a whole file."""
+    return _check_depth(value, MAX_ARGUMENTS_DEPTH + 1)
+
+
+def _check_depth(value: Any, most: int) -> Any:
+    text = json.dumps(value, ensure_ascii=False)
+    if measure_depth(STRING.sub(b"", text.encode())) > most:
         raise PydanticCustomError("too_deep", "it is nested too deeply")
     return value
 
@@ -81,11 +94,8 @@ Triple = Annotated[list[T], Field(min_length=3, max_length=3)]
 # From the first to the last message. They are asked for one by one; a true context has
 # few.
 Ranges = Annotated[list[Pair[Seq]], Field(max_length=500)]
-Role = Literal["user", "assistant", "tool"]
-TurnState = Literal[
-    *("queued", "running", "waiting", "done", "stopped", "failed", "truncated"),
-    "interrupted",
-]
+Role = Literal[*models.Message.Role.values]
+TurnState = Literal[*Turn.State.values]
 Part = Literal["result", "arguments", "words"]
 LOOSE = ConfigDict(
     json_schema_extra={"additionalProperties": True},
@@ -102,12 +112,12 @@ class Row(BaseModel):
 
 
 class AskedCall(Row):
-    """A call of a tool as the model asked for it."""
+    """A call of a tool as the model asked for it: whatever that has written."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
-    name: Name
-    args: Json
+    name: str
+    args: Annotated[dict[str, Any], AfterValidator(_check_arguments)]
     id: Name | None
     type: Literal["tool_call"] = "tool_call"
 
@@ -160,7 +170,7 @@ class RunningReply(Row):
     client_id: Masked[Annotated[str, Field(pattern=r"^[\x21-\x7e]{1,64}$")] | None] = (
         None
     )
-    turn: Count | None = None
+    turn: Unread[int | None] = None
     model: Name = ""
     superseded: bool = False
     excluded: bool = False
@@ -174,9 +184,10 @@ class Message(RunningReply):
     and `error` are those of its turn."""
 
     sent_text: Masked[str] = ""
-    reasoning: Masked[Annotated[str, Field(max_length=200_000)]] = ""
+    # What the provider says apart, and what it says before its answer.
+    reasoning: Masked[Annotated[str, Field(max_length=2 * MAX_REPLY_CHARS)]] = ""
     error: Masked[Code] = ""
-    tool_calls: Masked[Annotated[list[AskedCall], Field(max_length=100)]] = []
+    tool_calls: Masked[list[AskedCall]] = []
     tool_call_id: Masked[Name] = ""
     attachments: Masked[Annotated[list[Attachment], Field(max_length=20)]] = []
     late_for: Seq | None = None
@@ -219,7 +230,7 @@ class Summary(Row):
     tokens_before: Count = 0
     tokens_after: Count = 0
     ms: Count = 0
-    status: Literal["active", "superseded", "stale", "erased", "failed", "rejected"]
+    status: Literal[*models.Summary.Status.values]
     error: Masked[Name] = ""
     created_at: Time = None
     author: Annotated[str, Field(max_length=150)] = ""
@@ -286,7 +297,7 @@ class SummaryReferences(References):
 class ModelCall(Row):
     """One request to a model, by reference; `sha256` is of what was sent."""
 
-    purpose: Literal["reply", "summary", "title", "result"]
+    purpose: Literal[*models.ModelCall.Purpose.values]
     message__seq: Seq | None = None
     summary__version: Seq | None = None
     refs: Annotated[dict[str, Any], ShownAs(ReplyReferences | SummaryReferences)] = {}

@@ -6,6 +6,7 @@ retries before the first token, clean text, and errors that are safe to show.
 
 import asyncio
 import logging
+import math
 import random
 import re
 import time
@@ -28,6 +29,8 @@ from .gathered import Calls, Words
 logger = logging.getLogger(__name__)
 
 MAX_REPLY_CHARS = 200_000
+# Of the arguments of a call: they stand inside of others in an export.
+MAX_JSON_DEPTH = 50
 FIRST_PAUSE = 0.5
 MAX_PAUSE = 20.0
 # A reply is complete with its finish reason; only the token counts may still come.
@@ -52,6 +55,24 @@ def clean_text(text: str) -> str:
     """
     text = text.replace("\x00", "")
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def clean_json(value: Any, depth: int = 0) -> Any:
+    """A value of JSON as both databases can store it and an import takes it. Raises
+    ValueError."""
+    if depth > MAX_JSON_DEPTH:
+        raise ValueError("too deep")
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [clean_json(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return {
+            clean_text(key): clean_json(each, depth + 1) for key, each in value.items()
+        }
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("not finite")  # such as 1e999
+    return value
 
 
 class ReplyStream:

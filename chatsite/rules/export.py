@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq, Time
@@ -29,8 +30,8 @@ class RuleRow(BaseModel):
     start: Count = 0
     end: Count = 0
     text: Annotated[str, Field(max_length=MAX_CHARS)] = ""
-    kind: Literal["", "instruction", "preference", "constraint"] = ""
-    state: Literal["offered", "kept", "confirmed", "dismissed", "replaced"]
+    kind: Literal["", *Rule.Kind.values] = ""
+    state: Literal[*Rule.State.values]
     created_at: Time = None
 
 
@@ -45,18 +46,19 @@ def write_rules(
     rows: Sequence[RuleRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Those that are a part of what the person said. A file can say anything, so what
-    was in force in it is only offered here."""
+    """Those that are a part of what the person said, and those of no message, in their
+    own words. A file can say anything, so what was in force in it is only offered
+    here."""
     made = {}
     for row in rows[:MOST]:
         message = messages.get(row.seq)
-        if message is None or not _is_part(message, row):
+        if not (_is_part(message, row) if message else row.seq is None and row.text):
             continue
         in_force = row.state in Rule.IN_FORCE
         state = Rule.State.OFFERED if in_force else row.state
         values = row.model_dump(include={"start", "end", "text", "kind"})
         rule = Rule(conversation=conversation, message=message, state=state, **values)
-        made.setdefault((row.seq, row.start), rule)
+        made.setdefault((row.seq, row.start if message else row.text), rule)
     if made:
         with batch(0):
             Rule.objects.bulk_create(made.values())
@@ -86,6 +88,7 @@ def copy_rules(
 
 SECTION = ExportSection(
     name="rules",
+    title=gettext_lazy("rules"),
     row=RuleRow,
     read=read_rules,
     write=write_rules,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
 from django.db.models import F, QuerySet
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq, Time
@@ -39,10 +40,7 @@ class ToolCallRow(BaseModel):
     place: Annotated[int, Field(ge=0, le=2**15 - 1)]
     call_id: Annotated[str, Field(max_length=100)] = ""
     name: Annotated[str, Field(max_length=100)] = ""
-    state: Literal[
-        *("asked", "waiting", "running", "done", "failed"),
-        *("late", "cancelled", "unknown"),
-    ]
+    state: Literal[*State.values]
     error: Annotated[str, Field(max_length=40)] = ""
     result_seq: Seq | None = None
     late_seq: Seq | None = None
@@ -116,7 +114,7 @@ def write_calls(
             request=request,
             place=row.place,
             call_id=asked.get("id") or "",
-            name=asked["name"],
+            name=asked["name"][:100],
             arguments=asked["args"],
             digest=digest_of(asked["name"], asked["args"]),
             state=ENDED.get(row.state, row.state),
@@ -179,6 +177,7 @@ def describe_sources(
 SECTIONS = (
     ExportSection(
         name="tool_calls",
+        title=gettext_lazy("tool calls"),
         row=ToolCallRow,
         read=read_calls,
         write=write_calls,
@@ -186,6 +185,7 @@ SECTIONS = (
     ),
     ExportSection(
         name="files",
+        title=gettext_lazy("files in results"),
         row=ResultFileRow,
         read=read_files,
         write=write_files,

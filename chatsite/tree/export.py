@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import Annotated, Any
 
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq
@@ -114,6 +115,7 @@ def _list_imported(conversation: Conversation, row: PartingRow) -> None:
 
 SECTION = ExportSection(
     name="branches",
+    title=gettext_lazy("branches"),
     row=PartingRow,
     read=read_parting,
     write=write_parting,

@@ -5,14 +5,18 @@ from typing import Annotated, Any, Literal
 
 from django.conf import settings
 from django.db.models import F
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq, Time
+from chatsite.llm.gathered import MAX_READ_CALLS
 from chatsite.llm.streaming import MAX_REPLY_CHARS
 from memory import bundle
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, ModelCall
 
 from .models import Trial
+
+COLUMNS = ("words", "model", "state", "text", "asked", "error")
 
 Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
@@ -31,22 +35,25 @@ class Changes(BaseModel):
 
 
 class TrialRow(BaseModel):
-    """What reply `seq` would have been. Its request is not exported: `sha256` says
-    which it was."""
+    """What reply `seq` would have been; `sha256` is that of its request, and `asked`
+    are the names of tools that the model asked for."""
 
     seq: Seq
     changes: Changes
     words: Annotated[str, Field(max_length=MAX_REPLY_CHARS)] = ""
     model: Annotated[str, Field(max_length=100)]
-    state: Literal["done", "stopped", "failed", "truncated", "interrupted"]
+    state: Literal[*sorted({*Trial.State} - {*Trial.UNFINISHED})]
     text: Annotated[str, Field(max_length=MAX_REPLY_CHARS)] = ""
+    asked: Annotated[list[str], Field(max_length=MAX_READ_CALLS + 1)] = []
+    error: Annotated[str, Field(max_length=100)] = ""
     sha256: Annotated[str, Field(max_length=64)] | None = None
     created_at: Time = None
+    finished_at: Time = None
 
 
 def read_trials(conversation: Conversation) -> list[dict[str, Any]]:
     rows = conversation.trials.exclude(state__in=Trial.UNFINISHED).order_by("pk")
-    columns = ("changes", "words", "model", "state", "text", "created_at")
+    columns = (*COLUMNS, "changes", "created_at", "finished_at")
     named = {"seq": F("message__seq"), "sha256": F("call__sha256")}
     return list(rows.values(*columns, **named))
 
@@ -57,7 +64,11 @@ def write_trials(
     rows: Sequence[TrialRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Those of replies that are there, without their requests."""
+    """Those of replies that are there, with their requests as far as these are
+    proved."""
+    requests: dict[str, list[ModelCall]] = {}
+    for call in conversation.model_calls.filter(purpose=ModelCall.Purpose.TRIAL):
+        requests.setdefault(call.sha256, []).append(call)
     known = [
         row
         for row in rows
@@ -72,8 +83,9 @@ def write_trials(
                 conversation=conversation,
                 message=messages[row.seq],
                 changes=row.changes.model_dump(exclude_defaults=True),
-                **row.model_dump(include={"words", "model", "state", "text"}),
-                finished_at=row.created_at,
+                **row.model_dump(include={*COLUMNS}),
+                call=requests[row.sha256].pop(0) if requests.get(row.sha256) else None,
+                finished_at=row.finished_at or row.created_at,
             )
             for row in some
         ]
@@ -87,6 +99,7 @@ def write_trials(
 
 SECTION = ExportSection(
     name="trials",
+    title=gettext_lazy("trials"),
     row=TrialRow,
     read=read_trials,
     write=write_trials,

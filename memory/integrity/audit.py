@@ -250,8 +250,7 @@ def find_foreign_calls() -> Iterator[Violation]:
 
 def find_changed_contexts() -> Iterator[Violation]:
     """Requests that can't be rebuilt from their references to what was sent."""
-    composed = (ModelCall.Purpose.REPLY, ModelCall.Purpose.TRIAL)
-    rows = ModelCall.objects.filter(purpose__in=composed)
+    rows = ModelCall.objects.filter(purpose__in=ModelCall.COMPOSED)
     calls = rows.select_related("conversation").order_by("pk")
     for call in calls.iterator(chunk_size=500):
         try:

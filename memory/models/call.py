@@ -83,6 +83,9 @@ class ModelCall(History):
         # A reply asked for again in another way; it stands in no transcript.
         TRIAL = "trial", _("Trial")
 
+    # Those whose references say all that was sent.
+    COMPOSED = (Purpose.REPLY, Purpose.TRIAL)
+
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="model_calls"
     )

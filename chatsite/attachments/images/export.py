@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from django.conf import settings
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq
@@ -155,6 +156,7 @@ def _measure_jpeg(data: bytes) -> tuple[str, int, int] | None:
 
 SECTION = ExportSection(
     name="images",
+    title=gettext_lazy("images"),
     row=ImageRow,
     read=read_exported,
     write=write_exported,

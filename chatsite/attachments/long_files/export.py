@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.hooks import ExportSection, Seq
@@ -109,6 +110,7 @@ def _write_file(conversation: Conversation, message: Message, row: FileRow) -> N
 
 SECTION = ExportSection(
     name="long_files",
+    title=gettext_lazy("long files"),
     row=FileRow,
     read=read_exported_long,
     write=write_exported_long,

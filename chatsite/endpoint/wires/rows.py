@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from chatsite.llm.streaming import clean_text
+from chatsite.llm.streaming import clean_json, clean_text
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 # A longer text is whole in its body only.
@@ -41,10 +41,15 @@ def to_langchain(row: Row) -> BaseMessage:
 
 
 def make_call_value(name: object, arguments: object, call_id: object) -> dict[str, Any]:
-    values = arguments if isinstance(arguments, Mapping) else {}
+    values = dict(arguments) if isinstance(arguments, Mapping) else {}
+    try:
+        values = clean_json(values)
+    except ValueError:
+        # Too deep, or not a number: kept as it was written.
+        values = {"input": clean_text(json.dumps(values, ensure_ascii=False))}
     return {
         "name": clean_text(str(name or "")),
-        "args": dict(values),
+        "args": values,
         "id": clean_text(str(call_id or ""))[:CALL_ID_CHARS],
         "type": "tool_call",
     }

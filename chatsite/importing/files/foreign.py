@@ -26,7 +26,7 @@ POINTER = re.compile(r"(?:file-service|sediment)://(file[-_][A-Za-z0-9]+)")
 def read_chatgpt(item: dict[str, Any]) -> Draft:
     mapping = item.get("mapping")
     if not isinstance(mapping, dict):
-        raise ImportItemError(_("mapping: it isn't an object."))
+        raise _wrong_form(SITES["chatgpt"])
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
     talk = _move_pictures(_read_nodes(_open_branch(mapping, item)))
     source, site = f"chatgpt:{_shorten_id(key)}", SITES["chatgpt"]
@@ -171,13 +171,11 @@ def _move_pictures(talk: Iterable[Said]) -> Iterator[Said]:
 def read_claude(item: dict[str, Any]) -> Draft:
     messages = item.get("chat_messages")
     if not isinstance(messages, list):
-        raise ImportItemError(_("chat_messages: it isn't a list."))
+        raise _wrong_form(SITES["claude"])
     talk = []
     for number, message in enumerate(messages, 1):
         if not isinstance(message, dict):
-            raise ImportItemError(
-                _("chat_messages, %(number)s: it isn't an object.") % {"number": number}
-            )
+            raise _wrong_form(SITES["claude"])
         role = CLAUDE_ROLES.get(_clean_text(message.get("sender")))
         if role == "user":
             text = "\n\n".join(_list_texts(message))
@@ -188,6 +186,11 @@ def read_claude(item: dict[str, Any]) -> Draft:
             talk += _read_blocks(message, number)
     source, site = f"claude:{_shorten_id(item.get('uuid'))}", SITES["claude"]
     return from_talk(source, _clean_text(item.get("name")), talk, site)
+
+
+def _wrong_form(site: str) -> ImportItemError:
+    words = _("its messages are not in the form of %(site)s. Download the file again.")
+    return ImportItemError(words % {"site": site})
 
 
 def _read_blocks(message: dict[str, Any], number: int) -> Iterator[Said]:

@@ -21,6 +21,7 @@ from memory.engine.exceptions import PolicyError
 from memory.engine.file_names import clean_file_name
 from memory.engine.policy import Policy
 from memory.engine.wording import explain_refusal
+from memory.models import ModelCall as ModelCallRow
 
 from ..thread_format import (
     FORMAT,
@@ -34,23 +35,24 @@ from ..thread_format import (
     build_thread_state,
 )
 from .draft import Draft, check_count, check_length
-from .reading import ImportItemError, check_values, name_place
+from .reading import ImportItemError, check_values, explain_fault
 
 # States of turns that may still be written.
 UNFINISHED = ("queued", "running", "waiting")
+# Characters of the result of a tool, with the mark of one that was cut.
+MOST_OF_RESULT = 10_001_000
 
 
 def read_export(item: dict[str, Any], user_id: int) -> Draft:
-    """Raises ImportItemError, with the place in the file."""
+    """Raises ImportItemError, with the list and the number of what is wrong."""
     _check_format(item["format"])
     check_values(item)
     try:
         own = build_thread_state().model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
-        where = tuple(n + 1 if isinstance(n, int) else n for n in first["loc"])
-        values = {"place": name_place(where), "why": explain_refusal(first).say(_)}
-        raise ImportItemError(_("%(place)s: %(why)s.") % values) from None
+        why = explain_refusal(first).say(_)
+        raise ImportItemError(explain_fault(first["loc"], why)) from None
     # A reply that was being written is not final anywhere; what calls tools is.
     said = [
         row
@@ -60,12 +62,10 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
     _check_messages(said)
     _check_summaries(own.summaries, said)
     replies = {row.seq for row in said if row.role == "assistant"}
-    calls = [
-        _read_request(row) for row in own.model_calls if _can_be_proved(row, replies)
-    ]
+    calls = [_read_request(row, replies) for row in own.model_calls if _is_in_form(row)]
     prompt = own.conversation.system_prompt
-    for text in (*own.prompts.values(), prompt):
-        check_length(0, text)
+    if len(prompt) > settings.IMPORT_MAX_CHARS:
+        raise ImportItemError(_("its system prompt is too long."))
     explained = {call["seq"] for call in calls}
     return Draft(
         source=f"windowpane:{own.conversation.uuid}",
@@ -109,7 +109,8 @@ def _check_messages(rows: list[Message]) -> None:
         if later.seq <= earlier.seq:
             raise _bad_message(later, _("its number is not above the one before."))
     for row in rows:
-        check_length(row.seq, row.text)
+        if row.role != "tool" or len(row.text) > MOST_OF_RESULT:
+            check_length(row.seq, row.text)
         check_length(row.seq, row.sent_text)
         if not _has_attachments_in_order(row):
             raise _bad_message(row, _("its attachments are not in its text."))
@@ -125,7 +126,10 @@ def _has_attachments_in_order(row: Message) -> bool:
 
 def _check_replies(rows: list[Message]) -> None:
     """A message has one reply in force, behind the calls of tools that led to it; no
-    reply comes without a message, and no result without a call."""
+    reply comes without a message, and no result without a call. Only what was written
+    elsewhere, such as by another client, can have them in any order."""
+    if any(row.imported_at for row in rows):
+        return
     answered, asked = True, set()
     for row in rows:
         asked |= {call.id for call in row.tool_calls}
@@ -187,26 +191,22 @@ def _is_source_of(source: Summary, made: Summary) -> bool:
     return covered and source.version < made.version
 
 
-def _can_be_proved(row: ModelCall, replies: set[int]) -> bool:
-    """Requests that made something that is in the file, and can be built again."""
-    if row.purpose == "summary" and row.summary__version is not None:
-        refs = SummaryReferences
-    elif row.purpose == "reply" and row.message__seq in replies:
-        refs = ReplyReferences
-    else:
-        return False
+def _is_in_form(row: ModelCall) -> bool:
+    """Whether its references are of the form that requests of its purpose have."""
+    is_composed = row.purpose in ModelCallRow.COMPOSED
     try:
-        refs.model_validate(row.refs)
+        (ReplyReferences if is_composed else SummaryReferences).model_validate(row.refs)
     except ValidationError:
         return False
     return True
 
 
-def _read_request(row: ModelCall) -> dict[str, Any]:
-    values = row.model_dump(exclude={"message__seq", "summary__version"})
+def _read_request(row: ModelCall, replies: set[int]) -> dict[str, Any]:
+    """With what it made, if that is in the file."""
+    is_reply = row.purpose == "reply" and row.message__seq in replies
     return {
-        **values,
-        "seq": row.message__seq if row.purpose == "reply" else None,
+        **row.model_dump(exclude={"message__seq", "summary__version"}),
+        "seq": row.message__seq if is_reply else None,
         "version": row.summary__version if row.purpose == "summary" else None,
     }
 
@@ -289,28 +289,41 @@ def _read_summaries(
 
 
 def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:
-    """Every message of the file carries the state of its turn."""
-    infos, user = {}, None
+    """Every message of the file carries the state of its turn. A reply that answers
+    none has one of its own."""
+    infos, user, answered = {}, None, True
     for before, row in pairwise([None, *said]):
         has_turn = row.late_for and before and row.turn != before.turn
-        if row.role == "user" or has_turn:
+        is_asked = row.role == "user" or has_turn
+        is_final = row.role == "assistant" and not (
+            row.tool_calls or row.superseded or row.superseded_at or row.deleted
+        )
+        if is_asked or (is_final and answered):
             user = row
             infos[row.seq] = TurnInfo(
-                state=row.state, error=row.error, finished_at=row.created_at
+                state=row.state,
+                error=row.error,
+                model=row.model,
+                finished_at=row.created_at,
             )
         elif row.role == "assistant" and user:
             info = infos[user.seq]
             infos[user.seq] = replace(
                 info, model=info.model or row.model, finished_at=row.created_at
             )
+        answered = is_final or (answered and not is_asked)
     return infos
 
 
 def _read_policy(own: CoreState) -> dict[str, Any]:
-    value = own.conversation.own_policy
-    value = own.conversation.policy if value is None else value
-    try:
-        Policy.load(value)
-    except PolicyError as error:
-        raise ImportItemError(_("policy: %(why)s") % {"why": error.say(_)}) from None
-    return value
+    """Its own; where that is not valid any more, the one that was in force."""
+    value, in_force = own.conversation.own_policy, own.conversation.policy
+    for each in (in_force if value is None else value, in_force):
+        try:
+            Policy.load(each)
+            return each
+        except PolicyError as error:
+            why = error.say(_)
+    raise ImportItemError(
+        _("its memory settings are not valid: %(why)s") % {"why": why}
+    )

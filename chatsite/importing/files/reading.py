@@ -4,15 +4,21 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from math import isfinite
 from typing import IO, Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from chatsite.hooks import export_sections
+from chatsite.languages import find_sentence_space
+
 MEGABYTE = 1024 * 1024
 # No export is nested by a third of it, and what is taken can be exported again.
 MAX_DEPTH = 60
 MAX_VALUES = 3_000_000
+# Where the arguments of a call are in a message.
+ARGUMENTS = ("tool_calls", "args")
 # One that isn't closed goes on to the end of the file, which is no JSON then.
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -165,12 +171,16 @@ def check_values(item: Any) -> None:
             waiting += [(key, (*path, "key")) for key in value]
             waiting += [(part, (*path, key)) for key, part in value.items()]
         elif isinstance(value, list):
-            waiting += [(part, (*path, n)) for n, part in enumerate(value, 1)]
-        elif not _is_storable(value):
-            raise ImportItemError(
-                _("%(place)s: it has characters or a number that can't be stored.")
-                % {"place": name_place(path)}
-            )
+            waiting += [(part, (*path, n)) for n, part in enumerate(value)]
+        elif not (_is_storable(value) or _is_argument(path, value)):
+            why = _("it has characters or a number that can't be stored")
+            raise ImportItemError(explain_fault(path, why))
+
+
+def _is_argument(path: tuple[Any, ...], value: Any) -> bool:
+    """A number that a model gave to a tool: it stands in JSON only, at any size."""
+    is_number = isinstance(value, int) or isinstance(value, float) and isfinite(value)
+    return is_number and path[:1] == ("messages",) and path[2:5:2] == ARGUMENTS
 
 
 def _is_storable(value: Any) -> bool:
@@ -181,6 +191,22 @@ def _is_storable(value: Any) -> bool:
     return not isinstance(value, int) or abs(value) < 2**63
 
 
-def name_place(path: tuple[Any, ...]) -> str:
-    """Where in the file, in words: "messages, 12, text"."""
-    return ", ".join(str(part)[:40] for part in path if part != "key") or _("the file")
+def explain_fault(path: tuple[Any, ...], why: str) -> str:
+    """The sentences on a value of this site's own form that can't be read; `path`: from
+    the conversation to it."""
+    titles = {
+        "messages": _("messages"),
+        "summaries": _("summaries"),
+        "model_calls": _("requests to models"),
+        **{each.name: each.title for each in export_sections},
+    }
+    where = {"why": why, "list": titles.get(path[0] if path else "")}
+    if where["list"] and len(path) > 1 and isinstance(path[1], int):
+        where["number"] = path[1] + 1
+        fault = _("entry %(number)s of its %(list)s can't be read: %(why)s.")
+    elif path[:1] == ("conversation",):
+        fault = _("its settings can't be read: %(why)s.")
+    else:
+        fault = _("a part of it can't be read: %(why)s.")
+    todo = _("Unless you have changed the file, export the conversation again.")
+    return find_sentence_space().join([fault % where, todo])

@@ -121,8 +121,7 @@ class ModelCallAdmin(ConversationPartAdmin):
 
     def sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:
         rights = rights_of(request.user)
-        composed = (ModelCall.Purpose.REPLY, ModelCall.Purpose.TRIAL)
-        if obj.purpose not in composed or not rights.content:
+        if obj.purpose not in ModelCall.COMPOSED or not rights.content:
             return {}
         return {
             "sent": request_inspector.build_sent(obj.conversation, obj, rights),

@@ -3,7 +3,6 @@ names, ids and arguments are whatever a server has sent.
 """
 
 import json
-import math
 import re
 import uuid
 from collections.abc import Iterable
@@ -13,13 +12,12 @@ from typing import Any
 from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.utils.json import parse_partial_json
 
-from chatsite.llm.streaming import clean_text
+from chatsite.llm.streaming import clean_json
 
 # What OpenAI takes back as the name of a function; it refuses requests with others.
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 MAX_NAME = 64
 CALL_ID = re.compile(r"[\x21-\x7e]{1,100}")
-MAX_DEPTH = 50
 # Of arguments that were cut off, to be completed: that can take as many tries.
 MAX_PARTIAL = 1_000
 # Calls of a reply that was cut off, which are kept for people to see. None of them is
@@ -67,9 +65,9 @@ def _read_arguments(text: str, is_cut: bool) -> dict[str, Any]:
     if not text.strip():
         return {}  # how some call a function without parameters
     if is_cut and len(text) <= MAX_PARTIAL:
-        value = _clean(parse_partial_json(text))
+        value = clean_json(parse_partial_json(text))
     else:
-        value = _clean(json.loads(text, parse_constant=_refuse))
+        value = clean_json(json.loads(text, parse_constant=_refuse))
     if not isinstance(value, dict):
         raise ValueError("no object")
     return value
@@ -77,18 +75,3 @@ def _read_arguments(text: str, is_cut: bool) -> dict[str, Any]:
 
 def _refuse(word: str) -> None:
     raise ValueError(word)  # NaN, Infinity
-
-
-def _clean(value: Any, depth: int = 0) -> Any:
-    """As both databases can store it."""
-    if depth > MAX_DEPTH:
-        raise ValueError("too deep")
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, list):
-        return [_clean(each, depth + 1) for each in value]
-    if isinstance(value, dict):
-        return {clean_text(key): _clean(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("not finite")  # such as 1e999
-    return value

@@ -230,7 +230,8 @@ def write_turns(
             # One that is deleted may have asked for calls.
             and (not row.deleted_at or info.reply_seq in (0, row.seq))
         ]
-        reply = replies[-1] if replies else None
+        in_force = [row for row in replies if not row.superseded_at]
+        reply = (in_force or replies or [None])[-1]
         # The reply in force, or the last one if the message itself was superseded.
         if reply and reply.superseded_at and not user.superseded_at:
             reply = None
@@ -261,14 +262,15 @@ def _split_exchanges(
     rows: Iterable[Message], starts: Container[int]
 ) -> Iterator[tuple[Message, list[Message]]]:
     """Each message that begins a turn with what follows it, from the first one on:
-    every user message, and late results among `starts`, which had a turn of their own.
+    every user message, and those among `starts`, which had a turn of their own.
     """
     user, following = None, []
     for row in rows:
         if row.role == Message.Role.USER or row.seq in starts:
             if user:
                 yield user, following
-            user, following = row, []
+            # A client can send a reply to nothing: it is all of its turn.
+            user, following = row, [row] if row.role == Message.Role.ASSISTANT else []
         else:
             following.append(row)
     if user:

@@ -4,6 +4,7 @@ files.
 
 import io
 import json
+import re
 import uuid
 import zipfile
 from copy import deepcopy
@@ -171,34 +172,50 @@ def change(path, value):
     return apply
 
 
+def make_invalid(settings):
+    settings |= dict.fromkeys(("policy", "own_policy"), {"preset": "x"})
+
+
 WRONG = {
     "format": (change(["format"], 99), "format"),
-    "role": (change(["messages", 1, "role"], "system"), "messages, 2, role"),
-    "text": (change(["messages", 1, "text"], 5), "messages, 2, text"),
-    "NUL": (change(["messages", 1, "text"], "a\0b"), "messages, 2, text"),
-    "surrogate": (change(["messages", 1, "text"], "\ud800"), "messages, 2, text"),
+    "role": (change(["messages", 1, "role"], "system"), "entry 2 of its messages"),
+    "text": (change(["messages", 1, "text"], 5), "entry 2 of its messages"),
+    "NUL": (change(["messages", 1, "text"], "a\0b"), "entry 2 of its messages"),
+    "surrogate": (change(["messages", 1, "text"], "\ud800"), "entry 2 of its messages"),
     "long": (change(["messages", 1, "text"], "x" * 200_001), "message 2"),
     "number": (change(["messages", 1, "seq"], 1), "message 1"),
-    "huge number": (change(["messages", 1, "seq"], 2**70), "messages, 2, seq"),
+    "huge number": (change(["messages", 1, "seq"], 2**70), "entry 2 of its messages"),
     "tool call": (
         change(["messages", 1, "tool_calls"], [{"name": "search", "args": {}}]),
-        "messages, 2, tool_calls, 1, id",
+        "entry 2 of its messages",
     ),
     "no date": (
         change(["messages", 1, "created_at"], "soon"),
-        "messages, 2, created_at",
+        "entry 2 of its messages",
     ),
-    "state": (change(["messages", 1, "state"], "great"), "messages, 2, state"),
+    "state": (change(["messages", 1, "state"], "great"), "entry 2 of its messages"),
     "two replies": (change(["messages", 2, "role"], "assistant"), "message 3"),
-    "client_id": (change(["messages", 2, "client_id"], "x y"), "client_id"),
+    "client_id": (
+        change(["messages", 2, "client_id"], "x y"),
+        "entry 3 of its messages",
+    ),
     "gap": (change(["summaries", 1, "first_seq"], 2), "version 2"),
     "range": (change(["summaries", 1, "last_seq"], 999), "version 2"),
-    "status": (change(["summaries", 0, "status"], "best"), "summaries, 1, status"),
+    "status": (change(["summaries", 0, "status"], "best"), "entry 1 of its summaries"),
     "no text": (change(["summaries", 1, "text"], ""), "version 2"),
-    "flags": (change(["summaries", 0, "flags"], {"unsupported": 5}), "flags"),
+    "flags": (
+        change(["summaries", 0, "flags"], {"unsupported": 5}),
+        "entry 1 of its summaries",
+    ),
     "ancestor": (change(["summaries", 1, "folded_from"], [2]), "version 2"),
-    "policy": (change(["conversation", "own_policy"], {"preset": "x"}), "policy"),
-    "inf": (change(["summaries", 0, "trigger", "value"], 1e308), "trigger, value"),
+    "policy": (
+        change(["conversation"], lambda item, name: make_invalid(item[name])),
+        "memory settings",
+    ),
+    "inf": (
+        change(["summaries", 0, "trigger", "value"], 1e308),
+        "entry 1 of its summaries",
+    ),
 }
 
 
@@ -209,6 +226,7 @@ def test_it_says_where_an_own_file_is_wrong(alice, written, name):
     told = refusal(alice, written)
     assert told.startswith("Conversation 1 “Kyoto”: ")
     assert place in told
+    assert not re.search(r"[a-z]_[a-z]|, \d+, ", told)
 
 
 def node(name, role, text, parent, **message):

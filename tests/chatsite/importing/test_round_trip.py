@@ -2,12 +2,16 @@
 not taken.
 """
 
+import json
 import random
 from copy import deepcopy
 
 import pytest
+from asgiref.sync import async_to_sync
 
+from chatsite.endpoint import keys
 from chatsite.importing.exporting.thread import export_thread
+from chatsite.llm.streaming import clean_json
 from chatsite.tools.registry import SiteTool
 from chatsite.tools.results import refine
 from chatsite.turns import commands
@@ -18,11 +22,13 @@ from memory.view import rebuilding
 from tests.memory.scenes import unguarded
 
 from ..attachments.test_uploads import keep
+from ..endpoint.wire import Call
 from ..scenes import (
     Use,
     answer,
     page_of,
     signed_in,
+    submit,
     talk_in_turns,
     url,
     use_tools,
@@ -241,6 +247,117 @@ class TestAnyConversation:
                 actions.exclude_messages(chat, [said[chance.randrange(len(said))].seq])
             case _:
                 talk_in_turns(chat, f"Always answer in French {n}. 汉字 🧵 </x>")
+
+
+class TestValues:
+    """What the site stores of its own accord, and an import took for too much."""
+
+    def come_back(self, conversation, user):
+        written = exported(Conversation.objects.get(pk=conversation.pk))
+        outcome = take(user, {"conversations": [written]})
+        assert outcome.told == []
+        [made] = outcome.imported
+        again = exported(Conversation.objects.get(pk=made.pk))
+        assert without_turns(again)["messages"] == without_turns(written)["messages"]
+        assert of(made) == []
+        return made, written, again
+
+    def nest(self, depth):
+        return {"a": self.nest(depth - 1)} if depth else {}
+
+    @pytest.mark.parametrize("depth", [21, 49])
+    def test_deep_arguments_come_back(self, chat, alice, depth):
+        arguments = clean_json(self.nest(depth))
+        use_tools(chat, "Go", Use(arguments=arguments))
+        self.come_back(chat, alice)
+
+    @pytest.mark.parametrize("number", [2**63, -(2**64), 1e305])
+    def test_large_numbers_of_arguments_come_back(self, chat, alice, number):
+        use_tools(chat, "Go", Use(arguments={"n": [number]}))
+        self.come_back(chat, alice)
+
+    def test_long_arguments_come_back(self, chat, alice):
+        use_tools(chat, "Go", Use(arguments={"text": "x" * 190_000}))
+        self.come_back(chat, alice)
+
+    def test_long_result_comes_back(self, chat, alice):
+        whole, sent = refine("ab cd\n" * 60_000, None, 3)
+        assert len(whole) > 300_000
+        use_tools(chat, "Go", Use(result=whole, sent=sent))
+        self.come_back(chat, alice)
+
+    def test_policy_of_an_older_site_comes_back_as_the_one_in_force(self, chat, alice):
+        talk_in_turns(chat, "One")
+        Conversation.objects.filter(pk=chat.pk).update(policy={"preset": "gone"})
+        made, written, _again = self.come_back(chat, alice)
+        assert made.get_policy().dump() == written["conversation"]["policy"]
+
+    def test_rule_of_no_message_comes_back(self, chat, alice):
+        talk_in_turns(chat, "One")
+        chat.rules.create(text="Answer in French.", state="confirmed")
+        made, _written, _again = self.come_back(chat, alice)
+        rule = made.rules.get()
+        assert (rule.text, rule.state) == ("Answer in French.", "offered")
+
+    def test_requests_of_failed_replies_come_back(self, chat, alice):
+        talk_in_turns(chat, "One")
+        submit(chat, "Two")
+        answer(chat, "", state="failed", error="timeout")
+        made, written, again = self.come_back(chat, alice)
+        assert again["model_calls"] == written["model_calls"]
+        assert made.model_calls.filter(message=None).exists()
+
+
+ORDERS = {
+    "reply first": ["assistant", "user", "assistant", "user"],
+    "two replies": ["user", "assistant", "assistant", "user"],
+    "result of no call": ["user", "tool", "assistant", "user"],
+    "only replies": ["assistant", "assistant"],
+}
+
+
+def send(user, *said):
+    """What a client has sent, whether its provider has answered or not."""
+    key = keys.create_api_key(user, "Open WebUI")[1]
+    body = json.dumps({"model": "ok", "messages": said}).encode()
+    async_to_sync(Call("/v1/chat/completions", body, key=key).run)()
+    return Conversation.objects.get()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("order", ORDERS)
+def test_conversation_of_a_client_comes_back(alice, bob, order):
+    said = [{"role": r, "content": f"{r} {n}"} for n, r in enumerate(ORDERS[order])]
+    said = [
+        row | {"tool_call_id": "c"} if row["role"] == "tool" else row for row in said
+    ]
+    written = exported(send(alice, *said))
+    [made] = take(bob, written).imported
+    again = exported(made)
+    names = ("seq", "role", "text", "state", "tool_calls", "superseded")
+    for row, now in zip(written["messages"], again["messages"], strict=True):
+        assert [now[name] for name in names] == [row[name] for name in names]
+    assert of(made) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_arguments_of_a_client_come_back(alice, bob):
+    """As deep as a body can be, and numbers that are none."""
+    deep = '{"a":' * 90 + "1" + "}" * 90
+    calls = [
+        {"id": "x" * 43, "function": {"name": "y" * 300, "arguments": text}}
+        for text in (deep, '{"n": NaN}', '{"a": "\\u0000\\ud800"}')
+    ]
+    said = [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": "x" * 43, "content": "1"} for _ in calls),
+    ]
+    written = exported(send(alice, *said))
+    outcome = take(bob, {"conversations": [written]})
+    assert outcome.told == []
+    asked = [row["tool_calls"] for row in exported(outcome.imported[0])["messages"]]
+    assert asked == [row["tool_calls"] for row in written["messages"]]
 
 
 def test_the_tool_of_a_result_does_not_matter():

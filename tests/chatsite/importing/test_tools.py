@@ -126,7 +126,7 @@ class TestOwn:
             (lambda f: f["messages"][1].update(tool_calls=[]), "message 3"),
             (
                 lambda f: f["tool_calls"][0].update(state="great"),
-                "tool_calls, 1, state",
+                "entry 1 of its tool calls",
             ),
             (lambda f: f["messages"][2].update(sent_text="x" * 200_001), "message 3"),
         ],

@@ -52,9 +52,9 @@ def test_a_file_from_before_there_were_labels_has_none(bob, exported):
 @pytest.mark.parametrize(
     ("names", "place"),
     [
-        (["x", " "], "labels, 2: expected the name of a label"),
-        (["x" * 41], "labels, 1"),
-        (["x"] * 51, "labels: "),
+        (["x", " "], "its settings can't be read: expected the name of a label"),
+        (["x" * 41], "its settings"),
+        (["x"] * 51, "at most 50 entries"),
     ],
 )
 def test_it_says_where_a_file_is_wrong(bob, exported, names, place):
