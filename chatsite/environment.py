@@ -27,7 +27,8 @@ MOST = 1_000_000_000
 # Seconds, where none would end what has just begun.
 SHORTEST = 0.1
 SHOWN_CHARS = 60
-QUOTES = ("'", '"')
+# Straight ones, and those that word processors make of them.
+QUOTES = ("'", '"', "\u2018", "\u2019", "\u201c", "\u201d")
 FILE_SCHEMES = ("sqlite", "unix")
 # As browsers write it: in lower case and without the scheme's own port.
 ORIGIN = re.compile(
@@ -40,6 +41,9 @@ FOREIGN = re.compile(
     r"\w*|\w*_PROXY|HOST|PORT|SEAL_KEY|WEB_CONCURRENCY|DJANGO_SETTINGS_MODULE",
     re.IGNORECASE,
 )
+# Quotes, spaces and line ends come with a copied key, and no header can have them.
+KEY = re.compile(r"[!-~]*")
+KEY_ALLOWED = "the key alone, in ASCII, without spaces or line ends"
 # How like a setting's name another one is that is taken for a slip.
 ALIKE = 0.85
 
@@ -84,7 +88,13 @@ class SiteEnv:
         name = self.str("ENV_FILE", default=Text(default))
         if name and Path(name).is_file():
             before = frozenset(os.environ)
-            environ.Env.read_env(name)
+            try:
+                # Editors of Windows begin a file with a byte order mark.
+                environ.Env.read_env(name, encoding="utf-8-sig")
+            except UnicodeDecodeError:
+                self.problems.append(
+                    f"ENV_FILE, {name}, is not UTF-8; save it with this encoding."
+                )
             self.file = Path(name)
             self.names_of_file = frozenset(os.environ) - before
         elif name and "ENV_FILE" in os.environ:
@@ -98,6 +108,10 @@ class SiteEnv:
     ) -> Words:
         allowed, words = "words, separated by commas", builtins.list(default)
         return self._read(name, words, allowed, _parse_words, is_secret=is_secret)
+
+    def key(self, name: Text) -> Text:
+        """Return the key of a provider, as it goes into a header; "" without one."""
+        return self._read(name, "", KEY_ALLOWED, _parse_key, is_secret=True)
 
     def bool(self, name: Text, *, default: Flag) -> Flag:
         return self._read(name, default, "true or false", _parse_flag)
@@ -155,6 +169,8 @@ class SiteEnv:
         """The address of a server, which can hold a password; without, the default."""
         parse = partial(parse_address, schemes)
         allowed = f"an address like {example}"
+        if "@" in os.environ.get(name, ""):
+            allowed += ", where a user or password has %23 for #, %2F for /, %3F for ?"
         value = self._read(name, "", allowed, parse, is_secret=True)
         return value or default
 
@@ -232,6 +248,16 @@ def _parse_words(text: Text) -> Words:
     return [word for part in text.split(",") if (word := part.strip())]
 
 
+def is_key(text: Text) -> Flag:
+    return bool(KEY.fullmatch(text)) and not text.startswith(QUOTES)
+
+
+def _parse_key(text: Text) -> Text:
+    if not is_key(text):
+        raise ValueError("not a key")
+    return text
+
+
 def _parse_flag(text: Text) -> Flag:
     word = text.strip().lower()
     if word not in (*TRUE, *FALSE):
@@ -274,6 +300,9 @@ def parse_address(schemes: Sequence[Text], text: Text) -> Text:
         raise ValueError("no such scheme")
     if scheme not in FILE_SCHEMES:
         parts = urlsplit(text)
+        # Of a password with one of these signs, only its beginning would be read.
+        if "#" in text or "@" in parts.path + parts.query * ("@" not in parts.netloc):
+            raise ValueError("raw signs in a password")
         # A port that is none raises as it is read. A database can be on a local socket.
         if parts.port == 0 or (scheme.startswith("http") and not parts.hostname):
             raise ValueError("no server")

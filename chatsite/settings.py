@@ -6,6 +6,7 @@ import os
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
+from urllib.parse import unquote
 
 import environ
 from csp.constants import NONE, SELF
@@ -144,6 +145,8 @@ DATABASE_URL = env.address(
     example="postgres://user:password@host:5432/name or sqlite:////folder/db.sqlite3",
 )
 database = environ.Env.db_url_config(DATABASE_URL)
+# A folder with a socket is written with %2F for its slashes.
+database["HOST"] = unquote(database["HOST"])
 if database["ENGINE"].endswith("sqlite3"):
     # The thread of turns and sockets keeps its connection; those of requests close
     # theirs at the end (chatsite/database.py).
@@ -349,12 +352,12 @@ USE_I18N = True
 USE_TZ = True
 
 # Models. Without a key and without a base URL the demo model answers.
-OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="", is_secret=True)
+OPENAI_API_KEY = env.key("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.address(
     "OPENAI_BASE_URL", "", "http", "https", example="http://127.0.0.1:11434/v1"
 )
 # For clients that speak Anthropic's wire, and for nothing else.
-ANTHROPIC_API_KEY = env.str("ANTHROPIC_API_KEY", default="", is_secret=True)
+ANTHROPIC_API_KEY = env.key("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.address(
     "ANTHROPIC_BASE_URL", "", "http", "https", example="http://127.0.0.1:4000"
 )

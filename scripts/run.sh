@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 HOST="${HOST:-127.0.0.1}"
 PORT="${PORT:-8000}"
-DEBUG="${DEBUG:-$(sed -n 's/^DEBUG=//p' .env 2>/dev/null || true)}"
+DEBUG="${DEBUG:-$(sed -n 's/^[^A-Z#]*DEBUG=//p' .env 2>/dev/null || true)}"
 export DEBUG="${DEBUG:-true}"
 case "$DEBUG" in [Tt]rue | 1 | yes | on) debug=yes ;; *) debug=no ;; esac
 

@@ -19,7 +19,15 @@ from pydantic import (
     ValidationError,
 )
 
-from chatsite.environment import ALIKE, MOST, SHOWN_CHARS, Setting, parse_address
+from chatsite.environment import (
+    ALIKE,
+    KEY_ALLOWED,
+    MOST,
+    SHOWN_CHARS,
+    Setting,
+    is_key,
+    parse_address,
+)
 
 SETTING = "PROVIDERS_FILE"
 OPENAI_ADDRESS = "https://api.openai.com/v1"
@@ -36,7 +44,6 @@ NAME_ALLOWED = "a text of 1 to 100 characters"
 ADDRESS_ALLOWED = (
     "an address like http://127.0.0.1:11434/v1, or leave it out for OpenAI"
 )
-KEY_ALLOWED = "the key as a text"
 VARIABLE_ALLOWED = "the name of an environment variable that holds the key"
 ROLE_ALLOWED = "system, developer or user"
 FLAG_ALLOWED = "true or false"
@@ -225,6 +232,9 @@ def _find_key_problems(read: ProviderFile) -> Iterator[str]:
                 f"{where}key_env is {each.key_env!r}, but the environment has no such "
                 "variable; set it, or name another one."
             )
+        elif not is_key(each.secret):
+            named = f"the variable {each.key_env}" if each.key_env else "key"
+            yield f"{where}{named} can't be used; use {KEY_ALLOWED}."
         elif each.is_openai and not each.secret:
             yield f"{where}OpenAI needs a key; add key_env or key, or base_url."
 

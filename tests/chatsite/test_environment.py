@@ -44,6 +44,15 @@ AT_START = [
     ({"DATABASE_URL": "mysql//foo"}, "DATABASE_URL can't be used; use an address like"),
     ({"DATABASE_URL": "mysql://me:hunter2@x/y"}, "DATABASE_URL can't be used"),
     ({"DATABASE_URL": "postgres://me@x:port/y"}, "DATABASE_URL can't be used"),
+    ({"DATABASE_URL": "postgres://me:1#hunter2@x/y"}, "has %23 for #, %2F for /"),
+    ({"DATABASE_URL": "postgres://me:hunter2@s#w/x@h/db"}, "has %23 for #, %2F for /"),
+    ({"DATABASE_URL": "postgres://me:2/hunter2@x/y"}, "has %23 for #, %2F for /"),
+    ({"DATABASE_URL": "postgres://me:2?hunter2@x/y"}, "has %23 for #, %2F for /"),
+    ({"REDIS_URL": "redis://:3/hunter2@x/0"}, "has %23 for #, %2F for /"),
+    ({"OPENAI_API_KEY": "sk-hunter2\n"}, "the key alone, in ASCII, without spaces or"),
+    ({"OPENAI_API_KEY": "\u201csk-hunter2\u201d"}, "or line ends, without quotes."),
+    ({"OPENAI_API_KEY": "'sk-hunter2'"}, "or line ends, without quotes."),
+    ({"ANTHROPIC_API_KEY": "sk hunter2"}, "ANTHROPIC_API_KEY can't be used; use the"),
     (
         {"REDIS_URL": "http://:hunter2@x"},
         "REDIS_URL can't be used; use an address like",
@@ -151,6 +160,10 @@ def test_it_names_all_that_is_wrong_at_once(monkeypatch):
         ({"CHAT_TEMPERATURE": ""}, ("CHAT_TEMPERATURE", None)),
         ({"OPENAI_BASE_URL": " http://x/v1 "}, ("OPENAI_BASE_URL", "http://x/v1")),
         ({"CHAT_MODELS": "a, b,"}, ("CHAT_MODELS", ["a", "b"])),
+        (
+            {"DATABASE_URL": "postgres://me:p%23%2F%40@x:1/y?application_name=a@b"},
+            ("DATABASE_URL", "postgres://me:p%23%2F%40@x:1/y?application_name=a@b"),
+        ),
         ({"SIGNUP_ENABLED": "Off"}, ("SIGNUP_ENABLED", False)),
         *(
             ({"SITE_ORIGINS": origin}, ("SITE_ORIGINS", [origin]))
@@ -202,6 +215,32 @@ def test_it_knows_where_a_value_is_from(monkeypatch, tmp_path):
     assert not env.bool("STREAM_USAGE", default=False)
     names = ("TIME_ZONE", "TOOL_ROUNDS", "STREAM_USAGE")
     assert [env.find_source(name) for name in names] == ["file", "environment", ""]
+
+
+def test_file_with_a_byte_order_mark_is_read_whole(monkeypatch, tmp_path):
+    file = tmp_path / "some.env"
+    file.write_bytes(b"\xef\xbb\xbfTIME_ZONE=Asia/Tokyo\r\nTOOL_ROUNDS=5\r\n")
+    monkeypatch.setattr(os, "environ", {"ENV_FILE": str(file)})
+    monkeypatch.setattr("environ.Env.ENVIRON", os.environ)
+    env = SiteEnv()
+    env.read_file(tmp_path / ".env")
+    assert env.time_zone("TIME_ZONE", default="UTC") == "Asia/Tokyo"
+    assert env.problems == []
+
+
+def test_file_of_another_encoding_is_refused(monkeypatch, tmp_path):
+    """Windows PowerShell's > writes UTF-16."""
+    file = tmp_path / "some.env"
+    file.write_text("TIME_ZONE=Asia/Tokyo\n", encoding="utf-16")
+    monkeypatch.setenv("ENV_FILE", str(file))
+    with pytest.raises(SettingsError, match="is not UTF-8; save it with this encoding"):
+        read_settings()
+
+
+def test_folder_of_a_socket_is_read_from_the_address(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "postgres://%2Fvar%2Frun%2Fpg:5433/site")
+    host = read_settings()["DATABASES"]["default"]["HOST"]
+    assert host == "/var/run/pg"
 
 
 def test_it_names_what_may_be_meant(monkeypatch, tmp_path):

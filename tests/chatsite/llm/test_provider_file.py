@@ -56,6 +56,8 @@ WRONG = [
     ('key = "sk-hunter2"', "", "[[providers]] 'OpenAI': OpenAI needs a key; add"),
     ("key =", "key_env =", "key_env is 'sk-hunter2', but the environment has no such"),
     ('key = "', 'key_env = "X"\nkey = "', "it has both key and key_env; keep one of"),
+    ('key = "', 'key = "\u201c', "key can't be used; use the key alone, in ASCII"),
+    ("sk-hunter2", "sk-hunter2 ", "key can't be used; use the key alone, in ASCII"),
     ("[[providers]]", "[providers]", "it is no TOML: "),
     (
         "window = 9_000",
