@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,12 @@ PARTS = ("memory/agents", "memory/engine", "deploy/package")
 README = (ROOT / "deploy" / "package" / "README.md").read_text()
 PROGRAM = re.compile(r"```python\n(.+?)```(?:\n\n```text\n(.+?)```)?", re.DOTALL)
 PROGRAMS = PROGRAM.findall(README)
+INSTALL = re.compile(r"(?:pip3?|pipx|uv add|uv pip)\b[^\n`;,]*?\binstall ([^\n`;,]+)")
+# Options and files, and with a name ours alone.
+OURS = re.compile(
+    r"(?:-\S+ |\S*requirements\S*\s?|[\"']?\.(?:\[agents\])?[\"']?\s?"
+    r"|windowpane-memory\S*|\S+\.whl\S*)+"
+)
 # Imports every module, and says what must not be there.
 IMPORT_ALL = """\
 import importlib, pkgutil, sys
@@ -92,6 +99,21 @@ def test_it_names_the_versions_that_are_tested(wheel):
         assert line in required or line.startswith("pydantic")
 
 
+def test_install_lines_name_files_and_the_own_distribution_only():
+    """A name of the package index that is not ours installs somebody else's code."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True)
+    lines = [
+        line.strip("`'\"")
+        for name in listed.stdout.decode().splitlines()
+        if Path(name).suffix in (".md", ".py", ".example", "")
+        and not name.startswith(("tests/", "bench/", "scripts/"))
+        for text in [(ROOT / name).read_text(errors="replace")]
+        for line in INSTALL.findall(text)
+    ]
+    assert len(lines) > 10
+    assert [line for line in lines if not OURS.fullmatch(line)] == []
+
+
 def test_it_is_used_where_nothing_else_is(python):
     loaded, beside, collision = run(
         python, "-I", "-c", IMPORT_ALL, cwd=python.parent
@@ -148,7 +170,7 @@ assert {*package._PLACES, "__version__"} == set(package.__all__)
 assert not hasattr(package, "missing")
 print(package.__version__)
 from importlib.metadata import version
-assert version("windowpane") == package.__version__
+assert version("windowpane-memory") == package.__version__
 """
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", run(python, "-c", code, cwd=tmp_path))
 

@@ -67,7 +67,7 @@ _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        return metadata.version("windowpane")
+        return metadata.version("windowpane-memory")
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_PLACES[name]}", __name__), name)
