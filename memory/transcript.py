@@ -157,29 +157,34 @@ def rename_conversation(
     return bool(done)
 
 
-def suggest_title(conversation: Conversation, text: str) -> str:
-    """Name an untitled conversation after its first message; "" = it has a title."""
+def suggest_title(conversation: Conversation, text: str, seq: int | None = None) -> str:
+    """Name an untitled conversation after its first message `seq`; "" = it has a
+    title."""
     words = " ".join(drop_fences(text).split())
     title = words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
     named = Conversation.objects.filter(
         pk=conversation.pk, title_set_by=Conversation.TitleSource.NONE
-    ).update(title=title, title_set_by=Conversation.TitleSource.AUTO)
+    ).update(
+        title=title,
+        title_set_by=Conversation.TitleSource.AUTO,
+        title_seqs=None if seq is None else [seq],
+    )
     return title if named else ""
 
 
 def forget_title(conversation: Conversation, seq: int) -> None:
-    """Message `seq` was deleted: remove a title that may have been made from it, and
-    make another from the first message that is left."""
-    said = conversation.messages.filter(role=Message.Role.USER).order_by("seq")
-    later = said.values_list("seq", flat=True)[TITLE_TURNS:].first()
-    if later is not None and seq >= later:
-        return
+    """Message `seq` was deleted: remove a title that was made of it, or may have been,
+    and make another of the first message that is left."""
     made = (Conversation.TitleSource.AUTO, Conversation.TitleSource.COPY)
     rows = Conversation.objects.filter(pk=conversation.pk, title_set_by__in=made)
+    of = rows.values_list("title_seqs", flat=True).first()
+    if of is not None and seq not in of:
+        return
     if not rows.update(title="", title_set_by=Conversation.TitleSource.NONE):
         return
-    if left := said.filter(deleted_at=None).first():
-        suggest_title(conversation, words_for_title(left))
+    said = conversation.messages.filter(role=Message.Role.USER, deleted_at=None)
+    if left := said.order_by("seq").first():
+        suggest_title(conversation, words_for_title(left), left.seq)
 
 
 def words_for_title(message: Message) -> str:

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 ACTION = "import"  # in the log of a conversation
 # Between two batches the lock is free for others, as long as the batch had it.
 MAX_PAUSE = 0.1
+Source = Conversation.TitleSource
 
 
 def import_conversations(claim: Claim, file: IO[bytes]) -> None:
@@ -148,15 +149,14 @@ class _Import:
             made = transcript.create_conversation(
                 self.user,
                 title=draft.title,
-                # Who named it elsewhere is not known.
-                title_set_by=Conversation.TitleSource.COPY,
+                title_set_by=Source.USER if draft.is_title_of_person else Source.COPY,
                 policy=draft.policy,
                 model=draft.model if known else "",
                 temperature=draft.temperature,
                 system_prompt=draft.system_prompt,
             )
-            made.imported_from = draft.source
-            made.save(update_fields=["imported_from"])
+            made.imported_from, made.title_seqs = draft.source, draft.title_seqs
+            made.save(update_fields=["imported_from", "title_seqs"])
             staging.hide_staged(made, self.claim.owner)
             made.changes.create(action=ACTION)
             left_out = [

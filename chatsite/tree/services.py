@@ -177,9 +177,11 @@ def list_branch(conversation: Conversation) -> None:
     shown = shown.filter(conversation__deleted_at=None).exclude(conversation=None)
     if listed := shown.select_related("conversation").first():
         named = listed.conversation
-        values = {"title": named.title, "title_set_by": named.title_set_by}
+        names = ("title", "title_set_by", "title_seqs")
+        values = {name: getattr(named, name) for name in names}
         Conversation.objects.filter(pk=conversation.pk).update(**values)
-        conversation.title, conversation.title_set_by = values.values()
+        for name, value in values.items():
+            setattr(conversation, name, value)
     # Not one that was deleted alone: the list offers to bring it back.
     Branch.objects.filter(pk__in=[row.pk for row in shown]).update(is_folded=True)
     Branch.objects.filter(pk=own.pk).update(is_folded=False)
@@ -221,6 +223,9 @@ def forget_copies(
     own = next((row.pk for row in rows if row.conversation_id == conversation.pk), None)
     if own is None:
         return
+    # The title goes over from branch to branch, also where they say `seq` differently.
+    for row in Conversation.objects.filter(tree=conversation.tree).order_by("pk"):
+        transcript.forget_title(row, seq)
     owner = find_owner(nodes, own, seq)
     same = [row for row in rows if find_owner(nodes, row.pk, seq) == owner]
     beside = {row.conversation_id for row in same} - {None, conversation.pk}

@@ -184,7 +184,7 @@ def _suggest_title(message: Message) -> str:
     if message.conversation.title_set_by != Conversation.TitleSource.NONE:
         return ""
     words = transcript.words_for_title(message)
-    return transcript.suggest_title(message.conversation, words)
+    return transcript.suggest_title(message.conversation, words, message.seq)
 
 
 def get_turn(conversation: Conversation, turn_id: int) -> Turn:

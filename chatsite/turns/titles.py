@@ -167,7 +167,7 @@ def _finish_title(job: _Job, reply: AIMessage) -> str:
     conversation = rows.select_for_update().first()
     if not title or conversation is None or _is_deleted(conversation, job.call):
         return ""
-    rows.update(title=title)
+    rows.update(title=title, title_seqs=job.call.refs["messages"])
     return title
 
 

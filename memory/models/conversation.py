@@ -39,6 +39,9 @@ class Conversation(models.Model):
     title_set_by = models.CharField(
         max_length=4, choices=TitleSource, default=TitleSource.NONE, blank=True
     )
+    # The numbers of the messages that the title was made of; None: not known, so that
+    # it can have the words of each.
+    title_seqs = models.JSONField(null=True, blank=True, editable=False)
     system_prompt = models.TextField(
         blank=True, help_text=_("Empty: the site's own system prompt.")
     )

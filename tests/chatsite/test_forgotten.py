@@ -3,6 +3,7 @@ of them: a word is planted in every column that can hold one, found by introspec
 a new column has to be cleared, or named here with a reason.
 """
 
+import random
 from datetime import timedelta
 from uuid import uuid4
 
@@ -33,6 +34,7 @@ from chatsite.review_queue.models import QueueItem
 from chatsite.rules.models import Rule
 from chatsite.sharing.models import Share
 from chatsite.tools.models import ResultFile
+from chatsite.tree.services import edit_as_branch, list_branch
 from chatsite.trials.models import Trial
 from chatsite.turns import commands
 from chatsite.turns.models import Job
@@ -60,6 +62,7 @@ WORD, OWN = "zqforgotten", "zqownwords"
 # What has nothing to do with any message, and stays until its conversation is deleted.
 OF_CONVERSATION = {
     "memory_conversation.title": "a person has set it",
+    "memory_conversation.title_seqs": "numbers",
     "memory_conversation.system_prompt": "a person has written it",
     "memory_conversation.model": "a name",
     "memory_conversation.policy": "settings of a person",
@@ -369,6 +372,77 @@ class TestTables:
             assert WORD not in answer.content.decode(), name
         shared = Client().get(reverse("shared-page", args=[planted.shares.get().token]))
         assert (shared.status_code, WORD in shared.content.decode()) == (200, False)
+
+
+WORDS = [f"zqsecret{n}x" for n in range(1, 9)]
+ORDERS = {
+    "first to last": WORDS,
+    "last to first": WORDS[::-1],
+    "from the middle": [*WORDS[3:], *WORDS[:3]],
+    **{
+        f"shuffled by {seed}": random.Random(seed).sample(WORDS, len(WORDS))
+        for seed in range(5)
+    },
+}
+
+
+@pytest.mark.django_db
+class TestOrders:
+    """Each message has a word of its own, as has its reply; the title is the site's."""
+
+    @pytest.fixture
+    @remembered
+    def talked(self, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, *WORDS)
+        made.refresh_from_db()
+        return made
+
+    def delete(self, client, conversation, word):
+        rows = conversation.messages.filter(text__contains=word).order_by("-seq")
+        for seq in rows.values_list("seq", flat=True):
+            target = memory_url("message", conversation, seq=seq, name="delete")
+            client.post(target, {"edited": "write"}, headers=HTMX)
+
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_no_column_has_a_word_of_a_deleted_message(self, client, talked, order):
+        summarise(talked, 1, 8, text=" ".join(WORDS[:4]), model="m")
+        for word in ORDERS[order]:
+            self.delete(client, talked, word)
+            assert places_of(word) == set()
+
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_titles_that_a_model_made_have_no_such_word(self, client, talked, order):
+        rows = Conversation.objects.filter(pk=talked.pk)
+        rows.update(title=f"About {WORDS[1]}", title_seqs=[1, 4])
+        for word in ORDERS[order]:
+            self.delete(client, talked, word)
+            assert word not in rows.get().title
+            is_kept = {WORDS[0], WORDS[1]}.isdisjoint(
+                ORDERS[order][: ORDERS[order].index(word) + 1]
+            )
+            assert (rows.get().title == f"About {WORDS[1]}") is is_kept
+
+    @pytest.mark.parametrize("source", ["auto", "copy"])
+    def test_a_title_of_unknown_messages_goes_with_any(self, client, talked, source):
+        rows = Conversation.objects.filter(pk=talked.pk)
+        rows.update(title="From somewhere", title_set_by=source, title_seqs=None)
+        self.delete(client, talked, WORDS[6])
+        assert rows.get().title == WORDS[0]
+
+    def test_a_title_of_a_person_stays(self, client, talked):
+        transcript.rename_conversation(talked, "Mine")
+        for word in WORDS:
+            self.delete(client, talked, word)
+        talked.refresh_from_db()
+        assert talked.title == "Mine"
+
+    @pytest.mark.parametrize("place", [0, 2, 5])
+    def test_branches_forget_the_title_that_went_over(self, client, talked, place):
+        made = edit_as_branch(talked, seq=2 * place + 1, text="Else", client_id="b")
+        list_branch(made)
+        self.delete(client, talked, WORDS[0])
+        assert places_of(WORDS[0]) == set()
 
 
 @pytest.mark.django_db(transaction=True)

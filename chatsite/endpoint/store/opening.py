@@ -476,10 +476,14 @@ class Opening:
     def _suggest_title(self) -> str:
         if self.conversation.title_set_by != Conversation.TitleSource.NONE:
             return ""
-        texts = (each.text for each in self.messages if each.role == "user")
-        words = next(filter(str.strip, texts), "")[:TITLE_CHARS]
-        words = clean_text(words)
-        return transcript.suggest_title(self.conversation, words) if words else ""
+        said = (each for each in self.messages if each.role == "user")
+        first = next((each for each in said if each.text.strip()), None)
+        words = clean_text(first.text[:TITLE_CHARS]) if first else ""
+        if not words:
+            return ""
+        row = next((self.rows[at] for at in first.span if at in self.rows), None)
+        seq = row and row.seq
+        return transcript.suggest_title(self.conversation, words, seq)
 
 
 @prepared_rows()

@@ -24,6 +24,8 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
         "conversation": {
             "uuid": conversation.uuid,
             "title": conversation.title,
+            "title_set_by": conversation.title_set_by,
+            "title_seqs": conversation.title_seqs,
             "created_at": conversation.created_at,
             "policy": conversation.get_policy().dump(),
             "own_policy": conversation.policy,

@@ -47,6 +47,9 @@ class Draft:
     model: str = ""
     temperature: float | None = None
     system_prompt: str = ""
+    is_title_of_person: bool = False
+    # The messages that the title was made of, if that is known.
+    title_seqs: Sequence[int] | None = None
 
 
 @dataclass(slots=True)

@@ -70,6 +70,8 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
     return Draft(
         source=f"windowpane:{own.conversation.uuid}",
         title=own.conversation.title,
+        is_title_of_person=own.conversation.title_set_by == "user",
+        title_seqs=own.conversation.title_seqs,
         bundle=Bundle(
             messages=[_read_message(row, row.seq in explained) for row in said],
             summaries=_read_summaries(own.summaries, calls, user_id),

@@ -153,6 +153,15 @@ class TestOwn:
         [made] = take(alice, exported).imported
         assert made.model == ""
 
+    @pytest.mark.parametrize(
+        ("set_by", "seqs", "kept"),
+        [("user", None, ("user", None)), ("auto", [1], ("copy", [1]))],
+    )
+    def test_the_source_of_the_title_stays(self, alice, exported, set_by, seqs, kept):
+        exported["conversation"] |= {"title_set_by": set_by, "title_seqs": seqs}
+        [made] = take(alice, exported).imported
+        assert (made.title_set_by, made.title_seqs) == kept
+
     def test_it_can_be_talked_to(self, alice, exported):
         [made] = take(alice, exported).imported
         talk_in_turns(made, "Six")
