@@ -12,7 +12,7 @@ from scripts import sbom
 from .servers import ROOT
 
 PERMISSIVE = re.compile(
-    "MIT|BSD|Apache|PSF|Python Soft|HPND|ISC|CNRI|TCL|Unlicense|The Unlicense|Other/"
+    "MIT|0?BSD|Apache|PSF|Python Soft|HPND|ISC|CNRI|TCL|Unlicense|The Unlicense|Other/"
 )
 LOCKS = (
     "requirements.lock",

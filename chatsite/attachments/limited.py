@@ -6,6 +6,7 @@ import os
 import resource
 import runpy
 import sys
+from pathlib import Path
 
 if __name__ == "__main__":
     seconds, memory, *sys.argv = sys.argv[1:]
@@ -17,4 +18,6 @@ if __name__ == "__main__":
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (most, most))
+    # Where the modules of the site are that have no Django.
+    sys.path.insert(0, str(Path(__file__).parents[2]))
     runpy.run_path(sys.argv[0], run_name="__main__")

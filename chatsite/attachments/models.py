@@ -27,6 +27,9 @@ class Upload(models.Model):
     small = models.BinaryField(null=True, blank=True)
     # Of a long file: what LongText says there. Its passages are of this key.
     long = models.JSONField(null=True, blank=True)
+    # Of a text that is in one of several encodings, of which its owner has to choose
+    # one: their codecs. Its bytes are in `data`, and it has no text yet.
+    readings = models.JSONField(null=True, blank=True)
     tokens = models.PositiveIntegerField(help_text=_("Estimated."))
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 

@@ -2,9 +2,9 @@
 what to do.
 """
 
-import codecs
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from io import BytesIO
 from typing import IO, Any, NamedTuple
 
@@ -19,14 +19,15 @@ from memory.engine.blank import is_blank
 from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.transcript import WHOLE_CHARS
 
-from . import pdf, processes
+from . import encodings, pdf, processes
 from .documents.reading import (
     PAGES,
     check_document_kind,
     read_document_file,
     read_fetched_page,
 )
-from .errors import FileError
+from .encodings import AT_ONCE
+from .errors import FileError, UnsureError
 from .images.reading import ReadImage, check_image_kind, read_image
 from .processes import Leave
 
@@ -52,26 +53,17 @@ SIGNATURES = (
     b"MZ\x90",
     b"{\\rtf",
 )
-# The longer ones first: UTF-32 begins like UTF-16.
-MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 # Control characters that texts have: tab, line ends, form feed, escape of terminals.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 MOST_CONTROL = 0.01
-CHINESE = re.compile(r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef\u2010-\u2026\u00b7]")
-LEAST_CHINESE = 0.9
-# Bytes or characters that are looked at in one go: no other thread works meanwhile.
-AT_ONCE = 65_536
+# A question about a file keeps it: a longer one is told by its letters.
+MOST_ASKED_BYTES = 1_000_000
 
 
 class ReadFile(NamedTuple):
     """A file as text: its cleaned name, its kind, its size in bytes. Of an image, the
-    text names it. `pages`: where in the text each page begins, if it has any."""
+    text names it. `pages`: where in the text each page begins, if it has any.
+    `encoding`: the name of the one that it was read in, where that is not UTF-8."""
 
     name: str
     kind: str
@@ -79,6 +71,18 @@ class ReadFile(NamedTuple):
     text: str
     image: ReadImage | None = None
     pages: Sequence[int] = ()
+    encoding: str = ""
+
+
+class Hints(NamedTuple):
+    """What a person has said of the file: the `languages` that they read, as "de", and
+    the `encoding` that they have chosen."""
+
+    languages: Sequence[str] = ()
+    encoding: str = ""
+
+
+NO_HINTS = Hints()
 
 
 async def hold_nothing() -> None:
@@ -93,9 +97,10 @@ async def read_file(
     leave: Leave = hold_nothing,
     *,
     chars: int = WHOLE_CHARS,
+    hints: Hints = NO_HINTS,
 ) -> ReadFile:
-    """The file as text, of up to `chars` characters. Raises FileError. `leave`: see
-    processes.await_turn()."""
+    """The file as text, of up to `chars` characters. Raises FileError; UnsureError,
+    where its encoding is in doubt. `leave`: see processes.await_turn()."""
     check_file_size(size)
     shown = clean_file_name(name)
     kind = find_file_kind(shown)
@@ -110,37 +115,28 @@ async def read_file(
         text = describe_image(shown, read.image, size)
         return ReadFile(shown, kind, size, text, read)
     pages: list[int] = []
+    encoding = ""
     if is_pdf:
         text = await pdf.read_pdf(user_id, file, leave, chars=chars, pages=pages)
     elif check_document_kind(shown, kind, head):
         text = await read_document_file(user_id, shown, kind, file, leave, chars)
     else:
-        text = await _read_text_in_turn(user_id, shown, kind, file, size, leave, chars)
+        read_text = partial(_read_text, user_id, shown, kind, file, leave, chars)
+        if size <= WHOLE_CHARS:
+            text, encoding = await read_text(hints)
+        else:
+            # Few at a time hold a text that can be long.
+            async with processes.keep_turn(), processes.await_turn(user_id, leave):
+                text, encoding = await read_text(hints)
     # A long one of nothing to see takes its time.
-    check = _in_thread(user_id, check_file_text)
-    return ReadFile(shown, kind, size, await check(text, chars), pages=pages)
+    text = await _in_thread(user_id, check_file_text)(text, chars)
+    return ReadFile(shown, kind, size, text, pages=pages, encoding=encoding)
 
 
-async def _read_text_in_turn(
-    user_id: int,
-    name: str,
-    kind: str,
-    file: IO[bytes],
-    size: int,
-    leave: Leave,
-    chars: int,
-) -> str:
-    """_read_text(), of which few at a time hold a text that can be long."""
-    if size <= WHOLE_CHARS:
-        return await _read_text(user_id, name, kind, file, leave, chars)
-    async with processes.keep_turn(), processes.await_turn(user_id, leave):
-        return await _read_text(user_id, name, kind, file, leave, chars)
-
-
-def _in_thread(user_id: int, work: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+def _in_thread(user_id: int, work: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """The work in a thread of its own, as processor time of the person."""
 
-    def work_timed(*values: Any) -> str:
+    def work_timed(*values: Any) -> Any:
         with account_of_user(user_id).timed():
             return work(*values)
 
@@ -176,34 +172,48 @@ async def read_fetched(
     if kind == "html":
         return await read_fetched_page(user_id, charset, data, hold_nothing)
     if kind == "txt":
-        decode = _in_thread(user_id, decode_text)
-        return PageText(check_file_text(await decode(data, WHOLE_CHARS)))
+        decode = _in_thread(user_id, _decode_fetched)
+        return PageText(check_file_text(await decode(data, charset)))
     if not kind:
         raise _refuse_binary()
     name, file = f"page.{kind}", BytesIO(data)
     return PageText((await read_file(user_id, name, file, len(data))).text)
 
 
+def _decode_fetched(data: bytes, charset: str) -> str:
+    """A text of the web, whose encoding nobody can be asked for."""
+    if data.startswith(SIGNATURES):
+        raise _refuse_binary()
+    return _check_controls(encodings.decode_page(data, charset))
+
+
 async def _read_text(
-    user_id: int, name: str, kind: str, file: IO[bytes], leave: Leave, chars: int
-) -> str:
-    """A letter without its coding, and anything else as it is. A web page that is too
-    long with its code, as pages are that a browser has saved, is what it says."""
+    user_id: int,
+    name: str,
+    kind: str,
+    file: IO[bytes],
+    leave: Leave,
+    chars: int,
+    hints: Hints,
+) -> tuple[str, str]:
+    """A letter without its coding, and anything else as it is, with the name of its
+    encoding. A web page that is too long with its code, as pages are that a browser has
+    saved, is what it says."""
     if kind == "eml":
         try:
-            return await read_document_file(user_id, name, kind, file, leave, chars)
+            return await read_document_file(user_id, name, kind, file, leave, chars), ""
         except FileError as error:
             if error.code not in ("wrong_kind", "no_text", "broken"):
                 raise
             file.seek(0)
     decode = _in_thread(user_id, decode_text)
     try:
-        return await decode(file.read(), chars)
+        return await decode(file.read(), chars, hints)
     except FileError as error:
         if error.code != "too_long" or kind not in PAGES:
             raise
     file.seek(0)
-    return await read_document_file(user_id, name, "html", file, leave, chars)
+    return await read_document_file(user_id, name, "html", file, leave, chars), ""
 
 
 def check_file_size(size: int) -> None:
@@ -239,51 +249,35 @@ def _check_length(text: str, chars: int) -> str:
     return text
 
 
-def decode_text(data: bytes, chars: int = WHOLE_CHARS) -> str:
-    """The text of bytes in UTF-8, in UTF-16 or UTF-32 with a mark, or in GB 18030, of
-    up to `chars` characters. Only the mark is removed. Raises FileError."""
+def decode_text(
+    data: bytes, chars: int = WHOLE_CHARS, hints: Hints = NO_HINTS
+) -> tuple[str, str]:
+    """The text of bytes, of up to `chars` characters, and the name of their encoding;
+    "": UTF-8. Only a mark of the encoding is removed. Raises FileError; UnsureError,
+    where it may be in one of several encodings."""
     if data.startswith(SIGNATURES):
         raise _refuse_binary()
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            text = _decode_as(data[len(mark) :], encoding)
-            break
-    else:
-        text = _decode_as(data, "utf-8")
-        if text is None and b"\0" not in data:
-            text = _decode_as(data, "gb18030")
-            text = text if text and _is_chinese(text) else None
+    marked = encodings.find_marked(data)
+    found = [hints.encoding or marked or "utf-8"]
+    if not hints.encoding and not marked:
+        found = encodings.find_encodings(data, hints.languages)
+    if len(found) > 1 and len(data) <= MOST_ASKED_BYTES:
+        raise UnsureError([encodings.make_reading(data, each) for each in found])
+    text = encodings.decode(data, found[0]) if len(found) == 1 else None
     if text is None:
         raise _refuse_binary() if b"\0" in data else _refuse_encoding()
     # Before it is looked through.
     _check_length(text, chars)
-    control = _count_matches(CONTROL, text)
+    is_said = found[0] != "utf-8" and not marked
+    return _check_controls(text), encodings.name_codec(found[0]) if is_said else ""
+
+
+def _check_controls(text: str) -> str:
+    starts = range(0, len(text), AT_ONCE)
+    control = sum(len(CONTROL.findall(text, at, at + AT_ONCE)) for at in starts)
     if "\0" in text or control > MOST_CONTROL * len(text):
         raise _refuse_binary()
     return text
-
-
-def _decode_as(data: bytes, encoding: str) -> str | None:
-    decoder = codecs.getincrementaldecoder(encoding)()
-    starts = range(0, len(data), AT_ONCE)
-    try:
-        parts = [decoder.decode(data[start : start + AT_ONCE]) for start in starts]
-        return "".join([*parts, decoder.decode(b"", final=True)])
-    except UnicodeDecodeError:
-        return None
-
-
-def _count_matches(one: re.Pattern[str], text: str) -> int:
-    """How many characters are of this kind."""
-    starts = range(0, len(text), AT_ONCE)
-    return sum(len(one.findall(text, start, start + AT_ONCE)) for start in starts)
-
-
-def _is_chinese(text: str) -> bool:
-    """Whether what is not ASCII is Chinese: other encodings read as GB 18030 are rare
-    characters from everywhere."""
-    beyond = sum(char > "\x7f" for char in text)
-    return _count_matches(CHINESE, text) >= LEAST_CHINESE * beyond
 
 
 def _refuse_binary() -> FileError:

@@ -15,10 +15,13 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from memory.engine.attachments import Attachment, Image, LongText
+from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.engine.tokens import count_text
 from memory.models import Message
 from memory.transcript import TextError
 
+from .encodings import Reading
+from .errors import FileError
 from .images import files
 from .long_files import store
 from .models import LongFile, Upload
@@ -31,28 +34,29 @@ KEPT = timedelta(days=1)
 SWEEP_AT_ONCE = 100
 
 
-def store_upload(owner: AbstractBaseUser, file: ReadFile) -> Upload:
-    """Keep the file until it is sent. Raises TextError when the owner has too many."""
+def store_upload(
+    owner: AbstractBaseUser, file: ReadFile, unread: Upload | None = None
+) -> Upload:
+    """Keep the file until it is sent; in place of one that was not read yet. Raises
+    TextError when the owner has too many."""
     if len(file.text) <= store.LONG_CHARS:
-        return _insert_upload(owner, file)
+        return _insert_upload(owner, file, unread=unread)
     said, text = store.describe_long_file(file)
-    kept = _insert_upload(owner, file._replace(text=text), said)
+    kept = _insert_upload(owner, file._replace(text=text), said, unread)
     store.write_long(LongFile(kept.pk), file.text, file.pages)
     return kept
 
 
 @transaction.atomic
 def _insert_upload(
-    owner: AbstractBaseUser, file: ReadFile, long: LongText | None = None
+    owner: AbstractBaseUser,
+    file: ReadFile,
+    long: LongText | None = None,
+    unread: Upload | None = None,
 ) -> Upload:
-    # The owner's row is the lock: two files at once are counted one after the other.
-    type(owner).objects.select_for_update().filter(pk=owner.pk).values("pk").first()
-    if Upload.objects.filter(owner=owner).count() >= MOST_UNSENT:
-        words = _(
-            "You have %(limit)s files that are not sent yet. Send or remove some, then "
-            "attach this one again."
-        )
-        raise TextError("too_many", words % {"limit": MOST_UNSENT})
+    if unread:
+        unread.delete()
+    _check_count(owner)
     image: dict[str, Any] = {}
     if read := file.image:
         files.check_room(owner.pk, len(read.data) + len(read.small))
@@ -71,6 +75,47 @@ def _insert_upload(
     )
     if long:
         LongFile.objects.create(pk=row.pk, owner=owner, **asdict(long))
+    return row
+
+
+def _check_count(owner: AbstractBaseUser) -> None:
+    # The owner's row is the lock: two files at once are counted one after the other.
+    type(owner).objects.select_for_update().filter(pk=owner.pk).values("pk").first()
+    if Upload.objects.filter(owner=owner).count() >= MOST_UNSENT:
+        words = _(
+            "You have %(limit)s files that are not sent yet. Send or remove some, then "
+            "attach this one again."
+        )
+        raise TextError("too_many", words % {"limit": MOST_UNSENT})
+
+
+@transaction.atomic
+def store_unread(
+    owner: AbstractBaseUser, name: str, data: bytes, readings: Sequence[Reading]
+) -> Upload:
+    """Keep the bytes of a text until its owner has chosen a reading. Raises TextError
+    when they have too many."""
+    _check_count(owner)
+    name = clean_file_name(name)
+    return Upload.objects.create(
+        owner=owner,
+        name=name,
+        kind=find_file_kind(name),
+        size=len(data),
+        data=data,
+        readings=[each.codec for each in readings],
+        tokens=0,
+    )
+
+
+def find_unread(owner: AbstractBaseUser, pk: UUID, codec: str) -> Upload:
+    """The owner's file that is to be read in this encoding. Raises TextError."""
+    row = Upload.objects.filter(owner=owner, pk=pk).exclude(readings=None).first()
+    if row is None:
+        raise TextError("attachment_gone", _describe_gone())
+    if codec not in row.readings:
+        words = _("encoding must be one of: %(names)s.")
+        raise FileError("bad_encoding", words % {"names": ", ".join(row.readings)})
     return row
 
 
@@ -106,12 +151,18 @@ def find_files(
     rows = rows if whole else rows.defer("data", "small")
     found = {str(row.pk): row for row in rows}
     if len(found) < len(ids):
-        words = _(
-            "An attachment is no longer here: it was sent or removed elsewhere, or is "
-            "older than a day. Attach the file again."
-        )
-        raise TextError("attachment_gone", words)
+        raise TextError("attachment_gone", _describe_gone())
+    if unread := next((row for row in found.values() if row.readings), None):
+        words = _("Choose the encoding of %(name)s first, or remove the file.")
+        raise TextError("unsure_encoding", words % {"name": unread.name})
     return [_to_attachment(found[each]) for each in ids]
+
+
+def _describe_gone() -> str:
+    return _(
+        "An attachment is no longer here: it was sent or removed elsewhere, or is "
+        "older than a day. Attach the file again."
+    )
 
 
 def take_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:

@@ -9,6 +9,11 @@ urlpatterns = [
     path(
         "attachments/<uuid:uuid>/remove/", views.remove_file, name="attachment-remove"
     ),
+    path(
+        "attachments/<uuid:uuid>/reading/",
+        views.choose_reading,
+        name="attachment-reading",
+    ),
     path("attachments/<uuid:uuid>/image/", views.show_unsent, name="attachment-unsent"),
     path(
         "c/<uuid:uuid>/messages/<number:seq>/images/<int:place>/",

@@ -10,9 +10,11 @@ from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+from django.utils.translation.trans_real import parse_accept_lang_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -24,13 +26,16 @@ from memory.models import Conversation
 from memory.transcript import TextError
 
 from . import processes, reading, uploads
-from .errors import FileError
+from .errors import FileError, UnsureError
 from .images import files
 from .models import Upload
-from .processes import Leave
+from .reading import Hints, ReadFile
 
 # Other refusals are 400.
-STATUS = {"signed_out": 401, "too_large": 413, "too_many": 429, "busy": 429}
+STATUS = {
+    **{"signed_out": 401, "unsure_encoding": 409, "too_large": 413},
+    **{"too_many": 429, "busy": 429},
+}
 
 
 @require_POST
@@ -48,22 +53,74 @@ async def upload_file(request: HttpRequest) -> HttpResponse:
     if file is None:
         words = _("There is no file. Choose one and attach it again.")
         return _refuse_upload(FileError("no_file", words))
+    hints = Hints(_find_languages(request))
     try:
-        leave = partial(_give_up_place, request)
-        kept = await _keep_file(user, file, leave)
+        kept = await _keep_file(request, user, file, hints)
+    except UnsureError as error:
+        return await _ask_reading(user, file, error)
     except TextError as error:
         return _refuse_upload(error)
-    return JsonResponse(_describe_upload(kept), status=201)
+    return JsonResponse(kept, status=201)
 
 
-async def _keep_file(user: Any, file: UploadedFile, leave: Leave) -> Upload:
+@require_POST
+@never_cache
+async def choose_reading(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """Read the bytes of a file in the `encoding` that its owner has chosen."""
+    user = await request.auser()
+    if not user.is_authenticated:
+        return _refuse_upload(FileError("signed_out", _("Log in first.")))
+    codec = request.POST.get("encoding", "")
+    try:
+        unread = await sync_to_async(uploads.find_unread)(user, uuid, codec)
+        file = SimpleUploadedFile(unread.name, unread.data)
+        hints = Hints(encoding=codec)
+        kept = await _keep_file(request, user, file, hints, unread)
+    except TextError as error:
+        return _refuse_upload(error)
+    return JsonResponse(kept, status=201)
+
+
+def _find_languages(request: HttpRequest) -> list[str]:
+    """Of the page, and those that the browser asks for."""
+    asked = parse_accept_lang_header(request.headers.get("Accept-Language", ""))
+    return [each[:2] for each in (get_language() or "", *(name for name, _q in asked))]
+
+
+async def _keep_file(
+    request: HttpRequest,
+    user: Any,
+    file: UploadedFile,
+    hints: Hints,
+    unread: Upload | None = None,
+) -> dict[str, Any]:
     """Read and store it; a long one is held in memory only while it is its turn."""
     most = settings.ATTACHMENT_MAX_CHARS
+    leave = partial(_give_up_place, request)
     async with processes.keep_turn():
         found = await reading.read_file(
-            user.pk, file.name, file, file.size, leave, chars=most
+            user.pk, file.name, file, file.size, leave, chars=most, hints=hints
         )
-        return await sync_to_async(uploads.store_upload)(user, found)
+        kept = await sync_to_async(uploads.store_upload)(user, found, unread)
+    return _describe_upload(kept, found)
+
+
+async def _ask_reading(
+    user: Any, file: UploadedFile, error: UnsureError
+) -> HttpResponse:
+    """A question: the file is kept, and read once its owner has chosen how."""
+    file.seek(0)
+    store = sync_to_async(uploads.store_unread)
+    try:
+        kept = await store(user, file.name, file.read(), error.readings)
+    except TextError as refusal:
+        return _refuse_upload(refusal)
+    readings = [
+        {"encoding": each.codec, "name": each.name, "preview": each.preview}
+        for each in error.readings
+    ]
+    question = {"id": str(kept.pk), "name": kept.name, "readings": readings}
+    return _refuse_upload(error, question)
 
 
 async def _give_up_place(request: HttpRequest) -> None:
@@ -117,7 +174,7 @@ def _respond_with_image(response: HttpResponse) -> HttpResponse:
     return response
 
 
-def _describe_upload(kept: Upload) -> dict[str, Any]:
+def _describe_upload(kept: Upload, read: ReadFile) -> dict[str, Any]:
     names = ("name", "kind", "size", "tokens")
     image = (
         {name: kept.image[name] for name in ("width", "height")} if kept.image else {}
@@ -126,9 +183,12 @@ def _describe_upload(kept: Upload) -> dict[str, Any]:
         "id": str(kept.pk),
         **{name: getattr(kept, name) for name in names},
         **({"image": image} if image else {}),
+        **({"encoding": read.encoding} if read.encoding else {}),
     }
 
 
-def _refuse_upload(error: TextError) -> JsonResponse:
-    value = {"error": error.code, "detail": error.detail}
+def _refuse_upload(
+    error: TextError, question: dict[str, Any] | None = None
+) -> JsonResponse:
+    value = {"error": error.code, "detail": error.detail, **(question or {})}
     return JsonResponse(value, status=STATUS.get(error.code, 400))

@@ -273,6 +273,57 @@ def test_the_cards_have_no_fault_of_access(chat):
     is_clean(chat.page)
 
 
+TABLE = "商品,価格\n机,8000\n椅子,3500\n"
+
+
+class TestQuestion:
+    def ask(self, page):
+        data = TABLE.encode("euc_jp")
+        attach(page, {**NOTES, "name": "prices.csv", "buffer": data})
+        readings = attached(page).get_by_role("group").get_by_role("button")
+        expect(readings.filter(has_text="商品,価格")).to_have_count(1)
+        return readings
+
+    def test_file_in_doubt_is_read_as_chosen(self, chat, errors):
+        readings = self.ask(chat.page)
+        expect(attached(chat.page)).to_contain_text("Which reading is right?")
+        expect(chat.page.locator("#attachments-status")).to_have_text(
+            "prices.csv: Which reading is right?"
+        )
+        chat.box.fill("What does the table cost?")
+        chat.box.press("Enter")
+        expect(chat.error).to_contain_text("Choose how the file is read first")
+        # The keyboard chooses, also after the page was reloaded.
+        chat.page.reload()
+        readings.filter(has_text="EUC-JP").press("Enter")
+        expect(attached(chat.page)).to_contain_text("EUC-JP")
+        expect(readings).to_have_count(0)
+        expect(
+            chat.page.get_by_role("button", name="Remove: prices.csv")
+        ).to_be_focused()
+        chat.is_live()
+        chat.say("What does the table cost?")
+        said = chat.transcript()[0]
+        place = said["attachments"][0]
+        assert said["text"][place["start"] : place["end"]] == TABLE
+        # The browser itself notes the answer of 409.
+        errors.clear()
+
+    def test_question_can_be_removed(self, chat, errors):
+        readings = self.ask(chat.page)
+        chat.page.get_by_role("button", name="Remove: prices.csv").click()
+        expect(readings).to_have_count(0)
+        chat.say("Hello")
+        errors.clear()
+
+    def test_question_fits_a_phone_and_has_no_fault_of_access(self, chat, errors):
+        chat.page.set_viewport_size({"width": 390, "height": 844})
+        self.ask(chat.page)
+        assert chat.page.evaluate("document.documentElement.scrollWidth") <= 390
+        is_clean(chat.page)
+        errors.clear()
+
+
 class TestLongFile:
     def test_a_sentence_deep_in_it_is_beside_the_reply_with_its_place(self, chat):
         text = long_text(SECRET, chars=400_000)

@@ -15,13 +15,14 @@ import zipfile
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from email import policy
-from email.message import EmailMessage
 from html import unescape
 from io import BytesIO
 from urllib.parse import unquote
 from xml.parsers import expat
 
 import nh3
+
+from chatsite.attachments.encodings import decode_page
 
 # Of all parts together, unpacked: a page of a book has 3 kB, a sheet of numbers 20 MB.
 MAX_UNPACKED = 96 * 1024 * 1024
@@ -434,17 +435,6 @@ class PageText:
             self._text.add(" " * before + words + " " * said[-1].isspace())
 
 
-def decode_page(data: bytes, charset: str = "") -> str:
-    """Web pages and chapters of books say their encoding themselves, if their server
-    has not, or are UTF-8."""
-    named = re.search(rb"""(?:charset|encoding)=["']?([\w-]{2,20})""", data[:1024])
-    encoding = charset or (named[1].decode() if named else "utf-8")
-    try:
-        return data.decode(encoding, "replace")
-    except LookupError:
-        return data.decode("utf-8", "replace")
-
-
 def read_web_page(data: bytes, text: Text, charset: str = "") -> None:
     page = decode_page(data, charset)
     if b"<?xml" in data[:1024] or b"xmlns" in data[:1024]:
@@ -508,23 +498,17 @@ def read_eml(data: bytes, text: Text) -> None:
     body = letter.get_body(("plain", "html"))
     if body:
         content = body.get_payload(decode=True) or b""
+        charset = body.get_content_charset("")
         if body.get_content_subtype() == "html":
-            read_web_page(content, text)
+            read_web_page(content, text, charset)
         else:
-            text.add(decode_body(body, content))
+            text.add(decode_page(content, charset))
     for part in letter.iter_attachments():
         text.end_line()
         text.add(f"\nAttachment: {part.get_filename() or part.get_content_type()}\n")
 
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")
-
-
-def decode_body(part: EmailMessage, content: bytes) -> str:
-    try:
-        return content.decode(part.get_content_charset("utf-8"), "replace")
-    except LookupError:
-        return content.decode("utf-8", "replace")
 
 
 ZIPPED = {"docx": read_docx, "xlsx": read_xlsx, "pptx": read_pptx, "epub": read_epub}

@@ -12,7 +12,8 @@ from django.utils.translation import get_language
 
 from chatsite.attachments import pdf, reading, uploads, views
 from chatsite.attachments.errors import FileError
-from chatsite.attachments.models import Upload
+from chatsite.attachments.long_files import store
+from chatsite.attachments.models import LongFile, Upload
 from chatsite.ops import load
 from memory.transcript import TextError
 
@@ -20,6 +21,7 @@ from ..scenes import signed_in
 
 pytestmark = pytest.mark.django_db
 UPLOAD = reverse("attachment-upload")
+DOUBTFUL = "商品,価格\n机,8000\n".encode("euc_jp")
 
 
 def post(client, data=b"Hello there.", name="notes.txt", **headers):
@@ -28,10 +30,80 @@ def post(client, data=b"Hello there.", name="notes.txt", **headers):
     return client.post(UPLOAD, {"file": file}, **headers)
 
 
+def choose(client, pk, encoding):
+    address = reverse("attachment-reading", args=(pk,))
+    return client.post(address, {"encoding": encoding})
+
+
 def keep(owner, text="Hello", name="notes.txt", **values):
     return Upload.objects.create(
         owner=owner, name=name, kind="txt", size=5, text=text, tokens=2, **values
     )
+
+
+@pytest.mark.django_db(transaction=True)
+class TestQuestion:
+    def test_choice_reads_the_stored_bytes(self, alice):
+        client = signed_in(alice)
+        asked = post(client, DOUBTFUL, "../a.csv")
+        assert asked.status_code == 409
+        question = asked.json()
+        assert question["error"] == "unsure_encoding"
+        assert question["name"] == "a.csv"
+        found = {each["encoding"]: each["preview"] for each in question["readings"]}
+        assert found["euc_jp"] == "商品,価格"
+        row = Upload.objects.get()
+        assert (str(row.pk), row.text) == (question["id"], "")
+        answer = choose(client, row.pk, "euc_jp")
+        assert answer.status_code == 201
+        assert answer.json()["encoding"] == "EUC-JP"
+        kept = Upload.objects.get()
+        assert (kept.name, kept.text) == ("a.csv", DOUBTFUL.decode("euc_jp"))
+        assert (kept.data, kept.readings) == (None, None)
+
+    def test_long_text_becomes_a_long_file(self, alice, monkeypatch):
+        monkeypatch.setattr(store, "LONG_CHARS", 5)
+        client = signed_in(alice)
+        asked = post(client, DOUBTFUL).json()
+        answer = choose(client, asked["id"], "euc_jp")
+        assert answer.status_code == 201
+        assert LongFile.objects.get().chars == len(DOUBTFUL.decode("euc_jp"))
+
+    def test_message_does_not_take_what_is_not_read(self, alice):
+        asked = post(signed_in(alice), DOUBTFUL, "a.csv").json()
+        with pytest.raises(TextError) as caught:
+            uploads.take_files(alice.pk, [asked["id"]])
+        assert caught.value.code == "unsure_encoding"
+        assert "a.csv" in caught.value.detail
+        assert Upload.objects.exists()
+
+    def test_choice_that_was_not_offered_is_refused(self, alice):
+        client = signed_in(alice)
+        asked = post(client, DOUBTFUL).json()
+        for encoding in ("", "koi8_r", "unicode_escape"):
+            answer = choose(client, asked["id"], encoding)
+            assert (answer.status_code, answer.json()["error"]) == (400, "bad_encoding")
+
+    def test_question_is_its_owners(self, alice, bob):
+        asked = post(signed_in(alice), DOUBTFUL).json()
+        answer = choose(signed_in(bob), asked["id"], "euc_jp")
+        assert answer.json()["error"] == "attachment_gone"
+        assert choose(Client(), asked["id"], "euc_jp").status_code == 401
+        assert Upload.objects.get().text == ""
+
+    def test_choice_is_possible_with_as_many_files_as_there_may_be(
+        self, alice, monkeypatch
+    ):
+        client = signed_in(alice)
+        asked = post(client, DOUBTFUL).json()
+        monkeypatch.setattr(uploads, "MOST_UNSENT", 1)
+        assert post(client, DOUBTFUL).status_code == 429
+        assert choose(client, asked["id"], "gb18030").status_code == 201
+
+    def test_language_of_the_page_comes_first(self, alice):
+        headers = {"Accept-Language": "ja,en;q=0.5"}
+        asked = post(signed_in(alice), DOUBTFUL, headers=headers).json()
+        assert asked["readings"][0]["encoding"] == "euc_jp"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -65,7 +137,7 @@ class TestUpload:
         assert answer.json()["detail"] == "请先登录。"
 
     def test_a_file_is_refused_in_it_too(self, alice, monkeypatch):
-        def refuse(data, chars):
+        def refuse(data, chars, hints):
             raise FileError("not_text", get_language())
 
         monkeypatch.setattr(reading, "decode_text", refuse)

@@ -100,7 +100,11 @@ NOT_LOGGED = {
         *("memory-estimate", "memory-draft", "sync", "watch_trial", "seen"),
         *("label-rename", "label-delete", "several-keep-deleted"),
     },
-    "is not in a conversation yet": {"attachment-upload", "attachment-remove"},
+    "is not in a conversation yet": {
+        "attachment-upload",
+        "attachment-reading",
+        "attachment-remove",
+    },
     "of staff": {"site-settings"},
     "of the account": {
         *("api-key-make", "api-key-revoke", "account", "account-display"),

@@ -9,7 +9,7 @@ let queue = Promise.resolve();
 /* Gives it a card and uploads it, where that is not done yet or was in vain. */
 export function show(item) {
   if (item.card && !item.isLost) return;
-  if (item.id) draw(item);
+  if (item.id || item.question) draw(item);
   else upload(item);
 }
 
@@ -27,6 +27,7 @@ export function lose(gone, error) {
 export function explain() {
   const error = document.getElementById("composer-error");
   const missing = messageFiles.items.filter(({ id }) => !id);
+  if (missing.some(({ question }) => question)) error.textContent = words.unsure;
   if (!missing.length || missing.some((item) => !item.error || item.isLost)) return;
   error.textContent = `${words.refused}${missing.map(({ name }) => name).join(", ")} `;
   const button = Object.assign(document.createElement("button"), { type: "button", className: "small", textContent: words.without });
@@ -45,8 +46,10 @@ function draw(item) {
   const amount = (number) => number.toLocaleString(document.documentElement.lang);
   name.textContent = item.name;
   const { id, image } = item;
-  const measure = () => image ? `${image.width} × ${image.height}` : `${amount(item.tokens)} ${words.tokens}`;
-  note.textContent = item.error || (id ? measure() : words.reading);
+  const size = () => image ? `${image.width} × ${image.height}` : `${amount(item.tokens)} ${words.tokens}`;
+  const measure = () => [size(), item.encoding].filter(Boolean).join(" · ");
+  note.textContent = item.error || (id ? measure() : item.question ? words.which : words.reading);
+  drawQuestion(item);
   if (image && id && !item.card.querySelector("img")) {
     item.card.prepend(Object.assign(new Image(), { alt: "", src: `${words.upload}${id}/image/` }));
   }
@@ -58,15 +61,47 @@ function draw(item) {
   remove.setAttribute("aria-label", `${words.remove}: ${item.name}`);
   remove.onclick = () => {
     const next = item.card.nextElementSibling || item.card.previousElementSibling;
-    if (item.id) post(`${words.upload}${item.id}/remove/`).catch(() => {}); // the sweep does it
+    const stored = item.id || item.question?.id;
+    if (stored) post(`${words.upload}${stored}/remove/`).catch(() => {}); // the sweep does it
     messageFiles.drop([item]);
     (next?.querySelector(".remove") || box).focus();
   };
   if (!item.card.isConnected) list.append(item.card);
 }
 
+/* The readings of a file that can be in several encodings, each with a line of it. */
+function drawQuestion(item) {
+  item.card.querySelector(".readings")?.remove();
+  if (!item.question) return;
+  const part = document.getElementById("attachment-readings").content.firstElementChild;
+  const group = part.cloneNode(true);
+  group.setAttribute("aria-label", `${item.name}: ${words.which}`);
+  const [reading] = group.children;
+  reading.remove();
+  for (const { encoding, name, preview } of item.question.readings) {
+    const button = reading.cloneNode(true);
+    button.querySelector(".preview").textContent = preview;
+    button.querySelector(".encoding").textContent = name;
+    button.addEventListener("click", () => choose(item, encoding));
+    group.append(button);
+  }
+  item.card.append(group);
+}
+
+function choose(item, encoding) {
+  const { id } = item.question;
+  item.card.querySelectorAll(".readings button").forEach((button) => { button.disabled = true; });
+  const body = new FormData();
+  body.append("encoding", encoding);
+  document.getElementById("composer-error").textContent = "";
+  queue = queue.then(async () => {
+    await ask(item, `${words.upload}${id}/reading/`, body);
+    item.card.querySelector(".remove").focus();
+  });
+}
+
 function tell(item) {
-  status.textContent = `${item.name}: ${item.error || words.attached}`;
+  status.textContent = `${item.name}: ${item.error || (item.question ? words.which : words.attached)}`;
 }
 
 function post(address, body) {
@@ -84,16 +119,24 @@ function upload(item) {
 async function send(item) {
   const body = new FormData();
   body.append("file", item.file || new File([item.text], item.name), item.name);
+  await ask(item, words.upload, body);
+}
+
+async function ask(item, address, body) {
   try {
-    const answer = await post(words.upload, body);
+    const answer = await post(address, body);
     const told = await answer.json();
-    if (answer.ok) Object.assign(item, told);
+    if (answer.ok) Object.assign(item, told, { question: undefined });
+    else if (told.readings) item.question = told;
     else if (item.text) return messageFiles.giveBack(item, told.detail);
-    else item.error = told.detail;
+    else {
+      item.error = told.detail;
+      if (told.error === "attachment_gone") Object.assign(item, { question: undefined, isLost: Boolean(item.file) });
+    }
   } catch {
     // No connection, or a page in place of an answer: the file is still here.
     item.error = words.lost;
-    item.isLost = true;
+    item.isLost = !item.question;
   }
   if (!messageFiles.items.includes(item)) return;
   draw(item);

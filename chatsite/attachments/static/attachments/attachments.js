@@ -9,8 +9,9 @@ messageFiles = (() => {
   // A longer text that is pasted becomes a file.
   const PASTE_BYTES = 4096;
 
-  // {id, name, size, tokens, image, file, text, error, card}; id: it is uploaded; text: pasted, and
-  // kept with the draft until it is; card: it is shown.
+  // {id, name, size, tokens, image, encoding, question, file, text, error, card}; id: it is uploaded;
+  // question: it is, and waits for the encoding that is chosen; text: pasted, and kept with the draft
+  // until it is; card: it is shown.
   let items = [];
 
   function changed() {
@@ -19,7 +20,7 @@ messageFiles = (() => {
 
   function kept(isKept) {
     return items.filter(isKept)
-      .map(({ id, name, size, tokens, image, text }) => ({ id, name, size, tokens, image, text: id ? undefined : text }));
+      .map(({ file, card, error, isLost, text, ...item }) => ({ ...item, text: item.id ? undefined : text }));
   }
 
   function showError(text) {
@@ -43,7 +44,8 @@ messageFiles = (() => {
   }
 
   function restore(saved = []) {
-    const isKnown = ({ id }) => id && items.some((item) => item.id === id);
+    const key = ({ id, question }) => id || question?.id;
+    const isKnown = (each) => key(each) && items.some((item) => key(item) === key(each));
     add(saved.filter((each) => !isKnown(each)).map((each) => ({ ...each })));
   }
 
@@ -116,7 +118,7 @@ messageFiles = (() => {
   return {
     restore, drop, lose, giveBack, changed, explain,
     get items() { return items; },
-    get kept() { return kept(({ id, text }) => id || text); },
+    get kept() { return kept(({ id, text, question }) => id || text || question); },
     get ready() { return kept(({ id }) => id); },
     // Nothing is sent that can't be seen.
     get isReady() { return items.every(({ id, card }) => id && card); },
