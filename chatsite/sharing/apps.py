@@ -23,7 +23,7 @@ class SharingConfig(AppConfig):
             entrances.Entrance(
                 starts=("/s/",),
                 slot=entrances.Slot.LINK,
-                pace="chatsite.sharing.pace.Pace.wait",
+                pace="chatsite.sharing.pace.wait_for_address",
                 tokens=entrances.NO_MODEL,
                 access_log="none: whoever knows the link may read without a name",
             )

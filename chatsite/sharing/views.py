@@ -17,9 +17,8 @@ from chatsite import hooks
 from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 
-from . import presenter, services
+from . import pace, presenter, services
 from .models import Share
-from .pace import pace
 from .shown import shown_messages, title_of_share
 
 View = Callable[..., HttpResponse]
@@ -43,7 +42,7 @@ def shared_view(view: View) -> View:
 
 
 def _answer_token(view: View, request: HttpRequest, token: str) -> HttpResponse:
-    if seconds := ceil(pace.wait(request)):
+    if seconds := ceil(pace.wait_for_address(request)):
         values, headers = {"seconds": seconds}, {"Retry-After": str(seconds)}
         text = render_to_string("sharing/too_many.html", values, request)
         return HttpResponse(text, status=429, headers=headers)

@@ -3,8 +3,6 @@ in this process alone: a call more has to cost next to nothing.
 """
 
 import asyncio
-import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -12,14 +10,12 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from django.conf import settings
 from langchain_core.tools import ToolException
 
+from chatsite.ops.pace import Pace
+
 HOUR = 3_600.0
 # Of all people together: each has what it fetches in memory.
 AT_ONCE, AT_ONCE_PER_PERSON = 16, 4
-# The people heard last; one who was forgotten begins again.
-MOST_PEOPLE = 10_000
-
-# By person, the time at which their next call would be on time.
-_due: OrderedDict[int, float] = OrderedDict()
+pace = Pace(HOUR)
 
 
 class _Places:
@@ -45,19 +41,9 @@ async def enter_web(user_id: int) -> AsyncIterator[None]:
 
 def _count_call(user_id: int) -> None:
     limit = settings.WEB_CALLS_PER_HOUR
-    if limit <= 0:
-        return
-    now = time.monotonic()
-    due = max(_due.get(user_id, now), now) + HOUR / limit
-    # Not `due - now > HOUR`: rounded, an hour from now can be more.
-    if due > now + HOUR + 0.001:
-        minutes = max(1, round((due - now - HOUR) / 60))
+    if seconds := pace.count_request(user_id, limit):
         raise ToolException(
             f"The person has used the {limit:,} calls of the web that they have in an "
-            f"hour. The next one is possible in {minutes} min. Answer with what you "
-            "have."
+            f"hour. The next one is possible in {max(1, round(seconds / 60))} min. "
+            "Answer with what you have."
         )
-    _due[user_id] = due
-    _due.move_to_end(user_id)
-    while len(_due) > MOST_PEOPLE:
-        _due.popitem(last=False)

@@ -11,11 +11,11 @@ from django.urls import reverse
 
 from bench.long_conversation import make
 from chatsite.importing.exporting.account import _describe_account
+from chatsite.ops import pace as pacing
 from chatsite.pages import parts
-from chatsite.sharing import pace as pacing
 from chatsite.sharing import presenter
 from chatsite.sharing.models import Share
-from chatsite.sharing.pace import pace
+from chatsite.sharing.pace import pace, wait_for_address
 from chatsite.sharing.services import create_share, find_share, revoke_share
 from chatsite.sharing.shown import shown_replies
 from chatsite.turns import commands
@@ -308,7 +308,7 @@ class TestPace:
         now = 10.271133
         assert (now + 60) - now > 60, "a rounded number"
         monkeypatch.setattr(pacing.time, "monotonic", lambda: now)
-        assert not pace.wait(rf.get("/"))
+        assert not wait_for_address(rf.get("/"))
 
     def test_refusing_asks_the_database_nothing(self, stranger, share, settings):
         settings.SHARE_REQUESTS_PER_MINUTE = 1
@@ -334,19 +334,19 @@ class TestPace:
     def test_only_the_addresses_heard_last_are_remembered(
         self, rf, settings, monkeypatch
     ):
-        monkeypatch.setattr(pacing, "MOST_ADDRESSES", 5)
+        monkeypatch.setattr(pacing, "MAX_KEPT", 5)
         for number in range(20):
-            assert not pace.wait(rf.get("/", REMOTE_ADDR=f"192.0.2.{number}"))
+            assert not wait_for_address(rf.get("/", REMOTE_ADDR=f"192.0.2.{number}"))
         assert len(pace) == 5
 
     def test_a_pause_makes_up_for_it(self, rf, settings, monkeypatch):
         settings.SHARE_REQUESTS_PER_MINUTE = 60
         now = 1_000.0
         monkeypatch.setattr(pacing.time, "monotonic", lambda: now)
-        waits = [pace.wait(rf.get("/")) for _ in range(61)]
+        waits = [wait_for_address(rf.get("/")) for _ in range(61)]
         assert waits == [0.0] * 60 + [1.0]
         now += 1.0
-        assert not pace.wait(rf.get("/"))
+        assert not wait_for_address(rf.get("/"))
 
 
 class TestWeight:

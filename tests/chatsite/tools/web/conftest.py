@@ -34,7 +34,7 @@ def connected():
 def web_settings(settings):
     settings.WEB_NETWORKS = []
     settings.WEB_SECONDS = 5.0
-    limits._due.clear()
+    limits.pace.clear()
     # Each test has a turn of the same number.
     sources._given.clear()
 
