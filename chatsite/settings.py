@@ -371,6 +371,8 @@ ENDPOINT_PROVIDER_IDS = env.word("ENDPOINT_PROVIDER_IDS", "refused", "passed")
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
 GATEWAY_USER_HEADER = env.str("GATEWAY_USER_HEADER")
+# How often one person may ask there for what is no turn, in each process.
+ENDPOINT_REQUESTS_PER_MINUTE = env.int("ENDPOINT_REQUESTS_PER_MINUTE", default=240)
 # Whether keys that may read open an MCP server at /mcp, and how often in each process.
 MCP_SERVER_ENABLED = env.bool("MCP_SERVER_ENABLED", default=False)
 MCP_REQUESTS_PER_MINUTE = env.int("MCP_REQUESTS_PER_MINUTE", default=240)

@@ -13,6 +13,7 @@ from chatsite.database import TROUBLE, is_away, log_trouble
 from chatsite.fair_queue import working_for
 from chatsite.ops.entrances import (
     NO_MODEL,
+    NO_TEXT,
     TURNS,
     Entrance,
     Headers,
@@ -178,24 +179,30 @@ async def send_error(send: Any, wire: Wire, error: WireError) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-SENDERS = "none: clients read the answer to what they have sent"
-ENTRANCES = [
-    Entrance(
-        starts=(START,),
+PACE = "chatsite.endpoint.access.pace.keep_pace"
+READING = "chatsite.endpoint.access.reading.record_reading"
+
+
+def _make_entrance(*starts: str, most: int = MAX_BODY_BYTES, **cells: str) -> Entrance:
+    return Entrance(
+        starts=starts,
         slot=Slot.KEY,
+        max_bytes=lambda: most,
+        is_known=has_valid_key,
+        **{"pace": PACE, "tokens": NO_MODEL, "access_log": NO_TEXT} | cells,
+    )
+
+
+ENTRANCES = [
+    _make_entrance(
+        START,
         pace=TURNS,
         tokens=TURNS,
-        access_log=SENDERS,
-        max_bytes=lambda: MAX_BODY_BYTES,
-        is_known=has_valid_key,
+        access_log="none: clients read the answer to what they have sent",
     ),
-    Entrance(
-        starts=(MCP,),
-        slot=Slot.KEY,
-        pace="chatsite.endpoint.mcp_server.door.keep_pace",
-        tokens=NO_MODEL,
-        access_log="chatsite.review.access_log.record_access",
-        max_bytes=lambda: MAX_MCP_BYTES,
-        is_known=has_valid_key,
-    ),
+    # Of OpenAI's wire, where a path below it is a reply that is fetched again.
+    _make_entrance("/v1/responses/", tokens=TURNS, access_log=READING),
+    _make_entrance("/v1/models", "/v1/messages/count_tokens"),
+    _make_entrance(CONVERSATIONS, access_log=READING),
+    _make_entrance(MCP, most=MAX_MCP_BYTES, access_log=READING),
 ]

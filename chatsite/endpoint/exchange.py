@@ -22,6 +22,7 @@ from chatsite.turns import model_access
 from chatsite.turns.models import Turn
 
 from . import keys
+from .access.pace import keep_pace
 from .models import ApiKey
 from .relay.answering import fetch_count, list_own_models, list_upstream_models
 from .relay.client import Client, GoneError
@@ -52,15 +53,18 @@ async def answer_request(
 ) -> None:
     """Raises WireError as long as nothing was answered."""
     check_rest(key)
-    if scope["path"] == "/v1/models":
-        await send_models(wire, key, headers, send)
-        return
-    if keys.SEND not in key.scopes:
+    is_list = scope["path"] == "/v1/models"
+    if keys.SEND not in key.scopes and not is_list:
         raise WireError(403, "not_allowed", "This key may not send. Use another one.")
+    if scope["method"] == "GET" or scope["path"] == wire.count_path:
+        keep_pace(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
     client = Client(scope, receive, send)
     take_place(key.owner_id)
     try:
-        await exchange(wire, key, scope, headers, client)
+        if is_list:
+            await send_models(wire, key, send)
+        else:
+            await exchange(wire, key, scope, headers, client)
     except GoneError:
         return
     finally:
@@ -92,13 +96,11 @@ def check_rest(key: ApiKey) -> None:
         raise WireError(429, "rate_limited", detail, retry_after=seconds)
 
 
-async def send_models(
-    wire: Wire, key: ApiKey, headers: Mapping[str, str], send: Any
-) -> None:
+async def send_models(wire: Wire, key: ApiKey, send: Any) -> None:
     if settings.PROVIDERS:
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
-        models = await list_upstream_models(wire, headers)
+        models = await list_upstream_models(wire)
     off = partial(hooks.is_switched_off, model_access.KIND)
     models = [each for each in models if not off(each["id"])]
     if key.models_allowed:
@@ -229,7 +231,7 @@ async def pass_kept(
 
     response_id = scope["path"].removeprefix(wire.id_path)
     account = account_of_user(key.owner_id)
-    kept = await _store(account, partial(find_kept, key.owner_id, response_id))
+    kept = await _store(account, partial(find_kept, key, scope, response_id))
     query = scope["query_string"].decode("latin-1")
     fetched = fetch_kept(wire, kept, response_id, query, headers)
     await client.pass_on(await client.unless_gone(fetched), {})

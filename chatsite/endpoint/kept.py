@@ -1,11 +1,14 @@
 """A reply that was sent, asked for once more by the id that the provider gave it."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.conf import settings
 
 from memory.models import ModelCall
 
+from .access.reading import record_reading
+from .models import ApiKey
 from .relay.answering import Answer, answer_value, read_answer
 from .relay.upstream import send_upstream
 from .store.known import KnownToOwner, NotYoursError
@@ -14,14 +17,17 @@ from .wires.openai_responses import make_kept_response
 from .wires.wire import Wire
 
 
-def find_kept(owner_id: int, response_id: str) -> ModelCall:
-    """The request of this person that it answered. Raises WireError."""
+def find_kept(key: ApiKey, scope: Mapping[str, Any], response_id: str) -> ModelCall:
+    """The request of this person that it answered; a gateway's read is recorded. Raises
+    WireError."""
     try:
-        served = KnownToOwner(owner_id).find_reply(response_id)
+        served = KnownToOwner(key.owner_id).find_reply(response_id)
     except NotYoursError:
         served = None
     if served is None:
         raise WireError(404, "not_found", "There is no response with this id.")
+    if key.gateway_user:
+        record_reading(key, scope, served.call.conversation, "response")
     return served.call
 
 

@@ -2,6 +2,8 @@
 bodies are made of.
 """
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.functional import cached_property
@@ -53,6 +55,9 @@ class ApiKey(models.Model):
     # Written at most once a minute.
     last_used_at = models.DateTimeField(_("last used at"), null=True)
 
+    # Of a gateway's key, while it speaks for its owner of this request.
+    gateway_user: Any = None
+
     class Meta:
         default_permissions = ()
         verbose_name = _("API key")
@@ -61,6 +66,11 @@ class ApiKey(models.Model):
     def __str__(self) -> str:
         # Never the name, which a person has chosen: this goes into logs and lists.
         return gettext("API key %(id)s") % {"id": self.pk}
+
+    @property
+    def reader(self) -> Any:
+        """The user who reads with it: of a gateway's key not the one it speaks for."""
+        return self.gateway_user or self.owner
 
 
 class ClientConversation(models.Model):

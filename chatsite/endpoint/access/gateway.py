@@ -34,7 +34,7 @@ def speak_for(key: ApiKey, headers: Mapping[str, str]) -> None:
     if person is None:
         detail = "This key sends for others, and doesn't say for which person here."
         raise WireError(403, "unknown_person", detail)
-    key.owner = person
+    key.gateway_user, key.owner = key.owner, person
 
 
 def _find_spoken_for(headers: Mapping[str, str]) -> AbstractBaseUser | None:

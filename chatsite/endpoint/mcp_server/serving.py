@@ -4,11 +4,9 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
-from io import BytesIO
 from typing import Any
 
 from channels.db import database_sync_to_async
-from django.core.handlers.asgi import ASGIRequest
 from django.core.serializers.json import DjangoJSONEncoder
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -25,18 +23,17 @@ from mcp_types import Tool as DescribedTool
 from pydantic import ValidationError
 
 from chatsite.database import TROUBLE, log_trouble
+from chatsite.endpoint.access.reading import record_reading
 from chatsite.endpoint.addresses import MAX_MCP_BYTES
 from chatsite.endpoint.models import ApiKey
 from chatsite.endpoint.relay.client import Client, GoneError
 from chatsite.fair_queue import for_drawing
 from chatsite.ops.processor_time import account_of_user
 from chatsite.release import find_version
-from chatsite.review.access_log import LIST_PREFIX, record_access
 from memory.models import Conversation
 
 from .tools import TOOLS, Caller, NotReadableError, Tool
 
-READ_ACTION = "key"
 INSTRUCTIONS = (
     "The conversations of one person with language models, as this site keeps them: "
     "what was said, exactly what a model was sent for each reply, and what was left "
@@ -134,16 +131,9 @@ async def _run_tool(
             value, conversation = tool.run(caller, given)
             return DjangoJSONEncoder(ensure_ascii=False).encode(value), conversation
 
-    def note(conversation: Conversation | None) -> None:
-        request = ASGIRequest({**scope, "method": "GET"}, BytesIO())
-        request.user = caller.key.owner
-        target = f"{LIST_PREFIX}key {caller.key.hint} {tool.name}"
-        record_access(
-            request, READ_ACTION, conversation, target, owner_id=caller.owner_id
-        )
-
     answer, conversation = await for_drawing(run)()
-    await database_sync_to_async(note)(conversation)
+    record = database_sync_to_async(record_reading)
+    await record(caller.key, scope, conversation, tool.name)
     # A long one is written in one go: others go on before.
     await asyncio.sleep(0)
     return answer

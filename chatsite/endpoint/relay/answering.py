@@ -22,6 +22,11 @@ from .upstream import first_seconds, select_headers, send_upstream
 
 # Of an error; a whole reply that is longer is not read on the side.
 MAX_ERROR_BYTES = 1_000_000
+# How long a provider's list of models is believed.
+MODELS_SECONDS = 30.0
+_Models = asyncio.Task[list[dict[str, Any]]]
+# By address: when a provider was asked, and what it answers.
+_listed: dict[str, tuple[float, _Models]] = {}
 # How an attempt ended, by the status of the provider.
 CODES = {
     **{400: "bad_request", 401: "auth", 403: "auth", 404: "bad_request"},
@@ -188,16 +193,32 @@ def _answer_as_demo(asked: Asked, earlier: Sequence[BaseMessage]) -> Answer:
     return Answer(200, {"content-type": kind}, write())
 
 
-async def list_upstream_models(
-    wire: Wire, headers: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """What the provider has, as it says so; else what the site is set up with."""
+async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
+    """What the provider has, as it says so; else what the site is set up with. It is
+    asked once in MODELS_SECONDS, for all who want to know. Raises WireError."""
     upstream = wire.find_upstream("")
     if upstream is None:
         size = providers.context_window(providers.DEMO)
         return [{"id": providers.DEMO, "object": "model", "context_length": size}]
+    loop, address = asyncio.get_running_loop(), upstream[0]
+    asked_at, task = _listed.get(address, (0.0, None))
+    is_old = loop.time() - asked_at > MODELS_SECONDS
+    if task is None or task.get_loop() is not loop or is_old or _has_failed(task):
+        task = loop.create_task(_fetch_models(upstream))
+        _listed[address] = loop.time(), task
+    # The others still want it when the one who came first hangs up.
+    return await asyncio.shield(task)
+
+
+def _has_failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+async def _fetch_models(
+    upstream: tuple[str, Mapping[str, str]],
+) -> list[dict[str, Any]]:
     response = await send_upstream(
-        "GET", upstream, "/models", headers, seconds=settings.MODEL_IDLE_TIMEOUT
+        "GET", upstream, "/models", {}, seconds=settings.MODEL_IDLE_TIMEOUT
     )
     try:
         async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):

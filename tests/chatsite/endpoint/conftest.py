@@ -2,7 +2,15 @@
 
 import pytest
 
+from chatsite.endpoint.access.pace import pace
+from chatsite.endpoint.relay import answering
 from tests.fakes.upstream import Upstream
+
+
+@pytest.fixture(autouse=True)
+def _forget_requests():
+    pace.clear()
+    answering._listed.clear()
 
 
 @pytest.fixture

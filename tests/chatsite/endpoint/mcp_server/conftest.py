@@ -3,13 +3,11 @@
 import pytest
 
 from chatsite.endpoint import keys
-from chatsite.endpoint.mcp_server import door
 
 
 @pytest.fixture(autouse=True)
 def mcp_server(settings):
     settings.MCP_SERVER_ENABLED = True
-    door._due.clear()
 
 
 @pytest.fixture
