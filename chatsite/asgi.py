@@ -15,6 +15,7 @@ from channels.sessions import SessionMiddlewareStack
 from django.conf import settings
 
 from . import hooks
+from .headers import clean_scope
 from .live import server
 from .live.origins import SiteOriginValidator
 from .live.routing import websocket_urlpatterns
@@ -47,8 +48,7 @@ protocols = ProtocolTypeRouter(
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     # Under a server that the lifecycle hooks do not know, the first request starts it.
     runner.ensure_sweeping()
-    # daphne reads it from a header of any client, and Django begins every link with it.
-    await protocols({**scope, "root_path": ""}, receive, send)
+    await protocols(clean_scope(scope), receive, send)
 
 
 for slip in env.find_slips():

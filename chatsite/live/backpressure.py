@@ -273,8 +273,7 @@ class UnreadRequest(http_protocol.WebRequest):
             channel.allContentReceived()
 
     def process(self) -> Any:
-        # What daphne would take from anyone as the beginning of all addresses; what is
-        # no ASCII in it ends the request with an error (chatsite/asgi.py).
+        # daphne reads it, and fails at what is no ASCII in it (chatsite/headers.py).
         self.requestHeaders.removeHeader(b"Daphne-Root-Path")
         # daphne has nothing to read: receive_piece() does it.
         self.is_whole = True

@@ -29,7 +29,13 @@ def manager(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def _installation(provider, redis_server, manager):
+def mail_folder(tmp_path_factory):
+    """Where the installation's mails are, one file each."""
+    return tmp_path_factory.mktemp("mails")
+
+
+@pytest.fixture(scope="session")
+def _installation(provider, redis_server, manager, mail_folder):
     plugin.cluster.start()
     env = {
         "REDIS_URL": redis_server.url,
@@ -37,6 +43,8 @@ def _installation(provider, redis_server, manager):
         "OPENAI_API_KEY": "sk-test",
         "CHAT_MODEL": "ok",
         "SIGNUP_ENABLED": "true",
+        "EMAIL_URL": f"filemail:///{mail_folder}",
+        "MAIL_FROM": "site@example.org",
         "METRICS_TOKEN": "token-of-the-tests",
         "NOTIFY_SOCKET": manager.getsockname(),
         "WATCHDOG_USEC": "300000000",
@@ -76,6 +84,11 @@ def proxy(_mirror):
     for mirror in mirrors:
         mirror.requests.clear()
     return nginx
+
+
+@pytest.fixture
+def mirrors(_mirror):
+    return _mirror[1]
 
 
 @pytest.fixture

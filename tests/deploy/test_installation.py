@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 
 from tests.clients import text_of
 from tests.fakes.upstream import tell_story
+from tests.forged import ALL, observe
 from tests.patience import wait_for
 from tests.servers import ROOT
 
@@ -53,6 +54,39 @@ def test_forged_headers_neither_redirect_nor_hide_the_address(site):
     with psycopg.connect(site.processes[0].env["DATABASE_URL"]) as connection:
         query = "SELECT username, host(ip_address) FROM axes_accessattempt"
         assert connection.execute(query).fetchall() == [("mallory", "127.0.0.1")]
+
+
+def test_stranger_changes_no_link_redirect_or_policy(site, ann):
+    def seen(headers):
+        def get(path, sent):
+            answer = ask(site.nginx, path, headers=sent)
+            return answer.status, dict(answer.headers), answer.body.decode()
+
+        return observe(get, headers)
+
+    for own in ({}, {"Cookie": cookie_header(ann)}):
+        plain = seen(own)
+        assert plain["/"][0] == (200 if own else 302)
+        assert seen({**own, **ALL}) == plain
+
+
+def test_stranger_leads_no_mail_elsewhere(site, ann, mail_folder):
+    with psycopg.connect(site.processes[0].env["DATABASE_URL"]) as connection:
+        connection.execute("UPDATE auth_user SET email = 'ann@example.org'")
+    path = "/accounts/forgotten/"
+    page = ask(site.nginx, path, headers=ALL)
+    token = re.search(rb'csrfmiddlewaretoken" value="(\w+)"', page.body)[1].decode()
+    body = f"csrfmiddlewaretoken={token}&email=ann@example.org"
+    sent = {"Content-Type": "application/x-www-form-urlencoded", "Origin": site.url}
+    sent["Cookie"] = page.headers["Set-Cookie"].partition(";")[0]
+    answer = ask(site.nginx, path, method="POST", body=body, headers={**ALL, **sent})
+    assert (answer.status, answer.headers["Location"]) == (
+        302,
+        "/accounts/forgotten/sent/",
+    )
+    [mail] = wait_for(lambda: list(mail_folder.iterdir()), what="the mail")
+    link = re.compile(re.escape(site.url) + r"/accounts/link/[\w-]{32}/\s")
+    wait_for(lambda: link.search(mail.read_text()), what="the link")
 
 
 def test_frames_arrive_while_they_are_made(site, ann, provider):

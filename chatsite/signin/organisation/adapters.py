@@ -27,6 +27,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from chatsite.accounts.names import make_name_keys, read_name_keys
+from chatsite.proxies import client_address
 
 from . import membership, rechecking
 from .configuration import Provider
@@ -94,6 +95,10 @@ class AccountAdapter(DefaultAccountAdapter):
 
     def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
         return refuse_login(request, "inactive")
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Not the proxy's, which all people share whose wrong codes are counted."""
+        return client_address(request) or ""
 
     def is_safe_url(self, url: str) -> bool:
         """Pages of this site alone, named by their path."""

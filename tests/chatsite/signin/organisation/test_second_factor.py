@@ -143,6 +143,23 @@ def test_it_is_set_up_with_the_password_and_a_code_of_the_app(person):
 
 
 class TestStaff:
+# The adapter is part of an app that the tests' own settings lack.
+WHO = """
+from django.conf import settings
+from django.test import RequestFactory
+from allauth.account.adapter import get_adapter
+headers = {"X-Forwarded-For": "198.51.100.1, 203.0.113.7"}
+for settings.BEHIND_PROXY, remote in ((True, "127.0.0.1"), (False, "192.0.2.1")):
+    request = RequestFactory().get("/", REMOTE_ADDR=remote, headers=headers)
+    print(get_adapter(request).get_client_ip(request))
+"""
+
+
+def test_wrong_codes_are_counted_by_the_address_of_the_person(organisation):
+    said = organisation.manage("shell", "--no-imports", "-c", WHO)
+    assert said.split() == ["203.0.113.7", "192.0.2.1"]
+
+
     def test_the_admin_opens_with_it_alone(self, person, organisation):
         name, browser = person("--staff")
         assert browser.get("/admin/").headers["Location"] == SETUP
