@@ -6,7 +6,8 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import views as auth
-from django.urls import include, path
+from django.urls import include, path, re_path
+from django.views.defaults import page_not_found
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
@@ -14,6 +15,8 @@ from .accounts import appearance, views
 from .ops import health, settings_page
 
 urlpatterns = [
+    # What a proxy reads as another path than this map: it decides by the beginning.
+    re_path(r"(?:^|/)\.{1,2}$|(?:^|/)\.{0,2}/|#", page_not_found, {"exception": None}),
     path("", include("chatsite.pages.urls")),
     *(
         path("", include(f"{leaf}.urls"))

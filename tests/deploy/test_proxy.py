@@ -1,6 +1,7 @@
 """The rules of deploy/nginx: what gets through to the site and what does not."""
 
 import http.client
+import re
 import shutil
 import socket
 import ssl
@@ -8,6 +9,7 @@ import ssl
 import pytest
 
 from tests.forged import ALL
+from tests.paths import find_route, read_by_site, write_otherwise
 from tests.patience import wait_for
 from tests.servers import ROOT, free_port
 
@@ -63,6 +65,32 @@ def test_only_a_socket_is_upgraded(proxy, passed_on):
 def test_what_watches_the_site_stays_inside(proxy, passed_on, path):
     assert ask(proxy, path).status == 404
     assert passed_on() == []
+
+
+class FencedNginx(Nginx):
+    """With the admin kept to a network that no test is in, as docs/deploy.md says."""
+
+    def _site(self):
+        page = (ROOT / "docs" / "deploy.md").read_text()
+        fence = re.search(r"`(location /admin/ \{.+?\})`", page)[1]
+        return (
+            super()
+            ._site()
+            .replace("    location /ws/ {", f"{fence}\n    location /ws/ {{")
+        )
+
+
+def test_admin_is_reached_from_its_network_alone(mirrors, passed_on, tmp_path):
+    with FencedNginx([each.port for each in mirrors], tmp_path) as nginx:
+        for path in ("/admin/", "/admin/auth/user/", "/admin/memory/message/7/change/"):
+            for mirror in mirrors:
+                mirror.requests.clear()
+            others = [each for each in write_otherwise(path) if each.isascii()]
+            assert {ask(nginx, each).status for each in others} >= {200, 403}
+            routes = [find_route(read_by_site(each)) for each, _ in passed_on()]
+            assert [
+                route for route in routes if (route or "").startswith("admin")
+            ] == []
 
 
 def test_while_no_process_answers_a_page_says_so_and_comes_again(tmp_path):

@@ -249,11 +249,16 @@ class StaffSecondFactorMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(reverse("admin:index")):
-            return self.get_response(request)
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        """By the place in the URL map that was found, not by the path."""
         user = request.user
-        if not (user.is_authenticated and is_required(user)) or has_proved(request):
-            return self.get_response(request)
+        is_admin = request.resolver_match.route.startswith("admin/")
+        if not (is_admin and user.is_authenticated and is_required(user)):
+            return None
+        if has_proved(request):
+            return None
         name = "signin-prove" if has_second_factor(user) else "signin-set-up"
         return redirect(name)
 

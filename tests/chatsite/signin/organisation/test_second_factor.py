@@ -7,6 +7,7 @@ import struct
 import time
 
 import pytest
+import requests
 
 from .conftest import PASSWORD, Browser, call_commands
 
@@ -142,7 +143,6 @@ def test_it_is_set_up_with_the_password_and_a_code_of_the_app(person):
     assert "Set up a second factor" in browser.get("/account/").text
 
 
-class TestStaff:
 # The adapter is part of an app that the tests' own settings lack.
 WHO = """
 from django.conf import settings
@@ -160,6 +160,7 @@ def test_wrong_codes_are_counted_by_the_address_of_the_person(organisation):
     assert said.split() == ["203.0.113.7", "192.0.2.1"]
 
 
+class TestStaff:
     def test_the_admin_opens_with_it_alone(self, person, organisation):
         name, browser = person("--staff")
         assert browser.get("/admin/").headers["Location"] == SETUP
@@ -173,6 +174,23 @@ def test_wrong_codes_are_counted_by_the_address_of_the_person(organisation):
         assert older.get("/admin/").headers["Location"] == prove
         assert older.post(prove, prove, code=codes[0]).headers["Location"] == "/admin/"
         assert older.get("/admin/").status_code == 200
+
+    @pytest.mark.parametrize("prefix", [None, "/x", "/admin", "@evil.example"])
+    def test_address_written_otherwise_opens_no_admin(self, person, prefix):
+        _name, browser = person("--staff")
+        headers = {} if prefix is None else {"Daphne-Root-Path": prefix}
+        starts = ("", "/x", "/.", "/x/..", "/%2e", "/admin")
+        pages = ("/admin/", "/%61dmin/auth/user/", "/admin/settings/", "/admin;x/")
+        for path in [start + page for start in starts for page in pages]:
+            url = f"{browser.site.url}{path}"
+            sent = requests.Request("GET", url, headers).prepare()
+            sent.url = url  # as it is, with its dots
+            sent.prepare_cookies(browser.session.cookies)
+            answer = browser.session.send(sent, allow_redirects=False, timeout=60)
+            assert (answer.status_code, answer.headers.get("Location")) in (
+                (302, SETUP),
+                (404, None),
+            )
 
     def test_the_admin_has_no_log_in_of_its_own(self, organisation):
         stranger = Browser(organisation)
