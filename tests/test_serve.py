@@ -102,6 +102,15 @@ def test_the_log_of_sockets_keeps_no_query_strings(action):
     assert "secret-wish" not in stream.getvalue()
 
 
+@pytest.mark.parametrize("start", ["/s/", "/%73/", "/accounts/link/"])
+def test_log_hides_a_secret_with_escaped_letters(start):
+    stream = io.StringIO()
+    path = f"{start}%41{'b' * 30}%5F/"
+    details = {"path": path, "client": "127.0.0.1:1", "method": "GET"}
+    AccessLog(stream)("http", "complete", {**details, "status": 200, "size": 1})
+    assert '…/" 200' in stream.getvalue()
+
+
 def test_a_path_can_not_hide_what_the_log_says():
     stream = io.StringIO()
     details = {"path": "/a\x1b[2Kb", "client": "127.0.0.1:1", "method": "GET"}

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import unquote
 
 from daphne.access import AccessLogGenerator
 
@@ -85,6 +86,9 @@ class AccessLog(AccessLogGenerator):
 
     def __call__(self, protocol: str, action: str, details: dict[str, Any]) -> None:
         if "path" in details:
-            path = one_line(details["path"].partition("?")[0])
+            path = details["path"].partition("?")[0]
+            # With letters of the secret escaped it opens the same page.
+            plain = unquote(path)
+            path = one_line(plain if hide_secrets(plain) != plain else path)
             details = {**details, "path": path}
         super().__call__(protocol, action, details)

@@ -145,6 +145,14 @@ def test_other_names_get_no_answer(proxy, passed_on):
     assert passed_on() == []
 
 
+def test_no_secret_of_a_link_is_logged(proxy):
+    for start in ("/s/", "/accounts/link/"):
+        ask(proxy, f"{start}{'A' * 32}/")
+        line = f'"GET {start}..." '
+        wait_for(lambda line=line: line in proxy.access_log, what="the line in the log")
+    assert "AAAA" not in proxy.access_log
+
+
 def test_no_search_is_logged(proxy):
     ask(proxy, "/c/?q=secret-wish", headers={"Referer": "https://x/?q=secret-wish"})
     # nginx writes the line after the answer has gone out.
