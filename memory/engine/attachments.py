@@ -21,7 +21,7 @@ from xml.sax.saxutils import quoteattr
 from .search import passages
 from .search.passages import Span
 from .search.ranking import K1
-from .search.terms import extract_terms
+from .search.terms import extract_terms, fold_forms, spell
 from .tokens import count_text
 
 # In additional_kwargs of a message of which a model gets only a part.
@@ -316,9 +316,9 @@ def _rank_passages(body: str, pieces: Sequence[Span], query: str) -> list[int]:
     is; those that match, best first; the others as they stand."""
     starts = [start for start, _ in pieces]
     found: dict[str, Counter[int]] = defaultdict(Counter)
-    if pattern := _pattern_of(query):
+    if pattern := _pattern_of(query, has_accents=not body.isascii()):
         for match in pattern.finditer(body):
-            found[match[0].casefold()][bisect_right(starts, match.start()) - 1] += 1
+            found[fold_forms(match[0])][bisect_right(starts, match.start()) - 1] += 1
     scores: Counter[int] = Counter()
     for counts in found.values():
         rarity = log(1 + (len(pieces) - len(counts) + 0.5) / (len(counts) + 0.5))
@@ -328,19 +328,20 @@ def _rank_passages(body: str, pieces: Sequence[Span], query: str) -> list[int]:
     return [*dict.fromkeys([0, *best, *range(len(pieces))])]
 
 
-def _pattern_of(query: str) -> re.Pattern[str] | None:
+def _pattern_of(query: str, *, has_accents: bool) -> re.Pattern[str] | None:
     """Where a word of the query begins, or stands in Chinese. One pass over a text of
     200,000 characters takes a fraction of the time of reading all of its words."""
     wanted = sorted(set(extract_terms(query)), key=lambda term: (-len(term), term))[
         :MAX_TERMS
     ]
+    write = (lambda term: spell(term).pattern) if has_accents else re.escape
     # Stems: "parties" is found by "part", as "party" is. Numbers are whole.
     words = [
-        rf"{term}\b" if term.isdigit() else re.escape(term.removesuffix("y"))
+        rf"{term}\b" if term.isdigit() else write(term.removesuffix("y"))
         for term in wanted
         if term.isascii()
     ]
-    others = [re.escape(term) for term in wanted if not term.isascii()]
+    others = [write(term) for term in wanted if not term.isascii()]
     parts = [rf"\b(?:{'|'.join(words)})"] * bool(words) + others
     return re.compile("|".join(parts), re.IGNORECASE) if parts else None
 

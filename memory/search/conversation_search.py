@@ -4,7 +4,6 @@ parts of words in the newest ones.
 Both have limits, so that a user with years of messages waits no longer than others.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import connection
 from django.db.models import Q, QuerySet
 
+from memory.engine.search.terms import list_forms, spell
 from memory.models import Conversation, Message
 
 from . import recall
@@ -87,7 +87,7 @@ def find_messages(
     if len(found) < LIMIT and (len(query) > 1 or not query.isascii()):
         newest = Message.objects.filter(conversation__in=ids, deleted_at=None)
         newest = newest.order_by("-pk").values("pk")[:MAX_READ]
-        parts = Message.objects.filter(pk__in=newest, text__icontains=query)
+        parts = Message.objects.filter(has_text(query), pk__in=newest)
         found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
     # What is in a file, the person has not said.
     has_file = [] if only_own else [pk for pk, _tree, files in keys if files]
@@ -97,6 +97,12 @@ def find_messages(
         _excerpt_message(row, query, texts.get(row.pk, row.text))
         for row in shown.order_by("-pk")[:LIMIT]
     ]
+
+
+def has_text(query: str) -> Q:
+    """Messages with the query in their text, whatever characters its accents are."""
+    forms = (Q(text__icontains=form) for form in list_forms(query))
+    return Q(*forms, _connector=Q.OR)
 
 
 def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
@@ -161,5 +167,5 @@ def _excerpt_message(message: Message, query: str, whole: str) -> Found:
 
 
 def _find_text(text: str, words: str) -> tuple[int, int] | None:
-    found = re.search(re.escape(words), text, re.IGNORECASE) if words else None
+    found = spell(words).search(text) if words else None
     return found.span() if found else None

@@ -90,6 +90,19 @@ def interrupt_indexing_by_passages(monkeypatch):
             migrate("0019_index_passages")
 
 
+def test_messages_of_an_older_release_are_found_in_other_forms(filled):
+    transcript.append_user_message(filled, text="In Zürich", client_id="a")
+    entries = read_entries()
+    migrate("0038_title_seqs")
+    old = "".join(recall.make_keys(filled.pk, ["zürich"]))
+    RecallEntry.objects.filter(seq=7).update(terms=old)
+    assert recall.recall_messages(filled, "zurich") == []
+    migrate("")
+    assert recall.recall_messages(filled, "zurich")[0].seq == 7
+    assert read_entries() == entries
+    assert list(audit.find_bad_index()) == []
+
+
 LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")
 
 

@@ -19,7 +19,7 @@ from memory.engine.search.passages import split_passages
 from memory.engine.search.ranking import Document
 from memory.integrity import audit
 from memory.models import Message, RecallEntry
-from memory.search import recall
+from memory.search import conversation_search, recall
 from memory.view import rebuilding
 from tests.patience import within
 from tests.remembered import remembered
@@ -49,6 +49,31 @@ def conversation(alice):
     return say_all(
         transcript.create_conversation(alice, system_prompt="Be brief."), *TALK
     )
+
+
+FORMS = [
+    ("We met at the café in Zürich.", ["cafe", "zurich", "Cafe\u0301", "ZÜRICH"]),
+    ("Lunch at the Re\u0301publique.", ["république", "republique"]),
+    ("Hà Nội, phở", ["ha noi", "pho"]),
+    ("İstanbul ve Iğdır", ["istanbul", "igdir"]),
+    ("No. ＡＢＣ１２３", ["abc123"]),
+    ("Die Straße nach Łódź", ["strasse", "lodz"]),
+]
+
+
+@pytest.mark.parametrize(("text", "queries"), FORMS)
+def test_words_are_found_in_other_forms(conversation, text, queries):
+    say_all(conversation, text, "Noted.")
+    for query in queries:
+        assert recall.recall_messages(conversation, query)[0].seq == len(TALK) + 1
+        [found] = conversation_search.find_messages(conversation.owner, query)
+        assert found.message.text == text
+        assert found.match
+
+
+def test_parts_of_words_are_found_with_accents_of_both_kinds(conversation):
+    say_all(conversation, "Cafe\u0301haus", "Noted.")
+    assert conversation_search.find_messages(conversation.owner, "Caféh")
 
 
 def say_all(conversation, *texts):

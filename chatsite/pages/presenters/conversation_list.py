@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 
 from chatsite import hooks
 from memory import library
+from memory.engine.search.terms import spell
 from memory.models import Conversation
 from memory.search import conversation_search
 from memory.sql import prepared_rows
@@ -90,7 +91,8 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
             marking.append(partial(each.find_marks, choices=choices, chosen=chosen))
     if query:
         searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
-        titles = hooks.list_rows.narrow(searched.filter(title__icontains=query))
+        titled = searched.filter(title__iregex=spell(query).pattern)
+        titles = hooks.list_rows.narrow(titled)
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)

@@ -13,10 +13,11 @@ from django.db.models.functions import Left
 from chatsite import hooks
 from memory import versions
 from memory.engine.attachments import unmark_attachments
-from memory.engine.search.terms import extract_terms
+from memory.engine.search.terms import extract_terms, spell
 from memory.engine.summaries import facts
 from memory.models import Conversation, Message
 from memory.search import recall
+from memory.search.conversation_search import has_text
 
 from .locations import Location, location_of, states_of
 
@@ -57,7 +58,7 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
     query = query.strip()
     if not query:
         return []
-    rows = conversation.messages.filter(deleted_at=None, text__icontains=query)
+    rows = conversation.messages.filter(has_text(query), deleted_at=None)
     rows = _without_long_texts(rows).order_by("-seq")[: MAX_HITS + 1]
     exact = list(rows)
     found = exact or _recall_messages(conversation, query)
@@ -66,7 +67,7 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
     texts = {summary.version: summary.text for summary in summaries}
     # The query as it stands, or any of its words.
     wanted = sorted({query, *query.split()}, key=len, reverse=True)
-    alternatives = "|".join(map(re.escape, wanted))
+    alternatives = "|".join(spell(words).pattern for words in wanted)
     pattern = re.compile(f"({alternatives})", re.IGNORECASE)
     hits = []
     for row in found:

@@ -15,7 +15,7 @@ from ..tokens import TokenCounter
 from . import passages, values
 from .passages import Span
 from .ranking import Hit, read_query
-from .terms import CHINESE, WORD, stem_word
+from .terms import CHINESE, WORD, fold_forms, stem_word
 
 # Asks about many messages at once: for all of a kind, their order, how often.
 WIDE = re.compile(
@@ -273,7 +273,7 @@ def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]
     """Where the wanted terms are: start, end, term."""
     words = CHINESE.sub(lambda run: " " * len(run[0]), text)
     places = [
-        (word.start(), word.end(), stem_word(word[0].casefold()))
+        (word.start(), word.end(), stem_word(fold_forms(word[0])))
         for word in WORD.finditer(words)
     ]
     for run in CHINESE.finditer(text):

@@ -1,15 +1,39 @@
 """The words that a search compares, for English, Chinese and the like."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
+from unicodedata import normalize
 
 # A text with fewer different words has no topic of its own: "Yes, go on."
 LEAST_WORDS = 4
 
-WORD = re.compile(r"[^\W_]+")
+# A character may have its accent behind it.
+WORD = re.compile(r"[^\W_]+(?:[\u0300-\u036f]+[^\W_]*)*")
 CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+# Forms of other letters and digits: full and half width, ligatures.
+OTHER_FORMS = re.compile(
+    r"[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f\ufb00-\ufb06]+"
+)
+# Accents in characters of their own, and letters that have no accent but a form.
+ACCENTS = re.compile("[\u0300-\u036f]+")
+LETTERS = str.maketrans(
+    {
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "æ": "ae",
+        "œ": "oe",
+        "ħ": "h",
+        "ı": "i",
+    }
+)
+# Characters of a query that are looked for in other forms.
+MAX_SPELLED = 500
 # They stand inside of words: 结婚 is 结了婚 when it is done, and 结的婚 when told of.
 PARTICLES = frozenset("的了过着")
 STOP_WORDS = frozenset(
@@ -54,10 +78,56 @@ BASES = {
 
 def extract_terms(text: str) -> list[str]:
     """Stemmed words without stop words; of Chinese the pairs of characters."""
-    text = text.casefold()
+    text = fold_forms(text)
     words = (stem_word(word) for word in WORD.findall(CHINESE.sub(" ", text)))
     pairs = (pair for run in CHINESE.findall(text) for pair in _pair_characters(run))
     return [term for term in (*words, *pairs) if term not in STOP_WORDS]
+
+
+def fold_forms(text: str) -> str:
+    """The text in small letters, each in one form and one character with its accent."""
+    if text.isascii():
+        return text.lower()
+    text = OTHER_FORMS.sub(lambda found: normalize("NFKC", found[0]), text)
+    return normalize("NFC", text.casefold())
+
+
+def _drop_accents(word: str) -> str:
+    """The word as it is typed where there are no accents. Chinese, Japanese and Korean
+    have none."""
+    plain = ACCENTS.sub("", normalize("NFD", word.translate(LETTERS)))
+    return normalize("NFC", plain)
+
+
+@lru_cache(maxsize=1_000)
+def spell(words: str) -> re.Pattern[str]:
+    """Return what matches words in a text in all the forms that a search takes for the
+    same: with other accents, letters of other cases and widths. Of a long text, how it
+    begins."""
+    others, parts = _list_variants(), []
+    for letter in _drop_accents(fold_forms(words[:MAX_SPELLED])):
+        variants = re.escape(letter + others.get(letter, ""))
+        part = f"[{variants}]" if letter in others else variants
+        parts.append(
+            part + "[\u0300-\u036f]*" * (letter.isalpha() and letter < "\u2000")
+        )
+    return re.compile("".join(parts), re.IGNORECASE)
+
+
+def list_forms(words: str) -> set[str]:
+    """Return words with accents in characters of their own, and in those of letters."""
+    return {words, normalize("NFC", words), normalize("NFD", words)}
+
+
+@cache
+def _list_variants() -> dict[str, str]:
+    """All characters of a form or an accent of their own, by the plain letter."""
+    found: dict[str, str] = defaultdict(str)
+    for number in (*range(0xC0, 0x530), *range(0x1E00, 0x2000), *range(0xFF10, 0xFF5B)):
+        plain = _drop_accents(fold_forms(chr(number)))
+        if len(plain) == 1 and plain != chr(number):
+            found[plain] += chr(number)
+    return dict(found)
 
 
 def _pair_characters(run: str) -> Iterator[str]:
@@ -71,17 +141,19 @@ def _pair_characters(run: str) -> Iterator[str]:
 @lru_cache(maxsize=50_000)
 def stem_word(word: str) -> str:
     """Enough for plurals and tenses: hikes, hiked and hiking become one term."""
+    word = word if word.isascii() else _drop_accents(word)
     word = BASES.get(word, word)
     if len(word) <= 3 or word in STOP_WORDS:
         return word
-    if word.endswith("ies"):
-        return word[:-3] + "y"
+    if word.endswith(("ies", "ied", "ie")):
+        # A movie, movies; a party, parties; but a pie, pies.
+        return word[:3] if len(word) == 4 else f"{word.rpartition('ie')[0]}y"
     for ending in ("ing", "ed", "es", "s"):
         root = word.removesuffix(ending)
-        if root != word and len(root) >= 3 and not root.endswith("s"):
+        if root != word and len(root) >= 3 and (ending != "s" or root[-1] != "s"):
             word = root
             break
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls0123456789":
         return word[:-1]
     return word.removesuffix("e") if len(word) > 3 else word
 

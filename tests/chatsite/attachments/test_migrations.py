@@ -4,8 +4,11 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from chatsite.attachments.models import Upload
+from chatsite.attachments.models import FilePassage, Upload
+from memory.search import recall
+from memory.search.conversation_search import find_messages
 
+from .long_files.scenes import keep_long, long_text, send_long
 from .test_uploads import keep
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,3 +41,16 @@ def test_a_site_that_takes_the_app_out_keeps_no_row(migrate, alice):
     migrate(("attachments", None))
     migrate()
     assert not Upload.objects.exists()
+
+
+def test_long_files_of_an_older_release_are_found_in_other_forms(migrate, conversation):
+    text = long_text("Der Tresor von Zürich ist grün.")
+    send_long(conversation, keep_long(conversation.owner, text))
+    kept = FilePassage.objects.get(text__contains="Tresor")
+    migrate(("attachments", "0004_upload_readings"))
+    old = " ".join(recall.make_keys(kept.file_id, ["zürich"]))
+    FilePassage.objects.filter(pk=kept.pk).update(terms=old)
+    migrate()
+    found = find_messages(conversation.owner, "zurich grun")
+    assert [each.match for each in found] == ["Zürich"]
+    assert FilePassage.objects.get(pk=kept.pk).terms == kept.terms

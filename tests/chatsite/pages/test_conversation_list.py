@@ -23,6 +23,13 @@ def age(conversation, days):
     Conversation.objects.filter(pk=conversation.pk).update(updated_at=when)
 
 
+def test_titles_are_found_in_other_forms(alice):
+    made = transcript.create_conversation(alice, title="Reise nach Zürich (C++)")
+    for query in ("zurich", "ZÜR", "(c++)", "Zu\u0308"):
+        [section] = conversation_list.make_list(alice, {"q": query})["sections"]
+        assert [row.pk for row in section.rows] == [made.pk]
+
+
 class TestSections:
     def test_it_groups_by_the_day_of_the_latest_change(self, alice):
         for days in (0, 1, 3, 7, 40):

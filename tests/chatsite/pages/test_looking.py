@@ -91,6 +91,12 @@ class TestFinding:
         [asked] = search.search_conversation(made, "3,200")
         assert asked.missing == ("We are 4 and have 3,200 euros",)
 
+    def test_other_forms_of_words_are_found_and_marked(self, long):
+        talk_in_turns(long, "We met in Zürich.", "Cafe\u0301haus", reply="Ok")
+        for query, word in (("zurich", "Zürich"), ("Caféh", "Cafe\u0301h")):
+            [hit, *_] = search.search_conversation(long, query)
+            assert word in hit.parts
+
     def test_it_finds_chinese(self, long):
         assert self.find(long, "小敏")[19] == ("window", None)
 

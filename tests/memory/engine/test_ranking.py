@@ -1,12 +1,13 @@
 from datetime import UTC, datetime
 from time import thread_time
+from unicodedata import normalize
 
 import pytest
 
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.passages import split_passages
 from memory.engine.search.ranking import Corpus, Document, Hit, Index, read_query
-from memory.engine.search.terms import extract_terms, stem_word
+from memory.engine.search.terms import extract_terms, spell, stem_word
 from tests.patience import within
 
 TALK = [
@@ -103,10 +104,59 @@ def test_it_takes_any_text(text):
         ("buy", "bought", "buying"),
         ("child", "children"),
         ("bus",),
+        ("movie", "movies"),
+        ("cookie", "cookies"),
+        ("pie", "pies"),
+        ("study", "studies", "studied", "studying"),
+        ("discuss", "discusses", "discussed", "discussing"),
+        ("pass", "passes", "passed", "passing"),
+        ("process", "processes", "processed", "processing"),
+        ("close", "closes", "closed", "closing"),
+        ("Zürich", "ZÜRICH", "zurich", "Zu\u0308rich"),
+        ("phở", "pho"),
+        ("İstanbul", "istanbul", "ıstanbul"),
+        ("ＡＢＣ１２３", "abc123"),
+        ("Łódź", "lodz"),
+        ("Ёлка", "елка"),
+        ("Straße", "strasse"),
+        ("Ørsted", "orsted"),
+        ("ﬁnal", "final"),
+        ("Résumé", "Re\u0301sume\u0301", "resume"),
     ],
 )
 def test_it_takes_forms_of_a_word_for_one(words):
-    assert len({stem_word(word) for word in words}) == 1
+    assert len({*map(tuple, map(extract_terms, words))}) == 1
+    assert len({stem_word(word) for word in words if word.isascii()}) <= 1
+
+
+@pytest.mark.parametrize("pair", [("1500", "150"), ("2000", "200"), ("A4433", "A443")])
+def test_numbers_are_whole(pair):
+    assert len({*map(tuple, map(extract_terms, pair))}) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["がくせい", "서울역", "東京", "ガイド", "पानी", "Acme™", "10℃"]
+)
+def test_other_scripts_keep_their_letters(text):
+    assert extract_terms(text) == extract_terms(normalize("NFD", text))
+    assert "™" not in "".join(extract_terms(text))
+    assert extract_terms("がか") != extract_terms("かか")
+    assert extract_terms("Acme™") == extract_terms("Acme")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "found"),
+    [
+        ("zurich", "in ZU\u0308RICH, ja", "ZU\u0308RICH"),
+        ("Café", "the cafe", "cafe"),
+        ("abc12", "ＡＢＣ１２３", "ＡＢＣ１２"),
+        ("istanbul", "İSTANBUL", "İSTANBUL"),
+        ("c++ (x)", "C++ (X)", "C++ (X)"),
+        ("火车", "坐火车去", "火车"),
+    ],
+)
+def test_words_are_found_in_all_their_forms(words, text, found):
+    assert spell(words).search(text)[0] == found
 
 
 def test_it_takes_chinese_by_pairs_of_characters():
