@@ -106,6 +106,7 @@ OTHERS = {
     "import": lambda text: reading._check_shape(text.encode()),
     "import a string": lambda text: reading._check_shape(b'"' + text.encode()),
     "citations": lambda text: citations.draw_citations(text, []),
+    "sources": lambda text: citations.add_sources(text, [{"url": text}]),
     "events.parse": events.parse_command,
     "result of a tool": results.to_text,
 }

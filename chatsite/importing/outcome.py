@@ -1,11 +1,14 @@
 """What came of a file, as its job keeps it and as the page shows it."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from chatsite.turns.models import Job
 from memory import library
 from memory.models import Conversation
+
+from .files.remainder import Remainder
 
 KIND = "import"
 MAX_TOLD = 50
@@ -23,6 +26,8 @@ class Outcome:
     # How many were imported with their messages; other files of the archive.
     images: int = 0
     others: int = 0
+    # What of the conversations was not taken, or not known, by its kinds.
+    left: Remainder = field(default_factory=Remainder)
 
     @classmethod
     def of(cls, job: Job) -> "Outcome":
@@ -34,6 +39,7 @@ class Outcome:
             imported=[found[uuid] for uuid in imported if uuid in found],
             known=[found[uuid] for uuid in known if uuid in found],
             told=job.result.get("told", []),
+            left=Remainder(Counter(job.result.get("left", {}))),
             **{name: job.result.get(name, 0) for name in COUNTS},
         )
 
@@ -48,5 +54,6 @@ class Outcome:
             "imported": [str(row.uuid) for row in self.imported],
             "known": [str(row.uuid) for row in self.known],
             "told": self.told,
+            "left": self.left.kinds,
             **{name: getattr(self, name) for name in COUNTS},
         }

@@ -25,7 +25,7 @@ from memory.engine.attachments import Attachment
 from memory.leases import Claim, LostError
 from memory.models import Conversation, Message
 
-from .files import foreign, own, reading
+from .files import chatgpt, claude, deepseek, own, reading
 from .files.archive import Archive, is_archive
 from .files.draft import Draft, clean_title
 from .files.pictures import Pictures
@@ -98,6 +98,8 @@ class _Import:
         images, lost = self.pictures.join(draft)
         made, left_out = self._store(draft, images)
         outcome.imported.append(made)
+        for kind, count in draft.left.items():
+            outcome.left.note(kind, count)
         outcome.images += sum(map(len, images.values()))
         return find_sentence_space().join(filter(None, [left_out, lost]))
 
@@ -182,9 +184,11 @@ def _read_item(item: Any, user: AbstractBaseUser) -> Draft:
         case "windowpane":
             return own.read_export(item, user.pk)
         case "chatgpt":
-            return foreign.read_chatgpt(item)
+            return chatgpt.read_chatgpt(item)
         case "claude":
-            return foreign.read_claude(item)
+            return claude.read_claude(item)
+        case "deepseek":
+            return deepseek.read_deepseek(item)
     raise ImportItemError(_("its format is unknown."))
 
 

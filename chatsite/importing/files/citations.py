@@ -1,11 +1,17 @@
-"""What ChatGPT's replies refer to: sources, links, names, pictures. In its exports they
-are marks of private-use characters, which only its own pages draw; what those showed
-instead is beside the text, in `content_references`.
+"""What replies refer to: sources, links, names, pictures. In the exports of ChatGPT
+they are marks of private-use characters, which only its own pages draw; what those
+showed instead is beside the text, in `content_references`.
 """
 
 import re
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
 
 from chatsite.llm.streaming import clean_text
+
+from .remainder import has_words
 
 SEPARATOR = "\ue202"
 # A mark, with the space before it, which goes with a mark that shows nothing.
@@ -14,6 +20,36 @@ MARK = re.compile("( ?)(\ue200([^\ue200\ue201]*)\ue201)")
 STRAY = re.compile("\ue200(?:\\w|\ue202)*|[\ue201-\ue206]")
 ADDRESS = re.compile(r"https?://\S+")
 NAME = re.compile(r'\["[^"]*", ?"([^"]*)"')
+# An address in a text, and what ChatGPT adds to it.
+IN_TEXT = re.compile(r"https?://[^\s<>()\[\]\"']+")
+ADDED = re.compile(r"[?&]utm_source=[^&#]*")
+BRACKETS = str.maketrans("[]", "()")
+
+
+def add_sources(text: str, cited: Any) -> str:
+    """The text with a list of the pages that it cites and has no address of."""
+    known = {ADDED.sub("", address) for address in IN_TEXT.findall(text)}
+    lines = []
+    for address, title in _list_pages(cited):
+        bare = ADDED.sub("", address)
+        if bare not in known:
+            known.add(bare)
+            lines.append(f"- [{title.translate(BRACKETS)}](<{address}>)")
+    if not lines:
+        return text
+    return "\n\n".join(filter(None, [text, "\n".join([_("Sources:"), "", *lines])]))
+
+
+def _list_pages(value: Any) -> Iterator[tuple[str, str]]:
+    """Each address with its title, wherever they are."""
+    if isinstance(value, dict):
+        address, title = value.get("url"), value.get("title")
+        if isinstance(address, str) and IN_TEXT.fullmatch(clean_text(address)):
+            title = " ".join(clean_text(title).split()) if has_words(title) else ""
+            yield clean_text(address), title or clean_text(address)
+    parts = value.values() if isinstance(value, dict) else value
+    for part in parts if isinstance(value, dict | list) else ():
+        yield from _list_pages(part)
 
 
 def draw_citations(text: str, references: object) -> str:

@@ -17,8 +17,11 @@ from memory.bundle import Bundle
 from memory.engine.blank import is_blank
 
 from .reading import ImportItemError
+from .remainder import Remainder
 
 TITLE_MAX = 200
+# Characters of the result of a tool, with the mark of one that was cut.
+MOST_OF_RESULT = 10_001_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class Draft:
     is_title_of_person: bool = False
     # The messages that the title was made of, if that is known.
     title_seqs: Sequence[int] | None = None
+    # What was not taken, by its kinds.
+    left: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -65,10 +70,19 @@ class Said:
     answers: str = ""  # of a result (role "tool"): the id of its call
     failed: bool = False
     pictures: list[Picture] = field(default_factory=list)
+    reasoning: str = ""
+    # What goes on with it.
+    more: list["Said"] = field(default_factory=list)
+
+    def join_more(self) -> None:
+        """All at once: there can be as many as the file has room for."""
+        for name in ("text", "reasoning"):
+            found = (getattr(each, name) for each in (self, *self.more))
+            setattr(self, name, "\n\n".join(filter(None, found)))
 
     @property
     def is_empty(self) -> bool:
-        has_more = self.calls or self.pictures or self.role == "tool"
+        has_more = self.calls or self.pictures or self.reasoning or self.role == "tool"
         return not has_more and is_blank(self.text)
 
 
@@ -77,9 +91,12 @@ def clean_title(title: object) -> str:
     return "" if is_blank(words) else words
 
 
-def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Draft:
+def from_talk(
+    source: str, title: object, talk: Iterable[Said], site: str, rest: Remainder
+) -> Draft:
     """A draft of messages in turns: replies that follow each other become one, by the
-    model of the last. `site` is who wrote them, as people know it."""
+    model of the last. `site` is who wrote them, as people know it; `rest` is known once
+    all of them are read."""
     said = _join_turns(talk)
     if not said:
         raise ImportItemError(_("it is empty."))
@@ -87,7 +104,8 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
     now = timezone.now()
     rows, infos, at, user = [], {}, said[0].at or now, 0
     for seq, each in enumerate(said, 1):
-        check_length(seq, each.text)
+        check_length(seq, each.text, each.role)
+        check_length(seq, each.reasoning)
         check_length(seq, json.dumps(each.calls))
         at = each.at or at
         is_user = each.role == "user"
@@ -100,6 +118,7 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
                 "seq": seq,
                 "role": each.role,
                 "text": each.text,
+                "reasoning": each.reasoning,
                 "tool_calls": each.calls,
                 "tool_call_id": each.answers,
                 "created_at": at,
@@ -113,6 +132,7 @@ def from_talk(source: str, title: object, talk: Iterable[Said], site: str) -> Dr
         infos,
         pictures={n: each.pictures for n, each in enumerate(said, 1) if each.pictures},
         sections={"tool_calls": list(_list_failed_calls(said))},
+        left=rest.kinds,
     )
 
 
@@ -139,9 +159,9 @@ def _join_turns(talk: Iterable[Said]) -> list[Said]:
             continue
         if known:
             # A call has one result.
-            known.text += f"\n\n{each.text}"
+            known.more.append(each)
         elif said and _goes_on(said[-1], each):
-            said[-1].text = "\n\n".join(filter(None, [said[-1].text, each.text]))
+            said[-1].more.append(each)
             said[-1].calls += each.calls
             said[-1].pictures += each.pictures
             said[-1].model = each.model
@@ -149,6 +169,8 @@ def _join_turns(talk: Iterable[Said]) -> list[Said]:
             said.append(each)
             if each.role == "tool":
                 results[each.answers] = each
+    for each in said:
+        each.join_more()
     if said and said[0].role == "assistant":
         # Every reply here answers a message.
         first = _("(The conversation began with this reply.)")
@@ -170,11 +192,12 @@ def check_count(count: int) -> None:
         )
 
 
-def check_length(seq: int, text: str) -> None:
-    if len(text) > settings.IMPORT_MAX_CHARS:
+def check_length(seq: int, text: str, role: str = "") -> None:
+    limit = MOST_OF_RESULT if role == "tool" else settings.IMPORT_MAX_CHARS
+    if len(text) > limit:
         raise ImportItemError(
             _("message %(seq)s has %(count)s characters; the limit is %(limit)s.")
-            % {"seq": seq, "count": len(text), "limit": settings.IMPORT_MAX_CHARS}
+            % {"seq": seq, "count": len(text), "limit": limit}
         )
 
 

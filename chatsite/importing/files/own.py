@@ -39,8 +39,6 @@ from .reading import ImportItemError, check_values, explain_fault
 
 # States of turns that may still be written.
 UNFINISHED = ("queued", "running", "waiting")
-# Characters of the result of a tool, with the mark of one that was cut.
-MOST_OF_RESULT = 10_001_000
 
 
 def read_export(item: dict[str, Any], user_id: int) -> Draft:
@@ -111,8 +109,7 @@ def _check_messages(rows: list[Message]) -> None:
         if later.seq <= earlier.seq:
             raise _bad_message(later, _("its number is not above the one before."))
     for row in rows:
-        if row.role != "tool" or len(row.text) > MOST_OF_RESULT:
-            check_length(row.seq, row.text)
+        check_length(row.seq, row.text, row.role)
         check_length(row.seq, row.sent_text)
         if not _has_attachments_in_order(row):
             raise _bad_message(row, _("its attachments are not in its text."))
@@ -221,7 +218,7 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
         return at or (written if flag else None)
 
     deleted_at = mark(row.deleted, row.deleted_at)
-    files = [] if deleted_at else _list_files(row)
+    files = [] if deleted_at else _list_attached_files(row)
     is_shortened = row.role == "tool" or bool(row.role == "user" and files)
     return {
         "seq": row.seq,
@@ -249,7 +246,7 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
     }
 
 
-def _list_files(row: Message) -> list[Attachment]:
+def _list_attached_files(row: Message) -> list[Attachment]:
     """People attach files; replies that another chat has made can have images."""
     if row.role == "assistant":
         return row.attachments if all(each.image for each in row.attachments) else []

@@ -41,7 +41,7 @@ def read_items(texts: Iterable[bytes]) -> list[Any]:
     for data in texts:
         value, count = decode_json(data, values)
         values += count
-        items += _list_items(value)
+        items += _list_conversations(value)
     _check_items(items)
     return items
 
@@ -120,7 +120,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-def _list_items(value: Any) -> list[Any]:
+def _list_conversations(value: Any) -> list[Any]:
     if isinstance(value, dict) and isinstance(value.get("conversations"), list):
         value = value["conversations"]
     return value if isinstance(value, list) else [value]
@@ -132,7 +132,7 @@ def _check_items(items: list[Any]) -> None:
     if not any(find_format(item) for item in items):
         raise ImportFileError(
             _(
-                "This isn't a Windowpane, ChatGPT or Claude export. Choose "
+                "This isn't a Windowpane, ChatGPT, DeepSeek or Claude export. Choose "
                 "conversations.json, or the .zip that contains it."
             )
         )
@@ -144,13 +144,13 @@ def _check_items(items: list[Any]) -> None:
 
 
 def find_format(item: Any) -> str:
-    """ "windowpane", "chatgpt", "claude", or "" for something else."""
+    """ "windowpane", "chatgpt", "claude", "deepseek", or "" for something else."""
     if not isinstance(item, dict):
         return ""
     if "format" in item and "conversation" in item:
         return "windowpane"
     if "mapping" in item:
-        return "chatgpt"
+        return "deepseek" if "inserted_at" in item else "chatgpt"
     return "claude" if "chat_messages" in item else ""
 
 

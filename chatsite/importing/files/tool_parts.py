@@ -1,8 +1,9 @@
-"""Calls of tools and their results in the exports of other chats, read leniently and as
-plain values that both databases take.
+"""Messages, calls of tools and their results in the exports of other chats, read
+leniently and as plain values that both databases take.
 """
 
 import json
+import re
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,10 +11,11 @@ from django.utils.translation import gettext as _
 from chatsite.llm.streaming import clean_text
 
 from .reading import STRING, measure_depth
+from .remainder import has_words, list_words, order_keys
 
 MAX_DEPTH = 20
-# Where the blocks of a result have words, in the order that they are read in.
-TEXTS = ("title", "url", "text", "result", "summary")
+# How a message of ChatGPT names the file of an image, earlier and now.
+POINTER = re.compile(r"(?:file-service|sediment)://(file[-_][A-Za-z0-9]+)")
 
 
 def make_call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
@@ -63,22 +65,59 @@ def read_arguments(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_words(block: dict[str, Any]) -> str:
-    """The words of a result: its own, those of its parts, and marks where the export
-    left something out."""
-    found = [clean_text(block[name]) for name in TEXTS if _has_words(block.get(name))]
-    parts = block.get("parts", block.get("content"))
-    parts = [parts] if isinstance(parts, str) else parts
-    for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, dict):
-            words = [
-                clean_text(part[name]) for name in TEXTS if _has_words(part.get(name))
-            ]
-            lost = _("[attachment not included in the export]")
-            found.append("\n".join(words) or lost)
-        elif _has_words(part):
-            found.append(clean_text(part))
-    return "\n\n".join(found)
+    """All words of a message or a result: its own, those of its parts, and marks where
+    the export left something out. Of what was spoken the words are enough."""
+    is_spoken = any(
+        isinstance(part, dict) and part.get("content_type") == "audio_transcription"
+        for part in as_list(block.get("parts"))
+    )
+    found = []
+    for key in order_keys(block):
+        value = block[key]
+        parts = value if isinstance(value, list) else [value]
+        for part in parts:
+            words = "\n".join(list_words(part))
+            is_part = key in ("parts", "content") and isinstance(part, dict)
+            if not words and is_part and not find_pointer(part):
+                is_audio = "audio" in str(part.get("content_type"))
+                if not (is_spoken and is_audio):
+                    words = _("[attachment not included in the export]")
+            found.append(words)
+    return "\n\n".join(filter(None, found))
 
 
-def _has_words(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+def find_pointer(part: object) -> str:
+    """The id of the file of an image; "": it is none."""
+    if not isinstance(part, dict):
+        return ""
+    pointer = None
+    if part.get("content_type") == "image_asset_pointer":
+        pointer = part.get("asset_pointer")
+    elif part.get("message_type") == "image":
+        pointer = part.get("image_url")
+    found = POINTER.fullmatch(pointer) if isinstance(pointer, str) else None
+    return found[1] if found else ""
+
+
+def name_file(name: object) -> str:
+    """What stands for a file that the export has not."""
+    if not has_words(name):
+        return _("[attachment not included in the export]")
+    shown = " ".join(clean_text(name).split())
+    return _("[file: %(name)s, not in the export]") % {"name": shown}
+
+
+def fence_code(text: str, language: object) -> str:
+    """Code in a block that no backtick of it can end."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    name = language if isinstance(language, str) and language.isalnum() else ""
+    return f"{fence}{'' if name == 'unknown' else name}\n{text}\n{fence}"
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def read_string(value: object) -> str:
+    return clean_text(value) if isinstance(value, str) else ""

@@ -563,7 +563,7 @@ class TestPage:
         page = post(client, [CLAUDE, {"mapping": 5}])
         assert "1 conversation imported" in page
         assert "From Claude" in page
-        assert "mapping: it isn&#x27;t an object." in page
+        assert "its messages are not in the form of ChatGPT." in page
 
     def test_it_says_why_nothing_was_imported(self, client):
         page = post(client, b"{broken")

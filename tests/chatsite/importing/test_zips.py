@@ -408,7 +408,12 @@ class TestNames:
         files = {"conversations.json": [item], "projects.json": "[]"}
         outcome = take(alice, pack({**files, "users.json": "[]"}))
         [made] = outcome.imported
-        assert said(made)[0] == ("user", "[image: cat.png, missing in the file]")
+        words = said(made)[0][1].split("\n\n")
+        assert words == [
+            "[file: notes.pdf, not in the export]",
+            "[attachment not included in the export]",
+            "[image: cat.png, missing in the file]",
+        ]
         assert outcome.others == 2
 
 

@@ -1,0 +1,164 @@
+"""The exports of ChatGPT, read leniently: of each conversation the branch that was
+open.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from . import citations, tool_parts
+from .draft import Draft, Picture, Said, from_talk, read_time
+from .foreign import SITES, make_source, open_nodes
+from .remainder import BRANCH, HIDDEN, Remainder, list_words
+from .tool_parts import as_list, find_pointer, read_string
+
+ROLES = ("user", "assistant", "tool")
+THOUGHTS = ("thoughts", "reasoning_recap")
+# Forms of messages whose words are read as they were shown.
+KNOWN = frozenset(
+    {
+        *("text", "multimodal_text", "code", "execution_output", "system_error"),
+        *("tether_quote", "tether_browsing_display", "sonic_webpage", *THOUGHTS),
+        *("computer_output", "citable_code_output"),
+    }
+)
+
+
+def read_chatgpt(item: dict[str, Any]) -> Draft:
+    site = SITES["chatgpt"]
+    messages, others = open_nodes(item, site)
+    rest = Remainder()
+    rest.note_words([[_content_of(m), _name_attached(m)] for m in others], BRANCH)
+    talk = _move_pictures(_read_talk(messages, rest))
+    key = item.get("conversation_id") or item.get("id") or item.get("create_time")
+    source = make_source("chatgpt", key)
+    return from_talk(source, read_string(item.get("title")), talk, site, rest)
+
+
+def _content_of(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    return content if isinstance(content, dict) else {"parts": [content]}
+
+
+def _read_thoughts(content: dict[str, Any]) -> str:
+    """Each thought has its text as a whole and, sometimes, in pieces."""
+    thoughts = []
+    for each in as_list(content.get("thoughts")):
+        pieces = [*list_words(each.get("chunks"))] if isinstance(each, dict) else []
+        is_same = pieces and "".join(pieces) == read_string(each.get("content"))
+        thoughts.append({**each, "chunks": []} if is_same else each)
+    return tool_parts.read_words({**content, "thoughts": thoughts})
+
+
+def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[Said]:
+    """What was said, with calls of tools: those are messages to another recipient, and
+    the tool's messages behind one are its result."""
+    asked = ""
+    for number, message in enumerate(messages):
+        author, content = message.get("author"), _content_of(message)
+        author = author if isinstance(author, dict) else {}
+        role, kind = (
+            read_string(author.get("role")),
+            read_string(content.get("content_type")),
+        )
+        if role not in ROLES or _is_hidden(message):
+            rest.note_words(content, kind if kind not in ("", "text") else HIDDEN)
+            continue
+        if kind and kind not in KNOWN:
+            rest.note(kind)
+        at, to = read_time(message.get("create_time")), message.get("recipient")
+        model = read_string(_read_metadata(message, "model_slug"))[:60]
+        said = Said(role, "", at, model=model)
+        if role == "tool":
+            if not asked:
+                asked, name = f"call-{number}", author.get("name")
+                call = tool_parts.make_call(asked, name, {})
+                yield Said("assistant", "", at, calls=[call])
+            said.pictures = [*_list_pictures(message, content)]
+            place = _("[images: see the reply]") if said.pictures else ""
+            words = tool_parts.read_words(content)
+            said.text = "\n\n".join(filter(None, [words, place]))
+            said.answers = asked
+        elif role == "assistant" and isinstance(to, str) and to not in ("", "all"):
+            asked, value = f"call-{number}", tool_parts.read_arguments(content)
+            said.calls = [tool_parts.make_call(asked, to, value)]
+        elif kind in THOUGHTS:
+            said.reasoning = _read_thoughts(content)
+        else:
+            asked, said.text = "", _read_shown(message, content, role)
+            said.pictures = [*_list_pictures(message, content)]
+        yield said
+
+
+def _read_metadata(message: dict[str, Any], name: str) -> Any:
+    metadata = message.get("metadata")
+    return metadata.get(name) if isinstance(metadata, dict) else None
+
+
+def _is_hidden(message: dict[str, Any]) -> bool:
+    """What was never shown."""
+    return bool(_read_metadata(message, "is_visually_hidden_from_conversation"))
+
+
+def _read_shown(message: dict[str, Any], content: dict[str, Any], role: str) -> str:
+    """The words, with what they refer to, and the names of files that came along."""
+    text = tool_parts.read_words(content)
+    if text and content.get("content_type") == "code":
+        text = tool_parts.fence_code(text, content.get("language"))
+    if role == "assistant":
+        references = _read_metadata(message, "content_references")
+        text = citations.draw_citations(text, references)
+        cited = [references, _read_metadata(message, "citations")]
+        text = citations.add_sources(text, cited)
+    names = map(tool_parts.name_file, _name_attached(message))
+    return "\n\n".join(filter(None, [text, *names]))
+
+
+def _name_attached(message: dict[str, Any]) -> list[Any]:
+    """The names of those that came along and are no images."""
+    files = as_list(_read_metadata(message, "attachments"))
+    dicts = (each for each in files if isinstance(each, dict))
+    return [each.get("name") for each in dicts if not _is_picture(each)]
+
+
+def _list_pictures(
+    message: dict[str, Any], content: dict[str, Any]
+) -> Iterator[Picture]:
+    """The images among the parts, those that a program has plotted or a screen has
+    shown, and those that are only named beside them."""
+    beside = {
+        read_string(each.get("id")): each
+        for each in as_list(_read_metadata(message, "attachments"))
+        if isinstance(each, dict)
+    }
+    result = _read_metadata(message, "aggregate_result")
+    plots = as_list(result.get("messages")) if isinstance(result, dict) else []
+    shown = [*as_list(content.get("parts")), content.get("screenshot"), *plots]
+    files = (file for file, each in beside.items() if file and _is_picture(each))
+    for file in dict.fromkeys([*filter(None, map(find_pointer, shown)), *files]):
+        yield Picture(file, read_string(beside.get(file, {}).get("name")))
+
+
+def _is_picture(file: dict[str, Any]) -> bool:
+    kind = read_string(file.get("mime_type") or file.get("mimeType"))
+    return kind.startswith("image/")
+
+
+def _move_pictures(talk: Iterable[Said]) -> Iterator[Said]:
+    """Images that a tool has made are those of the reply, as they were shown."""
+    made = Said("assistant", "")
+    for each in talk:
+        if each.role == "tool":
+            made.at, made.model = each.at, each.model
+            made.pictures += each.pictures
+            each.pictures = []
+        elif made.pictures and each.role == "user":
+            yield made
+            made = Said("assistant", "")
+        elif not each.calls:
+            each.pictures = [*made.pictures, *each.pictures]
+            made = Said("assistant", "")
+        yield each
+    if made.pictures:
+        yield made
