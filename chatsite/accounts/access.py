@@ -53,7 +53,8 @@ def conversation_view(method: str) -> Callable[[View], View]:
                 raise Http404 from None
             return view(request, conversation, **kwargs)
 
-        return require_http_methods([method])(private_page(guarded))
+        methods = ["GET", "HEAD"] if method == "GET" else [method]
+        return require_http_methods(methods)(private_page(guarded))
 
     return decorate
 

@@ -56,7 +56,7 @@ def locked_out(request: HttpRequest, *args: object) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def sign_up(request: HttpRequest) -> HttpResponse:
     if not settings.SIGNUP_ENABLED:
         raise Http404
@@ -69,7 +69,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     return render(request, "registration/signup.html", {"form": form}, status=status)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def show_account(request: HttpRequest) -> HttpResponse:
     preferred = preferences.find_preferences(request.user)

@@ -16,7 +16,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.utils.translation.trans_real import parse_accept_lang_header
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from chatsite.accounts.access import conversation_view, private_page
 from chatsite.database import close_connection
@@ -156,7 +156,7 @@ def show_image(
     return _respond_with_image(respond_with_file(response, conversation, name))
 
 
-@require_GET
+@require_safe
 @private_page
 def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """A small image of this person that was not sent yet."""

@@ -5,7 +5,7 @@ from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import cache_control
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 SCRIPTS = ("code_blocks/mermaid.tiny.js", "code_blocks/diagram-frame.js")
 # Without an origin, a network, or scripts besides its own. The library writes styles.
@@ -16,7 +16,7 @@ POLICY = (
 )
 
 
-@require_GET
+@require_safe
 @cache_control(public=True, max_age=300)
 @xframe_options_sameorigin
 def show_diagram_frame(request: HttpRequest) -> HttpResponse:

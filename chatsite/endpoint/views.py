@@ -13,7 +13,7 @@ from .addresses import base_address, mcp_address
 from .forms import ApiKeyForm
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def make_api_key(request: HttpRequest) -> HttpResponse:
     """The form for a new key, and the only page that ever shows it."""

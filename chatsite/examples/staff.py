@@ -23,7 +23,7 @@ from .views import begin_answers
 ACTION = "example"
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @review_page("content")
 def show_reply(
     request: HttpRequest, conversation: Conversation, rights: Rights, seq: int

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from chatsite.accounts.access import (
@@ -81,7 +81,7 @@ def post_example(
     )
 
 
-@require_GET
+@require_safe
 @private_page
 def list_examples(request: HttpRequest) -> HttpResponse:
     return _draw_list(request, _read_label(request.GET.get("label", "")))
@@ -107,7 +107,7 @@ def _read_label(text: str) -> str:
     return text if text in Example.Label.values else ""
 
 
-@require_GET
+@require_safe
 @private_page
 def show_example_page(request: HttpRequest, pk: int) -> HttpResponse:
     rows = services.list_own_examples(request.user).select_related(
@@ -122,7 +122,7 @@ def show_example_page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "examples/example.html", values)
 
 
-@require_GET
+@require_safe
 @private_page
 def download_examples(request: HttpRequest) -> HttpResponseBase:
     form = ExportForm(request.GET)
@@ -172,7 +172,7 @@ def begin_answers(
     return ""
 
 
-@require_GET
+@require_safe
 @private_page
 def show_answers_progress(request: HttpRequest) -> HttpResponse:
     """How far the answers are; the whole page once they are there."""

@@ -17,7 +17,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 from django_htmx.http import HttpResponseClientRefresh
 
 from chatsite.llm import providers
@@ -37,7 +41,7 @@ from .steps import Steps
 MAX_LISTED = 100
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @review_page()
 def show_experiments(
     request: HttpRequest, conversation: Conversation, rights: Rights
@@ -128,7 +132,7 @@ def _find_experiment(conversation: Conversation, experiment: int) -> Experiment:
     return get_object_or_404(rows, pk=experiment)
 
 
-@require_GET
+@require_safe
 @review_page()
 def show_experiment(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
@@ -186,7 +190,7 @@ def explain_end(experiment: Experiment) -> str:
     return words[code] if code in words else explain_code(code)
 
 
-@require_GET
+@require_safe
 @review_page()
 def show_progress(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int

@@ -5,7 +5,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from chatsite.accounts.access import private_page
 from chatsite.pages.memory_actions import Notice, address_of, memory_action
@@ -49,7 +49,7 @@ def _name_replaced(text: str, replaced: list[str]) -> str:
     return text + " " + _("It replaces %(words)s.") % {"words": quoted}
 
 
-@require_GET
+@require_safe
 @private_page
 def show_facts(request: HttpRequest) -> HttpResponse:
     values = services.list_facts(request.user.pk)

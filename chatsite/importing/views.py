@@ -5,7 +5,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from chatsite.accounts.access import conversation_view, private_page
 from chatsite.jobs import queue
@@ -25,7 +25,7 @@ from .forms import ImportForm
 from .outcome import KIND, Outcome
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def import_file(request: HttpRequest) -> HttpResponse:
     sent = (request.POST, request.FILES) if request.method == "POST" else ()
@@ -49,7 +49,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
     return render(request, "importing/import.html", values, status=status)
 
 
-@require_GET
+@require_safe
 @private_page
 def show_import_progress(request: HttpRequest) -> HttpResponse:
     values = {"form": ImportForm(), **_describe_latest(request)}
@@ -75,7 +75,7 @@ def download_markdown(request: HttpRequest, conversation: Conversation) -> HttpR
     return respond_with_file(response, conversation, "md")
 
 
-@require_GET
+@require_safe
 @private_page
 def download_account(request: HttpRequest) -> HttpResponse:
     answer = StreamingHttpResponse(

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
@@ -25,14 +25,14 @@ from chatsite.turns.models import Turn
 READY_SECONDS = 3.0
 
 
-@require_GET
+@require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
     """The process answers; the database and the others are not asked."""
     return _answer_plain("ok")
 
 
 @never_cache
-@require_GET
+@require_safe
 async def readyz(request: HttpRequest) -> HttpResponse:
     """Whether requests may be led here: 200, or 503 and what is missing in a word.
 
@@ -80,7 +80,7 @@ def _is_migrated() -> bool:
 
 
 @never_cache
-@require_GET
+@require_safe
 def show_metrics(request: HttpRequest) -> HttpResponse:
     """Metrics for Prometheus, with METRICS_TOKEN as bearer token; else nothing."""
     if not settings.METRICS_TOKEN:

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from chatsite.environment import Setting
 from chatsite.llm import providers
@@ -47,7 +47,7 @@ class ModelRow:
     groups: str
 
 
-@require_GET
+@require_safe
 @never_cache
 def show_settings(request: HttpRequest) -> HttpResponse:
     if not request.user.is_superuser:

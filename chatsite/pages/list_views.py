@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite import hooks
@@ -45,7 +45,7 @@ from .list_actions.answers import list_again, show_list
 from .presenters import conversation_list
 
 
-@require_GET
+@require_safe
 @private_page
 def show_home(request: HttpRequest) -> HttpResponse:
     if request.htmx:

@@ -42,7 +42,7 @@ def needs_mail(view: View) -> View:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @needs_mail
 def ask_for_reset(request: HttpRequest) -> HttpResponse:
     form = ForgottenForm(request.POST or None)
@@ -62,7 +62,7 @@ def show_sent(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def open_link(request: HttpRequest, token: str) -> HttpResponse:
     """Nothing happens by GET: programs that read mails follow links."""
     try:

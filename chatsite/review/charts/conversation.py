@@ -10,7 +10,7 @@ from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from chatsite.llm import providers
 from chatsite.pages.forms import UNITS
@@ -66,7 +66,7 @@ def describe_limit(policy: Policy, context_window: int) -> Limit:
     )
 
 
-@require_GET
+@require_safe
 @review_page()
 def show_figures(
     request: HttpRequest, conversation: Conversation, rights: Rights

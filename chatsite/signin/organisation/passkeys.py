@@ -85,7 +85,7 @@ class PasskeyForm(PasswordForm):
         return cleaned
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def manage_passkeys(request: HttpRequest) -> HttpResponse:
     passkeys = list_passkeys(request.user)
@@ -105,7 +105,7 @@ def manage_passkeys(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def log_in_by_passkey(request: HttpRequest) -> HttpResponse:
     """No name and no password: the browser offers the passkeys that it has."""
     values: dict[str, Any] = {"is_wrong": False}

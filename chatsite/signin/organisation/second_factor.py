@@ -82,7 +82,7 @@ def log_in_by_stages(
 
 
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def ask_at_login(request: HttpRequest) -> HttpResponse:
     stage = LoginStageController.enter(request, AuthenticateStage.key)
     if stage is None or stage.login.user is None:
@@ -117,7 +117,7 @@ def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
     return render(request, template, values, status=status)
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def set_up(request: HttpRequest) -> HttpResponse:
     """The app reads the secret, and its code proves that it has."""
@@ -163,7 +163,7 @@ def _change_with_code(
 ) -> Callable[..., HttpResponse]:
     """A page that asks for a code, and then does something."""
 
-    @require_http_methods(["GET", "POST"])
+    @require_http_methods(["GET", "HEAD", "POST"])
     @private_page
     def view(request: HttpRequest) -> HttpResponse:
         if not has_app(request.user):
@@ -191,7 +191,7 @@ def _turn_off(request: HttpRequest) -> HttpResponse:
     return redirect("account")
 
 
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def prove_again(request: HttpRequest) -> HttpResponse:
     if not has_second_factor(request.user):

@@ -14,6 +14,8 @@ from chatsite.live.routing import websocket_urlpatterns
 from chatsite.ops import open_paths
 from chatsite.ops.entrances import PAGES, Slot, entrances, find_entrance, list_starts
 
+from ..scenes import signed_in
+
 CELLS = ("pace", "tokens", "access_log")
 # Values for the parameters of URLs.
 VALUES = {"uuid": str(uuid.UUID(int=1)), "token": "t" * 32, "mailed_token": "t" * 32}
@@ -77,6 +79,18 @@ def test_public_urls_have_an_entrance_of_their_own(db):
     public = [path for path in paths if not is_private(client, path)]
     assert "/accounts/login/" in public
     assert [path for path in public if find_entrance(path) is PAGES] == []
+
+
+def test_head_is_answered_wherever_get_is(alice):
+    client = signed_in(alice)
+    paths = [p for p in sorted({*list_urls(get_resolver())}) if "/admin/" not in p]
+    got = {path: client.get(path).status_code for path in paths}
+    answered = [path for path, status in got.items() if status == 200]
+    assert {"/", "/healthz", "/readyz"} <= {*answered}
+    heads = {path: client.head(path) for path in paths if got[path] != 405}
+    assert [path for path, head in heads.items() if head.status_code == 405] == []
+    assert all(heads[path].status_code == 200 for path in answered)
+    assert all(head.content == b"" for head in heads.values() if not head.streaming)
 
 
 def test_applications_and_sockets_have_an_entrance_of_their_own():
