@@ -53,6 +53,48 @@
     }
   }
 
+  // Words that a reader selects in a block that is being written stay selected when it
+  // is formatted. What formatting takes away is not compared.
+  const MARKS = /[\s*_`~#>|\\$-]/g;
+  let selected = null;
+
+  function rememberSelection() {
+    const selection = getSelection();
+    const open = selection.isCollapsed ? null : selection.anchorNode.parentElement?.closest(".open");
+    if (!open) {
+      selected = null;
+      return;
+    }
+    const range = selection.getRangeAt(0);
+    const before = new Range();
+    before.setStart(open.parentElement, 0);
+    before.setEnd(range.startContainer, range.startOffset);
+    const [words, start] = [range, before].map((part) => part.toString().replace(MARKS, ""));
+    selected = { turn: open.closest(".turn").id, words, start: start.length };
+  }
+
+  function selectAgain() {
+    if (!selected?.words || !getSelection().isCollapsed) return;
+    const body = [...document.querySelectorAll(`#${selected.turn} .body`)].at(-1);
+    const places = [];
+    const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const { data } = walker.currentNode;
+      for (let at = 0; at < data.length; at += 1) {
+        if (!MARKS.test(data[at])) places.push([walker.currentNode, at]);
+        MARKS.lastIndex = 0;
+      }
+    }
+    const letters = places.map(([node, at]) => node.data[at]).join("");
+    const found = letters.indexOf(selected.words, Math.max(0, selected.start - selected.words.length));
+    if (found < 0) return;
+    const [[first, start], [last, end]] = [places[found], places[found + selected.words.length - 1]];
+    getSelection().setBaseAndExtent(first, start, last, end + 1);
+  }
+
+  document.addEventListener("htmx:wsBeforeMessage", rememberSelection);
+  document.addEventListener("htmx:wsAfterMessage", selectAgain);
+
   // A turn that ends moves those behind it up; only it is redrawn.
   function countQueue() {
     const waiting = [...document.querySelectorAll(".turn:is([data-state=queued], [data-state=running])")];

@@ -38,25 +38,30 @@ function restore() {
   }
 }
 
-// The clipboard needs HTTPS; without it what is shown is copied.
-async function copy(button, text, shown) {
+// The clipboard needs HTTPS; without it a hidden field is copied from.
+async function copy(button, text) {
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
-    getSelection().selectAllChildren(shown);
+    const field = document.createElement("textarea");
+    field.className = "visually-hidden";
+    field.readOnly = true;
+    field.value = text;
+    button.after(field);
+    field.select();
     document.execCommand("copy");
+    field.remove();
+    button.focus({ preventScroll: true });
   }
   button.classList.add("copied");
   setTimeout(() => button.classList.remove("copied"), 1200);
 }
 
 function copyMessage(button) {
-  const message = button.closest(".message");
-  copy(button, message.querySelector("template[data-raw]").content.textContent, message.querySelector(".body"));
+  copy(button, button.closest(".message").querySelector("template[data-raw]").content.textContent);
 }
 
 function copyCode(button) {
-  const code = button.closest(".code, .tool-part").querySelector("pre");
-  copy(button, code.textContent, code);
+  copy(button, button.closest(".code, .tool-part").querySelector("pre").textContent);
 }
 
 export function act(button) {

@@ -88,6 +88,20 @@ def test_code_has_its_language_colours_and_a_copy_button(chat):
     assert body.inner_html() == drawn
 
 
+def test_a_reply_is_copied_as_markdown_without_https(chat):
+    chat.say(CODE)
+    chat.page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: null})")
+    chat.message(2).hover()
+    copy = chat.message(2).locator("[data-copy]")
+    copy.click()
+    expect(copy).to_contain_class("copied")
+    chat.box.focus()
+    chat.page.keyboard.press("Control+V")
+    pasted = chat.box.input_value()
+    assert pasted.strip() == chat.transcript()[1]["text"].strip()
+    chat.box.fill("")
+
+
 def test_only_the_transcript_is_printed(open_written):
     chat = open_written("To be printed")
     chat.page.emulate_media(media="print")

@@ -1,5 +1,7 @@
 """A reply that grows on the page: block by block, and in the end as if just loaded."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -26,6 +28,16 @@ KEPT = """() => kept.length && kept.every((node) => node.isConnected) &&
     !moved.some((node) => kept.includes(node)) && getSelection().toString()"""
 
 
+# Some words of the block that is being written.
+SELECT = """() => {
+    const { firstChild } = document.querySelector(".live .open [id$=-tail]");
+    const at = firstChild.data.search(/\\w+ \\w+/);
+    getSelection().setBaseAndExtent(firstChild, at, firstChild, at + 6);
+    window.words = getSelection().toString();
+    return words;
+}"""
+
+
 def last_turn(chat):
     expect(chat.page.locator(WITHOUT_COLOURS)).to_have_count(0)
     return chat.page.evaluate(LAST_TURN)
@@ -49,6 +61,19 @@ def test_a_streamed_reply_stands_in_the_end_as_if_it_had_been_loaded(
     slow_chat.page.reload()
     slow_chat.is_live()
     assert streamed == last_turn(slow_chat)
+
+
+def test_words_of_an_open_block_stay_selected_when_it_is_formatted(
+    slow_chat, slow_provider
+):
+    with slow_provider.unfinished():
+        slow_chat.send(REPLY)
+        tail = slow_chat.live_text().locator(".open .plain")
+        expect(tail).to_have_text(re.compile(r"\w{3,} \w{3,}"))
+        words = slow_chat.page.evaluate(SELECT)
+    expect(slow_chat.in_state("done")).to_have_count(1)
+    assert words.strip()
+    assert slow_chat.page.evaluate("getSelection().toString()") == words
 
 
 def test_a_page_that_comes_in_the_middle_shows_the_same(
