@@ -16,7 +16,7 @@ class FactsConfig(AppConfig):
         from memory.models.change import LEAF_ACTIONS
         from memory.rules import rule_source
 
-        from . import audit, forms, models, parts, services, store
+        from . import audit, export, forms, models, parts, services, store
 
         rule_source.facts = store.StatedFacts()
         message_deleted.connect(store.forget_facts)
@@ -28,5 +28,6 @@ class FactsConfig(AppConfig):
         hooks.policy_fields["facts"] = forms.make_fact_policy_field
         hooks.preference_fields["facts"] = forms.make_fact_preference_field
         hooks.user_menu_links["facts"] = _("What is remembered of you")
+        hooks.export_sections.append(export.SECTION)
         hooks.account_rows["facts"] = services.describe_facts
         hooks.audit_rules.append(audit.find_bad_facts)

@@ -322,7 +322,7 @@ class Conversation(Row):
 
     uuid: Annotated[str, Field(min_length=1, max_length=100)]
     title: Masked[Title] = ""
-    title_set_by: Literal["", "auto", "user", "copy"] = "copy"
+    title_set_by: Literal[*models.Conversation.TitleSource.values] = "copy"
     title_seqs: Few[Seq] | None = None
     created_at: Unread[datetime | None] = None
     policy: Json = {}

@@ -12,8 +12,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from chatsite.attachments.models import ImageFile, LongFile
+from chatsite.facts.models import Fact
 from chatsite.feedback.models import Feedback
 from chatsite.feedback.services import give_feedback
+from chatsite.importing import storing
 from chatsite.importing.exporting.thread import dump_export, export_thread
 from chatsite.importing.thread_format import build_thread_state
 from chatsite.labels import services as labels
@@ -47,6 +49,7 @@ TABLES = {
     "files": ResultFile,
     "feedback": Feedback,
     "rules": Rule,
+    "facts": Fact,
     "trials": Trial,
     "images": ImageFile,
     "long_files": LongFile,
@@ -82,6 +85,8 @@ CHANGED = {
         "running": "unknown",
     },
     ("rules", "state"): {"kept": "offered", "confirmed": "offered"},
+    ("facts", "state"): {"kept": "offered"},
+    ("conversation", "title_set_by"): dict.fromkeys(["", "auto"], "copy"),
     ("trials", "state"): dict.fromkeys(["queued", "running"], GONE),
 }
 # A copy waits for no one.
@@ -159,6 +164,12 @@ def list_enumerations():
                 yield pytest.param(name, field, id=f"{name}-{field}")
 
 
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    """No other process waits for the database here."""
+    monkeypatch.setattr(storing, "MAX_PAUSE", 0)
+
+
 @pytest.fixture
 @remembered
 def talk(bob, settings):
@@ -176,6 +187,8 @@ def talk(bob, settings):
     lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "It is on its way."))
     picture = own_tools._file(own_tools.PNG, "image/png", "tea.png")
     late_results.deliver(late.pk, [{"type": "text", "text": "Here."}, picture])
+    said = {"owner": bob, "message": made.messages.get(seq=1), "start": 0, "end": 5}
+    Fact.objects.create(conversation=made, state="kept", **said)
     for purpose in ("title", "result", "trial", "reply"):
         add_request(made, purpose)
     trial = made.model_calls.get(purpose="trial")
@@ -209,14 +222,16 @@ def export(user):
 def compare(written, again):
     """That both are the same, but for what belongs to the copy."""
     for value in (written, again):
-        for name in ("uuid", "created_at"):
+        for name in ("uuid", "created_at", "title_set_by"):
             value["conversation"].pop(name)
         for row in value["messages"]:
             del row["turn"], row["imported_at"]
-        # Of calls and rules these are the copy's own.
-        for row in (*value["tool_calls"], *value["rules"]):
+        # These are the copy's own.
+        for row in (*value["tool_calls"], *value["rules"], *value["facts"]):
             for name in ("created_at", "deadline_at"):
                 row.pop(name, None)
+        for row in value["facts"]:
+            row["state"] = CHANGED["facts", "state"].get(row["state"], row["state"])
     for name in written:
         assert again[name] == written[name], name
 

@@ -18,6 +18,7 @@ from chatsite.importing.exporting.thread import export_thread
 from chatsite.importing.files.reading import ImportFileError
 from memory import library
 
+from .archives import make_archive
 from .test_importing import (
     CLAUDE,
     chatgpt,
@@ -130,6 +131,7 @@ def test_no_file_is_an_error_of_the_site(alice, source, exported):
     print(f"FUZZ_SEED={seed}")  # noqa: T201
     chance = random.Random(seed)
     sources = [exported, [chatgpt()], [CLAUDE], {"conversations": [exported, CLAUDE]}]
+    sources += [[make_archive(number)[1]] for number in range(6)]
     taken = 0
     for number in range(ROUNDS):
         data = make_file(chance, sources)

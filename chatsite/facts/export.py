@@ -1,0 +1,88 @@
+"""Facts in the files of an export, as JSON that an import reads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from django.db.models import F
+from django.utils.translation import gettext_lazy
+from pydantic import BaseModel, Field
+
+from chatsite.hooks import ExportSection, Seq, Time
+from memory import bundle
+from memory.engine.facts.detection import MAX_CHARS
+from memory.models import Conversation, Message
+
+from .models import Fact
+from .store import MOST_OFFERED, MOST_PAST
+
+COLUMNS = ("start", "end", "text", "worded_at", "state", "created_at")
+
+State = Fact.State
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class FactRow(BaseModel):
+    """What a person says of themselves: from `start` to `end` of the text of message
+    `seq`, or since `worded_at` in the words of `text`."""
+
+    seq: Seq
+    start: Count
+    end: Count
+    text: Annotated[str, Field(max_length=MAX_CHARS)] = ""
+    worded_at: Time = None
+    state: Literal[*State.values]
+    created_at: Time = None
+
+
+def read_exported_facts(conversation: Conversation) -> list[dict[str, Any]]:
+    rows = conversation.facts.order_by("pk")
+    return list(rows.values(*COLUMNS, seq=F("message__seq")))
+
+
+def write_exported_facts(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    rows: Sequence[FactRow],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Those that are a part of what the person said. A file can say anything, so what
+    was kept in it is only offered here; and it takes no room of others."""
+    owner_id = conversation.owner_id
+    made: dict[tuple[int, int], Fact] = {}
+    with batch(0):
+        for states, most in (
+            ((State.OFFERED, State.KEPT), MOST_OFFERED),
+            ((State.DISMISSED, State.REPLACED), MOST_PAST),
+        ):
+            is_open = State.OFFERED in states
+            known = (State.OFFERED,) if is_open else states
+            room = most - Fact.objects.filter(owner=owner_id, state__in=known).count()
+            fitting = [row for row in rows if row.state in states]
+            for row in [r for r in fitting if _is_said(r, messages)][: max(0, room)]:
+                values = row.model_dump(include={"start", "end", "text", "worded_at"})
+                values["state"] = State.OFFERED if is_open else row.state
+                fact = Fact(
+                    owner_id=owner_id,
+                    conversation=conversation,
+                    message=messages[row.seq],
+                    **values,
+                )
+                made.setdefault((row.seq, row.start), fact)
+        Fact.objects.bulk_create(made.values())
+
+
+def _is_said(row: FactRow, messages: Mapping[int, Message]) -> bool:
+    message = messages.get(row.seq)
+    if message is None or message.role != Message.Role.USER or message.deleted_at:
+        return False
+    return row.end - row.start <= MAX_CHARS and row.start < row.end <= len(message.text)
+
+
+SECTION = ExportSection(
+    name="facts",
+    title=gettext_lazy("facts"),
+    row=FactRow,
+    read=read_exported_facts,
+    write=write_exported_facts,
+    texts=("text",),
+)
