@@ -7,6 +7,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from chatsite.protocol import events
@@ -169,10 +170,7 @@ def list_branch(conversation: Conversation) -> None:
     own = Branch.objects.filter(conversation=conversation, is_folded=True).first()
     if own is None:
         return
-    # As a message does that is sent: its row before those of the tree.
-    locked = Conversation.objects.select_for_update().filter(pk=conversation.pk)
-    list(locked.values_list("pk"))
-    _lock_tree(own.tree)
+    _lock_branch(conversation)
     shown = Branch.objects.filter(tree=own.tree, is_folded=False)
     shown = shown.filter(conversation__deleted_at=None).exclude(conversation=None)
     if listed := shown.select_related("conversation").first():
@@ -204,11 +202,31 @@ def settle_tree(tree: int) -> None:
 
 
 @transaction.atomic
-def delete_branch(conversation: Conversation) -> None:
-    """Delete one branch; the others stay. The list offers to bring it back."""
+def delete_branch(conversation: Conversation) -> Conversation:
+    """Delete one branch, which the list offers to bring back; the others stay. Return
+    the one that the list shows now. Raises CommandError for the last one."""
+    _lock_branch(conversation)
+    others = Branch.objects.filter(
+        tree=conversation.tree, conversation__deleted_at=None
+    ).exclude(Q(conversation=conversation) | Q(conversation=None))
+    # Only now: another tab may have deleted one meanwhile.
+    if not others.exists():
+        text = _(
+            "This is the last branch, so it was not deleted. To delete it, delete the "
+            "conversation in the list."
+        )
+        raise CommandError("not_found", text)
     library.delete_conversation(conversation)
     Branch.objects.filter(conversation=conversation).update(is_folded=False)
     settle_tree(conversation.tree)
+    return others.select_related("conversation").get(is_folded=False).conversation
+
+
+def _lock_branch(conversation: Conversation) -> None:
+    """As a message does that is sent: its row before those of the tree."""
+    locked = Conversation.objects.select_for_update().filter(pk=conversation.pk)
+    list(locked.values_list("pk"))
+    _lock_tree(conversation.tree)
 
 
 def forget_copies(

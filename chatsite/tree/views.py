@@ -19,7 +19,6 @@ from memory.transcript import TextError
 from . import services
 from .forms import EditForm, OpenForm
 from .map import draw_map
-from .models import Branch
 
 
 @conversation_view("POST")
@@ -64,22 +63,20 @@ def drop_branch(request: HttpRequest, conversation: Conversation) -> HttpRespons
     form = OpenForm(request.POST)
     if conversation.tree is None or not form.is_valid():
         raise Http404
-    others = Branch.objects.filter(
-        tree=conversation.tree, conversation__deleted_at=None
-    ).exclude(conversation=conversation)
-    if not others.exclude(conversation=None).exists():
-        raise Http404
-    services.delete_branch(conversation)
+    try:
+        listed = services.delete_branch(conversation)
+    except CommandError as error:
+        values = {"conversation": conversation, "said": error.detail}
+        values["rows"] = draw_map(conversation)
+        return render(request, "tree/_map.html", values)
     conversation.changes.create(action=Change.Action.REMOVE)
     running = commands.stop_all(conversation)
     async_to_sync(account.end_all)(conversation.pk, running)
-    if form.cleaned_data["open"] == conversation.uuid:
-        listed = others.exclude(conversation=None).get(is_folded=False)
-        return _redirect_to_branch(request, listed.conversation)
     try:
         shown = transcript.get_for(request.user, form.cleaned_data["open"])
     except Conversation.DoesNotExist:
-        raise Http404 from None
+        # It was deleted here, or in another tab.
+        return _redirect_to_branch(request, listed)
     said = _("The branch was deleted. In the list you can undo this for 10 minutes.")
     values = {"conversation": shown, "rows": draw_map(shown), "said": said}
     return render(request, "tree/_map.html", values)

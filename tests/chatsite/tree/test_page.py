@@ -89,8 +89,7 @@ class TestEditing:
         theirs = transcript.create_conversation(bob, title="Secret of Bob")
         fields = {"open": theirs.uuid}
         answer = client.post(tree_url("delete", made), fields)
-        assert answer.status_code == 404
-        assert b"Secret" not in answer.content
+        assert answer["Location"] == url("detail", talked)
 
 
 class TestForks:
@@ -213,7 +212,18 @@ class TestDeleting:
     def test_the_last_one_is_deleted_in_the_list(self, client, talked, branch):
         made = branch(talked, 3, "Hostel")
         self.drop(client, talked, made)
-        assert self.drop(client, made, made).status_code == 404
+        answer = self.drop(client, made, made)
+        assert "This is the last branch" in answer.content.decode()
+        assert rows_of(client) == [str(made.uuid)]
+
+    def test_page_of_a_branch_deleted_in_another_tab_leads_to_one_that_is_left(
+        self, client, talked, branch
+    ):
+        second, third = branch(talked, 3, "Hostel"), branch(talked, 5, "Bus")
+        self.drop(client, second, third)
+        answer = self.drop(client, third, second)
+        assert answer["HX-Redirect"] == url("detail", talked)
+        assert rows_of(client) == [str(talked.uuid)]
 
 
 class TestWeight:

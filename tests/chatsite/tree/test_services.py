@@ -1,6 +1,10 @@
 """Branches made, listed, deleted: what each has, and what stays."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import pytest
+from django.db import connection
 from django.test import override_settings
 
 from chatsite import hooks
@@ -17,6 +21,7 @@ from memory.search import conversation_search
 from memory.transcript import ClientIdConflictError
 from memory.view import rebuilding
 from tests.memory.scenes import summarise
+from tests.patience import PATIENCE
 
 from ..scenes import answer, submit, talk_in_turns, violations
 
@@ -272,3 +277,25 @@ class TestSearching:
         made = branch(talked, 3, "Hostel")
         library.delete_conversation(talked)
         assert (made, 1) in self.find(alice, "Zurich")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_tabs_that_delete_the_last_two_branches_leave_one(talked, branch):
+    made = branch(talked, 3, "Hostel")
+    barrier = Barrier(2)
+
+    def delete(conversation):
+        found = Conversation.objects.get(pk=conversation.pk)
+        barrier.wait(10 * PATIENCE)
+        try:
+            return services.delete_branch(found).pk
+        except CommandError as error:
+            return error.code
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        answers = [*threads.map(delete, (talked, made))]
+    [left] = Conversation.objects.filter(deleted_at=None)
+    assert sorted(map(str, answers)) == sorted([str(left.pk), "not_found"])
+    assert violations() == []
