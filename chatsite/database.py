@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ logger = logging.getLogger(__name__)
 
 # PostgreSQL's read_only_sql_transaction.
 READ_ONLY_STATE = "25006"
+CLOCK_SQL = {
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+}
 
 
 class RefusedInputError(SuspiciousOperation, DataError):
@@ -187,3 +192,10 @@ def claim_file() -> bool:
     except OSError:
         logger.warning("%s cannot be created; other processes are not noticed.", claim)
     return True
+
+
+def read_clock() -> datetime:
+    """Return the time of the database's clock, which all processes share."""
+    with connection.cursor() as cursor:
+        cursor.execute(CLOCK_SQL[connection.vendor])
+        return datetime.fromtimestamp(float(cursor.fetchone()[0]), UTC)

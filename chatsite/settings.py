@@ -452,6 +452,8 @@ SIGNING_KEY = env.str(
 # they were last used, of attempts to log in, of the logs of staff's acts, and of
 # records of what was erased.
 RETENTION_DAYS = env.int("RETENTION_DAYS", default=0, most=36_500)
+# Days in which conversations that were deleted so can be brought back.
+RETENTION_UNDO_DAYS = env.int("RETENTION_UNDO_DAYS", default=7, most=365)
 RETENTION_LOGIN_DAYS = env.int("RETENTION_LOGIN_DAYS", default=0, most=36_500)
 RETENTION_LOG_DAYS = env.int("RETENTION_LOG_DAYS", default=0, most=36_500)
 RETENTION_RECORD_DAYS = env.int("RETENTION_RECORD_DAYS", default=0, most=36_500)

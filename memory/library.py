@@ -116,7 +116,9 @@ def delete_conversation(conversation: Conversation) -> None:
 
 def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(
-        owner=user, deleted_at__gte=Now() - UNDO, temporary_until=None
+        owner=user,
+        deleted_at__range=(Now() - UNDO, Now()),
+        temporary_until=None,
     )
     return rows.order_by("-deleted_at")
 
@@ -137,8 +139,13 @@ def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Convers
     found = list(deleted_lately(user).filter(uuid__in=uuids).only("tree"))
     if not found:
         raise Conversation.DoesNotExist
-    lease.mark_all_due(_select_conversations(found), deleted_at=None)
+    restore_rows(found)
     return found
+
+
+def restore_rows(conversations: Iterable[Conversation]) -> None:
+    """Undo the deletion of these, whoever has deleted them."""
+    lease.mark_all_due(_select_conversations(conversations), deleted_at=None)
 
 
 def end_undo(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:

@@ -4,7 +4,7 @@ own, so that no one waits for long. Any process may do any batch.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
@@ -12,9 +12,12 @@ from django.conf import settings
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.db.models import F, Model, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from chatsite import hooks
+from chatsite.database import read_clock
 from chatsite.review.models import AccessEvent, Tombstone
 from memory import library
 from memory.models import Conversation
@@ -26,7 +29,7 @@ BATCH = 100
 # The hours of the site's time zone in which a run begins.
 NIGHT = range(2, 5)
 
-Find = Callable[[datetime], QuerySet]
+Find = Callable[[Combinable], QuerySet]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,14 @@ class Kind:
     remove: Callable[[QuerySet], int]
 
     def find_old(self) -> QuerySet:
+        """By the database's clock: a process whose clock is wrong deletes nothing."""
         days = getattr(settings, self.setting) if self.setting else 0
         if self.setting and not days:
-            return self.find(timezone.now()).none()
-        return self.find(timezone.now() - timedelta(days=days))
+            return self.find(Now()).none()
+        return self.find(Now() - timedelta(days=days))
 
 
-def _find_conversations(before: datetime) -> QuerySet[Conversation]:
+def _find_conversations(before: Combinable) -> QuerySet[Conversation]:
     """Not used since, by what the list of their owner says. Pinned ones are kept, and
     temporary ones and imports in their midst have rules of their own."""
     is_kept = Q(pinned_at__isnull=False) | Q(temporary_until__isnull=False)
@@ -56,9 +60,23 @@ def _find_conversations(before: datetime) -> QuerySet[Conversation]:
 
 
 def _delete_conversations(rows: QuerySet) -> int:
-    """As their owners do it, without the time to undo it: the purge erases them."""
-    undone = Now() - library.UNDO - timedelta(seconds=1)
-    return rows.update(deleted_at=undone)
+    """As their owners do it, some days ahead: until then no one sees them, the purge
+    waits, and restore_deleted() brings them back."""
+    if days := settings.RETENTION_UNDO_DAYS:
+        return rows.update(deleted_at=Now() + timedelta(days=days))
+    return rows.update(deleted_at=Now() - library.UNDO - timedelta(seconds=1))
+
+
+def restore_deleted() -> int:
+    """Bring back the conversations that retention has deleted and that are not erased
+    yet; return how many."""
+    rows = Conversation.objects.filter(deleted_at__gt=Now())
+    found = list(rows.only("uuid", "tree"))
+    for start in range(0, len(found), BATCH):
+        batch = found[start : start + BATCH]
+        library.restore_rows(batch)
+        hooks.list_rows.note_restored(batch)
+    return len(found)
 
 
 def _delete_rows(rows: QuerySet) -> int:
@@ -75,7 +93,7 @@ def _delete_sessions(rows: QuerySet) -> int:
     return deleted[1].get(Session._meta.label, 0)
 
 
-def _find_older(model: type[Model], column: str, before: datetime) -> QuerySet:
+def _find_older(model: type[Model], column: str, before: Combinable) -> QuerySet:
     return QuerySet(model).filter(**{f"{column}__lt": before})
 
 
@@ -108,7 +126,7 @@ def count_old() -> dict[str, int]:
 
 def begin_run() -> RetentionRun:
     """The run of this day, begun again if it has ended."""
-    today = timezone.localdate()
+    today = timezone.localtime(read_clock()).date()
     run, is_new = RetentionRun.objects.get_or_create(day=today)
     if not is_new:
         RetentionRun.objects.filter(pk=run.pk).update(finished_at=None)
@@ -124,7 +142,7 @@ def run_step() -> bool:
 
 
 def _begin_nightly_run() -> RetentionRun | None:
-    now = timezone.localtime()
+    now = timezone.localtime(read_clock())
     if now.hour not in NIGHT:
         return None
     run, is_new = RetentionRun.objects.get_or_create(day=now.date())

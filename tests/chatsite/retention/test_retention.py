@@ -8,7 +8,7 @@ from axes.models import AccessAttempt
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -85,8 +85,36 @@ def test_conversations_that_are_not_used_go_and_others_stay(limits, alice):
     }
     assert run_all().conversations == 1
     assert list_alive() == kept
+    assert library.purge_deleted() == 0
+    # Seven days later.
+    rows = Conversation.objects.filter(pk=gone)
+    rows.update(deleted_at=F("deleted_at") - timedelta(days=7, minutes=11))
     assert library.purge_deleted() == 1
     assert not Conversation.objects.filter(pk=gone).exists()
+
+
+def test_conversations_are_erased_at_once_without_days_to_undo(limits, alice, settings):
+    settings.RETENTION_UNDO_DAYS = 0
+    make_conversation(alice, OLD)
+    run_all()
+    assert library.purge_deleted() == 1
+
+
+def test_clock_of_a_process_decides_nothing(limits, alice, monkeypatch):
+    made = make_conversation(alice, YOUNG)
+    ahead = timezone.now() + timedelta(days=60)
+    monkeypatch.setattr(timezone, "now", lambda: ahead)
+    assert run_all().conversations == 0
+    assert list_alive() == {made}
+    assert RetentionRun.objects.get().day < ahead.date()
+
+
+def test_list_of_the_owner_offers_to_undo_own_deletions_only(limits, alice):
+    make_conversation(alice, OLD)
+    own = Conversation.objects.get(pk=make_conversation(alice, YOUNG))
+    run_all()
+    library.delete_conversation(own)
+    assert [*library.deleted_lately(alice)] == [own]
 
 
 def test_everything_else_that_is_old_goes(limits, staff):
@@ -203,6 +231,15 @@ class TestCommand:
         assert self.run()[0].split() == ["1", "conversations"]
         assert not list_alive()
         assert RetentionRun.objects.get().conversations == 1
+
+    def test_conversations_come_back_until_they_are_erased(self, limits, alice):
+        old = make_conversation(alice, OLD)
+        own = Conversation.objects.get(pk=make_conversation(alice, YOUNG))
+        library.delete_conversation(own)
+        self.run()
+        assert self.run("--undo")[0].startswith("1 conversations were brought back.")
+        assert list_alive() == {old}
+        assert self.run("--undo")[0].startswith("0 conversations")
 
 
 def test_staff_see_the_runs(reviewer):

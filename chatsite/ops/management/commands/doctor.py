@@ -23,6 +23,7 @@ from redis.exceptions import RedisError
 
 from chatsite import hooks
 from chatsite.accounts.names import find_twins
+from chatsite.database import read_clock
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.provider_file import Provider
@@ -36,10 +37,6 @@ LAYER_TIMEOUT = 5.0
 CLOCK_TOLERANCE = 2.0
 MODEL_TIMEOUT = 30.0
 MOST_NAMED = 5
-CLOCK_SQL = {
-    "postgresql": "SELECT extract(epoch FROM clock_timestamp())",
-    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
-}
 
 
 class DoctorError(Exception):
@@ -196,9 +193,7 @@ async def _send_round() -> None:
 
 def check_clock() -> str:
     before = time.time()
-    with connection.cursor() as cursor:
-        cursor.execute(CLOCK_SQL[connection.vendor])
-        there = float(cursor.fetchone()[0])
+    there = read_clock().timestamp()
     after = time.time()
     apart = there - (before + after) / 2
     if abs(apart) > CLOCK_TOLERANCE + (after - before):

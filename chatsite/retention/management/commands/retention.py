@@ -1,4 +1,6 @@
-"""Deletes at once what the next night would delete, or says how much that is."""
+"""Deletes at once what the next night would delete, says how much that is, or brings
+back the conversations that were deleted in the last nights.
+"""
 
 from typing import Any
 
@@ -15,7 +17,20 @@ class Command(BaseCommand):
             "--dry-run", action="store_true", help="count, and delete nothing"
         )
 
+        parser.add_argument(
+            "--undo",
+            action="store_true",
+            help="bring back the conversations that are not erased yet",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["undo"]:
+            count = services.restore_deleted()
+            self.stdout.write(
+                f"{count:,} conversations were brought back. The next night deletes "
+                "them again, unless you change RETENTION_DAYS."
+            )
+            return
         if options["dry_run"]:
             self._print(services.count_old())
             self.stdout.write("would be deleted; nothing was.")
