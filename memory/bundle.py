@@ -26,7 +26,7 @@ from .view import rebuilding
 BATCH, BATCH_CHARS = 100, 100_000
 MESSAGE_FIELDS = (
     *("seq", "role", "text", "sent_text", "reasoning", "tool_calls", "tool_call_id"),
-    *("late_for", "attachments", "client_id", "created_at"),
+    *("extras", "late_for", "attachments", "client_id", "created_at"),
     *("pinned_at", "excluded_at", "superseded_at", "deleted_at", "imported_at"),
 )
 SUMMARY_FIELDS = (

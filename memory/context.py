@@ -454,7 +454,9 @@ def make_built(
     extra: int,
 ) -> Built:
     messages = image_source.join_images(conversation, context.messages)
-    messages = Shape.of(refs).apply(messages)
+    shape = Shape.of(refs).narrow_to(messages)
+    refs = {name: refs[name] for name in refs if name != "shape"} | shape.to_refs()
+    messages = shape.apply(messages)
     wire = to_wire(messages, model=model)
     tokens = count_tokens(context.messages) + extra
     return Built(context, refs, messages, wire, digest_wire(wire), tokens)

@@ -1,7 +1,7 @@
 """Every read and write of conversations and messages, and the one access guard."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -411,9 +411,11 @@ def append_reply(
     text: str,
     reasoning: str = "",
     tool_calls: Sequence[dict[str, Any]] = (),
+    extras: Mapping[str, Any] | None = None,
 ) -> Message:
     """Store what the model said under the number that was reserved for it: a final
-    reply, or one that calls tools (in LangChain's form: name, args and id)."""
+    reply, or one that calls tools (in LangChain's form: name, args and id), with the
+    `extras` of its provider."""
     message = Message(
         conversation=conversation,
         seq=seq,
@@ -421,6 +423,7 @@ def append_reply(
         text=text,
         reasoning=reasoning,
         tool_calls=list(tool_calls),
+        extras=dict(extras or {}),
     )
     return _save_message(message)
 

@@ -180,14 +180,16 @@ class RunningReply(Row):
 class Message(RunningReply):
     """Transcript: one entry, as people see it, with the files attached to it.
     `sent_text` is what a model gets in its place, "" where that is the text itself;
-    `late_for` is the message that asked for a result that came after its turn. `state`
-    and `error` are those of its turn."""
+    `late_for` is the message that asked for a result that came after its turn, and
+    `extras` is what the model's provider has put beside its calls. `state` and `error`
+    are those of its turn."""
 
     sent_text: Masked[str] = ""
     # What the provider says apart, and what it says before its answer.
     reasoning: Masked[Annotated[str, Field(max_length=2 * MAX_REPLY_CHARS)]] = ""
-    error: Masked[Code] = ""
+    error: Masked[Name] = ""
     tool_calls: Masked[list[AskedCall]] = []
+    extras: Masked[Json] = {}
     tool_call_id: Masked[Name] = ""
     attachments: Masked[Annotated[list[Attachment], Field(max_length=20)]] = []
     late_for: Seq | None = None
@@ -257,9 +259,10 @@ class ReplyReferences(References):
     the turn that ran, and `shortened` says how messages were cut: number, part,
     characters; longer arguments than `clipped` were cut. `tools` are the names that the
     model was offered, with the hash of their schemas; or, refused, those that its
-    server did not take. An entry of `images` is one that went along: the number of its
-    message, its place among the attachments, and its tokens. One of `files` is what was
-    quoted of a long file: number, place, start and end in its text."""
+    server did not take; `tools_left_out` are those that it does not take beside others.
+    An entry of `images` is one that went along: the number of its message, its place
+    among the attachments, and its tokens. One of `files` is what was quoted of a long
+    file: number, place, start and end in its text."""
 
     system: Sha256
     fence: Sha256
@@ -274,6 +277,7 @@ class ReplyReferences(References):
     tools_sha256: Sha256 | None = None
     tool_choice: Name = ""
     tools_refused: Few[Name] = []
+    tools_left_out: Few[Name] = []
     images: Few[Triple[Count]] = []
     excerpts: Few[Triple[Count]] = []
     files: Few[Annotated[list[Count], Field(min_length=4, max_length=4)]] = []

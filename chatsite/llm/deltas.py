@@ -5,7 +5,7 @@ costs more than everything else that a word goes through.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -18,7 +18,8 @@ from langchain_core.messages.tool import ToolCallChunk
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """`calls`: pieces of calls of tools."""
+    """`calls`: pieces of calls of tools; `extras`: what a server has put beside the
+    text; `comes_back`: it wants to have the reasoning back."""
 
     text: str = ""
     reasoning: str = ""
@@ -26,6 +27,8 @@ class Delta:
     finish_reason: str | None = None
     usage: UsageMetadata | None = None
     calls: Sequence[ToolCallChunk] = ()
+    extras: Mapping[str, Any] | None = None
+    comes_back: bool = False
 
     @classmethod
     def of(cls, chunk: AIMessageChunk) -> Self:
@@ -36,7 +39,9 @@ class Delta:
             found.get("refusal") or "",
             chunk.response_metadata.get("finish_reason"),
             chunk.usage_metadata,
-            tuple(chunk.tool_call_chunks),
+            tuple(found.get("calls") or chunk.tool_call_chunks),
+            found.get("extras"),
+            found.get("comes_back", False),
         )
 
 

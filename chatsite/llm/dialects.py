@@ -1,18 +1,47 @@
 """Dialects: what a server that calls itself compatible accepts of a request.
 
-Many refuse a field, tools, the role of the system prompt, or two messages of one role
-in a row. The request is then sent again in another dialect, and the one that worked is
-remembered for the model, in this process.
+Many refuse a field, tools or one of them, the role of the system prompt, calls as they
+stand in the history, or two messages of one role in a row. The request is then sent
+again in another dialect, and the one that worked is remembered for the model, in this
+process.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from . import providers
+from memory.engine.tools.call_forms import SENT_EXTRAS, CallForm, calls_of
 
+from . import providers
+from .tool_schemas import MOST_TOOLS, digest_tool
+
+# What is beside calls, for the provider that has put it there.
+EXTRAS = "extras"
+NEEDED_MARKS = ("missing", "must be", "must contain", "required", "passed back", "need")
+REFUSED_MARKS = (
+    *("not support", "unsupported", "unrecognized", "unknown", "unexpected"),
+    *("not permitted", "not allowed", "invalid", "not valid", "corrupted"),
+)
+REASONING_MARKS = ("reasoning_content", "reasoning_details", "extra_content")
+SIGNATURE_MARKS = ("thought_signature", "thought signature", "thoughtsignature")
+# What is said of calls and results among the messages.
+CALL_MARKS = (
+    *("tool_call", "tool call", "toolcall", "tool_use", "tool_result", "toolconfig"),
+    *("function call", "function_call", "functioncall", "function response"),
+    *("'tool'", '"tool"', "`tool`", "tool role", "role tool", "tool message"),
+)
+ID_MARKS = (".id", "_id", " id ", "ids")
+# What is said of a tool that is offered, and where the tool is not named.
+SCHEMA_MARKS = ("schema", "grammar", "function_declarations", "function parameters")
+TOOL_NUMBERS = (r"function_declarations\[(\d+)", r"\btools[\[.]+(\d+)")
+MOST_TOOLS_TOLD = re.compile(r"(?:maximum|at most|up to|limit|exceeds?)\D{0,40}?(\d+)")
+TOO_MANY_MARKS = ("too long", "too many", "maximum", "at most", "exceed", "limit")
+# Tools that are left out one by one; then the request goes without any.
+MOST_REFUSED = 4
 # What replaces a refused role: every server takes the last one.
 NEXT_ROLE = {"developer": "system", "system": "user"}
 # Servers that render a template on the way fail with 500 where its author raised.
@@ -60,11 +89,17 @@ MAX_ERROR_CHARS = 1_000
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The role of the system prompt, whether messages of one role are joined, and what
-    is left out: optional fields, and images."""
+    is left out: optional fields, images, and what was put beside calls. The form of
+    calls, and what is made up beside them where it is missing. How many tools are
+    offered, and the digests of those that are not."""
 
     system_role: str = "system"
     joined: bool = False
     without: frozenset[str] = frozenset()
+    calls: CallForm = "plain"
+    wanted: tuple[str, ...] = ()
+    most_tools: int = MOST_TOOLS
+    refused_tools: frozenset[str] = frozenset()
 
     @property
     def has_tools(self) -> bool:
@@ -74,16 +109,25 @@ class Dialect:
     def has_images(self) -> bool:
         return IMAGES not in self.without
 
+    @property
+    def has_extras(self) -> bool:
+        return EXTRAS not in self.without
+
     def has_form_of(self, other: "Dialect") -> bool:
         """Whether both send the same messages in the same form, with the same tools:
         the record of a request says what was sent."""
         mine, its = (
-            (each.system_role, each.joined, each.has_tools, each.has_images)
+            replace(each, without=each.without & {"tools", IMAGES, EXTRAS})
             for each in (self, other)
         )
         return mine == its
 
+    def leave_out(self, *names: str) -> "Dialect":
+        return replace(self, without=self.without | set(names))
 
+
+# Mistral refuses ids of calls that have not nine letters and digits.
+MISTRAL = re.compile(r"(?i)mi(?:ni)?stral|mixtral|codestral|devstral|magistral|pixtral")
 _known: dict[tuple[str, str], Dialect] = {}
 
 
@@ -93,7 +137,10 @@ def find_dialect(name: str) -> Dialect:
     if provider is None:
         return Dialect()
     without = frozenset() if provider.stream_usage else frozenset({"stream_options"})
-    configured = Dialect(provider.system_role, without=without)
+    calls: CallForm = (
+        "nine" if MISTRAL.search(f"{provider.base_url} {name}") else "plain"
+    )
+    configured = Dialect(provider.system_role, without=without, calls=calls)
     return _known.get((provider.base_url, name), configured)
 
 
@@ -111,23 +158,48 @@ def find_other(
     error: BaseException,
     messages: Sequence[BaseMessage],
     fields: Collection[str],
+    tools: Sequence[dict[str, Any]] = (),
 ) -> Dialect | None:
     """The dialect to try after this refusal of `messages`, sent with the optional
-    `fields`; None if the error is about something else."""
-    import openai
-
+    `fields` and these `tools`; None if the error is about something else."""
     status = getattr(error, "status_code", 400)
-    if not isinstance(error, openai.APIError) or status not in REFUSING:
+    text = read_refusal(error)
+    if not text or status not in REFUSING:
         return None
-    text = " ".join(_read_error_texts(error.body)).lower()
+    if other := _without_tools(dialect, text, tools) or _with_extras(
+        dialect, text, messages
+    ):
+        return other
     # Tools are no option: they are left out only where it is them that are refused.
     optional = frozenset(fields) - {"tools"}
     if named := [name for name in optional if name in text]:
-        return replace(dialect, without=dialect.without | set(named))
+        return dialect.leave_out(*named)
+    if other := _with_other_messages(dialect, text, messages, fields):
+        return other
+    is_unknown_field = any(mark in text for mark in UNKNOWN_FIELD_MARKS)
+    if optional and status < 500 and is_unknown_field:
+        return dialect.leave_out(*optional)
+    return None
+
+
+def _with_other_messages(
+    dialect: Dialect,
+    text: str,
+    messages: Sequence[BaseMessage],
+    fields: Collection[str],
+) -> Dialect | None:
     if dialect.has_images and _have_images(messages) and _refuses_images(text):
-        return replace(dialect, without=dialect.without | {IMAGES})
+        return dialect.leave_out(IMAGES)
     if "tools" in fields and _refuses_tools(text):
-        return replace(dialect, without=dialect.without | TOOL_FIELDS)
+        return dialect.leave_out(*TOOL_FIELDS)
+    if is_about_calls(text, messages):
+        return _with_other_calls(dialect, text)
+    return _with_other_roles(dialect, text, messages)
+
+
+def _with_other_roles(
+    dialect: Dialect, text: str, messages: Sequence[BaseMessage]
+) -> Dialect | None:
     if any(mark in text for mark in ALTERNATION_MARKS):
         has_neighbours = any(a.type == b.type for a, b in pairwise(messages))
         helps = has_neighbours and not dialect.joined
@@ -135,10 +207,100 @@ def find_other(
     role = NEXT_ROLE.get(dialect.system_role)
     if role and _refuses_role(text):
         return replace(dialect, system_role=role)
-    is_unknown_field = any(mark in text for mark in UNKNOWN_FIELD_MARKS)
-    if optional and status < 500 and is_unknown_field:
-        return replace(dialect, without=dialect.without | optional)
     return None
+
+
+def find_culprit(
+    error: BaseException,
+    messages: Sequence[BaseMessage],
+    tools: Sequence[dict[str, Any]],
+) -> tuple[str, str]:
+    """The code of what a refusal is about, of those in errors.DETAILS, and the name of
+    the tool; "" for anything else."""
+    text = read_refusal(error)
+    if named := _find_named_tools(text, tools):
+        return "tool_refused", str(tools[named[0]]["function"]["name"])
+    if tools and any(mark in text for mark in SCHEMA_MARKS):
+        return "tool_refused", ""
+    is_about_extras = any(m in text for m in (*REASONING_MARKS, *SIGNATURE_MARKS))
+    if is_about_extras or is_about_calls(text, messages):
+        return "calls_refused", ""
+    return "", ""
+
+
+def read_refusal(error: BaseException) -> str:
+    """The words of a server's error; "" for any other."""
+    import openai
+
+    if not isinstance(error, openai.APIError):
+        return ""
+    return " ".join(_read_error_texts(error.body)).lower()
+
+
+def _without_tools(
+    dialect: Dialect, text: str, tools: Sequence[dict[str, Any]]
+) -> Dialect | None:
+    """Without the tools that the refusal names, or without all where it is about
+    them and names none."""
+    if not tools:
+        return None
+    if named := _find_named_tools(text, tools):
+        digests = {digest_tool(tools[number]) for number in named}
+        refused = dialect.refused_tools | digests
+        if len(dialect.refused_tools) < MOST_REFUSED and len(named) < len(tools):
+            return replace(dialect, refused_tools=refused)
+        return dialect.leave_out(*TOOL_FIELDS)
+    # A context that is too long is counted in tokens.
+    is_of_tools = "tools" in text and "token" not in text
+    if is_of_tools and any(mark in text for mark in TOO_MANY_MARKS):
+        told = MOST_TOOLS_TOLD.search(text)
+        most = min(int(told[1]) if told else len(tools) // 2, len(tools) - 1)
+        return replace(dialect, most_tools=most) if most > 0 else None
+    if any(mark in text for mark in SCHEMA_MARKS):
+        return dialect.leave_out(*TOOL_FIELDS)
+    return None
+
+
+def _find_named_tools(text: str, tools: Sequence[dict[str, Any]]) -> list[int]:
+    for pattern in TOOL_NUMBERS:
+        if found := {int(n) for n in re.findall(pattern, text) if int(n) < len(tools)}:
+            return sorted(found)
+    if not any(mark in text for mark in ("function", "tool", *SCHEMA_MARKS)):
+        return []
+    names = [str(each["function"]["name"]).lower() for each in tools]
+    quoted = set(re.findall(r"['\"`]([\w-]+)['\"`]", text))
+    return [number for number, name in enumerate(names) if name in quoted]
+
+
+def _with_extras(
+    dialect: Dialect, text: str, messages: Sequence[BaseMessage]
+) -> Dialect | None:
+    """With what a provider misses beside calls, or without what it refuses there."""
+    is_signature = any(mark in text for mark in SIGNATURE_MARKS)
+    if not (is_signature or any(mark in text for mark in REASONING_MARKS)):
+        return None
+    are_sent = any(each.additional_kwargs.get(SENT_EXTRAS) for each in messages)
+    if are_sent and dialect.has_extras and any(m in text for m in REFUSED_MARKS):
+        return dialect.leave_out(EXTRAS)
+    if not any(mark in text for mark in NEEDED_MARKS):
+        return None
+    name = "thought_signature" if is_signature else "reasoning_content"
+    if name in dialect.wanted:
+        return _with_other_calls(dialect, "")
+    return replace(dialect, wanted=(*dialect.wanted, name))
+
+
+def _with_other_calls(dialect: Dialect, text: str) -> Dialect | None:
+    """With ids that all take, or with calls in words: some take none in the history
+    beside no tools, or none at all."""
+    if dialect.calls == "plain" and any(mark in text for mark in ID_MARKS):
+        return replace(dialect, calls="nine")
+    return None if dialect.calls == "quoted" else replace(dialect, calls="quoted")
+
+
+def is_about_calls(text: str, messages: Sequence[BaseMessage]) -> bool:
+    has_calls = any(map(calls_of, messages))
+    return has_calls and any(mark in text for mark in CALL_MARKS)
 
 
 def _read_error_texts(value: object, depth: int = 0) -> Iterator[str]:

@@ -52,6 +52,14 @@ DETAILS = {
         "The model provider refused the request. Ask the site administrator to check "
         "the model's name and settings."
     ),
+    "tool_refused": _(
+        "The model provider refused one of the tools that the model was offered: its "
+        "name or the form of its arguments. Turn it off under Tools… and try again."
+    ),
+    "calls_refused": _(
+        "The model provider refused calls of tools that are earlier in this "
+        "conversation. Choose another model, or exclude these messages, and try again."
+    ),
     "address": _(
         "The address of the model provider is incomplete. Ask the site administrator "
         "to check OPENAI_BASE_URL, or the address in PROVIDERS_FILE."
@@ -98,7 +106,7 @@ class LLMError(Exception):
     `code` is a key of DETAILS, `detail` a sentence for people, `retryable` says that
     the same request may succeed, `retry_after` in how many seconds if that is known,
     `dialect` in which one it was sent, where that is known, and `instead` in which one
-    another request may.
+    another request may. `about`: the name of the tool that it is about, or "".
     """
 
     def __init__(
@@ -112,6 +120,7 @@ class LLMError(Exception):
         self.detail = DETAILS[code]
         self.retryable = code in RETRYABLE if retryable is None else retryable
         self.retry_after = retry_after
+        self.about = ""
         self.dialect: Dialect | None = None
         self.instead: Dialect | None = None
         super().__init__(f"{code}: {self.detail}")

@@ -3,13 +3,16 @@ server sends has no bound of its own, so all of it is counted while it is read.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 
 # What a call takes besides its texts: one without any is not for nothing.
 CALL_CHARS = 50
+# All that OpenAI writes of a call: what is beside it is its provider's own.
+CALL_FIELDS = {"index", "id", "type", "function"}
+CALL_NAMES = {"name", "arguments"}
 # A reply that asks for more has no end: no turn may run half as many.
 MAX_READ_CALLS = 256
 
@@ -33,9 +36,58 @@ class Words:
             self._left -= len(text)
 
 
+class Extras:
+    """What a server puts beside the text of a reply, by name: lists grow, and pieces of
+    one entry of a list are joined. Nothing of it is kept where it is too much."""
+
+    # Fields of an entry that come in pieces.
+    PIECES = ("text", "summary", "data")
+
+    def __init__(self, limit: int) -> None:
+        self._left = limit
+        self._found: dict[str, Any] = {}
+
+    def add(self, extras: Mapping[str, Any]) -> None:
+        for name, value in extras.items():
+            self._left -= len(str(value))
+            if self._left < 0:
+                continue
+            if not isinstance(value, list):
+                self._found[name] = value
+                continue
+            known = self._found.setdefault(name, [])
+            for each in filter(_is_new(known), value):
+                self._add_entry(known, each)
+
+    def _add_entry(self, known: list[Any], entry: Any) -> None:
+        last = known[-1] if known else None
+        is_piece = isinstance(last, dict) and isinstance(entry, dict)
+        marks = ("type", "index")
+        if (
+            not is_piece
+            or any(last.get(m) != entry.get(m) for m in marks)
+            or not any(isinstance(entry.get(name), str) for name in self.PIECES)
+        ):
+            known.append(dict(entry) if isinstance(entry, dict) else entry)
+            return
+        for name, value in entry.items():
+            is_text = name in self.PIECES and isinstance(last.get(name), str)
+            last[name] = last[name] + value if is_text else value
+
+    def to_value(self) -> dict[str, Any]:
+        return self._found if self._left >= 0 else {}
+
+
+def _is_new(known: list[Any]) -> Callable[[Any], bool]:
+    """Some servers repeat a whole list in each chunk."""
+    before = list(known)
+    return lambda entry: entry not in before
+
+
 class _Call:
     def __init__(self) -> None:
         self.id = ""
+        self.extras: dict[str, Any] = {}
         self.name: list[str] = []
         self.arguments: list[str] = []
 
@@ -74,6 +126,9 @@ class Calls:
             call.name.append(name)
         call.arguments.append(arguments)
         self._left -= len(call_id) + len(name) + len(arguments)
+        if extras := piece.get("extras"):
+            self._left -= len(str(extras))
+            call.extras |= extras if self._left > 0 else {}
 
     def _find(self, index: int | None, call_id: str, name: str) -> _Call | None:
         """The call that a piece goes on with. Servers that give no index tell one call
@@ -101,6 +156,7 @@ class Calls:
                 args="".join(call.arguments),
                 index=index,
             )
+            | ({"extras": call.extras} if call.extras else {})
             for index, call in enumerate(self._calls)
         ]
 
@@ -115,7 +171,7 @@ def read_calls(found: object, *, is_whole: bool) -> list[ToolCallChunk]:
         piece = _read_call(each)
         if is_whole:
             piece["index"] = place
-        if piece["id"] or piece["name"] or piece["args"]:
+        if piece["id"] or piece["name"] or piece["args"] or "extras" in piece:
             pieces.append(piece)
     return pieces
 
@@ -128,12 +184,16 @@ def _read_call(found: dict[str, Any]) -> ToolCallChunk:
     if isinstance(arguments, dict | list):
         arguments = json.dumps(arguments)
     is_number = isinstance(index, int) and not isinstance(index, bool)
-    return tool_call_chunk(
+    extras = {name: found[name] for name in found if name not in CALL_FIELDS}
+    if beside := {name: function[name] for name in function if name not in CALL_NAMES}:
+        extras["function"] = beside
+    piece = tool_call_chunk(
         id=_text_or_none(found.get("id")),
         name=_text_or_none(function.get("name")),
         args=_text_or_none(arguments),
         index=index if is_number else None,
     )
+    return piece | {"extras": extras} if extras else piece
 
 
 def _text_or_none(value: object) -> str | None:

@@ -15,6 +15,8 @@ from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
+from memory.engine.tools.call_forms import add_extras
+
 from . import transport
 from .deltas import Delta
 from .event_stream import ObjectStream
@@ -24,6 +26,11 @@ from .gathered import read_calls, to_openai
 MAX_TOKENS = 10_000_000
 # Servers' names for what a model thinks before it answers.
 REASONING = ("reasoning_content", "reasoning", "thinking")
+# The name under which some want to have it back, beside the calls that it led to.
+COMES_BACK = "reasoning_content"
+# What servers put beside the words of a reply, and beside the whole of it at its end.
+BESIDE = ("reasoning_details", "extra_content", "images", "annotations")
+AT_END = ("citations", "search_results")
 
 
 class OpenAIChat(ChatOpenAI):
@@ -58,6 +65,8 @@ class OpenAIChat(ChatOpenAI):
         if not choices:
             return Delta(usage=counts)
         choice, found, calls = _read_choice(choices[0])
+        if choice["finish_reason"]:
+            note_sources(found, chunk)
         return Delta(
             choice["delta"]["content"],
             **found,
@@ -74,6 +83,9 @@ class OpenAIChat(ChatOpenAI):
         # the reply a second time, and that fails where a chunk is unusual.
         if wanted := payload.pop("response_format", None):
             payload["extra_body"] = {"response_format": wanted}
+        asked = self._convert_input(args[0]).to_messages()
+        for wire, message in zip(payload["messages"], asked, strict=True):
+            add_extras(wire, message)
         return payload
 
     def _convert_chunk_to_generation_chunk(
@@ -89,6 +101,9 @@ class OpenAIChat(ChatOpenAI):
         if choices:
             choice, found, calls = _read_choice(choices[0])
             choice["delta"]["tool_calls"] = to_openai(calls)
+            if calls:
+                found["calls"] = calls
+            note_sources(found, chunk)
             chunk["choices"] = [choice]
         made = super()._convert_chunk_to_generation_chunk(
             chunk, default_chunk_class, base_generation_info
@@ -111,7 +126,7 @@ def _is_object(value: object) -> bool:
 
 def _read_choice(
     choice: dict[str, Any],
-) -> tuple[dict[str, Any], dict[str, str], list[ToolCallChunk]]:
+) -> tuple[dict[str, Any], dict[str, Any], list[ToolCallChunk]]:
     """A choice as LangChain can take it, what it would leave out, and the pieces of
     calls."""
     # A server that does not stream has a message in place of the pieces.
@@ -119,7 +134,7 @@ def _read_choice(
     delta = choice.get("message") if is_whole else choice["delta"]
     delta = delta if _is_object(delta) else {}
     content, thought = _read_content(delta.get("content"))
-    found = {
+    found: dict[str, Any] = {
         "reasoning": thought or _first_text(delta, REASONING),
         "refusal": _first_text(delta, ("refusal",)),
     }
@@ -128,7 +143,18 @@ def _read_choice(
     read = {"delta": plain, "finish_reason": reason if _is_text(reason) else None}
     asked = delta.get("tool_calls")
     calls = read_calls(asked, is_whole=is_whole) if asked else []
-    return read, {name: text for name, text in found.items() if text}, calls
+    found = {name: text for name, text in found.items() if text}
+    if "reasoning" in found and delta.get(COMES_BACK):
+        found["comes_back"] = True
+    # A word alone has nothing beside it.
+    if len(delta) > 1 and (extras := {n: delta[n] for n in BESIDE if delta.get(n)}):
+        found["extras"] = extras
+    return read, found, calls
+
+
+def note_sources(found: dict[str, Any], chunk: dict[str, Any]) -> None:
+    if extras := {name: chunk[name] for name in AT_END if chunk.get(name)}:
+        found["extras"] = found.get("extras", {}) | extras
 
 
 def _is_text(value: object) -> bool:

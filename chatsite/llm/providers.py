@@ -109,6 +109,11 @@ def name_provider(name: str) -> str:
     return (provider.name or ("OpenAI" if host == OPENAI_HOST else host))[:100]
 
 
+def find_host(name: str) -> str:
+    """The host of the server that runs the model; "" for the demo model."""
+    return find_provider_host(find_provider(name))
+
+
 def find_provider_host(provider: Provider | None) -> str:
     """The host of the base URL, which can hold a password; "" where that is no full
     address, or there is no provider."""

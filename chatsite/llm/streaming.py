@@ -23,8 +23,8 @@ from pydantic import BaseModel
 
 from . import deltas, dialects, providers
 from .deltas import Delta
-from .errors import LLMError, translate_error
-from .gathered import Calls, Words
+from .errors import DETAILS, LLMError, translate_error
+from .gathered import Calls, Extras, Words
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ FIRST_PAUSE = 0.5
 MAX_PAUSE = 20.0
 # A reply is complete with its finish reason; only the token counts may still come.
 USAGE_TIMEOUT = 5.0
+# Of what is beside the text, with its images.
+MAX_EXTRA_CHARS = 8_000_000
 HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]$")
 
 
@@ -80,7 +82,7 @@ class ReplyStream:
 
     After the end, and after an error as far as they are known: usage, finish_reason
     (None: the stream just ended), reasoning, refusal, attempts, first_token_ms,
-    total_ms, calls.
+    total_ms, calls, extras.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class ReplyStream:
         self._carry = ""
         self._reasoning, self._refusal = Words(MAX_REPLY_CHARS), Words(MAX_REPLY_CHARS)
         self._calls = Calls(MAX_REPLY_CHARS)
+        self._extras, self._comes_back = Extras(MAX_EXTRA_CHARS), False
         self._is_understood = False  # the request was accepted in this dialect
         self._pieces = self._run()
 
@@ -153,6 +156,14 @@ class ReplyStream:
         """What the model asks of tools, as it came: arguments are a text that may be no
         JSON. Always empty when no tools were bound."""
         return self._calls.to_chunks()
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """What the server has put beside the text, as it came."""
+        found = self._extras.to_value()
+        if self._comes_back:
+            found = {**found, "reasoning_content": str(self._reasoning)}
+        return found
 
     async def _run(self) -> AsyncIterator[str]:
         while True:
@@ -264,11 +275,15 @@ class ReplyStream:
         if isinstance(exc, TimeoutError):
             # A model that thinks longer than this would do so again, and be paid again.
             error.retryable = False
+        tools = self._bind.get("tools", ())
         if not self._has_begun:
             fields = (self._bind.keys() | {"stream_options"}) - self.dialect.without
             error.instead = dialects.find_other(
-                self.dialect, exc, self._messages, fields
+                self.dialect, exc, self._messages, fields, tools
             )
+        if error.code == "bad_request":
+            code, error.about = dialects.find_culprit(exc, self._messages, tools)
+            error.code, error.detail = code or error.code, DETAILS[code or error.code]
         # A wrong key is the operator's to mend, and no reply comes until then.
         level = logging.ERROR if error.code == "auth" else logging.INFO
         name = type(exc).__name__
@@ -280,10 +295,12 @@ class ReplyStream:
             # An empty one is no life: some servers send them for as long as one reads.
             if delta.text or delta.reasoning or delta.refusal or delta.calls:
                 self._life_at = time.monotonic()
-            if delta.reasoning:
+            if delta.reasoning or delta.refusal:
                 self._reasoning.add(delta.reasoning)
-            if delta.refusal:
                 self._refusal.add(delta.refusal)
+                self._comes_back = self._comes_back or delta.comes_back
+            if delta.extras:
+                self._extras.add(delta.extras)
             if delta.usage:
                 # Some servers repeat a growing count in each: the last one holds.
                 self._note_usage(delta.usage)

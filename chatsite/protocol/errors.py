@@ -72,6 +72,8 @@ def explain_code(code: str) -> str:
         text += _name_address()
     if not reason:
         return text
+    if name == "tool_refused":
+        return f"{text} {gettext('It is %(name)s.') % {'name': reason}}"
     told = gettext("The reason it gave: %(reason)s.") % {"reason": reason}
     return f"{text} {told}"
 

@@ -21,7 +21,7 @@ BEGINNING = 80
 CONVERSATION = ("title", "system_prompt", "policy", "set_aside", "imported_from")
 MESSAGE = (
     *("text", "sent_text", "reasoning", "tool_calls", "tool_call_id", "client_id"),
-    "attachments",
+    *("attachments", "extras"),
 )
 SUMMARY = ("text", "structured", "flags")
 CALL = ("refs",)

@@ -22,6 +22,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from chatsite import hooks
 from chatsite.pages.presenters.calls import visible
 from memory.engine.tokens import count_text
+from memory.engine.tools import call_forms
 
 from .context import CallContext
 
@@ -88,6 +89,13 @@ class SiteTool:
     @property
     def name(self) -> str:
         return self.tool.name
+
+    def rename(self, name: str) -> Self:
+        """The tool under a name that providers take; people see its own."""
+        if name == self.name:
+            return self
+        renamed = self.tool.model_copy(update={"name": name})
+        return replace(self, tool=renamed, label=self.title)
 
     @property
     def title(self) -> str:
@@ -249,4 +257,5 @@ def _load_own(paths: tuple[str, ...]) -> tuple[list[SiteTool], list[str]]:
         except (ImportError, TypeError, ValueError) as error:
             wrong.append(f"{path!r} can't be used: {error}")
             logger.error("TOOLS: %r can't be used (%s)", path, type(error).__name__)
-    return tools, wrong
+    names = call_forms.name_tools(each.name for each in tools)
+    return [each.rename(names[each.name]) for each in tools], wrong

@@ -25,7 +25,7 @@ from chatsite.pages.presenters.calls import arguments_of
 from chatsite.pages.views import respond_with_file
 from chatsite.protocol.errors import CommandError
 from chatsite.tools import registry
-from chatsite.turns.requests import model_of
+from chatsite.turns.requests import find_left_out, model_of
 from memory import transcript
 from memory.engine.file_names import clean_file_name
 from memory.models import Conversation, Message
@@ -42,6 +42,7 @@ def choose_tools(request: HttpRequest, conversation: Conversation) -> Values:
     return {
         "tools": registry.available().values(),
         "missing": registry.missing(conversation.tools),
+        "left_out": find_left_out(conversation),
         "is_refused": not dialects.find_dialect(model_of(conversation)).has_tools,
     }
 

@@ -163,8 +163,7 @@ def _prepare_trial(
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
         return Result(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
-    if not dialect.has_tools:
-        tools = replace(tools, is_refused=True)
+    tools = tools.fit_to(dialect)
     choice = call.refs.get("tool_choice", "")
     tools = replace(tools, choice=choice) if choice else tools
     refs = {name: value for name, value in call.refs.items() if name not in OF_TOOLS}

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from chatsite import hooks
 from chatsite.database import retry
-from chatsite.llm import dialects, providers, streaming
+from chatsite.llm import dialects, providers, streaming, tool_schemas
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import context
@@ -39,12 +39,30 @@ MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
 class Tools:
     """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
     "none" for a request that has to be answered without. `is_refused`: the model's
-    server takes no tools."""
+    server takes no tools; `left_out`: the names of those that it does not take."""
 
     schemas: tuple[dict[str, Any], ...] = ()
     tokens: int = 0
     choice: str = ""
     is_refused: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def fit_to(self, dialect: dialects.Dialect) -> "Tools":
+        """These tools in the form that the model's provider takes."""
+        if not self.schemas:
+            return self
+        if not dialect.has_tools:
+            return replace(self, tokens=0, is_refused=True)
+        fitted = tool_schemas.fit_tools(
+            self.schemas, most=dialect.most_tools, refused=dialect.refused_tools
+        )
+        share = len(fitted.schemas) / len(self.schemas)
+        return replace(
+            self,
+            schemas=fitted.schemas,
+            left_out=fitted.left_out,
+            tokens=round(self.tokens * share),
+        )
 
     def to_options(self) -> dict[str, Any]:
         if not self.schemas or self.is_refused:
@@ -54,13 +72,14 @@ class Tools:
 
     def to_refs(self) -> dict[str, Any]:
         """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
+        left_out = {"tools_left_out": list(self.left_out)} if self.left_out else {}
         if not self.schemas:
-            return {}
+            return left_out
         names = [each["function"]["name"] for each in self.schemas]
         if self.is_refused:
             return {"tools_refused": names}
         refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
-        return refs | ({"tool_choice": self.choice} if self.choice else {})
+        return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
 
 
 async def answer_turn(
@@ -138,8 +157,7 @@ def prepare_attempt(
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
         return lifecycle.Result(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
-    if not dialect.has_tools:
-        bound = replace(bound, tokens=0, is_refused=True)
+    bound = bound.fit_to(dialect)
     most = (limit or requests.limit_of(model)) - bound.tokens
     form = requests.form_of(model, dialect)
     built = context.build_request_context(
@@ -276,7 +294,8 @@ async def _send_request(request: Request) -> _Answer | None:
 def read_outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Result:
     """How a stream ended that was passed on to its end. Raises what is no LLMError."""
     if isinstance(error, LLMError):
-        return make_result(relay, State.FAILED, error.code)
+        told = f"{error.code}:{error.about}" if error.about else error.code
+        return make_result(relay, State.FAILED, told)
     if error:
         raise error
     why = replies.why_cut_off(relay.stream.finish_reason)
@@ -304,4 +323,5 @@ def make_result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.
         total_ms=stream.total_ms,
         attempts=stream.attempts,
         calls=stream.calls,
+        extras=stream.extras,
     )

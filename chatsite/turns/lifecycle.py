@@ -108,6 +108,8 @@ class Result:
     # The calls of tools that it asks for, as they came; only those of a complete reply
     # may be run.
     calls: Sequence[ToolCallChunk] = ()
+    # What the server has put beside its text.
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _orphans() -> models.QuerySet[Turn]:

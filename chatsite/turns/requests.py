@@ -1,6 +1,7 @@
 """What is sent to a model for a conversation: now, and for a reply of the past."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -56,7 +57,12 @@ def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
 def form_of(model: str, dialect: dialects.Dialect | None = None) -> dict[str, Any]:
     """What composing a request asks of its model, besides how much that takes."""
     dialect = dialect or dialects.find_dialect(model)
-    shape = shape_of(model, dialect)
+    shape = replace(
+        shape_of(model, dialect),
+        calls=dialect.calls,
+        provider=providers.find_host(model) if dialect.has_extras else "",
+        wanted=dialect.wanted,
+    )
     return {"model": model, "shape": shape, "with_images": dialect.has_images}
 
 
@@ -177,6 +183,15 @@ def _of_message(message: str = "pk") -> QuerySet[ModelCall]:
     return ModelCall.objects.filter(
         purpose=ModelCall.Purpose.REPLY, message=OuterRef(message)
     )
+
+
+def find_left_out(conversation: Conversation) -> Sequence[str]:
+    """The tools that the last request to the conversation's model went without, since
+    its provider does not take them."""
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    asked = calls.filter(model=model_of(conversation)).order_by("-id")
+    refs = asked.values_list("refs", flat=True).first() or {}
+    return refs.get("tools_left_out", ())
 
 
 def reply_call(conversation: Conversation, seq: int) -> ModelCall | None:

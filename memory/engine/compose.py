@@ -9,7 +9,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from typing import Any, Literal
@@ -25,6 +25,8 @@ from langchain_core.messages import (
 
 from .cut_points import find_cut_points, is_late
 from .tokens import SENT_IMAGES, TokenCounter
+from .tools import call_forms
+from .tools.call_forms import CallForm
 
 SLOT = "{blocks}"
 SUMMARY_FENCE = f"""\
@@ -292,23 +294,65 @@ def _fence_quotes(fence: str, quotes: Iterator[str]) -> tuple[BaseMessage, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a provider takes messages: the role of the system prompt, and whether those
-    of one role that follow each other are joined. Kept with a request, because its hash
-    is over what was sent."""
+    """How a provider takes messages: the role of the system prompt, whether those of
+    one role that follow each other are joined, the form of calls, whose extras go along
+    and which of them are made up where they are missing. Kept with a request, because
+    its hash is over what was sent."""
 
     system_role: str = "system"
     joined: bool = False
+    calls: CallForm = ""
+    provider: str = ""
+    wanted: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, refs: Mapping[str, Any]) -> "Shape":
-        return cls(**refs.get("shape", {}))
+        known = refs.get("shape", {})
+        return cls(**{**known, "wanted": tuple(known.get("wanted", ()))})
 
     def to_refs(self) -> dict[str, Any]:
         """Nothing for the usual one, as for requests from before there were others."""
-        return {} if self == USUAL_SHAPE else {"shape": asdict(self)}
+        if self == USUAL_SHAPE:
+            return {}
+        # What came later only where it changes something.
+        given = {"system_role": self.system_role, "joined": self.joined}
+        later = {"calls": self.calls, "provider": self.provider}
+        later["wanted"] = list(self.wanted)
+        return {"shape": given | {name: each for name, each in later.items() if each}}
+
+    def narrow_to(self, messages: Sequence[BaseMessage]) -> "Shape":
+        """The shape without what changes nothing in these messages."""
+        shape = replace(self, calls="", provider="", wanted=())
+        if shape == self or not (
+            self.wanted or any(map(call_forms.calls_of, messages))
+        ):
+            return shape
+        sent, shape = self._list_calls(messages), self
+        for usual in ({"wanted": ()}, {"provider": ""}, {"calls": ""}):
+            other = replace(shape, **usual)
+            if other != shape and other._list_calls(messages) == sent:
+                shape = other
+        return shape
+
+    def _list_calls(self, messages: Sequence[BaseMessage]) -> list[Any]:
+        return [
+            (
+                message.content,
+                call_forms.calls_of(message),
+                getattr(message, "tool_call_id", ""),
+                message.additional_kwargs.get(call_forms.SENT_EXTRAS),
+            )
+            for message in self._rewrite_calls(messages)
+        ]
+
+    def _rewrite_calls(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        return call_forms.rewrite_calls(
+            messages, self.calls, self.provider, self.wanted
+        )
 
     def apply(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        return [_join_contents(group) for group in self.group(messages)]
+        written = self._rewrite_calls(messages)
+        return [_join_contents(group) for group in self.group(written)]
 
     def group(self, messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
         """The messages with their roles, those together that are sent as one."""
@@ -373,6 +417,7 @@ def to_wire(
             wire.pop("name", None)
         if isinstance(message, AIMessage) and message.tool_calls:
             wire["content"] = wire["content"] or None
+        call_forms.add_extras(wire, message)
         wires.append(wire)
     return wires
 

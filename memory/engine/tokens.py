@@ -11,6 +11,8 @@ from operator import is_not
 
 from langchain_core.messages import AIMessage, BaseMessage
 
+from .tools.call_forms import EXTRAS
+
 TokenCounter = Callable[[Sequence[BaseMessage]], int]
 
 # In additional_kwargs of a message whose images go along: those, with their tokens.
@@ -36,6 +38,8 @@ def count_message(message: BaseMessage) -> int:
         for call in message.tool_calls:
             arguments = json.dumps(call["args"], ensure_ascii=False)
             tokens += count_text(call["name"] + arguments)
+        if extras := message.additional_kwargs.get(EXTRAS):
+            tokens += count_text(json.dumps(extras, ensure_ascii=False))
     return tokens
 
 

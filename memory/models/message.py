@@ -16,6 +16,7 @@ from memory.engine.attachments import (
     typed_part,
 )
 from memory.engine.cut_points import LATE
+from memory.engine.tools.call_forms import EXTRAS
 from memory.integrity.signatures import SignatureField
 
 from .conversation import Conversation
@@ -29,7 +30,7 @@ class Message(History):
     CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
     ERASED: ClassVar = {
         **{"text": "", "sent_text": "", "reasoning": "", "tool_calls": []},
-        **{"attachments": [], "tokens": 0},
+        **{"extras": {}, "attachments": [], "tokens": 0},
     }
 
     class Role(models.TextChoices):
@@ -48,6 +49,9 @@ class Message(History):
     # What the model wrote before its answer: shown, and never sent to a model.
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
+    # What the model's provider has put beside its calls: it goes back to that provider
+    # alone (memory/engine/tools/call_forms.py).
+    extras = models.JSONField(default=dict, db_default={}, blank=True)
     # The files in the text of a person's message, or images in that of a reply from
     # another chat, and where they are in it: see memory/engine/attachments.py. What was
     # typed stands before them.
@@ -76,7 +80,7 @@ class Message(History):
             *("conversation_id", "seq", "role", "text", "tool_calls", "tool_call_id"),
             *("deleted_at", "created_at"),
         ),
-        later=("reasoning", "sent_text", "late_for", "attachments"),
+        later=("reasoning", "sent_text", "late_for", "attachments", "extras"),
     )
 
     class Meta:
@@ -134,7 +138,7 @@ class Message(History):
 # The columns of a message that a model gets to see, or that a policy asks for.
 SENT = (
     *("seq", "role", "text", "created_at", "tool_calls", "tool_call_id", "sent_text"),
-    "late_for",
+    *("late_for", "extras"),
 )
 
 
@@ -147,12 +151,15 @@ def as_langchain(
     tool_call_id: str,
     sent_text: str = "",
     late_for: int | None = None,
+    extras: dict[str, Any] | None = None,
 ) -> BaseMessage:
     """The columns SENT as a LangChain message. Its id is the number; the age and idle
     triggers read `created_at`, and what arranges the calls of tools `late_for`."""
     noted: dict[str, Any] = {"created_at": created_at}
     if late_for is not None:
         noted[LATE] = late_for
+    if extras:
+        noted[EXTRAS] = extras
     if sent_text and role == Message.Role.USER:
         noted[SHORTENED] = True
     common = {"content": sent_text or text, "id": str(seq), "additional_kwargs": noted}

@@ -16,7 +16,9 @@ from .tool_groups import complete_groups
 # What a reference says of notes that were recalled.
 OF_NOTES = ("recalled", "excerpts", "replaced", "until", "files")
 # What it says of the tools that were offered.
-OF_TOOLS = ("tools", "tools_sha256", "tool_choice", "tools_refused")
+OF_TOOLS = (
+    *("tools", "tools_sha256", "tool_choice", "tools_refused", "tools_left_out"),
+)
 # References of a request that differs say how, by this key.
 VARIED = "trial"
 

@@ -24,6 +24,7 @@ from typing import Any, Self
 
 from ..patience import PATIENCE
 from . import markdown, openai_rules, wires
+from .provider_rules import Provider
 
 SUMMARY_MARK = "[windowpane:summarise]"
 # A message that begins with this chooses how it is answered, among many at once.
@@ -58,6 +59,8 @@ class Upstream:
 
     # Whether it refuses what OpenAI would refuse.
     is_strict = True
+    # Whose rules and answers it has; None: OpenAI's rules, and modes.
+    provider: "Provider | None" = None
 
     def __init__(self, port: int = 0) -> None:
         self.requests: list[Request] = []
@@ -165,6 +168,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _find_answer(self, body: dict[str, Any]) -> "tuple[Answer, list[str]]":
         is_chat = self.path.endswith("/chat/completions")
+        if is_chat and self.upstream.provider:
+            return self.upstream.provider.answer, []
         is_judged = is_chat and self.upstream.is_strict
         if is_judged and (found := openai_rules.find_violations(body)):
             with self.upstream.lock:

@@ -234,6 +234,7 @@ def _read_message(row: Message, explained: bool) -> dict[str, Any]:
         ],
         "reasoning": "" if deleted_at or not is_reply else row.reasoning,
         "tool_calls": [call.model_dump(exclude_unset=True) for call in row.tool_calls],
+        "extras": row.extras if row.tool_calls and not deleted_at else {},
         "tool_call_id": row.tool_call_id,
         "late_for": row.late_for if row.role == "tool" else None,
         "client_id": row.client_id,

@@ -19,6 +19,7 @@ from chatsite import hooks
 from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
+    find_left_out,
     has_request,
     limit_of,
     model_of,
@@ -209,6 +210,8 @@ class ContextPane:
     tools: tuple[str, ...] = ()
     # Those that a request goes without, because the model's server refuses tools.
     tools_refused: tuple[str, ...] = ()
+    # Those that it takes no request with, or no more beside the others.
+    tools_left_out: tuple[str, ...] = ()
     # The names of images of which the model gets only that.
     images_unsent: tuple[str, ...] = ()
     # What leaf apps show below the sections of the next request, as HTML.
@@ -279,7 +282,7 @@ def model_view(
     model = call.model if call else model_of(conversation)
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
     policy = _policy_in_force(conversation, built, sections)
-    tools, refused = _tools_of(conversation, call)
+    tools, refused, left_out = _tools_of(conversation, call)
     gauge = _make_gauge(conversation, policy, sections, model)
     parts = [] if call else hooks.context_parts
     return ContextPane(
@@ -302,6 +305,7 @@ def model_view(
         compaction_stopped=not lease.may_compact(conversation),
         tools=tools,
         tools_refused=refused,
+        tools_left_out=left_out,
         images_unsent=_list_unsent(sections, files, built.refs),
         below=format_html_join(
             "", "{}", ((draw(conversation, built),) for draw in parts)
@@ -333,14 +337,18 @@ def _is_verified(call: ModelCall, built: context.Built) -> bool | None:
 
 def _tools_of(
     conversation: Conversation, call: ModelCall | None
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of those that a request offers, and of those it goes without."""
+) -> tuple[tuple[str, ...], ...]:
+    """The names of those that a request offers, of those it goes without, and of those
+    that are left out beside others."""
     if call:
-        refs = call.refs
-        return tuple(refs.get("tools", ())), tuple(refs.get("tools_refused", ()))
+        kinds = ("tools", "tools_refused", "tools_left_out")
+        return tuple(tuple(call.refs.get(kind, ())) for kind in kinds)
     chosen = hooks.turn_steps.offered(conversation)
-    has_tools = dialects.find_dialect(model_of(conversation)).has_tools
-    return (chosen, ()) if has_tools else ((), chosen)
+    if not dialects.find_dialect(model_of(conversation)).has_tools:
+        return (), chosen, ()
+    left_out = find_left_out(conversation) if chosen else ()
+    left = [name for name in chosen if name in left_out]
+    return tuple(name for name in chosen if name not in left), (), tuple(left)
 
 
 def _policy_in_force(

@@ -34,6 +34,7 @@ def list_messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
             "text": row.text,
             "sent_text": row.sent_text,
             "reasoning": row.reasoning,
+            "extras": row.extras,
             "state": turn.state if turn else Turn.State.DONE,
             "created_at": row.created_at,
             "client_id": row.client_id,

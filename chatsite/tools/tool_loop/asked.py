@@ -5,19 +5,19 @@ names, ids and arguments are whatever a server has sent.
 import json
 import re
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.utils.json import parse_partial_json
 
 from chatsite.llm.streaming import clean_json
+from memory.engine.tools.call_forms import bound_extras, plain_name
 
-# What OpenAI takes back as the name of a function; it refuses requests with others.
-NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-MAX_NAME = 64
 CALL_ID = re.compile(r"[\x21-\x7e]{1,100}")
+# Of what a server puts beside the text of a reply.
+COME_BACK = ("reasoning_content", "reasoning_details", "extra_content")
 # Of arguments that were cut off, to be completed: that can take as many tries.
 MAX_PARTIAL = 1_000
 # Calls of a reply that was cut off, which are kept for people to see. None of them is
@@ -34,6 +34,8 @@ class Asked:
     name: str
     arguments: dict[str, Any]
     error: str = ""
+    # What its provider has put beside it.
+    extras: dict[str, Any] = field(default_factory=dict)
 
     def to_langchain(self) -> dict[str, Any]:
         return {"name": self.name, "args": self.arguments, "id": self.call_id}
@@ -51,13 +53,28 @@ def read(
         call_id = str(chunk.get("id") or "")
         if not CALL_ID.fullmatch(call_id) or call_id in asked:
             call_id = f"call_{uuid.uuid4().hex}"
-        name = NOT_IN_NAMES.sub("_", str(chunk.get("name") or ""))[:MAX_NAME]
+        name = plain_name(str(chunk.get("name") or ""))
         try:
             arguments, error = _read_arguments(chunk.get("args") or "", is_cut), ""
         except (ValueError, RecursionError):
             arguments, error = {}, "bad_arguments"
-        asked[call_id] = Asked(call_id, name or "unnamed", arguments, error)
+        extras = dict(chunk.get("extras") or {})
+        asked[call_id] = Asked(call_id, name, arguments, error, extras)
     return list(asked.values())
+
+
+def read_extras(
+    provider: str, beside: Mapping[str, Any], asked: Iterable[Asked]
+) -> dict[str, Any]:
+    """What goes back with these calls to the provider, as it is stored."""
+    message = {name: beside[name] for name in COME_BACK if beside.get(name)}
+    calls = {each.call_id: each.extras for each in asked if each.extras}
+    try:
+        found = clean_json({"message": message, "calls": calls})
+    except ValueError:
+        return {}
+    found = {name: values for name, values in found.items() if values}
+    return bound_extras({"provider": provider, **found} if found else {})
 
 
 def _read_arguments(text: str, is_cut: bool) -> dict[str, Any]:

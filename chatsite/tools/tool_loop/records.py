@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
+from chatsite.llm import providers
 from chatsite.tools import consent, registry
 from chatsite.tools.context import Pending
 from chatsite.tools.models import ToolCall, digest_of
@@ -27,7 +28,7 @@ from memory.models import ModelCall
 
 from . import answers, call_context
 from .answers import Answer, NoRoomError
-from .asked import Asked
+from .asked import Asked, read_extras
 
 State = ToolCall.State
 
@@ -80,6 +81,7 @@ def ask(
         text=result.text,
         reasoning=result.reasoning,
         tool_calls=[each.to_langchain() for each in asked],
+        extras=read_extras(providers.find_host(claim.model), result.extras, asked),
     )
     answers.advance(turn)
     # As a new attempt, and as the first one since something came of it.

@@ -88,7 +88,7 @@ class Turn(models.Model):
     call = models.ForeignKey(ModelCall, models.SET_NULL, null=True, blank=True)
     model = models.CharField(max_length=100, blank=True)
     error = models.CharField(
-        max_length=40, blank=True, help_text=_("Code of the error.")
+        max_length=100, blank=True, help_text=_("Code of the error.")
     )
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)

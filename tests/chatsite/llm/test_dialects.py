@@ -3,13 +3,15 @@
 import httpx2
 import openai
 import pytest
-from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel
 
 from chatsite.llm import dialects
 from chatsite.llm.dialects import Dialect
 from chatsite.llm.errors import LLMError
 from chatsite.llm.streaming import ReplyStream, fetch_reply
+from chatsite.llm.tool_schemas import digest_tool
+from memory.engine.tools.call_forms import SENT_EXTRAS
 
 MESSAGES = [SystemMessage("Be brief."), HumanMessage("hi!")]
 FAILED_ONCE = [*MESSAGES, HumanMessage("hi again!")]
@@ -193,3 +195,138 @@ async def test_the_settings_say_it_beforehand(upstream, settings):
     )
     await read(ReplyStream("ok", MESSAGES))
     assert "stream_options" not in upstream.calls[0].body
+
+
+def offer(*names):
+    return [{"type": "function", "function": {"name": name}} for name in names]
+
+
+OFFERED = offer("look_up", "mail", "note")
+FIELDS = {"tools", "stream_options"}
+
+
+def asked_for(**extras):
+    call = {"name": "look_up", "args": {}, "id": "a" * 50}
+    asked = AIMessage("", tool_calls=[call], additional_kwargs=extras)
+    return [*MESSAGES, asked, ToolMessage("Warm", tool_call_id="a" * 50)]
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("Invalid schema for function 'mail': schema must be an object", ["mail"]),
+        ("tools.1.custom.input_schema: does not support oneOf at the top", ["mail"]),
+        ("Invalid 'tools[2].function.name': string does not match", ["note"]),
+        ("* GenerateContentRequest.tools[0].function_declarations[1].parameters."
+         "properties[a].items: missing field.\n* GenerateContentRequest.tools[0]."
+         "function_declarations[2].parameters: bad", ["mail", "note"]),
+        ("Function `note` has invalid parameters", ["note"]),
+    ],
+)  # fmt: skip
+def test_refused_tool_is_left_out(words, names):
+    error = refusal({"message": words})
+    found = dialects.find_other(Dialect(), error, MESSAGES, FIELDS, OFFERED)
+    assert not found.has_form_of(Dialect())
+    assert found.refused_tools == {digest_tool(each) for each in offer(*names)}
+    named = dialects.find_culprit(error, MESSAGES, OFFERED)
+    assert named == ("tool_refused", names[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        ("Invalid 'tools': array too long. Expected an array with maximum length 2, "
+         "but got an array with length 3 instead.", 2),
+        ("too many tools: at most 1 are allowed", 1),
+        ("The number of tools exceeds what this model takes", 1),
+    ],
+)  # fmt: skip
+def test_limit_of_tools_is_learned(words, most):
+    error = refusal({"message": words})
+    found = dialects.find_other(Dialect(), error, MESSAGES, FIELDS, OFFERED)
+    assert found.most_tools == most
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "JSON schema conversion failed: Unrecognized schema",
+        "Failed to initialize samplers: failed to parse grammar",
+    ],
+)
+def test_tools_are_left_out_where_none_is_named(words):
+    error = refusal({"message": words}, 500)
+    found = dialects.find_other(Dialect(), error, MESSAGES, FIELDS, OFFERED)
+    assert not found.has_tools
+
+
+def test_tools_are_left_out_in_the_end():
+    dialect = Dialect(refused_tools=frozenset({"1", "2", "3", "4"}))
+    error = refusal({"message": "Invalid schema for function 'mail'"})
+    assert not dialects.find_other(dialect, error, MESSAGES, FIELDS, OFFERED).has_tools
+
+
+def test_context_that_is_too_long_is_not_about_tools():
+    words = "maximum context length is 8192 tokens (500 of them in tools)"
+    error = refusal({"message": words})
+    assert dialects.find_other(Dialect(), error, MESSAGES, FIELDS, OFFERED) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"),
+    [
+        ("Invalid 'messages[2].tool_calls[0].id': string too long.", "plain", "nine"),
+        ("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.",
+         "plain", "nine"),
+        ("Invalid 'messages[2].tool_calls[0].function.name'", "plain", "quoted"),
+        ("tool_use ids: String should match pattern", "nine", "quoted"),
+        ("Requests which include `tool_use` or `tool_result` blocks must define tools",
+         "plain", "quoted"),
+        ("unknown variant 'tool', expected one of 'user', 'assistant'", "plain",
+         "quoted"),
+    ],
+)  # fmt: skip
+def test_calls_of_the_history_get_another_form(words, before, after):
+    error, fields = refusal({"message": words}), {"stream_options"}
+    dialect = Dialect(calls=before)
+    found = dialects.find_other(dialect, error, asked_for(), fields)
+    assert found == Dialect(calls=after)
+    assert dialects.find_culprit(error, asked_for(), ()) == ("calls_refused", "")
+    quoted = Dialect(calls="quoted")
+    assert dialects.find_other(quoted, error, asked_for(), fields) is None
+    assert dialects.find_other(dialect, error, MESSAGES, fields) is None
+
+
+MISSING = [
+    ("Function call is missing a thought_signature in functionCall parts.",
+     "thought_signature"),
+    ("The `reasoning_content` in the thinking mode must be passed back to the API.",
+     "reasoning_content"),
+    ("thinking is enabled but reasoning_content is missing in assistant tool call "
+     "message at index 2", "reasoning_content"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "name"), MISSING)
+def test_missing_extras_are_made_up_and_then_calls_quoted(words, name):
+    error, fields = refusal({"message": words}), {"stream_options"}
+    found = dialects.find_other(Dialect(), error, asked_for(), fields)
+    assert found == Dialect(wanted=(name,))
+    assert dialects.find_other(found, error, asked_for(), fields).calls == "quoted"
+
+
+def test_refused_extras_are_left_out():
+    words = "property 'reasoning_content' is unsupported"
+    sent = asked_for(**{SENT_EXTRAS: {"message": {"reasoning_content": "Hm."}}})
+    found = dialects.find_other(
+        Dialect(), refusal({"message": words}), sent, {"stream_options"}
+    )
+    assert not found.has_extras
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("mistral-large-latest", "nine"), ("gpt-5", "plain")]
+)
+def test_mistral_gets_ids_of_nine_letters(name, form, settings):
+    settings.OPENAI_BASE_URL = "http://127.0.0.1/v1"
+    assert dialects.find_dialect(name).calls == form
