@@ -16,13 +16,14 @@ class ExamplesConfig(AppConfig):
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
 
-        from . import answers, audit, parts, services
+        from . import answers, audit, exporting, parts, services
         from .models import ExampleAnswer
 
         message_deleted.connect(services.forget_examples)
         LEAF_ACTIONS[services.ACTION] = _("marked a reply as an example")
         hooks.message_parts.append(parts.MARK_ITEM)
         hooks.user_menu_links["examples"] = _("Examples")
+        hooks.export_sections.append(exporting.SECTION)
         hooks.account_rows["examples"] = services.describe_own
         hooks.inspector_parts.append(parts.draw_inspected_examples)
         hooks.access_log_actions["example"] = _("marked as an example")

@@ -1,19 +1,25 @@
 """Examples as lines of JSON, written while they are sent: for the training of a chat
-model, and for evaluations. A line is written only if its request is proved.
+model, and for evaluations. A line is written only if its request is proved. And
+examples in the export of a conversation, as an import reads them.
 """
 
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from channels.db import database_sync_to_async
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
+from pydantic import BaseModel, Field
 
-from memory.models import Conversation
+from chatsite.hooks import ExportSection, Seq, Time
+from memory import bundle
+from memory.models import Conversation, Message
 
+from . import services
 from .models import Example
 from .proofs import (
     CHECKED,
@@ -111,3 +117,59 @@ def _write_some(keys: Sequence[int], form: str, look: Look) -> str:
     return "".join(
         json.dumps(FORMS[form](each), ensure_ascii=False) + "\n" for each in proved
     )
+
+
+class ExampleRow(BaseModel):
+    """What kind of example the owner says that reply `seq` is, and what should have
+    been said."""
+
+    seq: Seq
+    label: Literal[*Example.Label.values]
+    correction: Annotated[str, Field(max_length=Example.MAX_CHARS)] = ""
+    created_at: Time = None
+    updated_at: Time = None
+
+
+def read_marked(conversation: Conversation) -> list[dict[str, Any]]:
+    """Those of its owner, in the order of their replies."""
+    rows = conversation.examples.filter(author=conversation.owner_id)
+    columns = ("label", "correction", "created_at", "updated_at")
+    return list(rows.order_by("message__seq").values(*columns, seq=F("message__seq")))
+
+
+def write_marked(
+    conversation: Conversation,
+    messages: Mapping[int, Message],
+    rows: Sequence[ExampleRow],
+    batch: bundle.Batch = bundle.at_once,
+) -> None:
+    """Give replies the first that is said of each, as far as their owner has room."""
+    owner_id, made = conversation.owner_id, {}
+    for row in rows:
+        reply = messages.get(row.seq)
+        if reply and reply.role == Message.Role.ASSISTANT and not reply.deleted_at:
+            values = row.model_dump(include={"label", "correction"})
+            values |= {"message": reply, "author_id": owner_id}
+            made.setdefault(
+                row.seq, (row, Example(conversation=conversation, **values))
+            )
+    with batch(0):
+        room = services.MOST - Example.objects.filter(author=owner_id).count()
+        fitting = [*made.values()][: max(0, room)]
+        Example.objects.bulk_create(example for _row, example in fitting)
+        for row, example in fitting:
+            # Django has set both to now.
+            example.created_at = row.created_at or example.created_at
+            example.updated_at = row.updated_at or example.created_at
+        found = [example for _row, example in fitting]
+        Example.objects.bulk_update(found, ["created_at", "updated_at"])
+
+
+SECTION = ExportSection(
+    name="examples",
+    title=gettext_lazy("examples"),
+    row=ExampleRow,
+    read=read_marked,
+    write=write_marked,
+    texts=Example.TEXTS,
+)

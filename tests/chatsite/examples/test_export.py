@@ -11,15 +11,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite.examples import exporting, proofs
+from chatsite.examples import exporting, proofs, services
 from chatsite.examples.models import Example
 from chatsite.examples.services import mark_example
+from chatsite.importing.exporting.thread import export_thread
 from memory import transcript
 from memory.engine.compose import digest_wire
 from memory.models import Conversation, ModelCall
 from tests.memory.scenes import plant, say
 
 from ..compare.pairs import Talk
+from ..importing.test_importing import as_json, take
 from ..scenes import HTMX, memory_url, signed_in, talk_in_turns
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -152,3 +154,25 @@ def test_no_one_gets_those_of_others(bob, client, chat):
         stranger = signed_in(bob)
         assert stranger.get(reverse("example", args=[pk])).status_code == 404
     assert client.get(reverse("examples-export"), {"form": "csv"}).status_code == 404
+
+
+class TestConversation:
+    """Examples in the export of their conversation."""
+
+    def test_example_of_its_owner_comes_back(self, conversation, alice, bob, staff):
+        mark_example(conversation, 4, alice, "wrong", "No idea.")
+        mark_example(conversation, 4, staff, "good")
+        file = as_json(export_thread(conversation))
+        [made] = take(bob, file).imported
+        assert as_json(export_thread(made))["examples"] == file["examples"]
+        assert made.examples.get().author == bob
+
+    def test_examples_of_a_file_stay_in_the_room_of_their_person(
+        self, conversation, alice, bob, monkeypatch
+    ):
+        mark_example(conversation, 4, alice, "wrong", "No idea.")
+        file = as_json(export_thread(conversation))
+        file["examples"] *= 2
+        monkeypatch.setattr(services, "MOST", 0)
+        [made] = take(bob, file).imported
+        assert not made.examples.exists()

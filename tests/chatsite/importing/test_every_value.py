@@ -12,6 +12,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from chatsite.attachments.models import ImageFile, LongFile
+from chatsite.examples.models import Example
+from chatsite.examples.services import mark_example
 from chatsite.facts.models import Fact
 from chatsite.feedback.models import Feedback
 from chatsite.feedback.services import give_feedback
@@ -50,6 +52,7 @@ TABLES = {
     "feedback": Feedback,
     "rules": Rule,
     "facts": Fact,
+    "examples": Example,
     "trials": Trial,
     "images": ImageFile,
     "long_files": LongFile,
@@ -179,6 +182,7 @@ def talk(bob, settings):
     send_images(made, text="Hello. Always answer in rhyme.")
     answer(made)
     give_feedback(made, 2, "bad", "Too short.")
+    mark_example(made, 2, bob, "wrong", "Hello, dear.")
     labels.give_labels(labels.find_or_make_labels(bob, ["Work"]), [made])
     summarise(made, 1, 2)
     use_tools(made, "Search", Use())
