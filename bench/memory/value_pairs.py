@@ -1,5 +1,6 @@
 """python -m bench.memory.value_pairs [tuned|kept]: of pairs of statements about a value
-that has changed, in how many the later one is marked as the newest.
+that has changed, in how many the later one is marked as the newest; and of pairs that
+look alike, but are of two things, in how many it is marked wrongly.
 
 Tune on the half "tuned" alone. The half "kept" is for reports.
 """
@@ -8,6 +9,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from memory.engine.search.ranking import read_query
@@ -15,7 +17,8 @@ from memory.engine.search.values import find_changes, read_statements
 
 from .rule_sentences import HALVES
 
-PAIRS = Path(__file__).resolve().parents[2] / "tests/bench/value_pairs.txt"
+FOLDER = Path(__file__).resolve().parents[2] / "tests/bench"
+FILES = ("value_pairs", "look_alikes")
 SEED = 29
 
 
@@ -31,9 +34,9 @@ class Pair:
     has_changed: bool
 
 
-def read_pairs() -> Iterator[Pair]:
+def read_pairs(name: str) -> Iterator[Pair]:
     language = kind = ""
-    for line in PAIRS.read_text().splitlines():
+    for line in (FOLDER / f"{name}.txt").read_text().splitlines():
         if line.startswith("["):
             language, kind = line.strip("[]").split()
         elif line[:2] in ("+ ", "- "):
@@ -41,7 +44,7 @@ def read_pairs() -> Iterator[Pair]:
             yield Pair(language, kind, question, old, new, line[0] == "+")
 
 
-def take_half(half: str) -> list[Pair]:
+def take_half(half: str, name: str = FILES[0]) -> list[Pair]:
     """Of each language and label alike."""
     chance = random.Random(SEED)
     taken = []
@@ -49,7 +52,7 @@ def take_half(half: str) -> list[Pair]:
         for has_changed in (True, False):
             pairs = [
                 each
-                for each in read_pairs()
+                for each in read_pairs(name)
                 if (each.language, each.has_changed) == (language, has_changed)
             ]
             chance.shuffle(pairs)
@@ -78,11 +81,17 @@ def score(pairs: Sequence[Pair]) -> tuple[float, int]:
 
 
 def main() -> None:
-    for half in sys.argv[1:] or HALVES:
+    for name, half in product(FILES, sys.argv[1:] or HALVES):
         for language in ("en", "zh"):
-            pairs = [each for each in take_half(half) if each.language == language]
+            pairs = [
+                each for each in take_half(half, name) if each.language == language
+            ]
             share, wrong = score(pairs)
-            print(f"{half:6} {language}  marked {share:4.0%}  wrongly {wrong}")
+            others = sum(not each.has_changed for each in pairs)
+            print(
+                f"{name:12} {half:6} {language}  marked {share:4.0%}  "
+                f"wrongly {wrong} of {others}"
+            )
 
 
 if __name__ == "__main__":

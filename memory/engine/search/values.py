@@ -7,8 +7,9 @@ question that found them. It marks, and removes nothing.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import combinations
 
 from .terms import extract_terms
@@ -100,6 +101,12 @@ MOST_CHARS, MOST_STATEMENTS = 4_000, 60
 LEAST_SHARED, SHARED = 2, 0.3
 # Statements with this share of their words in common are of one thing.
 CLOSE = 0.6
+# Statements up to so many characters are aligned: by words, in Chinese by characters.
+MOST_ALIGNED = 200
+Span = tuple[int, int]
+PIECE = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
+)
 # Of a longer number nothing is reckoned.
 MOST_DIGITS = 12
 # Words that ask, and say nothing of what for.
@@ -143,7 +150,7 @@ class _Told:
 
     def __init__(self, statement: Statement) -> None:
         self.seq, self.role = statement.seq, statement.role
-        self.subject = statement.subject
+        self.subject, self.text = statement.subject, statement.text
         self.values = frozenset(_read_values(statement.text))
         self.changes = bool(CHANGE.search(statement.text))
 
@@ -274,7 +281,7 @@ def find_changes(
 ) -> dict[int, Change]:
     """Of which messages the values have changed: later ones of the same role give new
     values of the same unit to what the question asks for."""
-    asked = _list_subject(asked)
+    named, asked = asked, _list_subject(asked)
     least = SHARED * len(asked)
     close = [each for each in statements if len(each.subject & asked) >= least]
     # The latest first.
@@ -284,7 +291,8 @@ def find_changes(
     for new, old in combinations(told, 2):
         if new.seq == old.seq:
             continue
-        if _is_same(new, old, asked) and _has_changed(old, new):
+        is_same = _is_same(new, old, asked) and _has_changed(old, new)
+        if is_same and not _is_other(new, old, named):
             known = changes.get(old.seq)
             changes[old.seq] = Change(known.newest if known else new.seq, new.seq)
     return changes
@@ -309,6 +317,71 @@ def _is_same(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
     )
     least = 1 if new.changes or is_close else min(LEAST_SHARED, words)
     return new.role == old.role and shared >= max(least, SHARED * len(asked))
+
+
+def _is_other(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
+    """Return if both differ in what is asked for: one has a word of the question where
+    the other one has another word. "Lunch is at noon" is not replaced by "Dinner is at
+    eight", and nothing of chapter 3 by chapter 4."""
+    if new.changes or max(len(new.text), len(old.text)) > MOST_ALIGNED:
+        return False
+    texts = [_hide_values(each.text.casefold(), asked) for each in (old, new)]
+    terms, other_terms = (frozenset(extract_terms(text)) for text in texts)
+    alone = (terms ^ other_terms) & asked
+    if not alone:
+        return False
+    words, others = map(PIECE.findall, texts)
+    return any(
+        not alone.isdisjoint(
+            [*_list_pieces(words, *here), *_list_pieces(others, *there)]
+        )
+        for here, there in _list_replaced(words, others)
+    )
+
+
+def _hide_values(text: str, asked: frozenset[str]) -> str:
+    """The text without its values, except those that the question names."""
+
+    def hide(found: re.Match[str]) -> str:
+        value = found["count"] or found[0]
+        is_named = any(value in term for term in asked) or not asked.isdisjoint(
+            extract_terms(value)
+        )
+        return found[0] if is_named else found[0].replace(value, " 0 ", 1)
+
+    return VALUE.sub(hide, text)
+
+
+def _list_replaced(
+    words: Sequence[str], others: Sequence[str]
+) -> Iterator[tuple[Span, Span]]:
+    """From where to where as many words stand in place of others; of Chinese characters
+    one more or less, also with one between them that both have."""
+    spans: list[tuple[Span, Span]] = []
+    matcher = SequenceMatcher(None, words, others, autojunk=False)
+    for tag, first, last, start, end in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        if spans and first - spans[-1][0][1] == 1 and not words[first - 1].isascii():
+            first, start = spans[-1][0][0], spans.pop()[1][0]
+        spans.append(((first, last), (start, end)))
+    for here, there in spans:
+        replaced = words[slice(*here)], others[slice(*there)]
+        is_chinese = not "".join(map("".join, replaced)).isascii()
+        if all(replaced) and abs(len(replaced[0]) - len(replaced[1])) <= is_chinese:
+            yield here, there
+
+
+def _list_pieces(words: Sequence[str], first: int, last: int) -> Iterator[str]:
+    """The terms with one of these words, or characters of Chinese, in them."""
+    text = "".join(
+        word if not word.isascii() else f" {word} "
+        for word in words[max(first - 1, 0) : last + 1]
+    )
+    inside = "".join(words[first:last])
+    for term in extract_terms(text):
+        if term.isascii() or set(term) & set(inside):
+            yield term
 
 
 def _has_changed(old: _Told, new: _Told) -> bool:
