@@ -370,6 +370,10 @@ ENDPOINT_PROVIDER_IDS = env.word("ENDPOINT_PROVIDER_IDS", "refused", "passed")
 # What tells keys of gateways for which person they send: the secret that signs tokens
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
+# Whether each key of a gateway has a secret of its own, made of that one; and the
+# audience that tokens have to name, else they may name one of SITE_ORIGINS or none.
+GATEWAY_SECRET_PER_KEY = env.bool("GATEWAY_SECRET_PER_KEY", default=False)
+GATEWAY_JWT_AUDIENCE = env.str("GATEWAY_JWT_AUDIENCE")
 GATEWAY_USER_HEADER = env.str("GATEWAY_USER_HEADER")
 # How often one person may ask there for what is no turn, in each process.
 ENDPOINT_REQUESTS_PER_MINUTE = env.int("ENDPOINT_REQUESTS_PER_MINUTE", default=240)

@@ -30,18 +30,20 @@ LEEWAY = 60
 
 def speak_for(key: ApiKey, headers: Mapping[str, str]) -> None:
     """Let the key be the person's for this request. Raises WireError."""
-    person = _find_spoken_for(headers) if key.owner.is_staff else None
+    person = _find_spoken_for(key, headers) if key.owner.is_staff else None
     if person is None:
         detail = "This key sends for others, and doesn't say for which person here."
         raise WireError(403, "unknown_person", detail)
     key.gateway_user, key.owner = key.owner, person
 
 
-def _find_spoken_for(headers: Mapping[str, str]) -> AbstractBaseUser | None:
+def _find_spoken_for(
+    key: ApiKey, headers: Mapping[str, str]
+) -> AbstractBaseUser | None:
     people = get_user_model().objects.filter(is_active=True)
     if settings.GATEWAY_JWT_SECRET:
-        claims = read_token(headers.get(TOKEN_HEADER, ""), settings.GATEWAY_JWT_SECRET)
-        address = claims.get("email")
+        claims = read_token(headers.get(TOKEN_HEADER, ""), find_token_secret(key))
+        address = claims.get("email") if _is_for_site(claims.get("aud")) else None
         if not isinstance(address, str) or not address.strip():
             return None
         found = find_people(address.strip())
@@ -52,6 +54,25 @@ def _find_spoken_for(headers: Mapping[str, str]) -> AbstractBaseUser | None:
         return None
     # Two with one address could be either.
     return found[0] if len(found) == 1 else None
+
+
+def find_token_secret(key: ApiKey) -> str:
+    """Return what signs the tokens that come with this key. One of its own tells
+    nothing of the others: who runs one gateway can't sign for the key of another."""
+    shared = settings.GATEWAY_JWT_SECRET
+    if not settings.GATEWAY_SECRET_PER_KEY:
+        return shared
+    return hmac.new(shared.encode(), key.sha256.encode(), hashlib.sha256).hexdigest()
+
+
+def _is_for_site(audience: Any) -> bool:
+    """Return whether a token may be used here: it names this site, or, where the
+    operator does not ask for it, none."""
+    own = settings.GATEWAY_JWT_AUDIENCE
+    if audience is None:
+        return not own
+    named = audience if isinstance(audience, list) else [audience]
+    return any(each in ([own] if own else settings.SITE_ORIGINS) for each in named)
 
 
 def read_token(token: str, secret: str) -> dict[str, Any]:

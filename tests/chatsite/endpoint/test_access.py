@@ -6,15 +6,17 @@ import hmac
 import json
 import time
 from collections import Counter
+from io import StringIO
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.core.management import call_command
 from django.db import IntegrityError, OperationalError
 from django.utils import timezone
 
 from chatsite.endpoint import keys
 from chatsite.endpoint.access import outage
-from chatsite.endpoint.access.gateway import read_token
+from chatsite.endpoint.access.gateway import find_token_secret, read_token
 from chatsite.endpoint.relay.answering import Answer
 from chatsite.endpoint.relay.client import Client, GoneError
 from memory.models import Conversation
@@ -90,6 +92,55 @@ async def test_who_is_not_known_is_refused(gateway, people, bob, upstream, setti
     assert {call.status for call in refused} == {403}
     assert len({call.answer for call in refused}) == 1
     assert upstream.requests == []
+
+
+@pytest.mark.parametrize(
+    ("own", "audience", "status"),
+    [
+        ("", None, 200),
+        ("", "https://chat.example", 200),
+        ("", ["https://other.example", "https://chat.example"], 200),
+        *(("", wrong, 403) for wrong in ("https://other.example", "", [], {}, 1)),
+        ("windowpane", "windowpane", 200),
+        ("windowpane", "https://chat.example", 403),
+        ("windowpane", None, 403),
+    ],
+)
+async def test_token_for_another_audience_is_refused(
+    own, audience, status, gateway, people, upstream, settings
+):
+    settings.GATEWAY_JWT_SECRET, settings.GATEWAY_JWT_AUDIENCE = SECRET, own
+    settings.SITE_ORIGINS = ["https://chat.example"]
+    named = {} if audience is None else {"aud": audience}
+    sent = {"x_openwebui_user_jwt": sign(claim("alice@example.org") | named)}
+    call = await complete(gateway, says("user", "Hello"), headers=sent)
+    assert call.status == status
+
+
+async def test_token_of_one_key_is_none_of_another(
+    admin_user, people, upstream, settings
+):
+    settings.GATEWAY_JWT_SECRET, settings.GATEWAY_SECRET_PER_KEY = SECRET, True
+    made = [
+        await sync_to_async(keys.create_api_key)(admin_user, name, kind="gateway")
+        for name in "ab"
+    ]
+    secrets = [find_token_secret(row) for row, _ in made]
+    for _, key in made:
+        for secret in (*secrets, SECRET):
+            token = sign(claim("alice@example.org"), secret=secret)
+            sent = {"x_openwebui_user_jwt": token}
+            call = await complete(key, says("user", "Hello"), headers=sent)
+            is_own = secret == secrets[[each for _, each in made].index(key)]
+            assert call.status == (200 if is_own else 403)
+
+
+def test_command_prints_the_secret_of_a_key_beside_it(admin_user, settings):
+    settings.GATEWAY_JWT_SECRET, settings.GATEWAY_SECRET_PER_KEY = SECRET, True
+    key, beside = StringIO(), StringIO()
+    call_command("create_key", "admin", "--kind=gateway", stdout=key, stderr=beside)
+    row = keys.find_api_key(key.getvalue().strip())
+    assert find_token_secret(row) in beside.getvalue()
 
 
 async def test_a_header_is_believed_only_where_the_operator_says_so(

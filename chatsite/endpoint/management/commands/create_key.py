@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from chatsite.endpoint import keys
+from chatsite.endpoint.access.gateway import find_token_secret
 from chatsite.endpoint.models import ApiKey
 
 
@@ -34,7 +36,7 @@ class Command(BaseCommand):
         if wrong := [name for name in scopes if name not in keys.SCOPES]:
             raise CommandError(f"There is no scope {wrong[0]!r}; use send or read.")
         try:
-            _, key = keys.create_api_key(
+            made, key = keys.create_api_key(
                 owner,
                 options["name"][:60],
                 days=max(0, options["days"]),
@@ -46,4 +48,7 @@ class Command(BaseCommand):
             )
         except keys.KeyLimitError as error:
             raise CommandError(str(error)) from error
+        if made.kind == ApiKey.Kind.GATEWAY and settings.GATEWAY_SECRET_PER_KEY:
+            # Not where scripts read the key.
+            self.stderr.write(f"Secret of its tokens: {find_token_secret(made)}")
         self.stdout.write(key)
