@@ -571,6 +571,10 @@ class TurnSteps:
         """What offering each of these tools takes of a request, estimated."""
         return {}
 
+    def offer_now(self, conversation: "Conversation") -> "Tools | None":
+        """The tools that the next request of the conversation offers."""
+        return None
+
     async def offer_again(self, names: Sequence[str]) -> "Tools | None":
         """These tools as a request offers them, as far as they are still there."""
         return None

@@ -16,11 +16,17 @@ LEAST, MOST = 0.75, 4.0
 
 
 def follow_report(
-    conversation: Conversation, estimated: int, reported: int
+    conversation: Conversation,
+    estimated: int,
+    reported: int,
+    added: int | None = None,
 ) -> dict[str, object]:
-    """The conversation's new values after a request; empty for a count that is far too
-    low, as from servers that leave out what they had cached."""
-    plain = (estimated - conversation.token_overhead) / conversation.token_ratio
+    """The conversation's new values after a request, of whose `estimated` tokens so
+    many were `added` to the messages (None: the learned overhead); empty for a count
+    that is far too low, as from servers that leave out what they had cached."""
+    if added is None:
+        added = conversation.token_overhead
+    plain = (estimated - added) / conversation.token_ratio
     if plain <= 0 or reported < LEAST * plain:
         return {}
     count, mean_x, mean_y, spread, shared = conversation.token_sums or [0.0] * 5

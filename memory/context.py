@@ -28,7 +28,13 @@ from .engine.policy import Policy
 from .engine.rules import choice
 from .engine.search import excerpts
 from .engine.search.excerpts import Note
-from .engine.tokens import TokenCounter, remember_counts, scale_counter
+from .engine.tokens import (
+    Parts,
+    TokenCounter,
+    count_parts,
+    remember_counts,
+    scale_counter,
+)
 from .engine.tools import fitting, rounds
 from .files import passage_source
 from .images import image_source
@@ -74,11 +80,20 @@ class Built:
     wire: list[dict[str, Any]]
     sha256: str
     tokens: int  # estimated
+    # What the parts take of these, in the order of the request.
+    parts: Parts = ()
+    # The definitions of what the model may call, in OpenAI's form.
+    tools: Sequence[dict[str, Any]] = ()
     view: View | None = None  # None: rebuilt later
     # The texts that the references name by their hash.
     texts: dict[str, str] = field(default_factory=dict)
     # Those that one was made of that is rebuilt.
     summaries: list[Summary] = field(default_factory=list)
+
+    @property
+    def added(self) -> int:
+        """Tokens of what stands beside the messages: tools, what the provider adds."""
+        return sum(n for name, n in self.parts if name in ("tools", "provider"))
 
 
 def find_system_prompt(conversation: Conversation) -> str:
@@ -254,10 +269,12 @@ def build_request_context(
     limit: int | None = None,
     shape: Shape = USUAL_SHAPE,
     with_images: bool = True,
+    tool_tokens: int = 0,
 ) -> Built:
     """The context to answer `newest`; without it, what would be sent now. `steps`: what
     the model has done for it so far, as read_steps() finds it. `shape`: the one that
-    the model's provider takes; `with_images`: whether that takes images, too.
+    the model's provider takes; `with_images`: whether that takes images, too;
+    `tool_tokens`: what the definitions of its tools take.
 
     `limit` is a hard ceiling in tokens, kept as in fitting.squeeze_context(): results
     of tools become shorter, and the oldest whole turns of the window are left out until
@@ -280,7 +297,7 @@ def build_request_context(
     extra = estimate_overhead(conversation, limit)
     if images := image_source.images_of(view.context.messages):
         refs["images"] = [[each.seq, each.place, each.tokens] for each in images]
-    built = make_built(conversation, view.context, refs, model, count_tokens, extra)
+    built = make_built(conversation, view.context, refs, model, extra, tool_tokens)
     return replace(built, view=whole, texts=refer_prefix(conversation, view)[1])
 
 
@@ -450,13 +467,17 @@ def make_built(
     context: Context,
     refs: dict[str, Any],
     model: str,
-    count_tokens: TokenCounter,
     extra: int,
+    tool_tokens: int = 0,
 ) -> Built:
+    """`extra`: tokens that the provider adds, the `tool_tokens` among them."""
     messages = image_source.join_images(conversation, context.messages)
     shape = Shape.of(refs).narrow_to(messages)
     refs = {name: refs[name] for name in refs if name != "shape"} | shape.to_refs()
     messages = shape.apply(messages)
     wire = to_wire(messages, model=model)
-    tokens = count_tokens(context.messages) + extra
-    return Built(context, refs, messages, wire, digest_wire(wire), tokens)
+    parts = count_parts(
+        context.named, ratio=conversation.token_ratio, tools=tool_tokens, added=extra
+    )
+    tokens = sum(count for _, count in parts)
+    return Built(context, refs, messages, wire, digest_wire(wire), tokens, parts)

@@ -22,7 +22,7 @@ def hash_text(text: str) -> str:
 def named_in(refs: Mapping[str, Any]) -> list[str]:
     """The hashes of the texts that a request refers to."""
     said = (each[1] for each in (*rules_in(refs), *edits_in(refs), *facts_in(refs)))
-    named = (*map(refs.get, ("system", "fence", "instruction")), *said)
+    named = (*map(refs.get, ("system", "fence", "instruction", "tools_sha256")), *said)
     # Older imports took references of any shape.
     return list(dict.fromkeys(each for each in named if isinstance(each, str)))
 

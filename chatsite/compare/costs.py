@@ -4,7 +4,6 @@ and their price by the settings of today.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 from django.utils.translation import gettext_lazy
@@ -12,18 +11,18 @@ from langchain_core.messages import BaseMessage
 
 from chatsite import hooks
 from chatsite.llm import pricing
-from memory import context
 from memory.engine import tokens
 from memory.engine.compose import Context
 from memory.models import ModelCall
+from memory.view import rebuilding
 
 from .sent import Compared, MessageState
 
 # The parts in the order in which they are shown. A provider has the tools, and what it
 # adds itself, before the messages.
 PARTS = {
-    "provider": gettext_lazy("What the provider adds"),
     "tools": gettext_lazy("Tools"),
+    "provider": gettext_lazy("What the provider adds"),
     "instructions": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
     "pins": gettext_lazy("Messages that are always sent"),
@@ -58,7 +57,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The parts of a request, which with the `uncounted` ones are all of its tokens."""
+    """The parts of a request as they were estimated, which with the `uncounted` tokens
+    are all of it; these are below 0 where the estimate was too high."""
 
     parts: list[Part]
     uncounted: int
@@ -80,9 +80,9 @@ def measure_request(
     call: ModelCall, sent: Context, states: Mapping[int, MessageState]
 ) -> Costs:
     pieces = list(_list_pieces(call, sent, states))
-    counted = sum(count for _, count in pieces)
-    total = counted if call.tokens_input is None else call.tokens_input
-    pieces = _scale_down(pieces, total)
+    total = call.tokens_input
+    if total is None:
+        total = call.tokens_estimated
     cached = _take_cached(pieces, min(call.tokens_cached or 0, total))
     sizes: dict[str, list[int]] = {}
     for (name, count), known in zip(pieces, cached, strict=True):
@@ -107,49 +107,27 @@ def _list_pieces(
     call: ModelCall, sent: Context, states: Mapping[int, MessageState]
 ) -> Iterator[tuple[str, int]]:
     """What is sent, in the order in which a provider reads it, with its tokens."""
-    conversation = call.conversation
-    ratio = conversation.token_ratio
-    tools = hooks.turn_steps.count_tool_tokens(call.refs.get("tools", ()))
-    added = context.estimate_overhead(conversation)
-    offered = sum(tools.values())
-    # What is learned of it holds the tools, too.
-    yield "provider", max(0, added - offered)
-    yield "tools", offered
-    for section in sent.sections:
-        name = OF_SECTIONS.get(section.kind, section.kind)
-        for message in section.messages:
-            yield from _split_files(name, message, states, ratio)
+    offered = hooks.turn_steps.count_tool_tokens(call.refs.get("tools", ()))
+    sections = dict(sent.named)
+    for kind, count in rebuilding.list_parts(call, sent, sum(offered.values())):
+        name = OF_SECTIONS.get(kind, kind)
+        messages = sections.get(kind, ())
+        sizes = [each for one in messages for each in _split_files(name, one, states)]
+        yield from tokens.share_out(sizes, count) if sizes else [(name, count)]
 
 
 def _split_files(
-    name: str,
-    message: BaseMessage,
-    states: Mapping[int, MessageState],
-    ratio: float,
+    name: str, message: BaseMessage, states: Mapping[int, MessageState]
 ) -> Iterator[tuple[str, int]]:
-    count = ceil(tokens.count_message(message) * ratio)
+    count = tokens.count_message(message)
     state = states.get(int(message.id)) if message.id else None
     if state is None or state.typed_chars is None:
         yield name, count
         return
     typed = tokens.count_text(message.text[: state.typed_chars])
-    own = min(count, ceil((typed + tokens.MESSAGE_OVERHEAD) * ratio))
+    own = min(count, typed + tokens.MESSAGE_OVERHEAD)
     yield name, own
     yield "files", count - own
-
-
-def _scale_down(pieces: Sequence[tuple[str, int]], most: int) -> list[tuple[str, int]]:
-    """The pieces in `most` tokens, each as much smaller: estimates can be too high."""
-    counted = sum(count for _, count in pieces)
-    if counted <= most:
-        return list(pieces)
-    scaled, before, end = [], 0, 0
-    for name, count in pieces:
-        end += count
-        upto = end * most // counted
-        scaled.append((name, upto - before))
-        before = upto
-    return scaled
 
 
 def _take_cached(pieces: Sequence[tuple[str, Any]], cached: int) -> list[int]:

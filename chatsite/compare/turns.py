@@ -208,7 +208,7 @@ def draw_strip(history: CostHistory) -> Iterator[tuple[TurnCosts, list[Bar]]]:
         pieces = [(part.name, part.title, part.tokens) for part in turn.costs.parts]
         for name, title, count in [*pieces, ("uncounted", "", turn.costs.uncounted)]:
             low = end * PERMILLE // most
-            end += count
+            end += max(0, count)
             high = end * PERMILLE // most
             bars.append(Bar(name, title, count, PERMILLE - high, high - low))
         yield turn, [bar for bar in bars if bar.height]

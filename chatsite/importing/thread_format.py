@@ -309,6 +309,7 @@ class ModelCall(Row):
     model: Name
     provider: Name = ""
     tokens_estimated: Count
+    parts: Few[tuple[Name, Count]] = []
     tokens_input: Count | None = None
     tokens_cached: Count | None = None
     tokens_output: Count | None = None

@@ -223,7 +223,10 @@ def show_snapshot(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_request_json.html")
 def show_raw(request: HttpRequest, conversation: Conversation) -> Values:
-    """The request's `messages` as they are sent, or were for a reply."""
-    wire = find_context(request, conversation)["messages"]
-    text = json.dumps(without_bytes(wire), ensure_ascii=False, indent=2)
-    return {"text": text}
+    """The request's `messages` as they are sent, or were for a reply, with its `tools`
+    if it has any."""
+    found = find_context(request, conversation)
+    shown = without_bytes(found["messages"])
+    if found["tools"]:
+        shown = {"tools": found["tools"], "messages": shown}
+    return {"text": json.dumps(shown, ensure_ascii=False, indent=2)}

@@ -169,10 +169,16 @@ def _prepare_trial(
     refs = {name: value for name, value in call.refs.items() if name not in OF_TOOLS}
     form = requests.form_of(model, dialect)
     built = variations.compose_varied(
-        conversation, refs, variation, limit=requests.limit_of(model), **form
+        conversation,
+        refs,
+        variation,
+        limit=requests.limit_of(model),
+        tool_tokens=0 if tools.is_refused else tools.tokens,
+        **form,
     )
     built.refs.update(tools.to_refs())
-    if built.tokens + tools.tokens > providers.context_window(model):
+    built.texts.update(tools.to_texts())
+    if built.tokens > providers.context_window(model):
         return Result(State.FAILED, "", error="context_length")
     temperature = variation.temperature
     if temperature is None:

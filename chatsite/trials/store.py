@@ -117,6 +117,7 @@ def begin_trial(
         model=model,
         provider=providers.name_provider(model),
         tokens_estimated=built.tokens,
+        parts=built.parts,
     )
     context.keep_prompts(conversation, built)
     held = TRIAL_LEASE.held(claim)

@@ -19,7 +19,7 @@ from chatsite.protocol import events
 from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
-from memory.engine.compose import digest_wire
+from memory.engine.compose import digest_wire, dump_wire
 from memory.models import Conversation
 
 from . import commands, lifecycle, limits, model_access, requests, variations
@@ -80,6 +80,11 @@ class Tools:
             return {"tools_refused": names}
         refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
         return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
+
+    def to_texts(self) -> dict[str, str]:
+        """The definitions as they are sent, by the hash that to_refs() names."""
+        name = self.to_refs().get("tools_sha256")
+        return {name: dump_wire(self.schemas)} if name else {}
 
 
 async def answer_turn(
@@ -165,16 +170,24 @@ def prepare_attempt(
         newest=turn.user_message,
         steps=() if tools is None else context.read_steps(turn.user_message),
         limit=max(1, most),
+        tool_tokens=bound.tokens,
         **form,
     )
     temperature = requests.temperature_of(conversation)
     if varied:
         built = variations.vary_built(
-            built, conversation, varied, turn.user_message, limit=max(1, most), **form
+            built,
+            conversation,
+            varied,
+            turn.user_message,
+            limit=max(1, most),
+            tool_tokens=bound.tokens,
+            **form,
         )
         if varied.temperature is not None:
             temperature = varied.temperature
     built.refs.update(bound.to_refs())
+    built.texts.update(bound.to_texts())
     options = find_options(conversation, model, temperature, bound)
     return Request(claim, model, built, options, dialect, tools, limit)
 

@@ -71,6 +71,7 @@ class TurnClaim(Claim):
     attempt: int
     call_id: int | None = None  # of the request that was recorded for this attempt
     tokens: int = 0  # of that request, estimated
+    added: int | None = None  # of these, beside the messages; None: not known
     model: str = ""  # that was asked
     renewed_at: float = 0.0  # time.monotonic() before the lease was last renewed
     # As send() has just stored it; None: to be read.
@@ -205,6 +206,7 @@ def begin(
         model=model,
         provider=providers.name_provider(model),
         tokens_estimated=built.tokens,
+        parts=built.parts,
     )
     context.keep_prompts(conversation, built)
     begun = {"model": model, "call": call.pk}
@@ -213,6 +215,7 @@ def begin(
         transaction.set_rollback(True)
         return hold
     recorded = {"call_id": call.pk, "tokens": built.tokens, "view": built.view}
+    recorded["added"] = built.added
     recorded["model"] = model
     return replace(claim, **recorded, renewed_at=started, turn=None)
 
@@ -383,7 +386,9 @@ def calibrated(
     """The conversation's estimate, which follows what was reported."""
     if not result.tokens_input or not claim.tokens:
         return {}
-    return calibration.follow_report(conversation, claim.tokens, result.tokens_input)
+    return calibration.follow_report(
+        conversation, claim.tokens, result.tokens_input, claim.added
+    )
 
 
 def release() -> int:

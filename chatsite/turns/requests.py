@@ -128,16 +128,20 @@ def next_turn(
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
     varied = variations.find_next(conversation, turn)
     form = form_of((varied and varied.model) or model_of(conversation))
-    form["limit"] = limit_of(form["model"])
+    tools = hooks.turn_steps.offer_now(conversation)
+    tools = tools and tools.fit_to(dialects.find_dialect(form["model"]))
+    offered = tools.to_options().get("tools", ()) if tools else ()
+    form["tool_tokens"] = tools.tokens if offered else 0
+    form["limit"] = max(1, limit_of(form["model"]) - form["tool_tokens"])
     built = context.build_request_context(
         conversation,
         newest=newest,
         steps=context.read_steps(newest) if turn and turn.may_have_rows else (),
         **form,
     )
-    if varied is None:
-        return built
-    return variations.vary_built(built, conversation, varied, newest, **form)
+    if varied:
+        built = variations.vary_built(built, conversation, varied, newest, **form)
+    return replace(built, tools=offered)
 
 
 @prepared_rows()

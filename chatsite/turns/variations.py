@@ -37,6 +37,7 @@ def compose_varied(
     with_images: bool,
     texts: Mapping[str, str] | None = None,
     newest: Message | None = None,
+    tool_tokens: int = 0,
 ) -> context.Built:
     """The request of these references, as it is sent to `model` with the variation.
     `limit`: what the model takes in tokens; `texts`: those that are not stored yet,
@@ -51,7 +52,12 @@ def compose_varied(
     varying.keep_sent_images(varied, with_images=with_images)
     varying.reshape_refs(varied, shape)
     return rebuilding.compose_refs(
-        conversation, varied, model=model, texts=texts | words, newest=newest
+        conversation,
+        varied,
+        model=model,
+        texts=texts | words,
+        newest=newest,
+        tool_tokens=tool_tokens,
     )
 
 

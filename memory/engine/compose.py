@@ -142,6 +142,11 @@ class Context:
     def messages(self) -> list[BaseMessage]:
         return [message for section in self.sections for message in section.messages]
 
+    @property
+    def named(self) -> list[tuple[str, tuple[BaseMessage, ...]]]:
+        """The messages by the kinds of their sections."""
+        return [(section.kind, section.messages) for section in self.sections]
+
     def section(self, kind: Kind) -> tuple[BaseMessage, ...]:
         found = (s.messages for s in self.sections if s.kind == kind)
         return next(found, ())
@@ -422,10 +427,13 @@ def to_wire(
     return wires
 
 
+def dump_wire(wire: Sequence[dict[str, Any]]) -> str:
+    """The canonical JSON of a wire form."""
+    return json.dumps(wire, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
 def digest_wire(wire: Sequence[dict[str, Any]]) -> str:
     """SHA-256 over the canonical JSON of a wire form; proves a rebuilt context."""
-    canonical = json.dumps(
-        wire, ensure_ascii=False, sort_keys=True, separators=(",", ":")
-    )
+    canonical = dump_wire(wire)
     # Equal to plain UTF-8 for every valid text, and no error for the others.
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

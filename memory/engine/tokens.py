@@ -5,7 +5,7 @@ truth than four characters.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 from operator import is_not
 
@@ -14,6 +14,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from .tools.call_forms import EXTRAS
 
 TokenCounter = Callable[[Sequence[BaseMessage]], int]
+# Of a request: the name of each part, and its tokens.
+Parts = tuple[tuple[str, int], ...]
 
 # In additional_kwargs of a message whose images go along: those, with their tokens.
 SENT_IMAGES = "sent_images"
@@ -45,6 +47,37 @@ def count_message(message: BaseMessage) -> int:
 
 def count_tokens(messages: Sequence[BaseMessage]) -> int:
     return sum(map(count_message, messages))
+
+
+def count_parts(
+    sections: Iterable[tuple[str, Sequence[BaseMessage]]],
+    *,
+    ratio: float = 1.0,
+    tools: int = 0,
+    added: int = 0,
+) -> Parts:
+    """The parts of a request with their tokens, in its order: the tools, what the
+    provider adds besides these (`added` holds both), and the sections. Their sum is the
+    estimate of the request."""
+    parts, said, end = [("tools", tools), ("provider", max(0, added - tools))], 0, 0
+    for kind, messages in sections:
+        said += count_tokens(messages)
+        # Rounded once, so that the sum is that of all messages together.
+        upto = ceil(said * ratio)
+        parts.append((kind, upto - end))
+        end = upto
+    return tuple((name, count) for name, count in parts if count)
+
+
+def share_out(sizes: Sequence[tuple[str, int]], total: int) -> Parts:
+    """The sizes made larger or smaller, so that they are `total` together."""
+    whole, said, end, parts = sum(size for _, size in sizes), 0, 0, []
+    for name, size in sizes:
+        said += size
+        upto = said * total // whole if whole else 0
+        parts.append((name, upto - end))
+        end = upto
+    return tuple(parts)
 
 
 def remember_counts(count_tokens: TokenCounter) -> TokenCounter:

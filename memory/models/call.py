@@ -104,6 +104,8 @@ class ModelCall(History):
         max_length=100, blank=True, default="", db_default="", editable=False
     )
     tokens_estimated = models.PositiveIntegerField()
+    # Of these, what each part took: names and tokens in the order of the request.
+    parts = models.JSONField(default=list, db_default=[], blank=True, editable=False)
     # Reported by the provider; empty when it reported nothing.
     tokens_input = models.PositiveIntegerField(null=True, blank=True)
     tokens_cached = models.PositiveIntegerField(null=True, blank=True)
@@ -120,7 +122,7 @@ class ModelCall(History):
             *("conversation_id", "purpose", "refs", "sha256", "model"),
             *("tokens_estimated", "created_at"),
         ),
-        later=("provider",),
+        later=("provider", "parts"),
     )
 
     class Meta:

@@ -1,5 +1,6 @@
 """Requests that were sent: rebuilt from their references, and proved by their hash."""
 
+import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,6 @@ from memory import prompts, versions
 from memory.context import (
     Built,
     build_request_context,
-    conversation_counter,
     estimate_overhead,
     make_built,
     prepare_newest,
@@ -25,6 +25,7 @@ from memory.engine.compose import (
     quote_rule,
 )
 from memory.engine.search import excerpts
+from memory.engine.tokens import Parts, count_parts, count_text, share_out
 from memory.engine.tools import fitting
 from memory.files import passage_source
 from memory.images import image_source
@@ -153,6 +154,7 @@ def compose_refs(
     model: str,
     texts: Mapping[str, str],
     newest: Message | None = None,
+    tool_tokens: int = 0,
 ) -> Built:
     """The request that these references describe. `texts` that they name by their hash,
     and the `newest` message, may not be stored yet."""
@@ -162,7 +164,8 @@ def compose_refs(
     if newest and newest.seq not in found.rows:
         found.rows[newest.seq] = tuple(getattr(newest, name) for name in SENT)
         found.seqs.append(newest.seq)
-    return _send_again(call, _recompose(call, found, image_source.note_again), found)
+    context = _recompose(call, found, image_source.note_again)
+    return _send_again(call, context, found, tool_tokens)
 
 
 def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
@@ -249,14 +252,30 @@ def _recompose(
     return context
 
 
-def _send_again(call: ModelCall, context: Context, found: _Sources) -> Built:
+def _send_again(
+    call: ModelCall, context: Context, found: _Sources, tool_tokens: int = 0
+) -> Built:
     conversation, refs, texts = call.conversation, call.refs, found.texts
-    count_tokens = conversation_counter(conversation)
     extra = estimate_overhead(conversation)
-    built = make_built(conversation, context, refs, call.model, count_tokens, extra)
+    built = make_built(conversation, context, refs, call.model, extra, tool_tokens)
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
-    return replace(built, texts=told, summaries=found.quoted(refs))
+    tools = texts.get(refs.get("tools_sha256", ""), "")
+    built = replace(built, texts=told, tools=json.loads(tools) if tools else ())
+    if call.pk:
+        parts = list_parts(call, context, count_text(tools))
+        built = replace(built, parts=parts, tokens=call.tokens_estimated)
+    return replace(built, summaries=found.quoted(refs))
+
+
+def list_parts(call: ModelCall, context: Context, tool_tokens: int = 0) -> Parts:
+    """The parts of a recorded request, as they were counted when it was sent. Of older
+    ones only the sum is known."""
+    known = tuple((name, count) for name, count in call.parts)
+    if known and sum(count for _, count in known) == call.tokens_estimated:
+        return known
+    parts = count_parts(context.named, tools=tool_tokens)
+    return share_out(parts, call.tokens_estimated)
 
 
 def verify_context(call: ModelCall) -> bool:

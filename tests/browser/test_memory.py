@@ -3,6 +3,11 @@
 import pytest
 from playwright.sync_api import expect
 
+from memory import transcript
+from tests.chatsite.scenes import talk_in_turns
+
+from .written import find_owner
+
 pytestmark = pytest.mark.browser
 
 
@@ -248,3 +253,28 @@ def test_settings_say_what_they_would_do(talked):
     expect(page.locator("#dialog")).to_be_hidden()
     notice(talked).get_by_text("Undo").click()
     expect(talked.right).to_contain_text("summarises at 4,000 tokens")
+
+
+def write_long_talk():
+    made = transcript.create_conversation(
+        find_owner(), title="Trip", model="demo", tools=["calculate", "current_time"]
+    )
+    talk_in_turns(made, *(f"Hotel {n} in Nara" for n in range(1, 16)))
+    return f"/c/{made.uuid}/"
+
+
+def test_sheets_show_tools_and_the_newest_messages(open_page, site, write_in):
+    chat = open_page(site, is_home=False)
+    chat.open(site.url + write_in(site, write_long_talk))
+    recent = chat.right.locator(".part-window > summary")
+    expect(recent).to_contain_text("Hotel 1 in Nara")
+    expect(recent).to_contain_text("… 22 more")
+    expect(recent).to_contain_text("Reply to: Hotel 15 in Nara")
+    sheet = chat.open_sheet("tools")
+    sheet.locator("details > summary").first.click()
+    expect(sheet.locator("pre").first).to_contain_text('"name": "calculate"')
+    shown = chat.json("context.json")
+    size = next(each["tokens"] for each in shown["parts"] if each["name"] == "tools")
+    expect(sheet.locator("> summary")).to_contain_text(f"{size}")
+    total = sum(each["tokens"] for each in shown["parts"])
+    expect(chat.right.locator(".reads")).to_contain_text(f"≈ {total:,} tokens")

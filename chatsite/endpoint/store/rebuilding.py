@@ -13,10 +13,12 @@ from chatsite.endpoint.bounding.ahead import read_ahead, write_context
 from chatsite.endpoint.wires import find_wire_by_name
 from memory import prompts
 from memory.context import Built, View
-from memory.engine.compose import Context, Section
+from memory.engine.compose import Context, Section, dump_wire
+from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall, Prompt, read_langchain
 from memory.ranges import Ranges, in_ranges
 from memory.rules import rule_source
+from memory.view import rebuilding
 
 from .pieces import rebuild_body
 from .sent_forms import read_changed_texts
@@ -34,6 +36,9 @@ def rebuild_request(call: ModelCall) -> Built:
     said = _make_sent_sections(call)
     sections = (*(system if instructions else ()), *ahead.sections, *said)
     context = Context(sections)
+    tools = body.get("tools")
+    tools = tools if isinstance(tools, list) else []
+    offered = count_text(dump_wire(tools)) if tools else 0
     rows = call.conversation.summaries.filter(version__in=refs["summaries"])
     texts = Prompt.objects.in_bulk(prompts.named_in(refs)) if refs["fence"] else {}
     return Built(
@@ -43,6 +48,8 @@ def rebuild_request(call: ModelCall) -> Built:
         wire.list_sent(body),
         hashlib.sha256(raw).hexdigest(),
         call.tokens_estimated,
+        rebuilding.list_parts(call, context, offered),
+        tools,
         texts={name: row.text for name, row in texts.items()},
         summaries=[*rows.order_by("first_seq")] if refs["summaries"] else [],
     )

@@ -54,7 +54,9 @@ MAX_REPLIES = 200
 BEGINNING_CHARS = 2_500
 # The sections of which all messages are quoted in one.
 QUOTED = ("pinned", "recalled")
-AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "facts", "rules")
+AHEAD_OF_WINDOW = (
+    *("tools", "provider", "system", "summaries", "pinned", "facts", "rules"),
+)
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 TITLES = {
     **WORDS,
@@ -124,6 +126,25 @@ def dump_arguments(call: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class SentTool:
+    """The definition of a tool in a request, and how people call the tool."""
+
+    label: str
+    description: str
+    # As JSON.
+    schema: str
+
+    @classmethod
+    def of(cls, definition: Mapping[str, Any]) -> "SentTool":
+        # In the form of one wire or another.
+        function = definition.get("function", definition)
+        name = str(function.get("name", definition.get("type", "")))
+        text = json.dumps(definition, ensure_ascii=False, indent=2)
+        description = str(function.get("description", ""))
+        return cls(hooks.turn_steps.label(name) or name, description, text)
+
+
+@dataclass(frozen=True, slots=True)
 class ContextSection:
     """One section of the right pane, in the order of the payload."""
 
@@ -134,6 +155,7 @@ class ContextSection:
     summaries: tuple[Summary, ...] = ()
     text: str = ""
     rules: tuple[SentRule, ...] = ()
+    tools: tuple[SentTool, ...] = ()
 
     @property
     def in_words(self) -> str:
@@ -190,7 +212,6 @@ class ContextPane:
     reply: int | None
     sections: tuple[ContextSection, ...]
     gauge: Gauge
-    tokens_estimated: int
     # Messages by kind of place, now or when the shown reply was asked for.
     counts: dict[str, int]
     model: str = ""
@@ -222,6 +243,10 @@ class ContextPane:
         return sum(self.counts.values())
 
     @property
+    def tokens_estimated(self) -> int:
+        return self.gauge.used
+
+    @property
     def sheets(self) -> tuple[Sheet, ...]:
         free = [part.tokens for part in self.gauge.segments if part.kind == "free"]
         return make_sheets(self.sections, sum(free))
@@ -235,7 +260,7 @@ class ContextPane:
     def tokens_read(self) -> int:
         """Of a reply those that the provider reported, if it did; or an estimate."""
         reported = self.call.tokens_input if self.reply and self.call else None
-        return self.tokens_estimated if reported is None else reported
+        return self.gauge.used if reported is None else reported
 
     @property
     def is_reported(self) -> bool:
@@ -289,7 +314,6 @@ def model_view(
         reply=reply,
         sections=sections,
         gauge=gauge,
-        tokens_estimated=built.tokens,
         counts=counts,
         model=providers.name_model(model),
         is_demo=providers.is_demo(model),
@@ -368,7 +392,15 @@ def _policy_in_force(
 def _make_sections(
     conversation: Conversation, built: context.Built, draft: str, *, is_past: bool
 ) -> Iterator[ContextSection]:
-    count_tokens = context.conversation_counter(conversation)
+    sizes = dict(built.parts)
+    if offered := sizes.get("tools"):
+        sent = tuple(map(SentTool.of, built.tools))
+        yield ContextSection("tools", TITLES["tools"], offered, tools=sent)
+    if added := sizes.get("provider"):
+        text = _(
+            "By its own count, the provider reads so many tokens besides what is sent."
+        )
+        yield ContextSection("provider", TITLES["provider"], added, text=text)
     for section in built.context.sections:
         messages = tuple(_find_stored(conversation, section, draft, built.refs))
         messages = _with_shortened(conversation, messages)
@@ -385,7 +417,7 @@ def _make_sections(
         yield ContextSection(
             kind=section.kind,
             title=title,
-            tokens=count_tokens(section.messages),
+            tokens=sizes.get(section.kind, 0),
             messages=messages,
             summaries=tuple(summaries.order_by("first_seq")) if versions_sent else (),
             rules=_list_statements(conversation, built, section.kind),

@@ -24,6 +24,8 @@ TOKENS_PER_REM = 16
 FREE_REM = 4
 # The kinds of sheets in the order of the payload, with a word for those that are empty.
 WORDS = {
+    "tools": gettext_lazy("Tools"),
+    "provider": gettext_lazy("Added by the provider"),
     "system": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
     "pinned": gettext_lazy("Always sent"),
@@ -34,9 +36,11 @@ WORDS = {
     "newest": gettext_lazy("Draft"),
 }
 # They are no sheet while they are empty.
-OPTIONAL = ("facts",)
+OPTIONAL = ("tools", "provider", "facts")
 # A closed sheet shows the beginning of so many texts, and so much of each.
 GLANCES = 12
+# Of many messages the beginning and, longer, the end.
+FIRST_GLANCES, LAST_GLANCES = 2, 6
 GLANCE_CHARS = {"summaries": 600}
 MESSAGE_CHARS = 120
 # The roles of results.
@@ -94,8 +98,15 @@ def _length(rem: float) -> str:
 
 
 def list_glances(section: "ContextSection") -> list[Glance]:
-    """What a closed sheet shows of its texts."""
-    return list(_glances_of(section))[:GLANCES]
+    """What a closed sheet shows of its texts: of many messages, the first and the last
+    ones and how many are between."""
+    found = list(_glances_of(section))
+    between = len(found) - FIRST_GLANCES - LAST_GLANCES
+    if section.kind != "window" or between < 1:
+        return found[:GLANCES]
+    words = ngettext("%(n)s more", "%(n)s more", between) % {"n": between}
+    skipped = Glance(f"… {words}")
+    return [*found[:FIRST_GLANCES], skipped, *found[-LAST_GLANCES:]]
 
 
 def _glances_of(section: "ContextSection") -> Iterator[Glance]:
@@ -106,13 +117,16 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
         yield Glance(text, label, summary.first_seq, summary.last_seq)
     for rule in section.rules:
         yield Glance(rule.text[:chars])
+    for tool in section.tools:
+        yield Glance(tool.description[:chars], tool.label)
     for message in section.messages:
         text = _glance_at(message)[:chars]
         yield Glance(text, f"#{message.seq}", message.seq, message.seq)
     passages = section.passages
     for passage in passages:
         yield Glance(passage.text[:chars], passage.name)
-    if not (section.summaries or section.rules or section.messages or passages):
+    shown = (section.summaries, section.rules, section.tools, section.messages)
+    if not (any(shown) or passages):
         yield Glance(section.in_words[: 2 * MESSAGE_CHARS])
 
 
@@ -157,13 +171,15 @@ def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
     """The words for one section; "" for the instructions."""
     if section.kind == "newest":
         return _("the newest message") if section.messages else _("your draft")
-    n = max(len(section.summaries), len(section.rules), len(section.messages))
+    lists = (section.summaries, section.rules, section.tools, section.messages)
+    n = max(map(len, lists))
     if not n and section.kind != "steps":
         return ""
     last = ngettext("your last message", "your last %(n)s messages", n)
     if is_past:
         last = ngettext("the last message", "the last %(n)s messages", n)
     words = {
+        "tools": ngettext("%(n)s tool", "%(n)s tools", n),
         "summaries": ngettext("%(n)s summary", "%(n)s summaries", n),
         "pinned": ngettext(
             "%(n)s message that is always sent",

@@ -88,8 +88,10 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
     return {
         "messages": built.wire,
         "sha256": built.sha256,
+        "tools": built.tools,
+        "parts": [{"name": name, "tokens": count} for name, count in built.parts],
         "tokens": {
-            "estimated": call.tokens_estimated if call else built.tokens,
+            "estimated": built.tokens,
             "reported": call.tokens_input if call else None,
             "cached": call.tokens_cached if call else None,
             "output": call.tokens_output if call else None,

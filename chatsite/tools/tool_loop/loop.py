@@ -6,7 +6,6 @@ tool node checks the arguments of a call and runs its tool.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, replace
@@ -27,17 +26,17 @@ from chatsite.tools.context import AnswerLostError, Pending, Progress
 from chatsite.tools.events import Tool
 from chatsite.tools.models import ToolCall
 from chatsite.turns import attempt, checkpoints, runner
-from chatsite.turns.attempt import MakeRoom, Tools
+from chatsite.turns.attempt import MakeRoom
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
 from memory.engine.blank import is_blank
-from memory.engine.tokens import count_text
 from memory.leases import LeaseStatus
 
 from . import answers, asked, call_context, records, summaries
 from .answers import Answer, NoRoomError
 from .progress import Reports
 from .records import Settled
+from .steps import offer
 
 logger = logging.getLogger(__name__)
 
@@ -350,13 +349,6 @@ class ToolLoop:
         for call in calls:
             told = Tool.of(call)
             await events.publish_event(self.claim.conversation_id, told)
-
-
-def offer(site_tools: Iterable[registry.SiteTool]) -> Tools:
-    """The tools as a request names them, and how many tokens that takes, estimated."""
-    schemas = tuple(registry.make_schemas(site_tools))
-    text = json.dumps(schemas, ensure_ascii=False)
-    return Tools(schemas, count_text(text) if schemas else 0)
 
 
 def max_rounds() -> int:

@@ -1,6 +1,7 @@
 """What the latest turns cost, part by part, and the tools that none of them called."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from django.db import connection
@@ -53,7 +54,6 @@ def test_each_turn_is_what_was_reported(client, chat):
     for turn in found["turns"]:
         counted = sum(part["tokens"] for part in turn["parts"])
         assert counted + turn["uncounted"] == turn["tokens"]
-        assert turn["uncounted"] >= 0
     assert [turn["tokens"] for turn in found["turns"]][:2] == [100, 3]
     assert [turn["is_reported"] for turn in found["turns"]] == [True, True, False]
     assert sum(part["cached"] for part in found["turns"][0]["parts"]) <= 60
@@ -146,6 +146,7 @@ def test_images_are_counted_without_their_bytes(chat):
     message = ask(chat, "Look at this")
     built = context.build_request_context(chat, newest=message, model="m")
     built.refs["images"] = [[message.seq, 0, 765]]
+    built = replace(built, tokens=built.tokens + 765)
     record(chat, built, reply_to(message, "A cat."), tokens_input=900)
     with CaptureQueriesContext(connection) as asked:
         [turn] = read_history(chat).turns

@@ -5,11 +5,23 @@ import json
 
 import pytest
 
-from chatsite.turns import commands, lifecycle
-from memory import transcript
+from chatsite.pages.presenters import context_pane
+from chatsite.tools.tool_loop import steps
+from chatsite.turns import attempt, commands, lifecycle
+from memory import actions, transcript
+from memory.models import Conversation
 from tests.memory.scenes import summarise
 
-from ..scenes import talk_in_turns, url
+from ..scenes import submit, talk_in_turns, url
+
+
+def answer_with_tools(turn):
+    """End the turn after a request that offers the tools of its conversation."""
+    tools = steps.ToolSteps().offer_now(turn.conversation)
+    claim = lifecycle.claim(turn.conversation_id)
+    request = attempt.prepare_attempt(claim, tools=tools)
+    claim = lifecycle.begin(claim, request.built, "demo")
+    lifecycle.finish(claim, lifecycle.Result("done", "Reply", tokens_input=900))
 
 
 class TestJson:
@@ -54,6 +66,47 @@ class TestJson:
         value = client.get(url("context-json", conversation)).json()
         assert value["tokens"]["reported"] is None
         assert len(value["messages"]) == 5
+
+    @pytest.mark.parametrize("overhead", [0, 20, 3_000])
+    def test_parts_of_the_context_sum_to_its_tokens(self, client, alice, overhead):
+        made = transcript.create_conversation(alice, tools=["calculate"])
+        talk_in_turns(made, "One", "Two")
+        rows = Conversation.objects.filter(pk=made.pk)
+        rows.update(token_ratio=1.37, token_overhead=overhead)
+        for query in ({}, {"reply": 2}):
+            value = client.get(url("context-json", made), query).json()
+            sizes = {part["name"]: part["tokens"] for part in value["parts"]}
+            assert len(sizes) == len(value["parts"])
+            assert sum(sizes.values()) == value["tokens"]["estimated"]
+        value = client.get(url("context-json", made)).json()
+        assert [each["function"]["name"] for each in value["tools"]] == ["calculate"]
+        assert value["parts"][0]["name"] == "tools"
+        view = context_pane.model_view(rows.get())
+        shown = {sheet.kind: sheet.tokens for sheet in view.sheets if sheet.tokens}
+        free = shown.pop("free")
+        assert shown == {part["name"]: part["tokens"] for part in value["parts"]}
+        gauge = view.gauge
+        assert sum(shown.values()) + free + gauge.reserve == gauge.capacity
+
+    def test_figures_of_a_past_request_stay(self, client, alice):
+        made = transcript.create_conversation(alice, tools=["calculate"])
+        sent = submit(made, "One")
+        answer_with_tools(sent.turn)
+        before = client.get(url("context-json", made), {"reply": 2}).json()
+        assert before["refs"]["tools"] == ["calculate"]
+        canonical = json.dumps(
+            before["tools"], ensure_ascii=False, sort_keys=True, separators=(",", ":")
+        )
+        digest = hashlib.sha256(canonical.encode()).hexdigest()
+        assert digest == before["refs"]["tools_sha256"]
+        rows = Conversation.objects.filter(pk=made.pk)
+        rows.update(token_ratio=3.0, token_overhead=500, tools=["current_time"])
+        talk_in_turns(made, "Two")
+        assert client.get(url("context-json", made), {"reply": 2}).json() == before
+        made.refresh_from_db()
+        actions.delete_message(made, 1)
+        after = client.get(url("context-json", made), {"reply": 2}).json()
+        assert (after["parts"], after["tokens"]) == (before["parts"], before["tokens"])
 
     def test_it_gives_every_summary(self, client, conversation):
         first = summarise(conversation, 1, 2)

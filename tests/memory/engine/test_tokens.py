@@ -3,10 +3,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.engine.tokens import (
     count_message,
+    count_parts,
     count_text,
     count_tokens,
     remember_counts,
     scale_counter,
+    share_out,
 )
 
 
@@ -61,3 +63,23 @@ def test_it_is_asked_once_about_the_same_messages():
     assert len(asked) == 1
     assert [once(messages[:1]), once([HumanMessage("a")]), once([])] == [1, 1, 0]
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize("ratio", [0.75, 1.0, 1.37, 4.0])
+def test_parts_sum_to_the_count_of_all_messages(ratio):
+    sections = [
+        (f"part {n}", [HumanMessage("x" * size) for size in range(n)])
+        for n in range(1, 30)
+    ]
+    every = [message for _, messages in sections for message in messages]
+    parts = count_parts(sections, ratio=ratio, tools=700, added=900)
+    assert parts[:2] == (("tools", 700), ("provider", 200))
+    whole = scale_counter(ratio)(every)
+    assert sum(count for _, count in parts[2:]) == whole
+
+
+@pytest.mark.parametrize("total", [0, 7, 100, 12_345])
+def test_parts_that_are_shared_out_sum_to_the_total(total):
+    parts = share_out([("a", 3), ("b", 0), ("c", 11)], total)
+    assert sum(count for _, count in parts) == total
+    assert share_out([], total) == ()
