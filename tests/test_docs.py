@@ -180,3 +180,76 @@ class TestPrivacy:
         models = apps.get_models(include_auto_created=True)
         tables = {model._meta.db_table for model in models} | {"django_migrations"}
         assert sorted(named) == sorted(tables)
+
+
+# Systems as README.md calls them, by the names of the tables of the bench.
+SYSTEMS = {
+    "Windowpane, adaptive": "Windowpane, layered, adaptive",
+    "Windowpane, adaptive, with recall and rules kept": (
+        "Windowpane, layered, adaptive + recall + rules kept"
+    ),
+    "LangMem, fixed 4,000": "LangMem, fixed 4000/4000/256",
+    "LangChain, fixed 4,000": "LangChain, fixed 4000, no trim",
+    "LangChain, our adaptive window": "LangChain, our adaptive window, no trim",
+    "Deep Agents, fixed 4,000": "Deep Agents, fixed 4000, no trim",
+    "LangGraph tutorial, fixed 4,000": "LangGraph tutorial, fixed 4000",
+}
+COLUMNS = {
+    "cost of a turn": "cost",
+    "mean prompt": "prompt tokens",
+    "turns that waited": "turns blocked",
+    "rewritten, most": "rewrites",
+    "messages no summariser read": "never read",
+    "newest value sent": "newest value",
+    "facts alive of 400": "alive, short facts",
+    "rules kept, hostile summariser": "hostile",
+}
+# The sets of the tables: of README.md by their order, elsewhere by the line before.
+README_SETS = ("beam-100K-odd", "long_replies")
+OF_ALL_SETS = ("alive, short facts", "hostile")
+COMPARISONS = ("## How its memory compares", "## ")
+FIGURES = ("### Figures", "### What they say")
+
+
+def read_tables(text):
+    """Yield (the line before, the first row, the others) for each table."""
+    pattern = r"(?m)^(?!\|)(.*)\n+((?:\|.*\n)+)"
+    for before, table in re.findall(pattern, text):
+        rows = [
+            [cell.strip(" *") for cell in line.strip("|\n").split("|")]
+            for line in table.splitlines()
+        ]
+        yield before, rows[0], rows[2:]
+
+
+def list_figures(page, part, sets=()):
+    """Yield ((set, system, column), number) for each cell of the comparison."""
+    text = (ROOT / page).read_text()
+    start = text.index(part[0])
+    text = text[start : text.index(part[1], start + len(part[0]))]
+    for n, (before, head, rows) in enumerate(read_tables(text)):
+        name = sets[n] if sets else before.partition(":")[0].strip("* ")
+        for system, *cells in rows:
+            for title, cell in zip(head[1:], cells, strict=True):
+                column = COLUMNS.get(title, title)
+                place = "" if column in OF_ALL_SETS else name
+                # "1 / 2": the median and the most; "9 of 10", "9, 50%": the first.
+                cell = cell.rpartition(" / ")[2] if column == "rewrites" else cell
+                if number := re.match(r"[\d,]*\d%?", cell):
+                    yield (place, SYSTEMS.get(system, system), column), number[0]
+
+
+def test_a_figure_of_a_row_has_one_value():
+    known = {}
+    for key, number in list_figures("docs/memory.md", FIGURES):
+        assert known.setdefault(key, number) == number, key
+    readme = [*list_figures("README.md", COMPARISONS, README_SETS)]
+    assert len(readme) > 50
+    assert [key for key, _ in readme if key not in known] == []
+    assert [(key, n, known[key]) for key, n in readme if known[key] != n] == []
+
+
+def test_earlier_figures_say_of_when_they_are():
+    text = (ROOT / "docs" / "memory.md").read_text()
+    told = [row[0] for _, _, rows in read_tables(text) for row in rows]
+    assert [cell for cell in told if "made earlier" in cell] == []
