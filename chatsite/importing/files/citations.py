@@ -31,25 +31,30 @@ def add_sources(text: str, cited: Any) -> str:
     known = {ADDED.sub("", address) for address in IN_TEXT.findall(text)}
     lines = []
     for address, title in _list_pages(cited):
-        bare = ADDED.sub("", address)
+        bare = ADDED.sub("", address) or title
         if bare not in known:
             known.add(bare)
-            lines.append(f"- [{title.translate(BRACKETS)}](<{address}>)")
+            title = title.translate(BRACKETS)
+            lines.append(f"- [{title}](<{address}>)" if address else f"- {title}")
     if not lines:
         return text
     return "\n\n".join(filter(None, [text, "\n".join([_("Sources:"), "", *lines])]))
 
 
-def _list_pages(value: Any) -> Iterator[tuple[str, str]]:
-    """Each address with its title, wherever they are."""
+def _list_pages(value: Any, title: str = "") -> Iterator[tuple[str, str]]:
+    """Each address with its title, or that of what it stands in; and the names of files
+    that have none."""
     if isinstance(value, dict):
-        address, title = value.get("url"), value.get("title")
+        named = value.get("title") or value.get("name")
+        title = " ".join(clean_text(named).split()) if has_words(named) else title
+        address = value.get("url")
         if isinstance(address, str) and IN_TEXT.fullmatch(clean_text(address)):
-            title = " ".join(clean_text(title).split()) if has_words(title) else ""
             yield clean_text(address), title or clean_text(address)
+        elif value.get("type") == "file" and title:
+            yield "", title
     parts = value.values() if isinstance(value, dict) else value
     for part in parts if isinstance(value, dict | list) else ():
-        yield from _list_pages(part)
+        yield from _list_pages(part, title)
 
 
 def draw_citations(text: str, references: object) -> str:

@@ -126,6 +126,13 @@ class TestChatGPT:
         _asked, row = tell(("user", write("Who?"), {}), said)
         assert row["text"] == f"{text}\n\nSources:\n\n- [B (2)](<https://b.test/>)"
 
+    def test_file_that_a_reply_cites_is_named(self):
+        mark = "\ue200filecite\ue202turn0file0\ue201"
+        cited = [{"matched_text": mark, "type": "file", "name": "plan.pdf"}]
+        said = write(f"On Monday.{mark}"), {"metadata": {"content_references": cited}}
+        _asked, row = tell(("user", write("When?"), {}), ("assistant", *said))
+        assert row["text"] == "On Monday.\n\nSources:\n\n- plan.pdf"
+
     def test_many_parts_of_one_reply_cost_as_much_as_their_text(self):
         parts = [("assistant", write("ab"), {})] * 20_000
         _asked, row = tell(("user", write("Go"), {}), *parts)
@@ -171,6 +178,13 @@ class TestClaude:
         with pytest.raises(ImportItemError, match="characters; the limit is"):
             self.tell(self.say("a", None, *calls))
         assert process_time() - started < 5
+
+    def test_page_has_the_title_of_its_citation(self):
+        details = {"type": "web_search_citation", "url": "https://a.test/"}
+        cited = [{"uuid": "1", "title": "A page", "details": details}]
+        block = {"type": "text", "text": "So.", "citations": cited}
+        rows = self.tell(self.say("a", None, block)).bundle.messages
+        assert rows[1]["text"] == "So.\n\nSources:\n\n- [A page](<https://a.test/>)"
 
     def test_sealed_thoughts_are_counted(self):
         block = {"type": "redacted_thinking", "data": "xyz"}
