@@ -20,7 +20,7 @@ from chatsite.ops.entrances import (
     Slot,
     find_entrance,
 )
-from chatsite.ops.load import TOO_LARGE
+from chatsite.ops.load import TOO_BUSY, TOO_LARGE
 
 from . import keys
 from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, START
@@ -43,6 +43,9 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
         key = await find_caller(scope, headers)
         if TOO_LARGE in scope:
             raise refuse_body(find_entrance(scope["path"]).max_bytes())
+        if TOO_BUSY in scope:
+            detail = "Too many of your requests are large. Wait for one to end."
+            raise WireError(429, "too_many_requests", detail, retry_after=1)
         with working_for(key.owner_id):
             await answer_caller(wire, key, scope, headers, receive, send)
     except WireError as error:
@@ -139,12 +142,13 @@ def read_key(headers: Mapping[str, str]) -> str:
     return key
 
 
-def has_valid_key(pairs: Headers) -> bool:
+def find_key_owner(pairs: Headers) -> int | None:
     """Read the database only for requests that name a key."""
     try:
-        return keys.find_api_key(read_key(read_headers(pairs))) is not None
+        found = keys.find_api_key(read_key(read_headers(pairs)))
     except WireError:
-        return False
+        return None
+    return found.owner_id if found else None
 
 
 def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
@@ -188,7 +192,7 @@ def _make_entrance(*starts: str, most: int = MAX_BODY_BYTES, **cells: str) -> En
         starts=starts,
         slot=Slot.KEY,
         max_bytes=lambda: most,
-        is_known=has_valid_key,
+        find_sender=find_key_owner,
         **{"pace": PACE, "tokens": NO_MODEL, "access_log": NO_TEXT} | cells,
     )
 

@@ -9,7 +9,8 @@ size on the disk, and puts all of it into memory before it calls the application
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable
 from contextvars import Context
 from functools import partial
 from io import BytesIO
@@ -31,7 +32,7 @@ from chatsite import metrics
 from chatsite.database import TROUBLE
 from chatsite.fair_queue import working_for
 from chatsite.ops.entrances import STRANGER_BYTES, Entrance, Headers, find_entrance
-from chatsite.ops.load import TOO_LARGE
+from chatsite.ops.load import TOO_BUSY, TOO_LARGE
 
 from .outbox import TRANSPORT
 
@@ -49,9 +50,11 @@ STALL_SECONDS = 20.0
 REQUESTS_SECONDS = 3.0
 # The application gets a body in pieces of this size.
 PIECE_BYTES = 64 * 1024
-# The least that a piece of an incoming body counts: very small ones take the time of
+# The least that a chunk of an incoming body counts: very small ones take the time of
 # large ones.
-MIN_PIECE_BYTES = 256
+MIN_CHUNK_BYTES = 256
+# Bytes of the bodies of one person that wait on the disk at once.
+MAX_WAITING_BYTES = 512 * 1024 * 1024
 # How long a client that was answered early may go on sending. If its connection was
 # closed at once, it would be reset, and the client might not read the answer.
 LINGER_SECONDS = 5.0
@@ -204,7 +207,11 @@ class UnreadRequest(http_protocol.WebRequest):
     received = 0
     allowed = STRANGER_BYTES
     is_checked = False
-    is_too_large = False
+    # In the scope of a request whose body is not received (load.py).
+    refusal = ""
+    is_chunked = False
+    # Whose body it is, where that was looked up.
+    sender: Hashable = None
     is_whole = False
     # What was received, until the application has read it.
     body: Any = None
@@ -217,14 +224,21 @@ class UnreadRequest(http_protocol.WebRequest):
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802
         super().gotLength(length)
+        self.is_chunked = length is None
         if length and length > self.allowed:
             self._check_size(length)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
-        if self.is_too_large:
+        if self.refusal:
             return
         super().handleContentChunk(data)
-        self.received += max(len(data), MIN_PIECE_BYTES)
+        size = max(len(data), MIN_CHUNK_BYTES) if self.is_chunked else len(data)
+        self.received += size
+        if self.sender is not None:
+            _waiting[self.sender] += size
+            if _waiting[self.sender] > MAX_WAITING_BYTES:
+                self._refuse_body(TOO_BUSY)
+                return
         if self.received > self.allowed:
             self._check_size(self.received)
 
@@ -232,7 +246,7 @@ class UnreadRequest(http_protocol.WebRequest):
         path = unquote(self.channel._path.partition(b"?")[0].decode("ascii", "replace"))
         entrance = find_entrance(path)
         if size > entrance.max_bytes() or self.is_checked:
-            self._refuse_body()
+            self._refuse_body(TOO_LARGE)
             return
         self.is_checked, self.allowed = True, entrance.max_bytes()
         self.channel._networkProducer.pauseProducing()
@@ -244,16 +258,19 @@ class UnreadRequest(http_protocol.WebRequest):
         headers = self.requestHeaders.getAllRawHeaders()
         pairs = [(name.lower(), value) for name, values in headers for value in values]
         with working_for(("stranger", getattr(self.client, "host", ""))):
-            is_known = await _is_known(entrance, pairs)
-        if self.is_whole or self.is_too_large or self.channel is None:
+            sender = await _find_sender(entrance, pairs)
+        if self.is_whole or self.refusal or self.channel is None:
             return
-        if is_known:
-            self.channel._networkProducer.resumeProducing()
-        else:
-            self._refuse_body()
+        if sender is None:
+            self._refuse_body(TOO_LARGE)
+            return
+        self.sender = sender
+        _waiting[sender] += self.received
+        self.channel._networkProducer.resumeProducing()
 
-    def _refuse_body(self) -> None:
-        self.is_too_large = True
+    def _refuse_body(self, refusal: str) -> None:
+        self.refusal = refusal
+        self._free_space()
         self.content.close()
         self.content = BytesIO()
         # Or Twisted would ask for the body.
@@ -279,6 +296,9 @@ class UnreadRequest(http_protocol.WebRequest):
         self.is_whole = True
         self.body, self.content = self.content, BytesIO()
         self.body.seek(0)
+        upgrades = self.requestHeaders.getRawHeaders(b"Upgrade", [b""])
+        if upgrades[0].lower() == b"websocket":
+            self.close_body()
         return super().process()
 
     async def receive_piece(self, receive: Callable[[], Awaitable[Any]]) -> Any:
@@ -291,9 +311,18 @@ class UnreadRequest(http_protocol.WebRequest):
         return await receive()
 
     def close_body(self) -> None:
+        self._free_space()
         if self.body:
             self.body.close()
             self.body = None
+
+    def _free_space(self) -> None:
+        """The disk has nothing of it any more."""
+        if self.sender is not None:
+            _waiting[self.sender] -= self.received
+            if _waiting[self.sender] <= 0:
+                del _waiting[self.sender]
+            self.sender = None
 
     def check_timeouts(self) -> None:
         if not self.takes_long:
@@ -324,21 +353,27 @@ class UnreadRequest(http_protocol.WebRequest):
         self.channel.loseConnection()
 
     def finish(self) -> None:
+        self._free_space()
         if self.write_buffer:
             self.unregisterProducer()
         super().finish()
 
     def connectionLost(self, reason: Any) -> None:  # noqa: N802
+        self._free_space()
         if self.write_buffer:
             self.write_buffer.stopProducing()
         super().connectionLost(reason)
 
 
-async def _is_known(entrance: Entrance, headers: Headers) -> bool:
+# By person: bytes of large bodies that wait.
+_waiting: Counter[Hashable] = Counter()
+
+
+async def _find_sender(entrance: Entrance, headers: Headers) -> Hashable:
     try:
-        return await database_sync_to_async(entrance.is_known)(headers)
+        return await database_sync_to_async(entrance.find_sender)(headers)
     except TROUBLE:
-        return True  # the application runs into it, too, and says so
+        return "unknown"  # the application runs into it, too, and says so
 
 
 def _ignore_data(data: bytes) -> None:
@@ -364,8 +399,8 @@ def give_out_bodies(application: Any) -> Any:
         if not isinstance(request, UnreadRequest):
             await application(scope, receive, send)
             return
-        if request.is_too_large:
-            scope[TOO_LARGE] = True
+        if request.refusal:
+            scope[request.refusal] = True
         try:
             await application(scope, partial(request.receive_piece, receive), send)
         finally:

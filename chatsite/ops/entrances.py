@@ -38,9 +38,10 @@ def read_session_key(headers: Headers) -> str:
     return parse_cookie(sent.decode("latin-1")).get(settings.SESSION_COOKIE_NAME, "")
 
 
-def has_valid_session(headers: Headers) -> bool:
+def find_user_id(headers: Headers) -> int | None:
+    """Return the user whose session a request names; None: it is nobody's."""
     key = read_session_key(headers)
-    return bool(key) and user_of(key).is_authenticated
+    return user_of(key).pk if key else None
 
 
 def form_bytes() -> int:
@@ -59,8 +60,8 @@ class Entrance:
     tokens: str
     access_log: str
     max_bytes: Callable[[], int] = form_bytes
-    # Reads the database: whether a large body comes from someone who may send it.
-    is_known: Callable[[Headers], bool] = has_valid_session
+    # Reads the database: the user who sends a large body; None: a stranger.
+    find_sender: Callable[[Headers], int | None] = find_user_id
 
 
 SHARE = "chatsite.ops.processor_time.ProcessorTimeMiddleware"

@@ -10,12 +10,13 @@ from asgiref.sync import sync_to_async
 from chatsite.endpoint import exchange, keys
 from chatsite.endpoint.relay import answering
 from chatsite.endpoint.wires import WIRES
+from chatsite.ops import load
 from chatsite.review.models import AccessEvent
 from tests.fakes.upstream import Upstream
 
 from .mcp_server.reading import connected, use
 from .test_chat_completions import body_of, complete, says
-from .wire import ask
+from .wire import Call, ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MODELS = "/v1/models"
@@ -95,6 +96,16 @@ async def test_requests_without_a_turn_have_a_pace(key, bob, settings, path, bod
     assert (await complete(key, says("user", "Hello"))).status == 200
     settings.ENDPOINT_REQUESTS_PER_MINUTE = 0
     assert (await ask(path, body, key=key))[0] != 429
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status"), [(load.TOO_LARGE, 413), (load.TOO_BUSY, 429)]
+)
+async def test_body_that_was_not_received_is_refused(key, refusal, status):
+    call = Call("/v1/chat/completions", b"", method="POST", key=key)
+    call.scope[refusal] = True
+    assert (await call.run()).status == status
+    assert json.loads(call.answer)["error"]["message"]
 
 
 @pytest.fixture

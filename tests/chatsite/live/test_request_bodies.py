@@ -5,9 +5,14 @@ import os
 import socket
 import time
 from contextlib import closing, contextmanager
+from io import BytesIO
 
 import pytest
+from twisted.web.http_headers import Headers
 
+from chatsite.live import backpressure
+from chatsite.live.backpressure import UnreadRequest
+from chatsite.ops.load import TOO_BUSY
 from tests.clients import Person
 from tests.patience import PATIENCE, within
 from tests.servers import PlainSite, Site
@@ -144,6 +149,14 @@ def test_upgrades_have_no_body(site):
             sender.send_many(100)
 
 
+def test_many_small_pieces_of_a_known_length_count_as_they_are(site):
+    sender = Sender(site, "/accounts/login/", "Connection: close", length=4_000)
+    sender.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(4_000):
+        sender.socket.sendall(b"x")
+    assert sender.read()[0] == 403
+
+
 def test_many_small_chunks_count_as_more(site):
     sender = Sender(site, "/accounts/login/")
     sender.socket.sendall(b"1\r\nx\r\n" * 2_000)
@@ -177,6 +190,32 @@ def test_large_bodies_of_people_are_read_at_the_pace_of_the_application(site):
             assert [sender.read()[0] for sender in senders] == [403] * 6
     status, _ = Sender(site, "/import/", *head, length=22 * MIB).read()
     assert status == 413
+
+
+def make_incoming(sender, size):
+    """A body of this person of which so much has come."""
+    request = UnreadRequest.__new__(UnreadRequest)
+    request.content, request.requestHeaders = BytesIO(), Headers()
+    request.channel, request.sender = None, sender
+    request.allowed = size
+    request.handleContentChunk(b"x" * size)
+    return request
+
+
+async def test_bodies_of_one_person_have_a_limit_together(monkeypatch):
+    monkeypatch.setattr(backpressure, "MAX_WAITING_BYTES", 2_000)
+    first, second = make_incoming(1, 1_000), make_incoming(1, 900)
+    assert not first.refusal + second.refusal
+    third, other = make_incoming(1, 500), make_incoming(2, 500)
+    assert (third.refusal, other.refusal) == (TOO_BUSY, "")
+    assert third.content.getvalue() == b""
+    first.close_body()
+    assert not make_incoming(1, 1_000).refusal
+    for request in (second, other):
+        request.close_body()
+        request.close_body()
+    assert backpressure._waiting == {1: 1_000}
+    backpressure._waiting.clear()
 
 
 def test_daphne_without_the_script_has_the_same_bounds(new_database):
