@@ -86,7 +86,15 @@
     import(branching.dataset.module).then((it) => it.makeBranch(...said)).catch(fail);
   }
 
+  // What was entered behind a message that has no answer yet is the next one.
+  function release() {
+    const [item] = outbox.items;
+    const isOwn = item && !item.held && !item.edit && box.value.trim() && box.value.trim() !== item.text.trim();
+    if (isOwn) takeOut(item);
+  }
+
   function submit() {
+    release();
     if (outbox.isBusy) return;
     showError("");
     const { isReady, ready } = messageFiles;

@@ -131,6 +131,27 @@ def test_too_many_pages_are_told_so_without_a_loop(chat):
     assert len(opened) == 1
 
 
+def test_messages_wait_before_the_page_knows_that_it_is_offline(chat, meddled):
+    """No answer comes, and the socket stays open."""
+    silent = ["yes"]
+    meddled(lambda page, server, sent, n: bool(silent))
+    chat.box.fill("First")
+    chat.box.press("Enter")
+    chat.box.press("Enter")
+    expect(chat.page.locator("#pending")).to_be_visible()
+    for text in ("Second", "Third"):
+        chat.box.fill(text)
+        chat.box.press("Enter")
+        expect(chat.box).to_have_value("")
+    waiting = chat.page.locator("#waiting .body")
+    expect(waiting).to_have_text(["First", "Second", "Third"])
+    silent.clear()
+    chat.page.reload()
+    expect(chat.in_state("done")).to_have_count(3)
+    said = [row["text"] for row in chat.transcript() if row["role"] == "user"]
+    assert said == ["First", "Second", "Third"]
+
+
 def test_offline_is_said_and_mended(chat):
     lines = []
 
