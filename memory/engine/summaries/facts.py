@@ -37,6 +37,18 @@ IDENTIFIER = re.compile(
 CODE_MIN_CHARS = 5
 QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"”」』》]")
 
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+RULER = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}[-:| \t]*$")
+# What TeX sets, and commands of it that stand alone.
+FORMULA = re.compile(
+    r"""
+    \$\$[^$]{1,2000}\$\$ | \\\[[^\[\]]{1,2000}\\\] | \\\([^()]{1,500}\\\)
+    | \$(?=[^$\n]{0,300}[\\^_=])[^$\n]{1,300}\$
+    | (?<![\w/\\.:])\\[A-Za-z]{2,20}(?![\w/\\.-])
+    """,
+    re.VERBOSE,
+)
+
 MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
 # Case is ignored in ASCII only, part by part: re.IGNORECASE alone also takes "ı", "İ",
 # "ſ" and "K" for letters of these words, and no table below has those.
@@ -121,8 +133,26 @@ class Fact:
     text: str
 
 
+def _blank_markup(text: str) -> str:
+    """The text with gaps in place of code blocks, formulas and rulers of tables, whose
+    numbers and names are no facts of a conversation."""
+    lines, fence = [], ""
+    for line in text.splitlines(keepends=True):
+        mark = FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif not fence:
+            lines.append(RULER.sub(_blank_match, line))
+            continue
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        lines.append(GAP * (len(line) - 1) + "\n")
+    return FORMULA.sub(_blank_match, "".join(lines))
+
+
 def find_facts(text: str) -> list[Fact]:
     """The facts of a text, each once, in the order of their kinds."""
+    text = _blank_markup(text)
     # What is part of something larger is no fact of its own.
     found, text = _take_matches(IDENTIFIER, text)
     facts = [Fact("identifier", identifier) for identifier in _name_identifiers(found)]
@@ -160,7 +190,7 @@ def _take_matches(
 
 def find_identifiers(text: str) -> list[str]:
     """E-mail addresses, links, paths, order numbers and the like, as written."""
-    return _name_identifiers(IDENTIFIER.finditer(text))
+    return _name_identifiers(IDENTIFIER.finditer(_blank_markup(text)))
 
 
 def _name_identifiers(matches: Iterable[re.Match[str]]) -> list[str]:

@@ -139,3 +139,41 @@ def test_it_supports_every_text_with_itself(text):
     assert find_unsupported(text, [text]) == []
     assert missing_identifiers(text, [text]) == []
     assert all(isinstance(fact, Fact) for fact in find_facts(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"So $\lambda = \frac{\mu}{2} + 17$ holds.",
+        r"$$x_1 = 42 \qquad \rho = 3$$",
+        r"\[a = 12\] and \(b = 13\)",
+        r"The ratio \frac and \mu are old friends.",
+        "```python\nPORT = 8080\npath = '/etc/hosts'\n```",
+        "~~~~\n12 Nara\n~~~\n13\n~~~~",
+        "```mermaid\ngraph TD\nA1[Start 5] --> B2[Kyoto]",
+        "| - | - |\n|:---:|----|\n",
+    ],
+)
+def test_code_formulas_and_rulers_are_no_facts(text):
+    assert find_facts(text) == []
+    assert find_identifiers(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (r"Open C:\\Users\\mia\\plan.txt", "plan.txt"),
+        ("It costs $5 today and $6 tomorrow", "5"),
+        ("```\ncode\n```\nThe port is 8080.", "8080"),
+        ("see /etc", "/etc"),
+    ],
+)
+def test_facts_beside_markup_stay(text, fact):
+    assert any(fact in each.text for each in find_facts(text))
+
+
+@pytest.mark.parametrize("text", ["$", r"\[", r"\(", "```\n", "|-", "$=", r"\a"])
+def test_markup_is_read_in_linear_time(text):
+    started = time.process_time()
+    find_facts(text * 60_000)
+    assert time.process_time() - started < 8
