@@ -3,6 +3,7 @@ the model sees it word for word, only through a summary, or not at all.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import unescape
@@ -11,17 +12,21 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from chatsite import hooks
+from chatsite.turns import requests
 from memory import versions
 from memory.engine.attachments import unmark_attachments
+from memory.engine.compose import Context
 from memory.engine.search.terms import extract_terms, spell
 from memory.engine.summaries import facts
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, Summary
 from memory.search import recall
 from memory.search.conversation_search import has_text
 
 from .locations import Location, location_of, states_of
 
 MAX_HITS = 20
+# Kinds of places of which the mark says that the model does not see them.
+HIDDEN = ("excluded", "superseded")
 # Characters shown around the first match, which is looked for in so many: a tool's
 # result can have millions.
 BEFORE, AFTER = 60, 160
@@ -47,8 +52,22 @@ class SearchHit:
     in_summary: bool | None
     # Numbers, names and the like of the message that its summary lacks.
     missing: tuple[str, ...]
+    # Whether that summary has no word of it.
+    is_unsaid: bool
+    # What of a hidden message is sent all the same; None: nothing, or it is not hidden.
+    sent: "StillSent | None"
     # Whether it contains the query as it stands; else it is one of the best matches.
     is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StillSent:
+    """Where what a hidden message says is sent to the model, and which of its facts are
+    if not all of it is."""
+
+    summary: Summary | None = None
+    seq: int | None = None
+    facts: tuple[str, ...] = ()
 
 
 def search_conversation(conversation: Conversation, query: str) -> list[SearchHit]:
@@ -65,6 +84,7 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
     states = states_of(conversation, [row.seq for row in found])
     summaries = versions.active_summaries(conversation)
     texts = {summary.version: summary.text for summary in summaries}
+    built = None
     # The query as it stands, or any of its words.
     wanted = sorted({query, *query.split()}, key=len, reverse=True)
     alternatives = "|".join(spell(words).pattern for words in wanted)
@@ -75,6 +95,10 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
         summary = texts[location.version] if location.version else None
         text = row.head[:COMPARED]
         missing = _find_unsaid(text, summary) if summary else ()
+        sent = None
+        if location.kind in HIDDEN:
+            built = built or requests.next_turn(conversation)
+            sent = _find_sent(text, summaries, built.context)
         hits.append(
             SearchHit(
                 seq=row.seq,
@@ -87,6 +111,8 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
                 if summary is None
                 else not missing and _says_same(text, summary),
                 missing=missing[:MAX_MISSING],
+                is_unsaid=bool(summary) and not _share_words(text, summary),
+                sent=sent,
                 is_exact=bool(exact),
             )
         )
@@ -116,8 +142,35 @@ def _find_unsaid(text: str, summary: str) -> tuple[str, ...]:
 
 
 def _says_same(text: str, summary: str) -> bool:
+    return _share_words(text, summary) >= SAME
+
+
+def _share_words(text: str, other: str) -> float:
+    """The share of the words of a text that another has."""
     words = set(extract_terms(text))
-    return len(words & set(extract_terms(summary))) >= SAME * len(words)
+    return len(words & set(extract_terms(other))) / len(words) if words else 1.0
+
+
+def _find_sent(
+    text: str, summaries: Sequence[Summary], sent: Context
+) -> StillSent | None:
+    """Where the next request says what this text says: a summary with some of it, or
+    another message with all of it."""
+    found = [fact for fact in facts.find_facts(text) if len(fact.text) > 1]
+    for summary in summaries:
+        said = facts.find_said(found, [summary.text])
+        if _says_same(text, summary.text):
+            return StillSent(summary)
+        if said:
+            named = [fact.text for fact in found if fact in said]
+            return StillSent(summary, facts=tuple(named[:MAX_MISSING]))
+    for section in sent.sections:
+        if section.kind in ("system", "summaries"):
+            continue
+        for message in section.messages:
+            if _says_same(text, message.text) and not _find_unsaid(text, message.text):
+                return StillSent(seq=int(message.id) if message.id else None)
+    return None
 
 
 def _words_of(row: Message) -> str:

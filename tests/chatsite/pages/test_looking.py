@@ -8,6 +8,7 @@ from django.db import connection
 from django.template.loader import render_to_string
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from chatsite.pages.presenters import savings, search, snapshot
 from chatsite.turns import requests
@@ -82,6 +83,55 @@ class TestFinding:
         [reply, asked] = search.search_conversation(made, "budget")
         assert (asked.seq, asked.in_summary) == (1, False)
         assert "3,200" in asked.missing
+
+    @pytest.mark.parametrize(
+        ("summary", "says"),
+        [
+            (
+                "The budget for posters and radio: 9,500 francs a year.",
+                "Hidden, but your summary v1 still says it. Edit v1",
+            ),
+            (
+                "They talked of 9,500.",
+                "Hidden, but summary v1 still says “9,500”. Edit v1",
+            ),
+            ("They talked of hotels.", "The model does not see it."),
+        ],
+    )
+    def test_a_hidden_message_is_compared_with_what_is_sent(
+        self, client, alice, summary, says
+    ):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(
+            made,
+            "The budget for posters and radio is 9,500 francs.",
+            "Ok",
+            reply="Good.",
+        )
+        summarise(made, 1, 2, text=summary, model="")
+        made.refresh_from_db()
+        actions.exclude_messages(made, [1], edited=actions.Edited.KEEP)
+        version = made.summaries.get(status="active").version
+        text = strip_tags(page(client, made, "find", q="budget"))
+        assert says.replace("v1", f"v{version}") in " ".join(text.split())
+
+    def test_a_message_that_says_the_same_as_a_hidden_one_is_named(self, client, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, *["The budget is 9,500 francs."] * 2, reply="Good.")
+        made.refresh_from_db()
+        actions.exclude_messages(made, [1])
+        text = page(client, made, "find", q="budget")
+        assert "Hidden, but message #3 says the same and is sent." in text
+
+    def test_a_summary_without_a_word_of_a_message_says_nothing_of_it(
+        self, client, alice
+    ):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "The dog weighs 15 kilos and is 101 days old.", reply="Ok")
+        summarise(made, 1, 2, text="A trip to Nara.", model="m")
+        made.refresh_from_db()
+        shown = page(client, made, "find", q="dog")
+        assert "Summary v1 covers this message but says nothing of it." in shown
 
     def test_what_is_missing_is_named_once(self, alice):
         made = transcript.create_conversation(alice)
