@@ -4,7 +4,7 @@ text.
 
 import json
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -26,21 +26,25 @@ async def read_pdf(
     *,
     chars: int = WHOLE_CHARS,
     pages: list[int] | None = None,
+    left_out: dict[str, int] | None = None,
 ) -> str:
     """The text of a PDF, of up to `chars` characters, its pages parted by empty lines;
-    where each begins is added to `pages`. Raises FileError. The file is read into
-    memory when it is its turn; `leave`: see processes.await_turn()."""
+    where each begins is added to `pages`, and to `left_out` how many have none. Raises
+    FileError. The file is read into memory when it is its turn; `leave`: see
+    processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
         answer = await _run_program(file.read(), chars)
     text, starts = answer.get("text"), answer.get("pages")
     if isinstance(text, str):
         if pages is not None and isinstance(starts, list):
             pages += starts
+        if left_out is not None:
+            left_out |= answer.get("left_out") or {}
         return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     raise _make_refusal(str(answer.get("error")), answer.get("count"), chars)
 
 
-async def _run_program(data: bytes, chars: int) -> dict[str, object]:
+async def _run_program(data: bytes, chars: int) -> dict[str, Any]:
     answer = await processes.run_program(
         PROGRAM,
         *(MAX_PAGES, chars),

@@ -23,6 +23,7 @@ from . import encodings, pdf, processes
 from .documents.reading import (
     PAGES,
     check_document_kind,
+    describe_left_out,
     read_document_file,
     read_fetched_page,
 )
@@ -63,7 +64,8 @@ MOST_ASKED_BYTES = 1_000_000
 class ReadFile(NamedTuple):
     """A file as text: its cleaned name, its kind, its size in bytes. Of an image, the
     text names it. `pages`: where in the text each page begins, if it has any.
-    `encoding`: the name of the one that it was read in, where that is not UTF-8."""
+    `encoding`: the name of the one that it was read in, where that is not UTF-8.
+    `left_out`: what of it has no text, in words."""
 
     name: str
     kind: str
@@ -72,6 +74,7 @@ class ReadFile(NamedTuple):
     image: ReadImage | None = None
     pages: Sequence[int] = ()
     encoding: str = ""
+    left_out: str = ""
 
 
 class Hints(NamedTuple):
@@ -115,11 +118,15 @@ async def read_file(
         text = describe_image(shown, read.image, size)
         return ReadFile(shown, kind, size, text, read)
     pages: list[int] = []
+    left_out: dict[str, int] = {}
     encoding = ""
     if is_pdf:
-        text = await pdf.read_pdf(user_id, file, leave, chars=chars, pages=pages)
+        more = {"pages": pages, "left_out": left_out}
+        text = await pdf.read_pdf(user_id, file, leave, chars=chars, **more)
     elif check_document_kind(shown, kind, head):
-        text = await read_document_file(user_id, shown, kind, file, leave, chars)
+        text = await read_document_file(
+            user_id, shown, kind, file, leave, chars, left_out
+        )
     else:
         read_text = partial(_read_text, user_id, shown, kind, file, leave, chars)
         if size <= WHOLE_CHARS:
@@ -130,7 +137,8 @@ async def read_file(
                 text, encoding = await read_text(hints)
     # A long one of nothing to see takes its time.
     text = await _in_thread(user_id, check_file_text)(text, chars)
-    return ReadFile(shown, kind, size, text, pages=pages, encoding=encoding)
+    said = describe_left_out(left_out)
+    return ReadFile(shown, kind, size, text, None, pages, encoding, said)
 
 
 def _in_thread(user_id: int, work: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:

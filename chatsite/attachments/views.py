@@ -184,6 +184,7 @@ def _describe_upload(kept: Upload, read: ReadFile) -> dict[str, Any]:
         **{name: getattr(kept, name) for name in names},
         **({"image": image} if image else {}),
         **({"encoding": read.encoding} if read.encoding else {}),
+        **({"left_out": read.left_out} if read.left_out else {}),
     }
 
 

@@ -3,11 +3,13 @@ text, or a sentence on why there is none.
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext_lazy
 
 from chatsite.hooks import PageText
 from memory.transcript import WHOLE_CHARS
@@ -43,11 +45,15 @@ async def read_document_file(
     file: IO[bytes],
     leave: Leave,
     chars: int = WHOLE_CHARS,
+    left_out: dict[str, int] | None = None,
 ) -> str:
-    """Its text, of up to `chars` characters. Raises FileError. The file is read into
-    memory when it is its turn; `leave`: see processes.await_turn()."""
+    """Its text, of up to `chars` characters; how many things of each kind have none is
+    added to `left_out`. Raises FileError. The file is read into memory when it is its
+    turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
         answer = await _run_reader(kind, data=file.read(), chars=chars)
+    if left_out is not None:
+        left_out |= answer.get("left_out") or {}
     return _take_document_text(answer, name, chars)
 
 
@@ -84,6 +90,25 @@ def _take_document_text(
     if isinstance(text, str):
         return make_storable(text)
     raise make_refusal(str(answer.get("error")), name, chars)
+
+
+def describe_left_out(counts: Mapping[str, int]) -> str:
+    """What of a file is not in its text, in words; "" where that is nothing."""
+    said = {
+        "picture": ngettext_lazy("%d picture", "%d pictures"),
+        "chart": ngettext_lazy("%d chart", "%d charts"),
+        "file": ngettext_lazy("%d embedded file", "%d embedded files"),
+        "recording": ngettext_lazy("%d recording", "%d recordings"),
+        "symbol": ngettext_lazy("%d symbol", "%d symbols"),
+        "formula": ngettext_lazy(
+            "%d formula without a result", "%d formulas without a result"
+        ),
+        "form": ngettext_lazy(
+            "fields and notes of %d page", "fields and notes of %d pages"
+        ),
+        "page": ngettext_lazy("%d page without text", "%d pages without text"),
+    }
+    return ", ".join(said[kind] % counts[kind] for kind in said if counts.get(kind))
 
 
 def make_storable(text: str) -> str:

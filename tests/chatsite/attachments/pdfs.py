@@ -4,6 +4,13 @@ import io
 import zlib
 
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    NameObject,
+    NumberObject,
+    TextStringObject,
+)
 
 
 def make(*pages, compressed=False):
@@ -52,3 +59,33 @@ def encrypt(data, password="secret"):
     out = io.BytesIO()
     writer.write(out)
     return out.getvalue()
+
+
+def add_annotations(data, *annotations):
+    """The PDF with annotations on its first page, each a mapping of plain values."""
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
+    page = writer.pages[0]
+    rows = ArrayObject()
+    for each in annotations:
+        row = DictionaryObject({NameObject("/Type"): NameObject("/Annot")})
+        for key, value in each.items():
+            row[NameObject(key)] = _write_value(value)
+        rows.append(writer._add_object(row))
+    page[NameObject("/Annots")] = rows
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def _write_value(value):
+    if isinstance(value, list):
+        return ArrayObject(map(_write_value, value))
+    if isinstance(value, int):
+        return NumberObject(value)
+    is_name = value.startswith("/")
+    return NameObject(value) if is_name else TextStringObject(value)
+
+
+def field(name, value, kind="/Tx", **more):
+    named = {"/Subtype": "/Widget", "/FT": kind, "/T": name, "/V": value}
+    return {**named, **{f"/{key}": each for key, each in more.items()}}

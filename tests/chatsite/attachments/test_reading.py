@@ -116,6 +116,44 @@ class TestPdf:
         data = pdfs.make("word " * 30)
         assert await refusal("a.pdf", data, chars=100) == "too_long"
 
+    async def test_filled_form_has_its_values_behind_the_page(self):
+        data = pdfs.add_annotations(
+            pdfs.make("Family name", "Second page"),
+            pdfs.field("name", "Öberg 世界"),
+            pdfs.field("empty", ""),
+            pdfs.field("pin", "1234", Ff=1 << 13),
+            pdfs.field("lives alone", "/Yes", "/Btn"),
+            pdfs.field("smokes", "/Off", "/Btn"),
+            pdfs.field("colour", "/green", "/Btn", Ff=1 << 15),
+            pdfs.field("send", "/Yes", "/Btn", Ff=1 << 16),
+            pdfs.field(
+                "country", "no", "/Ch", Opt=[["se", "Sweden"], ["no", "Norway"]]
+            ),
+            pdfs.field("f7", "two\rlines", TU="Remarks"),
+            {"/Subtype": "/FreeText", "/Contents": "Typed onto the page"},
+            {"/Subtype": "/Text", "/Contents": "Is that so?"},
+            {"/Subtype": "/Link", "/Contents": "Go there"},
+            {"/Contents": "Of no kind"},
+        )
+        found = await read("a.pdf", data)
+        assert found.text == (
+            "Family name\n\nname: Öberg 世界\nlives alone: ☒ yes\nsmokes: ☐ no\n"
+            "colour: green\ncountry: Norway\nRemarks: two\nlines\n"
+            "Typed onto the page\nNote: Is that so?\n\nSecond page"
+        )
+        assert found.text[found.pages[1] :] == "Second page"
+
+    async def test_broken_form_does_not_take_the_words_of_its_page(self):
+        broken = pdfs.field("a", "b", Ff="many")
+        data = pdfs.add_annotations(pdfs.make("Words"), broken)
+        found = await read("a.pdf", data)
+        assert found.text == "Words"
+        assert found.left_out == "fields and notes of 1 page"
+
+    async def test_pages_without_text_are_counted(self):
+        found = await read("a.pdf", pdfs.make("One", "", "", "Four"))
+        assert found.left_out == "2 pages without text"
+
     async def test_it_says_where_each_page_begins(self):
         read_again = await read("a.pdf", pdfs.make("One", "", "Three"))
         assert read_again.text == "One\n\nThree"

@@ -18,6 +18,7 @@ from chatsite.ops import load
 from memory.transcript import TextError
 
 from ..scenes import signed_in
+from . import pdfs
 
 pytestmark = pytest.mark.django_db
 UPLOAD = reverse("attachment-upload")
@@ -117,6 +118,11 @@ class TestUpload:
             "tokens": 3,
         }
         assert (row.owner, row.text) == (alice, "Hello there.")
+
+    def test_answer_says_what_is_left_out(self, alice):
+        data = pdfs.make("One", "")
+        answer = post(signed_in(alice), data, name="a.pdf").json()
+        assert answer["left_out"] == "1 page without text"
 
     def test_what_is_no_text_is_refused_with_a_sentence(self, alice):
         answer = post(signed_in(alice), b"PK\x03\x04....")

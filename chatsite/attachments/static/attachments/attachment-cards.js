@@ -47,7 +47,7 @@ function draw(item) {
   name.textContent = item.name;
   const { id, image } = item;
   const size = () => image ? `${image.width} × ${image.height}` : `${amount(item.tokens)} ${words.tokens}`;
-  const measure = () => [size(), item.encoding].filter(Boolean).join(" · ");
+  const measure = () => [size(), item.encoding, item.left_out && words.leftOut + item.left_out].filter(Boolean).join(" · ");
   note.textContent = item.error || (id ? measure() : item.question ? words.which : words.reading);
   drawQuestion(item);
   if (image && id && !item.card.querySelector("img")) {

@@ -9,7 +9,7 @@ messageFiles = (() => {
   // A longer text that is pasted becomes a file.
   const PASTE_BYTES = 4096;
 
-  // {id, name, size, tokens, image, encoding, question, file, text, error, card}; id: it is uploaded;
+  // {id, name, size, tokens, image, encoding, left_out, question, file, text, error, card}; id: it is uploaded;
   // question: it is, and waits for the encoding that is chosen; text: pasted, and kept with the draft
   // until it is; card: it is shown.
   let items = [];
