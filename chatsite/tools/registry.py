@@ -243,6 +243,14 @@ def defaults() -> list[str]:
     return list(dict.fromkeys(settings.DEFAULT_TOOLS))
 
 
+def left_out() -> list[tuple[str, str, str]]:
+    """The tools of servers that can't be offered: server, name, and why."""
+    from .mcp import mcp_config
+
+    servers = mcp_config.servers()
+    return [(each.name, name, why) for each in servers for name, why in each.left_out]
+
+
 def problems() -> list[str]:
     """What is wrong with TOOLS, one sentence for each path."""
     return _load_own(tuple(settings.TOOLS))[1]

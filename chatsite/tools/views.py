@@ -43,6 +43,7 @@ def choose_tools(request: HttpRequest, conversation: Conversation) -> Values:
         "tools": registry.available().values(),
         "missing": registry.missing(conversation.tools),
         "left_out": find_left_out(conversation),
+        "unusable": registry.left_out(),
         "is_refused": not dialects.find_dialect(model_of(conversation)).has_tools,
     }
 

@@ -52,6 +52,8 @@ class Server:
     tools: tuple[SiteTool, ...] = ()
     instructions: str = ""
     error: str = ""
+    # Of tools that can't be offered: their names, and why.
+    left_out: tuple[tuple[str, str], ...] = ()
     asked_at: float | None = None
     asking: Future[None] | None = None
     link: "Link | None" = field(default=None, repr=False)

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from time import monotonic
@@ -14,6 +13,8 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from memory.engine.tools.call_forms import name_tools
 
 from ..context import AnswerLostError, CallContext, Progress, reporter
 from ..registry import SiteTool
@@ -29,8 +30,6 @@ logger = logging.getLogger(__name__)
 READY_SECONDS = 5.0
 # Signs of life that come sooner after one another are dropped.
 SIGN_SECONDS = 0.25
-# What providers take as the name of a function.
-TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 MAX_TOOLS = 64  # of one server
 MAX_DESCRIPTION_CHARS, MAX_SCHEMA_CHARS, MAX_LABEL_CHARS = 2_000, 20_000, 60
@@ -114,6 +113,7 @@ async def _list(server: Server, link: mcp_link.Link) -> list[BaseTool]:
     # First, so that no change is missed in between.
     await link.keep()
     found = await link.client.list_tools()
+    server.left_out = tuple(getattr(link.client.session, "malformed", {}).items())
     server.instructions = link.client.instructions or ""
     return [
         await as_langchain_tool(each, link.client)
@@ -125,29 +125,31 @@ async def _list(server: Server, link: mcp_link.Link) -> list[BaseTool]:
 
 def _admit(server: Server, found: list[BaseTool]) -> Iterator[SiteTool]:
     """Those that a request can carry, named after their server."""
-    for each in found[:MAX_TOOLS]:
+    left_out = dict(server.left_out)
+    names = name_tools(f"{server.name}_{each.name}" for each in found)
+    for place, each in enumerate(found):
         try:
-            yield _adapt(server, each)
+            if place >= MAX_TOOLS:
+                raise ValueError(f"a server can have {MAX_TOOLS} tools")
+            yield _adapt(server, each, names[f"{server.name}_{each.name}"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            logger.warning(
-                "MCP server %s: a tool is left out: %s",
-                server.name,
-                error if type(error) is ValueError else type(error).__name__,
-            )
-    if len(found) > MAX_TOOLS:
-        logger.warning("MCP server %s: more than %d tools", server.name, MAX_TOOLS)
+            is_ours = type(error) is ValueError
+            left_out[each.name] = str(error) if is_ours else type(error).__name__
+    server.left_out = tuple(left_out.items())
+    for name, why in server.left_out:
+        logger.warning(
+            "MCP server %s: the tool %r is left out: %s", server.name, name[:80], why
+        )
 
 
-def _adapt(server: Server, offered: BaseTool) -> SiteTool:
-    """A tool of the site that calls the one that was offered, as it was offered."""
-    name = f"{server.name}_{offered.name}"
+def _adapt(server: Server, offered: BaseTool, name: str) -> SiteTool:
+    """A tool of the site that calls the one that was offered, as it was offered, under
+    a name that providers take."""
     schema = offered.args_schema
-    if not TOOL_NAME.fullmatch(name):
-        raise ValueError(f"{name[:80]!r} is no name of a function")
     if not isinstance(schema, dict) or schema.get("type") != "object":
-        raise ValueError(f"{name!r} takes no object")
+        raise ValueError("it takes no object")
     if len(json.dumps(schema)) > MAX_SCHEMA_CHARS:
-        raise ValueError(f"{name!r} has too long a schema")
+        raise ValueError(f"its schema has more than {MAX_SCHEMA_CHARS:,} characters")
     known = _digest(offered)
 
     async def call(**arguments: Any) -> Any:

@@ -29,8 +29,18 @@ from mcp.client.session import ClientSession
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
+from mcp_types import (
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsRequest,
+    ListToolsResult,
+    PaginatedRequestParams,
+    Tool,
+    methods,
+)
 from mcp_types.jsonrpc import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from . import mcp_tasks
 
@@ -40,6 +50,8 @@ logger = logging.getLogger(__name__)
 EXIT_SECONDS = 2.0
 HTTP_SECONDS, STREAM_SECONDS = 30.0, 300.0
 PLAIN = "identity"
+# Of a session that has negotiated no version.
+LATEST = "2025-11-25"
 EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
@@ -102,8 +114,52 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class Session(ClientSession):
-    """One that takes the results of calls as they come. The SDK refuses a whole result
+    """One that takes sound tools beside others, and the results of calls as they come.
+    The SDK refuses a whole result
     for one part that it does not know, or for an output that misses its schema."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Why tools of the list were not taken, by their names.
+        self.malformed: dict[str, str] = {}
+
+    async def list_tools(
+        self, *, params: PaginatedRequestParams | None = None
+    ) -> ListToolsResult:
+        """The tools that are as the protocol says; the SDK would refuse all of them for
+        one that is not."""
+        request = ListToolsRequest(params=params)
+        data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        how: dict[str, Any] = {}
+        self._stamp(data, how)
+        raw = await self._dispatcher.send_raw_request(
+            data["method"], data.get("params"), how
+        )
+        listed, is_first = raw.get("tools"), params is None or params.cursor is None
+        if is_first:
+            self.malformed = {}
+        tools = [each for each in listed or () if self._is_sound(each, raw)]
+        known = {"tools": tools, "nextCursor": raw.get("nextCursor")}
+        result = ListToolsResult.model_validate(known, by_name=False)
+        is_whole = is_first and result.next_cursor is None
+        return self._absorb_tool_listing(result, complete=is_whole)
+
+    def _is_sound(self, tool: Any, raw: dict[str, Any]) -> bool:
+        version = self._negotiated_version or LATEST
+        try:
+            methods.validate_server_result(
+                "tools/list", version, {**raw, "tools": [tool]}
+            )
+            Tool.model_validate(tool, by_name=False)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            place = ".".join(str(step) for step in first["loc"][2:])
+            name = tool.get("name") if isinstance(tool, dict) else ""
+            self.malformed[str(name)[:100]] = f"{place}: {first['msg']}"[:200]
+            return False
+        except KeyError:
+            """The version has no rule for it."""
+        return True
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any] | None = None, **options: Any
