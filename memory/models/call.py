@@ -14,6 +14,11 @@ from .history import NEWEST, History
 from .message import Message
 from .summary import Summary
 
+# Less than this share of the estimate is no error of the estimate any more, and less
+# than calibration.py learns from.
+READ_WHOLE = 2 / 3
+LEAST_READ = 1_000
+
 
 def billed_tokens() -> dict[str, Any]:
     """Expressions over rows of ModelCall: what was paid for is `billed_read`, of which
@@ -137,10 +142,27 @@ class ModelCall(History):
         return f"{self.purpose} by {self.model}"
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the provider has read clearly less than it was sent, so that it has
+        cut the beginning; a smaller count can be of what was not cached. The estimate
+        may have grown by other texts: it has to be so without that, too."""
+        reported, sent = self.tokens_input or 0, self.tokens_estimated
+        if not LEAST_READ <= reported < sent * READ_WHOLE:
+            return False
+        known = self.conversation
+        plain = (sent - known.token_overhead) / max(1.0, known.token_ratio)
+        return reported < plain * READ_WHOLE
+
+    @property
+    def share_read(self) -> int:
+        """Of what was sent, in percent."""
+        return round((self.tokens_input or 0) * 100 / max(1, self.tokens_estimated))
+
+    @property
     def estimate_error(self) -> str:
         """How far the estimate was from what the provider reported; "": not known."""
         reported = self.tokens_input
-        if not reported:
+        if not reported or self.is_cut:
             return ""
         share = round((self.tokens_estimated - reported) * 100 / reported)
         return f"{share:+} %" if share else "0 %"

@@ -267,6 +267,16 @@ class ContextPane:
         return bool(self.reply and self.call and self.call.tokens_input is not None)
 
     @property
+    def is_cut(self) -> bool:
+        """Whether the provider has read only a part of what the call has sent."""
+        return bool(self.call and self.call.is_cut)
+
+    @property
+    def set_window(self) -> int:
+        """The context window of the call's model, as the site has it."""
+        return providers.context_window(self.call.model) if self.call else 0
+
+    @property
     def accounted(self) -> int:
         missing = ("lost",) if self.reply else ("lost", "unsent")
         return self.total - sum(self.counts.get(kind, 0) for kind in missing)
