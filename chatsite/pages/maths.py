@@ -49,6 +49,8 @@ NO_FORMULA = re.compile(
     r"[a-zA-Z]{4}|[^\W\d_a-zA-ZΑ-ω]|[\"#;@?`~]|[-+*/=<>:,.(\[{&·–-]$|^[,;:./*)=]"
     r"|^\d[\d,.]*\s+[a-zA-Z(]"
 )
+# None of TeX: of patterns, addresses and code.
+OTHER_SIGN = re.compile(r"(?<!\\)[#@`]")
 SYMBOL = re.compile(r"[+\-*/=<>±≠≤≥≈∈∞∑∂∇]")
 OPERATOR = re.compile(r"[=+*/<>(|≤≥≈≠±×÷-]")
 # A word that goes on behind a formula: "the $n$th".
@@ -236,7 +238,8 @@ def is_formula(source: str, after: str) -> bool:
         return bool(has_sign) or _is_plain_formula(tex)
     if not ENDING.match(after):
         return False
-    return bool(COMMAND.search(tex)) or _is_plain_formula(tex)
+    has_tex = COMMAND.search(tex) and not OTHER_SIGN.search(tex)
+    return bool(has_tex) or _is_plain_formula(tex)
 
 
 def _is_plain_formula(tex: str) -> bool:
