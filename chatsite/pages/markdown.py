@@ -35,7 +35,10 @@ CACHE_BYTES = 16 * 1024 * 1024
 MAX_LEVEL = 60
 
 # Tags of HTML that models write; in pairs and without attributes they are formatting.
-PAIRS = ("b", "del", "em", "i", "ins", "kbd", "mark", "s", "strong", "sub", "sup", "u")
+PAIRS = (
+    *("b", "del", "em", "i", "ins", "kbd", "mark", "s", "small", "strong", "sub"),
+    *("sup", "u"),
+)
 TAGS = {
     *(*maths.TAGS, *PAIRS, "a", "blockquote", "br", "code", "h1", "h2", "h3", "h4"),
     *("h5", "h6", "hr", "li", "ol", "p", "pre", "table", "tbody", "td", "th", "thead"),

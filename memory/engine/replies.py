@@ -53,6 +53,8 @@ _ANY_CLOSING = re.compile(_CLOSINGS, re.IGNORECASE | re.ASCII)
 _OPENING_OF_LINE = re.compile(
     rf"^[ \t]*({_OPENINGS})", re.IGNORECASE | re.ASCII | re.MULTILINE
 )
+# The channels of gpt-oss, from a server that leaves their marks out.
+_BARE_CHANNELS = re.compile(r"\A\s*analysis(.*?)assistantfinal", re.DOTALL)
 # Inside of a line: a tag that ends a sentence or a word, and one that is talked about.
 _SENTENCE_END = re.compile(r"[.!?…。！？)）:：]\s*$")
 _MENTION = re.compile(
@@ -176,6 +178,8 @@ def split_rest(reasoning: str, text: str) -> tuple[str, str]:
     if not text.lstrip().startswith(("{", "```")):
         found, text = _split_blocks(text)
         reasoning = f"{reasoning.strip()}\n\n{found}" if found else reasoning
+        if bare := _BARE_CHANNELS.match(text):
+            return (reasoning or bare[1]).strip(), text[bare.end() :].lstrip()
         closing = _find_closing(text)
         if closing and not (reasoning and text[: closing.start()].strip()):
             # Some templates put the opening tag into the prompt.

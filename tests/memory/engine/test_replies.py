@@ -125,6 +125,8 @@ def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
         ("Count first.<channel|>42", "42"),
         ("Count `a` first.[/THINK]42", "42"),
         ("</think>\n\n42", "42"),
+        ("analysisThey ask for 6 × 7.assistantfinal42", "42"),
+        ("analysis of the poem: it is short", "analysis of the poem: it is short"),
         ("The tag </think> ends it.", "The tag </think> ends it."),
         ("The tag</think> ends it.", "The tag</think> ends it."),
         ("Write “</think>” there.", "Write “</think>” there."),
