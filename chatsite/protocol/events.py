@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 from django.utils.translation import gettext as _
 
 from chatsite.hooks import LeafCommand, LeafEvent, command_readers, event_kinds
+from chatsite.strict_json import make_object
 from memory.compaction.compactor import Outcome
 from memory.models import Message
 
@@ -94,7 +95,7 @@ def _decode_frame(text: str | None) -> dict[str, Any]:
         words = _("A frame may have %(limit)s characters.")
         raise CommandError("too_long", words % {"limit": f"{MAX_FRAME_CHARS:,}"})
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=make_object)
     except (ValueError, RecursionError):
         raise CommandError("bad_frame", _("The frame is not valid JSON.")) from None
     if not isinstance(value, dict):

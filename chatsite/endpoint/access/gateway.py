@@ -19,6 +19,7 @@ from django.utils.crypto import constant_time_compare
 from chatsite.accounts.names import find_people
 from chatsite.endpoint.models import ApiKey
 from chatsite.endpoint.wires.errors import WireError
+from chatsite.strict_json import make_object
 
 # As Open WebUI sends it with FORWARD_USER_INFO_HEADER_JWT_SECRET: HS256, for minutes,
 # with the e-mail address of the person.
@@ -94,7 +95,8 @@ def read_token(token: str, secret: str) -> dict[str, Any]:
 
 def _read_token_part(part: str) -> dict[str, Any]:
     try:
-        value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        decoded = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+        value = json.loads(decoded, object_pairs_hook=make_object)
     except (binascii.Error, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

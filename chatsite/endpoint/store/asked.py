@@ -13,7 +13,7 @@ from chatsite.endpoint.wires.errors import WireError
 from chatsite.endpoint.wires.named_objects import find_named_object
 from chatsite.endpoint.wires.wire import ID, Wire, wants_stream
 
-from .bodies import Body, BodyError
+from .bodies import OTHER_CASE, Body, BodyError
 from .remembered import remembered
 
 # A model's name, as a column has it.
@@ -126,6 +126,9 @@ def check_named_objects(wire: Wire, body: Body, first: int) -> None:
     except RecursionError:
         detail = "The body is nested too deeply."
         raise WireError(400, "bad_request", detail) from None
+    if field_name != field_name.casefold():
+        detail = OTHER_CASE.format(field_name[:100], field_name.casefold()[:100])
+        raise WireError(400, "bad_request", detail)
     if field_name:
         detail = (
             f"`{field_name}` names something by its id, and this site can't tell "

@@ -9,21 +9,30 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from chatsite.strict_json import RepeatedNameError, has_other_case, make_object
+
 SPACE = re.compile(r"[ \t\n\r]*")
 NEXT = re.compile(r", ?\{")
 WHITE = frozenset(" \t\n\r")
 # A value of the body that is longer is a piece of its own, such as tools.
 PIECE_CHARS = 512
-# What is read twice could be read in two ways.
-ONCE = frozenset(
+# Fields that are checked or kept.
+READ = frozenset(
     {
-        *("messages", "system", "model", "stream", "tools"),
-        *("input", "instructions", "previous_response_id"),
+        *("messages", "system", "model", "stream", "tools", "container"),
+        *("input", "instructions", "previous_response_id", "conversation"),
+        *("prompt", "background"),
     }
 )
 
+REPEATED = (
+    "The body has {!r} twice in one object, and programs differ in which one counts. "
+    "Send it once."
+)
+OTHER_CASE = "The body has {!r}, which some programs take for {!r}. Write it so."
+
 # As `raw_decode`, which only calls it; raises StopIteration where there is no value.
-_decode = json.JSONDecoder().scan_once
+_decode = json.JSONDecoder(object_pairs_hook=make_object).scan_once
 
 
 class BodyError(ValueError):
@@ -76,6 +85,8 @@ def read_body(
         raise BodyError("The body is not UTF-8.") from None
     except RecursionError:
         raise BodyError("The body is nested too deeply.") from None
+    except RepeatedNameError as error:
+        raise BodyError(REPEATED.format(str(error)[:100])) from None
     except (ValueError, IndexError, StopIteration) as error:
         if isinstance(error, BodyError):
             raise
@@ -131,8 +142,10 @@ def _read_fields(
         at = _skip(text, at)
         if not isinstance(name, str) or text[at] != ":":
             raise ValueError("no name")
-        if name in value and name in ONCE:
-            raise BodyError(f"The body has {name!r} twice.")
+        if name in value:
+            raise RepeatedNameError(name)
+        if has_other_case(name, READ):
+            raise BodyError(OTHER_CASE.format(name, name.casefold()))
         at = _skip(text, at + 1)
         if name == list_name and text[at] == "[":
             value[name] = []

@@ -5,10 +5,10 @@ Bytes are compared by their SHA-256, and each person's with their own only.
 """
 
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -203,11 +203,9 @@ def _weigh(text: str) -> int:
 
 def _cut_to_marks(list_name: str, reading: Reading, marks: Sequence[Mark]) -> Kept:
     body, history, last = reading.body, reading.history, marks[-1]
-    if reading.same:
-        before = reading.same.kept.value
-    else:
-        # Of a field that stands on both sides of the list, the value has the later one.
-        before = json.loads(_read_until_list(body) + "]}")
+    # Without the fields behind the list, which the next body may not have.
+    fields = body.value.items()
+    before = dict(takewhile(lambda each: each[0] != list_name, fields))
     items = body.value[list_name][: last.pause.items]
     messages = history.messages[: last.pause.entries]
     pauses = [mark.pause for mark in marks]
@@ -218,16 +216,6 @@ def _cut_to_marks(list_name: str, reading: Reading, marks: Sequence[Mark]) -> Ke
         history._replace(messages=messages, pauses=pauses),
         marks,
     )
-
-
-def _read_until_list(body: Body) -> str:
-    texts = []
-    for between, piece in zip(body.between, body.pieces, strict=False):
-        texts.append(between)
-        if piece.at is not None:
-            break
-        texts.append(piece.text)
-    return "".join(texts)
 
 
 remembered = Remembered()

@@ -7,8 +7,10 @@ made. Clients send them again as they got them, no one gives them to others, and
 has them: they are passed on. Only a container is not, as a provider goes on in it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from chatsite.strict_json import has_other_case
 
 # Of tools that the provider runs, and of what it keeps for them.
 IDS = frozenset(
@@ -22,6 +24,9 @@ OF_TOOLS = ("tools", "environment", "container_id")
 # The end of the types of what Anthropic's execution of code has made.
 MADE = "code_execution_output"
 OF_TEXT = frozenset({"role", "content", "type"})
+OF_ITEMS = frozenset({"output", *OF_TOOLS})
+OF_PARTS = frozenset({"content", "file", "source"})
+LOOKED_INTO = IDS | OF_TEXT | OF_ITEMS | OF_PARTS | {"id", "skills"}
 # Where a tool says what it takes: there a name means nothing to the provider.
 TAKEN = frozenset(
     {
@@ -47,8 +52,18 @@ def _list_fields(wire: str, body: Mapping[str, Any], first: int) -> Iterator[str
     for item in said[first:] if isinstance(said, list) else ():
         if isinstance(item, dict) and not _is_text(item):
             yield from _list_of_parts(item)
-            yield from _list_of_parts(item.get("output"))
-            yield from _list_of_tools({name: item.get(name) for name in OF_TOOLS})
+            # Most items have none of these.
+            if not OF_ITEMS.isdisjoint(item):
+                yield from _list_of_parts(item.get("output"))
+                yield from _list_of_tools({name: item.get(name) for name in OF_TOOLS})
+
+
+def _list_of_spellings(part: Mapping[str, Any]) -> Iterable[str]:
+    """Names that only a reader which ignores case would look into."""
+    names = "".join(part)
+    if names.isascii() and names.islower():
+        return ()
+    return [name for name in part if has_other_case(name, LOOKED_INTO)]
 
 
 def _is_text(item: Mapping[str, Any]) -> bool:
@@ -60,10 +75,13 @@ def _list_of_container(container: object) -> Iterator[str]:
     if not isinstance(container, dict):
         yield from ("container",) if container else ()
         return
+    yield from _list_of_spellings(container)
     if container.get("id"):
         yield "container"
     skills = container.get("skills")
     for skill in skills if isinstance(skills, list) else ():
+        if isinstance(skill, dict):
+            yield from _list_of_spellings(skill)
         if not isinstance(skill, dict) or skill.get("type") != "anthropic":
             yield "skill_id"
 
@@ -76,23 +94,22 @@ def _list_of_tools(value: object) -> Iterator[str]:
         for name, inner in value.items():
             # A container that is described is a new one.
             is_described = name == "container" and isinstance(inner, dict)
-            if name in IDS and inner and not is_described:
+            if name.casefold() in IDS and inner and not is_described:
                 yield name
             elif name not in TAKEN:
                 yield from _list_of_tools(inner)
 
 
-def _list_of_parts(parts: object) -> Iterator[str]:
+def _list_of_parts(parts: object, *, can_be_made: bool = True) -> Iterator[str]:
     """Also of parts that are in a result of a tool, or in a document."""
     if isinstance(parts, dict):
         parts = [parts]
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict):
             continue
-        own = {} if str(part.get("type")).endswith(MADE) else part
-        for holder in (own, part.get("file"), part.get("source")):
-            if isinstance(holder, dict) and holder.get("file_id"):
-                yield "file_id"
-        source = part.get("source")
-        for inner in (part, source) if isinstance(source, dict) else (part,):
-            yield from _list_of_parts(inner.get("content"))
+        yield from _list_of_spellings(part)
+        is_made = can_be_made and str(part.get("type")).endswith(MADE)
+        if part.get("file_id") and not is_made:
+            yield "file_id"
+        for name in OF_PARTS.intersection(part):
+            yield from _list_of_parts(part[name], can_be_made=name == "content")

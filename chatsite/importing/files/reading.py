@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.hooks import export_sections
 from chatsite.languages import find_sentence_space
+from chatsite.strict_json import RepeatedNameError, make_object
 
 MEGABYTE = 1024 * 1024
 # No export is nested by a third of it, and what is taken can be exported again.
@@ -99,7 +100,10 @@ def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
     count = _check_shape(data, before)
     try:
         text = data.decode("utf-8-sig")
-        return json.loads(text, parse_constant=_refuse_constant), count
+        value = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=make_object
+        )
+        return value, count
     except UnicodeDecodeError as error:
         raise ImportFileError(
             _("The file is not text in UTF-8: see byte %(byte)s.")
@@ -109,6 +113,14 @@ def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
         raise ImportFileError(
             _("The file is not valid JSON: see line %(line)s, column %(column)s.")
             % {"line": error.lineno, "column": error.colno}
+        ) from None
+    except RepeatedNameError as error:
+        raise ImportFileError(
+            _(
+                "The file has %(name)s twice in one object, so one of the two values "
+                "would be lost. Nothing was stored."
+            )
+            % {"name": repr(str(error)[:100])}
         ) from None
     except ValueError:
         raise ImportFileError(

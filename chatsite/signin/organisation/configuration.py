@@ -2,6 +2,7 @@
 with the settings, so it knows none of them.
 """
 
+import json
 import os
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +21,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+
+from chatsite.strict_json import RepeatedNameError, make_object
 
 Right = Literal["metadata", "content", "export", "purge"]
 FOLDER = "chatsite.signin.organisation"
@@ -163,7 +166,14 @@ class ProviderFile(BaseModel):
 def read_providers(path: str) -> dict[str, Provider]:
     """The providers by their ids. Raises ImproperlyConfigured, as one sentence."""
     try:
-        read = ProviderFile.model_validate_json(Path(path).read_bytes())
+        text = Path(path).read_bytes()
+        read = ProviderFile.model_validate_json(text)
+        json.loads(text, object_pairs_hook=make_object)
+    except RepeatedNameError as error:
+        raise ImproperlyConfigured(
+            f"SIGNIN_PROVIDERS, {path}: {str(error)!r} stands twice in one object; "
+            "leave one of the two out."
+        ) from None
     except OSError as error:
         raise ImproperlyConfigured(
             f"SIGNIN_PROVIDERS names {path}, which can't be read: {error.strerror}."

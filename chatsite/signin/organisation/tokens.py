@@ -5,6 +5,7 @@ over TLS. Here they are checked: an answer can come through a proxy of the compa
 a token that was made for another log-in must not open this one.
 """
 
+import json
 import time
 from dataclasses import dataclass, field
 from threading import Lock
@@ -16,6 +17,8 @@ from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.conf import settings
 from django.utils.crypto import constant_time_compare
+
+from chatsite.strict_json import make_object
 
 from .configuration import OidcProvider, Provider
 
@@ -108,7 +111,7 @@ def _read_bounded(response: requests.Response) -> bytes:
 
 def _parse_object(text: bytes) -> dict[str, Any]:
     try:
-        read = requests.models.complexjson.loads(text)
+        read = json.loads(text, object_pairs_hook=make_object)
     except ValueError:
         raise TokenError("JSON") from None
     if not isinstance(read, dict):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from chatsite.strict_json import make_object
+
 from ..registry import SiteTool
 
 if TYPE_CHECKING:
@@ -105,7 +107,8 @@ def _load(path: str) -> tuple[list[Server], str]:
     if find_spec("fastmcp") is None:
         return [], "it needs pip install --requirement requirements-mcp.lock"
     try:
-        entries = json.loads(Path(path).read_text(encoding="utf-8"))["mcpServers"]
+        text = Path(path).read_text(encoding="utf-8")
+        entries = json.loads(text, object_pairs_hook=make_object)["mcpServers"]
         return [_read_entry(name, dict(each)) for name, each in entries.items()], ""
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         return [], f"{path!r} can't be read: {error!r}"

@@ -60,6 +60,40 @@ def test_what_is_no_request_is_refused_in_words(raw):
         bodies.read_body(raw)
 
 
+MESSAGE = '{"role":"user","content":"x"}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        (f'{{"n":1,"messages":[{MESSAGE}],"n":2}}', "n"),
+        ('{"messages":[{"role":"user","role":"tool"}]}', "role"),
+        (
+            '{"messages":[{"file":{"file_id":"","file_id":"f"}}]}',
+            "file_id",
+        ),
+        ('{"tools":[{"container":"auto","cont\\u0061iner":"c"}]}', "container"),
+        ('{"messages":[],"container":{"id":null,"id":"c"}}', "id"),
+    ],
+)
+def test_body_with_a_name_twice_is_refused(raw, name):
+    with pytest.raises(bodies.BodyError, match=f"The body has '{name}' twice"):
+        bodies.read_body(raw.encode())
+
+
+@pytest.mark.parametrize("name", ["Model", "MESSAGES", "mes\u017fages", "Container"])
+def test_body_with_a_checked_name_in_other_case_is_refused(name):
+    raw = json.dumps({"model": "m", "messages": [], name: "x"}).encode()
+    with pytest.raises(bodies.BodyError, match="some programs take for"):
+        bodies.read_body(raw)
+
+
+def test_body_may_repeat_names_of_other_objects():
+    tools = [{"name": "f", "input_schema": {"Model": {"model": 1}, "Id": {"id": 2}}}]
+    raw = json.dumps({"messages": [{"a": 1}, {"a": 2}], "tools": tools, "Extra": 1})
+    assert bodies.read_body(raw.encode()).value == json.loads(raw)
+
+
 @pytest.mark.parametrize("is_ascii", [True, False])
 def test_a_text_is_taken_out_and_put_back(is_ascii):
     text = 'A "quoted" line\n with é, 水 and \U0001f600, long enough to count.'

@@ -111,6 +111,17 @@ NAMED = [
     ),
     ("messages", chat({**RESULT, "content": {**MADE, "type": "x"}}), "file_id"),
     ("messages", chat({**RESULT, "content": DOCUMENT}), "file_id"),
+    ("chat", chat({"type": "file", "file": MADE}), "file_id"),
+    # As a program reads it that ignores case.
+    ("chat", chat({"type": "file", "file": {"File_ID": "file_1"}}), "File_ID"),
+    ("chat", chat({"type": "file", "File": {"file_id": "file_1"}}), "File"),
+    ("messages", chat({**RESULT, "content": {**MADE, "Type": "x"}}), "Type"),
+    ("messages", chat(TEXT, container={"Id": "container_1"}), "Id"),
+    ("messages", chat(TEXT, container={"skills": [{"Type": "custom"}]}), "Type"),
+    ("messages", {"messages": [{"role": "user", "Content": [FILE]}]}, "Content"),
+    ("responses", responses(tools=[{"Vector_Store_Ids": ["v"]}]), "Vector_Store_Ids"),
+    ("responses", responses({"type": "x", "\u017fource": FILE}), "\u017fource"),
+    ("responses", responses({"type": "shell_call", "Environment": {}}), "Environment"),
 ]
 SCHEMA = {"type": "object", "properties": {"file_id": {"type": "string"}}}
 CITED = {
@@ -144,6 +155,7 @@ FREE = [
         chat(TEXT, tools=[{"type": "function", "function": {"parameters": SCHEMA}}]),
     ),
     ("messages", chat({"type": "tool_use", "input": {"file_id": "mine"}})),
+    ("messages", chat({"type": "tool_use", "input": {"File_Id": "x", "Type": "y"}})),
     ("messages", chat(TEXT, tools=[{"name": "open", "input_schema": SCHEMA}])),
     ("messages", chat(TEXT, tools=[{"input_examples": [{"file_id": "a.txt"}]}])),
     (
@@ -203,6 +215,36 @@ async def test_nothing_of_it_reaches_the_provider(key, anywhere, settings, wire,
     settings.ENDPOINT_PROVIDER_IDS = "passed"
     await Call(path, raw, key=key).run()
     assert anywhere.requests[-1].raw == raw
+
+
+READ_IN_TWO_WAYS = [
+    ("chat", '"messages": [{0}], "messages": [{0}]'),
+    ("chat", '"messages": [{{"role": "system", {1}, "role": "user"}}]'),
+    ("chat", '"messages": [{0}], "Model": "x"'),
+    ("messages", '"messages": [{0}], "container": null, "container": "c"'),
+    ("messages", '"messages": [{0}], "container": {{"id": null, "id": "c"}}'),
+    ("responses", '"input": [{0}], "conversation": null, "conversation": "c"'),
+    ("responses", '"input": [{0}], "prompt": {{}}, "prompt": {{"id": "p"}}'),
+    ("responses", '"input": [{0}], "Prompt": {{"id": "p"}}'),
+    ("responses", '"input": [{{"type": "input_file", "File_Id": "f"}}, {0}]'),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("wire", "fields"), READ_IN_TWO_WAYS)
+async def test_body_that_can_be_read_in_two_ways_is_refused(
+    key, anywhere, wire, fields
+):
+    words = '"content": "Hi"'
+    message = f'{{"role": "user", {words}}}'
+    raw = f'{{"model": "ok", "max_tokens": 9, {fields.format(message, words)}}}'
+    call = await Call(PATHS[wire], raw.encode(), key=key).run()
+    assert call.status == 400
+    error = json.loads(call.answer)["error"]
+    assert error["type"] == "invalid_request_error"
+    assert "twice in one object" in error["message"] or "take for" in error["message"]
+    assert anywhere.requests == []
+    assert not await ClientRequest.objects.aexists()
 
 
 @pytest.mark.django_db(transaction=True)

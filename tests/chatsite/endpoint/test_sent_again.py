@@ -134,13 +134,23 @@ def test_it_goes_on_from_the_last_place_that_is_the_same(writing):
     assert read("chat", raw, 1) == read("chat", raw)
 
 
-def test_a_field_on_both_sides_of_the_list_is_read_as_it_stands():
+def test_field_behind_the_list_is_none_of_the_next_body():
     said = [SAID] * 8
     with short():
-        read("chat", write(said, before=[("n", 1)], after=[("n", 2)]), 1)
+        read("chat", write(said, before=[("n", 1)], after=[("m", 2)]), 1)
         raw = write([*said, SAID], before=[("n", 1)])
         assert list_known()
-        assert read("chat", raw, 1)[0].value["n"] == 1
+        value = read("chat", raw, 1)[0].value
+        assert (value["n"], "m" in value) == (1, False)
+
+
+def test_field_on_both_sides_of_the_list_is_refused():
+    said = [SAID] * 8
+    with short():
+        read("chat", write(said, before=[("n", 1)]), 1)
+        assert list_known()
+        raw = write([*said, SAID], before=[("n", 1)], after=[("n", 2)])
+        assert "'n' twice" in try_to_read("chat", raw, 1)
 
 
 @pytest.mark.parametrize(

@@ -371,6 +371,7 @@ BAD_FRAMES = [
     ("[1]", "bad_frame"),
     ("5", "bad_frame"),
     ("null", "bad_frame"),
+    ('{"type":"send","text":"a","client_id":"a","text":"b"}', "bad_frame"),
     ("[" * 100_000, "bad_frame"),
     ('{"type":"stop","turn":' + "9" * 5000 + "}", "bad_frame"),
     ('{"type":"stop","turn":-1}', "bad_frame"),

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -78,6 +79,14 @@ def test_a_mistake_is_named(tmp_path, change, said):
 def test_two_have_two_ids(tmp_path):
     with pytest.raises(ImproperlyConfigured, match="the same id"):
         read_providers(write(tmp_path, RIGHT, RIGHT))
+
+
+def test_file_with_a_field_twice_is_refused(tmp_path):
+    path = write(tmp_path, {**RIGHT, "members": ["chat"]})
+    text = Path(path).read_text().replace('"members"', '"members": [], "members"')
+    Path(path).write_text(text)
+    with pytest.raises(ImproperlyConfigured, match="'members' stands twice"):
+        read_providers(path)
 
 
 def test_a_file_that_is_none_is_named(tmp_path):

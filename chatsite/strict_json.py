@@ -1,0 +1,25 @@
+"""JSON that can be read in one way only. Of a name that stands twice in one object some
+readers take the first value and others the last, and some take `Model` for `model`:
+what is checked here would not be what they read.
+"""
+
+from typing import Any
+
+
+class RepeatedNameError(ValueError):
+    """An object has a name twice; the text is the name."""
+
+
+def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs, as `object_pairs_hook` of the json module.
+    Raise RepeatedNameError."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise RepeatedNameError(next(each for each in names if names.count(each) > 1))
+    return value
+
+
+def has_other_case(name: str, read: frozenset[str]) -> bool:
+    """Return whether readers that ignore case take it for one of `read`."""
+    return name not in read and name.casefold() in read
