@@ -34,6 +34,7 @@ from memory.view import rebuilding
 
 from .models import Share
 from .shown import (
+    hidden_numbers,
     is_request_shown,
     shown_messages,
     shown_replies,
@@ -42,6 +43,8 @@ from .shown import (
 
 # Messages of one piece, and those of it before a message that was looked for.
 PIECE, LEAD = 60, 6
+# Replies of which it is looked up at once whether what the model saw can be shown.
+MOST_TRIED = 30
 # Of what strangers read: it displaces nothing of the people who are signed in.
 CACHE_BYTES = 8 * 1024 * 1024
 
@@ -68,6 +71,8 @@ class SharedMessage:
     with_images: bool = False
     # The sources in its text.
     cited: tuple[Cited, ...] = ()
+    # Numbers of messages before it that their author has hidden.
+    hidden_before: tuple[int, ...] = ()
 
     @property
     def html(self) -> SafeString:
@@ -83,6 +88,8 @@ class Piece:
     after: int | None  # the number that it begins behind
     # Set when more follow: the number that they begin behind.
     rest: int | None
+    # Numbers of messages behind all of these that their author has hidden.
+    hidden: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +122,16 @@ def read_piece(share: Share, after: int | None = None) -> Piece:
     found = list(rows[: PIECE + 1])
     said = {row.seq: row.head for row in found if row.role == Message.Role.ASSISTANT}
     cited = find_cited(share.conversation, said, shown_results(share))
-    shown = tuple(
-        replace(_present_message(share, row), cited=cited.get(row.seq, ()))
-        for row in found[:PIECE]
-    )
-    return Piece(shown, after, shown[-1].seq if len(found) > PIECE else None)
+    hidden = sorted(hidden_numbers(share).filter(seq__gt=after or 0))
+    shown, last = [], after or 0
+    for row in found[:PIECE]:
+        before = tuple(seq for seq in hidden if last < seq < row.seq)
+        more = {"cited": cited.get(row.seq, ()), "hidden_before": before}
+        shown.append(replace(_present_message(share, row), **more))
+        last = row.seq
+    is_end = len(found) <= PIECE
+    behind = tuple(seq for seq in hidden if seq > last) if is_end else ()
+    return Piece(tuple(shown), after, None if is_end else last, behind)
 
 
 def lead_to(share: Share, seq: int) -> int | None:
@@ -170,13 +182,22 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
     rows = shown_replies(share)
     replies = tuple(rows.values_list("seq", flat=True)[:MAX_REPLIES])
     if reply is None:
-        reply = replies[0] if replies else None
+        reply = _find_shown_reply(share, replies)
     elif reply not in replies and not rows.filter(seq=reply).exists():
         return None
     if reply is None:
         return Seen(replies)
     call = reply_call(share.conversation, reply)
     return Seen(replies, reply, call, is_request_shown(share, call))
+
+
+def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
+    """The newest reply of which it can be shown what the model saw; if there is none
+    among the latest, the newest."""
+    for seq in replies[:MOST_TRIED]:
+        if is_request_shown(share, reply_call(share.conversation, seq)):
+            return seq
+    return replies[0] if replies else None
 
 
 def wire_of(seen: Seen) -> Sequence[dict[str, Any]]:

@@ -16,10 +16,12 @@ from .models import Share
 
 
 def title_of_share(share: Share) -> str:
-    """The title that its owner gave the conversation. Any other may quote a message
-    that is not shown, so in its place stands the beginning of the first that is."""
+    """The title of the conversation. One that may quote a message that is not shown is
+    replaced by the beginning of the first that is."""
     row = share.conversation
-    if row.title_set_by == Conversation.TitleSource.USER:
+    is_own = row.title_set_by == Conversation.TitleSource.USER
+    of = row.title_seqs or ()
+    if is_own or (of and shown_messages(share).filter(seq__in=of).count() == len(of)):
         return row.title
     said = shown_messages(share).filter(role=Message.Role.USER).order_by("seq").first()
     words = " ".join(transcript.words_for_title(said).split()) if said else ""
@@ -34,6 +36,15 @@ def shown_messages(share: Share) -> QuerySet[Message]:
     if share.with_view:
         return rows
     return rows.exclude(role=Message.Role.TOOL).exclude(text="")
+
+
+def hidden_numbers(share: Share) -> QuerySet[Message, int]:
+    """The numbers, and nothing else, of messages that their author has hidden since."""
+    stood = Q(superseded_at=None) | Q(superseded_at__gt=share.created_at)
+    rows = share.conversation.messages.filter(
+        stood, seq__lte=share.last_seq, excluded_at__isnull=False, deleted_at=None
+    )
+    return rows.exclude(role=Message.Role.TOOL).values_list("seq", flat=True)
 
 
 def shown_results(share: Share) -> QuerySet[Message]:

@@ -89,6 +89,42 @@ class TestPage:
         assert "Lamp 4999 costs" not in page
         assert "attachment-" not in page.replace('class="attachment', "")
 
+    def test_a_hidden_message_is_named_in_its_place(self, stranger, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "Tea", "Coffee", "Milk")
+        made.refresh_from_db()
+        share = create_share(made, with_view=True)
+        actions.exclude_messages(made, [3, 6])
+        page = text_of(stranger, link(share))
+        places = [page.index(f'id="message-{seq}"') for seq in (2, 3, 4, 5, 6)]
+        assert places == sorted(places)
+        assert "#3 was hidden by its author" in page
+        assert "#6 was hidden by its author" in page
+        assert "Coffee" not in page.partition('id="message-4"')[0]
+        made.messages.filter(seq=6).update(excluded_at=None)
+        actions.delete_message(made, 6)
+        assert "#6 was" not in text_of(stranger, link(share))
+
+    def test_the_page_opens_with_a_reply_that_can_be_shown(self, stranger, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "Tea", "Coffee", "Milk")
+        made.refresh_from_db()
+        share = create_share(made, with_view=True)
+        actions.exclude_messages(made, [3])
+        page = text_of(stranger, link(share))
+        assert "As sent for reply #2" in page
+        assert "word for word" in page
+
+    def test_the_title_is_that_of_the_conversation(self, stranger, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "Where do I get good tea?", "And milk?")
+        rows = type(made).objects.filter(pk=made.pk)
+        rows.update(title="Buying tea", title_seqs=[1, 2])
+        share = create_share(rows.get(), with_view=False)
+        assert '<h1 dir="auto">Buying tea</h1>' in text_of(stranger, link(share))
+        actions.exclude_messages(made, [2])
+        assert "Buying tea" not in text_of(stranger, link(share))
+
     def test_robots_are_kept_out(self, stranger, share):
         for part in PARTS:
             answered = stranger.get(link(share, part))
