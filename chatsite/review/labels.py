@@ -108,7 +108,8 @@ def list_flags(row: Summary) -> str:
             words = _("%(n)s or more facts unsupported")
         found.append(words % {"n": count})
     # Lists do not read the column: it can hold what was said.
-    noted = {} if "flags" in row.get_deferred_fields() else row.flags
+    is_unread = "flags" in row.get_deferred_fields()
+    noted = {} if is_unread else row.flags
     if lines := noted.get("dropped"):
         found.append(_describe_dropped(lines, noted.get("dropped_from", ())))
     if "unmatched" in noted:
@@ -118,7 +119,14 @@ def list_flags(row: Summary) -> str:
         found.append(_("gap before it"))
     if row.generation > 1:
         found.append(_("generation %(n)s") % {"n": row.generation})
-    return ", ".join(found) or "–"
+    nothing = _("hidden") if is_unread and _has_hidden_flags(row) else "–"
+    return ", ".join(found) or nothing
+
+
+def _has_hidden_flags(row: Summary) -> bool:
+    """Whether there are flags that only staff who may read texts see."""
+    # "{}" has two characters.
+    return not getattr(row, "may_read", False) and getattr(row, "flags_chars", 0) > 2
 
 
 def _describe_dropped(listed: Sequence[str], counted: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """Summaries in the admin: found by what is doubtful about them, page by page."""
 
+import re
+
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -76,6 +78,15 @@ def test_it_says_of_each_what_a_reviewer_has_to_know(page, varied):
     ):
         assert f">{words}<" in text
     assert f"/conversation/{varied.pk}/timeline/?v=4" in text
+
+
+def test_flags_that_may_not_be_read_are_hidden(client, staff_with, conversation):
+    summarise(conversation, 1, 2, flags={"dropped": ["number: 9,500"]})
+    summarise(conversation, 3, 4)
+    client.force_login(staff_with("metadata"))
+    text = client.get(reverse(f"admin:memory_{LIST}")).content.decode()
+    cells = re.findall(r'field-list_flags">([^<]*)<', text)
+    assert cells == ["–", "hidden"]
 
 
 @pytest.mark.django_db(transaction=True)
