@@ -3,7 +3,9 @@ server sends has no bound of its own, so all of it is counted while it is read.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
@@ -13,6 +15,10 @@ CALL_CHARS = 50
 # All that OpenAI writes of a call: what is beside it is its provider's own.
 CALL_FIELDS = {"index", "id", "type", "function"}
 CALL_NAMES = {"name", "arguments"}
+# Pages that a reply cites, and the addresses that can be links.
+MOST_SOURCES = 50
+ADDRESS = re.compile(r"https?://[^\s<>]{1,2000}")
+IMAGE = re.compile(r"data:(image/[a-z+.-]{1,30});base64,([\w+/]+)")
 # A reply that asks for more has no end: no turn may run half as many.
 MAX_READ_CALLS = 256
 
@@ -42,6 +48,8 @@ class Extras:
 
     # Fields of an entry that come in pieces.
     PIECES = ("text", "summary", "data")
+    # Of a list, and of a text in pieces: each one more costs a look at all of it.
+    MOST_ENTRIES, MOST_JOINED = 500, 100_000
 
     def __init__(self, limit: int) -> None:
         self._left = limit
@@ -56,32 +64,64 @@ class Extras:
                 self._found[name] = value
                 continue
             known = self._found.setdefault(name, [])
-            for each in filter(_is_new(known), value):
+            for each in value:
                 self._add_entry(known, each)
 
     def _add_entry(self, known: list[Any], entry: Any) -> None:
-        last = known[-1] if known else None
-        is_piece = isinstance(last, dict) and isinstance(entry, dict)
-        marks = ("type", "index")
-        if (
-            not is_piece
-            or any(last.get(m) != entry.get(m) for m in marks)
-            or not any(isinstance(entry.get(name), str) for name in self.PIECES)
-        ):
+        names = entry.keys() & self.PIECES if isinstance(entry, dict) else ()
+        if not names and entry in known:
+            return  # some servers repeat a whole list in each chunk
+        last = known[-1] if known and isinstance(known[-1], dict) else {}
+        is_same = all(last.get(m) == entry.get(m) for m in ("type", "index") if names)
+        if not (is_same and any(isinstance(last.get(name), str) for name in names)):
             known.append(dict(entry) if isinstance(entry, dict) else entry)
+            self._left = self._left if len(known) <= self.MOST_ENTRIES else -1
             return
         for name, value in entry.items():
-            is_text = name in self.PIECES and isinstance(last.get(name), str)
-            last[name] = last[name] + value if is_text else value
+            known_text = last.get(name) if name in names else None
+            is_text = isinstance(known_text, str) and isinstance(value, str)
+            last[name] = known_text + value if is_text else value
+            if is_text and len(last[name]) > self.MOST_JOINED:
+                self._left = -1
 
     def to_value(self) -> dict[str, Any]:
         return self._found if self._left >= 0 else {}
 
 
-def _is_new(known: list[Any]) -> Callable[[Any], bool]:
-    """Some servers repeat a whole list in each chunk."""
-    before = list(known)
-    return lambda entry: entry not in before
+def describe_extras(extras: Mapping[str, Any]) -> str:
+    """What a reply has beside its text, in lines that follow it: the pages that it
+    cites, by their numbers, and its images, which are not kept. "": nothing."""
+    pages: dict[str, str] = {}
+    for name in ("citations", "annotations", "search_results"):
+        for each in _list_of(extras, name):
+            inner = each.get("url_citation") if isinstance(each, dict) else None
+            source = inner if isinstance(inner, dict) else each
+            known = source if isinstance(source, dict) else {"url": source}
+            url, title = known.get("url"), known.get("title")
+            if isinstance(url, str) and ADDRESS.fullmatch(url):
+                told = " ".join(title.split())[:200] if isinstance(title, str) else ""
+                pages[url] = pages.get(url) or told
+    numbered = islice(enumerate(pages.items(), 1), MOST_SOURCES)
+    lines = [
+        f"[{number}] {title}{': ' if title else ''}<{url}>"
+        for number, (url, title) in numbered
+    ]
+    images = (str(each) for each in _list_of(extras, "images"))
+    lines += [f"[{_name_image(each)}, not kept]" for each in islice(images, 20)]
+    return "  \n".join(lines)
+
+
+def _list_of(extras: Mapping[str, Any], name: str) -> list[Any]:
+    found = extras.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _name_image(told: str) -> str:
+    """Its media type and size, where its bytes came along."""
+    found = IMAGE.search(told)
+    if found is None:
+        return "image"
+    return f"{found[1]}, {len(found[2]) * 3 // 4:,} bytes"
 
 
 class _Call:

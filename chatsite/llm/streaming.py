@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from . import deltas, dialects, providers
 from .deltas import Delta
 from .errors import DETAILS, LLMError, translate_error
-from .gathered import Calls, Extras, Words
+from .gathered import Calls, Extras, Words, describe_extras
 
 logger = logging.getLogger(__name__)
 
@@ -225,10 +225,17 @@ class ReplyStream:
                 if self._chars >= MAX_REPLY_CHARS or self._calls.is_full:
                     self.finish_reason = "length"
                     return
-        refusal = "" if self._chars else self.refusal
-        if piece := self._take(refusal, is_end=True):
+        rest = "" if self._chars else self.refusal
+        if piece := self._take(rest + self._describe_extras(), is_end=True):
             yield piece
         self._check_end()
+
+    def _describe_extras(self) -> str:
+        """What a reply has beside its text, in lines below it; a summary has none."""
+        if not self._strict or self._calls:
+            return ""
+        lines = describe_extras(self._extras.to_value())
+        return f"\n\n{lines}" if lines and self._chars else lines
 
     def _check_provider(self) -> None:
         if providers.is_demo(self.name):

@@ -13,7 +13,14 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from chatsite.llm import event_stream, providers, streaming
 from chatsite.llm.errors import LLMError
-from chatsite.llm.gathered import CALL_CHARS, MAX_READ_CALLS, Calls, Words
+from chatsite.llm.gathered import (
+    CALL_CHARS,
+    MAX_READ_CALLS,
+    Calls,
+    Extras,
+    Words,
+    describe_extras,
+)
 from chatsite.llm.streaming import ReplyStream
 from tests.fakes.calling import calling
 
@@ -299,3 +306,50 @@ def test_pieces_of_a_call_are_counted(field):
     (only,) = calls.to_chunks()
     assert only["args"] in ("", "abcd")
     assert only["name"] in ("xyzu", "abcdxyzu")
+
+
+PNG = "data:image/png;base64,iVBORw0KGgoAAAAN"
+
+
+@pytest.mark.parametrize(
+    ("extras", "lines"),
+    [
+        ({}, ""),
+        (
+            {"citations": ["https://example.org/a", "https://example.org/b"],
+             "search_results": [{"title": "A", "url": "https://example.org/a"}]},
+            "[1] A: <https://example.org/a>  \n[2] <https://example.org/b>",
+        ),
+        (
+            {"annotations": [{"type": "url_citation", "url_citation":
+             {"url": "https://example.org/r", "title": "The\nrings"}}]},
+            "[1] The rings: <https://example.org/r>",
+        ),
+        (
+            {"annotations": [{"type": "url_citation", "url": "https://example.org/"}]},
+            "[1] <https://example.org/>",
+        ),
+        (
+            {"images": [{"type": "image_url", "image_url": {"url": PNG}}]},
+            "[image/png, 12 bytes, not kept]",
+        ),
+        ({"images": [7]}, "[image, not kept]"),
+        ({"citations": ["javascript:x", "https://a b", 7, None, {"url": 3}]}, ""),
+        ({"citations": "https://example.org/", "images": {}}, ""),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_reply_is_described(extras, lines):
+    assert describe_extras(extras) == lines
+
+
+def test_repeated_and_torn_entries_are_joined():
+    extras = Extras(1_000)
+    for text in ("Hm", "m", "m", ", so."):
+        extras.add({"reasoning_details": [{"type": "a", "index": 0, "text": text}]})
+        extras.add({"citations": ["https://example.org/"]})
+    assert extras.to_value() == {
+        "reasoning_details": [{"type": "a", "index": 0, "text": "Hmmm, so."}],
+        "citations": ["https://example.org/"],
+    }
+    extras.add({"images": ["x" * 2_000]})
+    assert extras.to_value() == {}
