@@ -6,8 +6,10 @@ from random import Random
 
 from .wires import Call, Request, Said, rename_calls, write_body
 
-# What a client does to everything it sends.
-HABITS = ("none", "clock", "rag", "details", "tool-ids", "split", "tail")
+# What a client does to everything it sends. The last ones are those of agents, which
+# call the same few tools; two of them word their question anew in each request.
+AGENTS = ("agent", "retrieval", "stamp")
+HABITS = ("none", "clock", "rag", "details", "tool-ids", "split", "tail", *AGENTS)
 # What happens in a talk, once each.
 ACTS = ("append", "edit", "regenerate", "branch", "retry", "cut", "compact")
 # How a talk begins.
@@ -33,6 +35,22 @@ EXAMPLES = (
     Said("user", "Classify: thank you for the quick help"),
     Said("assistant", "praise"),
 )
+# What agents begin with, and mostly find.
+LOOK = "Look into the repository: "
+FOUND = {
+    "list_files": "FILES README.md src tests",
+    "git_status": "STATUS clean",
+    "read_file": "README This package says what the weather is.",
+    "run_tests": "TESTS 12 passed",
+}
+CALLED = {"read_file": '{"path": "README.md"}'}
+NEXT = {
+    LOOK: ("list_files", "list_files", "list_files", "git_status"),
+    "FILES": ("read_file",),
+    "STATUS": ("list_files",),
+    "README": ("run_tests", ""),
+    "TESTS": ("",),
+}
 VOCABULARY = (
     "a after again all and answer any because before black boat book both bridge "
     "build but call can carry change city clear close cold come corner count country "
@@ -80,6 +98,8 @@ class Talk:
         return f"{' '.join(words).capitalize()} {self.random.randint(0, 999)}?"
 
     def next_user(self) -> Said:
+        if not {*AGENTS}.isdisjoint(self.habits):
+            return Said("user", f"{LOOK}{self.say()}")
         chance = self.random.random()
         if chance < 0.1:
             return Said("user", self.say(), image=self.random.randbytes(200))
@@ -92,7 +112,8 @@ class Talk:
         history = list(self.history[self.forgotten :])
         if self.summary:
             history.insert(0, Said("user", self.summary))
-        for habit in self.habits:
+        # What comes last is no question.
+        for habit in sorted(self.habits, key="tail".__eq__):
             history = change_history(habit, history, self.random)
         system = "You are a helpful assistant."
         if "clock" in self.habits:
@@ -137,7 +158,19 @@ def change_history(habit: str, history: list[Said], random: Random) -> list[Said
         return [replace(said, pieces=random.randint(0, 3)) for said in history]
     if habit == "tail":
         return [*history, TAIL]
+    if habit in ("retrieval", "stamp"):
+        return _reword_question(habit, history, random)
     return history
+
+
+def _reword_question(habit: str, history: list[Said], random: Random) -> list[Said]:
+    """The last one, in other words than in the request before."""
+    at = max(n for n, said in enumerate(history) if said.role == "user")
+    text = f"[{random.randint(0, 23):02}:{random.random():.6f}] {history[at].text}"
+    if habit == "retrieval":
+        found = " ".join(random.choice(WORDS) for _ in range(40))
+        text = f"### Context\n{found}\n\n### Question\n{history[at].text}"
+    return [*history[:at], replace(history[at], text=text), *history[at + 1 :]]
 
 
 def _add_details(said: Said) -> Said:
@@ -189,10 +222,18 @@ def take_step(talk: Talk, act: str) -> Step:
 def _go_on(talk: Talk) -> None:
     calls = talk.history[-1].calls
     if calls:
-        results = tuple((c.id, f"{talk.say()} degrees, {c.name}") for c in calls)
+        results = tuple((call.id, _find_result(talk, call)) for call in calls)
         talk.history.append(Said("tool", results=results))
     else:
         talk.history.append(talk.next_user())
+
+
+def _find_result(talk: Talk, call: Call) -> str:
+    """Of an agent's tool mostly what all agents find there."""
+    found = FOUND.get(call.name, "")
+    if found and talk.random.random() < 0.8:
+        return found
+    return f"{found} {talk.say()} degrees, {call.name}".strip()
 
 
 def _forget(talk: Talk, act: str) -> None:
@@ -217,12 +258,24 @@ def make_reply(history: Sequence[Said], random: Random) -> Said:
             for place in places
         )
         return Said("assistant", calls=calls)
+    if name := _choose_tool(last, random):
+        call_id = f"call_{random.getrandbits(64):016x}"
+        return Said("assistant", calls=(Call(call_id, name, CALLED.get(name, "{}")),))
     chance = random.random()
     if chance < 0.15:
         return Said("assistant", random.choice(("OK.", "Yes.", "Done.", "好的。")))
     count = random.randint(4, 12) if chance < 0.5 else random.randint(40, 120)
     words = " ".join(random.choice(WORDS) for _ in range(count))
     return Said("assistant", words.capitalize() + ".")
+
+
+def _choose_tool(last: Said, random: Random) -> str:
+    text = last.results[-1][1] if last.results else last.text
+    found = (
+        each for each in NEXT if text.startswith(each) or f"{LOOK}" == each in text
+    )
+    names = NEXT.get(next(found, ""), ("",))
+    return random.choice(names)
 
 
 def _write_place(place: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .history import Message
 from .known import Kept
-from .similarity import Likeness, compare_texts
+from .similarity import Likeness, compare_texts, find_runs
 
 # Of a message that is there more often, no place is a sign of anything.
 MOST_TWINS = 4
@@ -62,13 +62,16 @@ def align_history(
     read_text: ReadText,
     *,
     by_end: bool = False,
+    with_question: bool = False,
 ) -> Alignment:
     """`read_text` gives the text of a kept message by its place, or None when enough
-    were read. `by_end`: from the last replies on, by their texts alone."""
+    were read. `by_end`: from the last replies on, by their texts alone.
+    `with_question`: what comes before the first match may be it in other words."""
     messages = leave_out_input(messages)
     aligner = Aligner(messages, kept, read_text)
     matches = [] if by_end else match_digests(messages, kept)
-    return aligner.align(matches)
+    alignment = aligner.align(matches)
+    return aligner.add_question(alignment) if with_question else alignment
 
 
 def leave_out_input(messages: Sequence[Message]) -> Sequence[Message]:
@@ -152,11 +155,20 @@ class Aligner:
         index = place = 0
         for next_index, next_place in matches:
             gap = range(index, next_index), range(place, next_place)
-            pairs += self.pair_gap(*gap) if pairs else self.pair_head(*gap)
+            pairs += self.pair_between(*gap) if pairs else self.pair_head(*gap)
             pairs.append(Pair(next_index, next_place))
             index, place = next_index + 1, next_place + 1
         rest = range(index, len(self.messages)), range(place, len(self.kept))
         return self.sum_up(pairs + self.pair_tail(*rest))
+
+    def add_question(self, alignment: Alignment) -> Alignment:
+        if not alignment.pairs or not alignment.leading:
+            return alignment
+        before = range(alignment.missing)
+        if not (pair := self.find_question(alignment.leading - 1, before)):
+            return alignment
+        pairs = [pair, *alignment.pairs]
+        return alignment._replace(pairs=pairs, leading=pair.at, missing=pair.place)
 
     def sum_up(self, pairs: list[Pair]) -> Alignment:
         if not pairs:
@@ -185,6 +197,24 @@ class Aligner:
         if len(indexes) == len(places) and self._have_equal_roles(indexes, places):
             return [self._compare(*each) for each in zip(indexes, places, strict=True)]
         return self.pair_alike(indexes, places)
+
+    def pair_between(self, indexes: range, places: range) -> Iterable[Pair]:
+        """The same; in another number of messages, also what the next one answers."""
+        pairs = [*self.pair_gap(indexes, places)]
+        if pairs or not indexes:
+            return pairs
+        question = self.find_question(indexes[-1], places)
+        return [question] if question else []
+
+    def find_question(self, index: int, places: range) -> Pair | None:
+        """It in other words, behind no more than what a client takes out."""
+        if self.messages[index].role != "user":
+            return None
+        for place in places[: -MOST_DROPPED - 2 : -1]:
+            text = self.read_text(place) if self.kept[place].role == "user" else None
+            if text and find_runs(self.messages[index].text, text):
+                return Pair(index, place, is_replaced=True)
+        return None
 
     def pair_head(self, indexes: range, places: range) -> Iterable[Pair]:
         """Before the first match: where much more was there, what is left of it is next

@@ -7,12 +7,13 @@ requests that are decided at once could otherwise both go on from the same messa
 
 from collections.abc import Iterable, Sequence
 
+from .alignment import leave_out_input
 from .clients import ClientId
 from .decision import Decision, Kind
 from .evidence import LONG
 from .fits import Fit, find_fits
 from .hints import Hints
-from .history import History, Message
+from .history import GENESIS, History, Message
 from .known import Kept, Known, Place
 from .search import Reach, find_reach
 
@@ -36,6 +37,7 @@ class Deciding:
 
     def __init__(self, history: History, hints: Hints, known: Known) -> None:
         self.messages = history.messages
+        self.is_after = history.base != GENESIS
         self.hints = hints
         self.known = known
         self.client = ClientId(hints, known)
@@ -68,7 +70,22 @@ class Deciding:
             return retried
         if self.messages[-1].role == "assistant" and places[0].is_tip:
             return self.make("continued", places[0], total, "prefill")
+        if waiting := self.find_waiting(places):
+            return waiting
         return self.branch_off(Reach(total, places), "whole")
+
+    def find_waiting(self, places: Sequence[Place]) -> Decision | None:
+        """A conversation with the client's id that ends with the last reply, where only
+        one of another id has what follows: two agents found the same."""
+        name = self.client.name
+        if name and any(each.client == name for each in places):
+            return None
+        said = leave_out_input(self.messages)
+        found = self.known.find_chains([said[-1].chain]) if said else {}
+        for each in next(iter(found.values()), ()):
+            if each.is_tip and each.client == name:
+                return self.go_on(each, len(said))
+        return None
 
     def find_retried(self, places: Sequence[Place]) -> Decision | None:
         total = len(self.messages)
@@ -110,7 +127,9 @@ class Deciding:
         first = max(0, place.position + 1 - LOOKED_BACK)
         path = self.known.read_path(place.conversation, first)
         served = _sizes_of_replies(path[: place.position + 1 - first])
-        if not served:
+        # A client's summary of what was served is not that.
+        is_told = self.is_after or _has_reply(self.messages[: reach.length])
+        if not served or not is_told:
             is_first = reach.length == len(self.messages)
             return self.begin_new("equal-first" if is_first else "no-served-reply")
         if len({each.family for each in reach.places}) > 1:
@@ -136,9 +155,16 @@ class Deciding:
         return self.describe_fit(kind, fit)
 
     def find_newest_own(self, fits: Sequence[Fit]) -> list[Fit]:
-        """Of several that the client names and that say the same, as it asked twice,
-        the one that it wrote in last."""
-        ages = {each.conversation: n for n, each in enumerate(self.client.places)}
+        """Of several that say the same, as the client asked twice, the one that it
+        wrote in last: where it names them, or they have its question."""
+        unnamed = [each for each in fits if not each.place.client]
+        if not self.client.name and len(unnamed) == 1 and unnamed[0].is_whole:
+            return unnamed
+        tips = self.client.places
+        if all(fit.proof == "question" for fit in fits):
+            near = [fit for fit in fits if fit.asked.is_as_near_as(fits[0].asked)]
+            tips = tips or (self.known.find_client("") if near == fits else ())
+        ages = {each.conversation: n for n, each in enumerate(tips)}
         if not all(fit.is_whole and fit.place.conversation in ages for fit in fits):
             return []
         return [min(fits, key=lambda fit: ages[fit.place.conversation])]

@@ -1,10 +1,11 @@
 """Whether an alignment proves that a history goes on a conversation.
 
 What proves it is what no other history of the person has: replies that were served
-here. A short one ("OK.") proves nothing by itself.
+here. A short one ("OK.") proves nothing by itself, nor do calls of tools and what these
+find: two agents begin with the same ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from .alignment import Alignment, Pair
@@ -40,6 +41,12 @@ class Evidence(NamedTuple):
     alike: int = 0
     # All before a last reply is the same, and that one is lines of what is there.
     is_wrapped_only: bool = False
+    # The last pair that is of this conversation alone, and not only a call; -1: none.
+    last_own: int = 0
+    # Of the strange messages, questions that stand at their place in other words; of
+    # the known ones, those of persons that are in other words.
+    reworded: int = 0
+    wrapped: frozenset[bytes] = frozenset()
 
     @property
     def size(self) -> int:
@@ -49,8 +56,21 @@ class Evidence(NamedTuple):
     def is_alike_throughout(self) -> bool:
         return self.strange == 0 and self.ends_in_reply
 
+    @property
+    def is_same_but_asked(self) -> bool:
+        """All is there, only that questions are in other words."""
+        is_same = self.strange == self.reworded and self.ends_in_reply
+        return is_same and bool(self.replies)
+
+    @property
+    def speaking(self) -> Set[bytes]:
+        """The messages that are known as they are, and replies."""
+        return self.known.keys() - self.wrapped
+
     def is_proof(self) -> bool:
-        if not self.replies or self.leading > MOST_LEADING + len(self.known):
+        if self.last_own < 0 or not self.replies:
+            return False
+        if self.leading > MOST_LEADING + len(self.known):
             return False
         return self.has_anchors() or self.has_run() or self.is_wrapped_only
 
@@ -71,7 +91,7 @@ class Evidence(NamedTuple):
 
     def is_enough_for_client(self) -> bool:
         """The client's own id says which conversation it is: a reply has to agree."""
-        if not self.replies or not self.is_alike_throughout:
+        if not self.is_same_but_asked:
             return False
         is_short = len(self.known) < 2 and self.size < LEAST
         return not (is_short and self.leading)
@@ -83,20 +103,28 @@ def weigh_alignment(
     kept: Sequence[Kept],
     *,
     is_exact_before: bool,
+    is_rare: Callable[[bytes], bool],
 ) -> Evidence:
-    """`is_exact_before`: all that comes before the last pair is known by its chain."""
+    """`is_exact_before`: all that comes before the last pair is known by its chain.
+    `is_rare`: whether a message is known in one conversation only."""
     known: dict[bytes, int] = {}
     replies: dict[bytes, int] = {}
-    for pair in alignment.pairs:
+    wrapped, last_own = set(), -1
+    for place, pair in enumerate(alignment.pairs):
         if size := _size_of(pair, kept):
             digest = kept[pair.place].digest
             known[digest] = size
             if kept[pair.place].is_served:
                 replies[digest] = size
+            elif not pair.is_same:
+                wrapped.add(digest)
+            if _is_own(pair, messages, kept, is_rare):
+                last_own = place
     last = alignment.pairs[-1]
     strange = len(alignment.inserted) + count_dropped(alignment.pairs, kept)
-    strange += sum(pair.is_replaced for pair in alignment.pairs)
-    wrapped = last.likeness is not None and last.likeness.is_at_line
+    replaced = [pair.at for pair in alignment.pairs if pair.is_replaced]
+    is_at_line = last.likeness is not None and last.likeness.is_at_line
+    strange += len(replaced)
     return Evidence(
         replies,
         known,
@@ -104,8 +132,35 @@ def weigh_alignment(
         alignment.leading,
         ends_in_reply=kept[last.place].is_served,
         alike=sum(is_alike_only(pair) for pair in alignment.pairs),
-        is_wrapped_only=wrapped and is_exact_before and not strange,
+        is_wrapped_only=is_at_line and is_exact_before and not strange,
+        last_own=last_own,
+        reworded=sum(is_question(messages[at]) for at in replaced),
+        wrapped=frozenset(wrapped),
     )
+
+
+def is_question(message: Message) -> bool:
+    """Whether a person says it: on some wires results of tools have their role."""
+    return message.role == "user" and not any("result" in p for p in message.parts)
+
+
+def is_call(message: Message) -> bool:
+    return any("call" in part for part in message.parts)
+
+
+def _is_own(
+    pair: Pair,
+    messages: Sequence[Message],
+    kept: Sequence[Kept],
+    is_rare: Callable[[bytes], bool],
+) -> bool:
+    """Of a call only one that is long, of a result one that no other agent has."""
+    message, (digest, _, size, is_served) = messages[pair.at], kept[pair.place]
+    if is_call(message):
+        return is_served and size >= LONG and is_rare(digest)
+    if not pair.is_same:
+        return is_served or is_question(message)
+    return (is_served and size >= MIDDLE) or is_rare(digest)
 
 
 def is_alike_only(pair: Pair) -> bool:

@@ -1,15 +1,25 @@
 """Conversations that a history fits though its chain is not theirs: the client has
 rewritten messages, cut off the beginning or put a summary there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from .alignment import Alignment, Pair, align_history
 from .clients import ClientId
-from .evidence import Evidence, weigh_alignment
+from .evidence import (
+    LEAST_CONTAINED,
+    MOST_LEADING,
+    Evidence,
+    count_dropped,
+    is_call,
+    is_question,
+    weigh_alignment,
+)
 from .history import Message
 from .known import MOST_PLACES, Known, Place
 from .search import Reach
+from .similarity import differ_once, find_runs
 
 # Messages from the end that are looked for, conversations that are compared, and texts
 # that are read for it.
@@ -33,6 +43,31 @@ class Candidate(NamedTuple):
     reach: int
 
 
+class Asked:
+    """Questions in other words: as they are sent now, and as they are known."""
+
+    def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
+        self.texts = texts
+
+    @cached_property
+    def runs(self) -> set[bytes]:
+        return {run for one, other in self.texts for run in find_runs(one, other)}
+
+    @cached_property
+    def is_same(self) -> bool:
+        return bool(self.runs) and all(differ_once(*each) for each in self.texts)
+
+    def is_as_near_as(self, other: "Asked") -> bool:
+        return len(self.runs ^ other.runs) < LEAST_CONTAINED
+
+    def is_nearer_than(self, other: "Asked") -> bool:
+        """By more than what letters are the same by chance. Where each has something
+        that the other one lacks, such as a page that was found, neither is nearer."""
+        least = LEAST_CONTAINED
+        has_more = len(self.runs - other.runs) >= least
+        return has_more and len(other.runs - self.runs) < least
+
+
 class Fit(NamedTuple):
     """A conversation that a history fits."""
 
@@ -48,11 +83,19 @@ class Fit(NamedTuple):
     # Messages of the conversation after the last one of these.
     left: int
     evidence: Evidence
+    asked: Asked
+    # After the last message that is of this conversation alone, there are only calls
+    # that others make, too: whether something else than here is among them.
+    is_loose: bool = False
+    # By what it is proved: "words" of this conversation alone, the "client" that names
+    # it, or the "question". "": by nothing.
+    proof: str = ""
 
     @property
     def is_whole(self) -> bool:
         """The history has all of it, and all before what is new is of it."""
-        is_changed = self.leading or self.is_cut or self.evidence.strange
+        is_other = self.evidence.strange > self.evidence.reworded
+        is_changed = self.leading or self.is_cut or is_other
         return not (self.left or is_changed)
 
     @property
@@ -60,33 +103,80 @@ class Fit(NamedTuple):
         return max([*self.same, *self.rewritten])
 
 
+Hits = Mapping[bytes, Sequence[Place]]
+
+
 def find_fits(
     messages: Sequence[Message], reach: Reach, client: ClientId, known: Known
 ) -> list[Fit]:
     """All that are proved, but for those that have only a part of another's proof."""
-    fits: list[Fit] = []
+    found: list[Fit] = []
+    hits = _find_hits(messages, known)
     for find in (list_candidates, list_newest):
-        for candidate in find(messages, reach, client, known):
-            fit = prove_candidate(messages, candidate, client, known)
-            if fit:
-                fits.append(_add_reach(fit, reach))
+        for candidate in find(messages, reach, client, known, hits):
+            comparing = Comparing(messages, candidate, known, hits)
+            if fit := prove_candidate(comparing, client):
+                found.append(_add_reach(fit, reach))
+        proved = [fit for fit in found if fit.proof]
         # Of many branches, the one that the client wrote in last may be missing there.
-        if fits and not (client.name and all(fit.left for fit in fits)):
+        if not all(fit.left for fit in proved):
             break
-    return [fit for fit in fits if not any(_has_more(other, fit) for other in fits)]
+    fits = [fit for fit in proved if not _is_less(fit, found)]
+    return _choose_allowed(fits, client)
 
 
-def prove_candidate(
-    messages: Sequence[Message], candidate: Candidate, client: ClientId, known: Known
-) -> Fit | None:
+def _choose_allowed(fits: list[Fit], client: ClientId) -> list[Fit]:
+    """An id that has a conversation of its own is only wrong where words say so."""
+    if not client.is_trusted or any(each.place.client == client.name for each in fits):
+        return fits
+    whole = (each for each in fits if not each.leading and not each.is_cut)
+    return [each for each in whole if each.proof == "words"]
+
+
+def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
+    if fit.proof == "client":
+        found = [each for each in found if each.proof or not each.is_loose]
+    elif fit.proof == "words":
+        found = [each for each in found if each.proof]
+    return any(_has_more(other, fit) for other in found)
+
+
+def prove_candidate(comparing: "Comparing", client: ClientId) -> Fit | None:
     """Where the client names the conversation, also by its end alone: a short reply can
     come back in the form of another one before it ("OK.")."""
-    is_own = bool(client.name) and candidate.place.client == client.name
+    place = comparing.candidate.place
+    is_own = bool(client.name) and place.client == client.name
     for by_end in (False, True) if is_own else (False,):
-        fit = fit_candidate(messages, candidate, known, by_end=by_end)
-        if fit and is_proved(fit, messages, client):
-            return fit
-    return None
+        fit = comparing.compare(by_end=by_end)
+        if fit and (proof := name_proof(fit, comparing.messages, client)):
+            return fit._replace(proof=proof)
+    fit = comparing.compare(with_question=True)
+    if fit is None or not fit.evidence.replies:
+        return None
+    # An agent that has no id goes on no conversation of one that has.
+    if place.client in ("", client.name) and is_asked(fit, comparing):
+        is_named = client.is_trusted and is_own
+        return fit._replace(proof="client" if is_named else "question")
+    if (
+        fit.is_loose
+        and fit.evidence.last_own >= 0
+        and (cut := comparing.compare(is_cut=True))
+    ):
+        return cut._replace(proof=name_proof(cut, comparing.messages, client))
+    return fit
+
+
+def is_asked(fit: Fit, comparing: "Comparing") -> bool:
+    """Only calls are known, which others make, too, but after a question that is the
+    same, or says the same in other words."""
+    if fit.left and (fit.leading or fit.is_cut):
+        return False
+    if fit.leading > MOST_LEADING or _has_later_reply(fit, comparing.messages):
+        return False
+    is_same = fit.evidence.is_same_but_asked and not fit.is_loose
+    messages = comparing.messages
+    there = (messages[at] for at, _ in (*fit.same, *fit.rewritten))
+    return is_same and _has_calls(fit, messages) and any(map(is_question, there))
 
 
 def _add_reach(fit: Fit, reach: Reach) -> Fit:
@@ -99,24 +189,46 @@ def _add_reach(fit: Fit, reach: Reach) -> Fit:
 
 def _has_more(one: Fit, other: Fit) -> bool:
     """In another conversation or not: all that speaks for the other one, and more."""
-    if one.evidence.known.keys() > other.evidence.known.keys():
+    ours, others = one.evidence.speaking, other.evidence.speaking
+    if ours > others:
         return not one.left or bool(other.left)
-    is_equal = one.evidence.known.keys() == other.evidence.known.keys()
-    return is_equal and one.place.family == other.place.family and one.left < other.left
+    if ours != others or other.asked.is_nearer_than(one.asked):
+        return False
+    is_one_family = one.place.family == other.place.family
+    is_newer = is_one_family and one.left < other.left
+    return is_newer or one.asked.is_nearer_than(other.asked)
 
 
-def is_proved(fit: Fit, messages: Sequence[Message], client: ClientId) -> bool:
+def name_proof(fit: Fit, messages: Sequence[Message], client: ClientId) -> str:
     evidence = fit.evidence
     # Other replies than those of here follow: this needs more than a short one.
-    later = messages[fit.last[0] + 1 :]
-    if any(each.role == "assistant" for each in later):
-        return evidence.is_proof() and evidence.has_anchors()
+    if _has_later_reply(fit, messages):
+        is_proof = evidence.is_proof() and evidence.has_anchors()
+        return "words" if is_proof and not fit.is_loose else ""
+    if evidence.is_proof() and not fit.is_loose:
+        return "words"
     is_own = client.is_trusted and fit.place.client == client.name and not fit.left
-    return evidence.is_proof() or (is_own and evidence.is_enough_for_client())
+    if not is_own or not evidence.is_enough_for_client():
+        return ""
+    # Calls behind other words of the client's need their question, too.
+    is_bare = fit.leading and evidence.last_own < 0 and _has_calls(fit, messages)
+    return "" if is_bare else "client"
+
+
+def _has_calls(fit: Fit, messages: Sequence[Message]) -> bool:
+    return any(is_call(messages[at]) for at, _ in (*fit.same, *fit.rewritten))
+
+
+def _has_later_reply(fit: Fit, messages: Sequence[Message]) -> bool:
+    return any(each.role == "assistant" for each in messages[fit.last[0] + 1 :])
 
 
 def list_candidates(
-    messages: Sequence[Message], reach: Reach, client: ClientId, known: Known
+    messages: Sequence[Message],
+    reach: Reach,
+    client: ClientId,
+    _known: Known,
+    hits: Hits,
 ) -> list[Candidate]:
     """By the rarest of the last messages that they have, and the latest of those: that
     is mostly the newest reply. What many have, such as "OK.", leads nowhere."""
@@ -130,11 +242,9 @@ def list_candidates(
         for each in reach.places
     }
     ranks = dict.fromkeys(found, (1 / max(1, len(found)), 0))
-    first_index = max(0, len(messages) - COMPARED)
-    for index, rarity, place in _find_hits(messages, known):
-        reached = place.position - len(messages) - MOST_PLACES
-        first = Candidate(place, first_index, max(0, reached), 0)
-        found.setdefault(place.conversation, first)
+    own = ((0, 0.0, place) for place in client.places)
+    for index, rarity, place in (*_rank_hits(messages, hits), *own):
+        found.setdefault(place.conversation, _begin_candidate(messages, place))
         rank = ranks.get(place.conversation, (0.0, 0))
         ranks[place.conversation] = max(rank, (rarity, index))
 
@@ -147,51 +257,128 @@ def list_candidates(
 
 
 def list_newest(
-    messages: Sequence[Message], _reach: Reach, client: ClientId, known: Known
+    messages: Sequence[Message],
+    _reach: Reach,
+    client: ClientId,
+    known: Known,
+    _hits: Hits,
 ) -> list[Candidate]:
     """For a history of which nothing proves it as it is: a client that changes both
     questions and replies has changed all of a second request."""
     tips = client.places or known.find_client("")
-    return [
-        Candidate(tip, 0, max(0, tip.position - len(messages) - MOST_PLACES), 0)
-        for tip in tips[:MOST_NEWEST]
-    ]
+    return [_begin_candidate(messages, tip) for tip in tips[:MOST_NEWEST]]
 
 
-def _find_hits(
-    messages: Sequence[Message], known: Known
+def _begin_candidate(messages: Sequence[Message], place: Place) -> Candidate:
+    first_position = max(0, place.position - len(messages) - MOST_PLACES)
+    return Candidate(place, max(0, len(messages) - COMPARED), first_position, 0)
+
+
+def _find_hits(messages: Sequence[Message], known: Known) -> Hits:
+    """Where the last messages are known."""
+    return known.find_messages([each.digest for each in messages[-LOOKED_FOR:]])
+
+
+def _rank_hits(
+    messages: Sequence[Message], hits: Hits
 ) -> Iterator[tuple[int, float, Place]]:
-    """Where the last messages are known: (index, how rare the message is, place)."""
+    """(index, how rare the message is, place)"""
     first = max(0, len(messages) - LOOKED_FOR)
     digests = {each.digest: first + n for n, each in enumerate(messages[first:])}
-    found = known.find_messages([*digests])
     for digest, index in digests.items():
-        places = found.get(digest, ())
+        places = hits.get(digest, ())
         yield from ((index, 1 / len(places), place) for place in places)
 
 
-def fit_candidate(
-    messages: Sequence[Message],
-    candidate: Candidate,
-    known: Known,
-    *,
-    by_end: bool = False,
-) -> Fit | None:
-    place, first_index, first_position, reach = candidate
-    path = known.read_path(place.conversation, first_position)
-    kept = path[-COMPARED:]
-    first_position += len(path) - len(kept)
-    reader = TextReader(known, place.conversation, first_position)
-    part = messages[first_index:]
-    alignment = align_history(part, kept, reader.read, by_end=by_end)
-    if reach:
-        alignment = _forget_known(alignment, reach - first_index)
-    if not alignment.pairs:
-        return None
-    is_exact_before = alignment.pairs[-1].at + first_index == reach
-    evidence = weigh_alignment(alignment, part, kept, is_exact_before=is_exact_before)
-    moved = candidate._replace(first_position=first_position)
-    return _describe_fit(moved, alignment, evidence)
+class Comparing:
+    """A history and a candidate, of which messages and texts are read once."""
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        candidate: Candidate,
+        known: Known,
+        hits: Hits,
+    ) -> None:
+        place, first_index, first_position, _ = candidate
+        path = known.read_path(place.conversation, first_position)
+        first_position += max(0, len(path) - COMPARED)
+        self.messages, self.hits = messages, hits
+        self.part, self.kept = messages[first_index:], path[-COMPARED:]
+        self.candidate = candidate._replace(first_position=first_position)
+        self.reader = TextReader(known, place.conversation, first_position)
+
+    def compare(
+        self,
+        *,
+        by_end: bool = False,
+        with_question: bool = False,
+        is_cut: bool = False,
+    ) -> Fit | None:
+        """`with_question`: what comes before the first message that is known is it in
+        other words, if they have some in common. `is_cut`: without what is loose."""
+        candidate, part, kept = self.candidate, self.part, self.kept
+        reach, first_index = candidate.reach, candidate.first_index
+        alignment = align_history(
+            part, kept, self.reader.read, by_end=by_end, with_question=with_question
+        )
+        if reach:
+            alignment = _forget_known(alignment, reach - first_index)
+        if not alignment.pairs:
+            return None
+        evidence = self.weigh(alignment)
+        if is_cut:
+            alignment = cut_alignment(alignment, evidence.last_own, len(kept))
+            evidence = self.weigh(alignment)
+        asked = Asked([*self.list_asked(alignment.pairs)])
+        fit = _describe_fit(candidate, alignment, evidence, asked)
+        return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
+
+    def weigh(self, alignment: Alignment) -> Evidence:
+        end = alignment.pairs[-1].at + self.candidate.first_index
+        return weigh_alignment(
+            alignment,
+            self.part,
+            self.kept,
+            is_exact_before=end == self.candidate.reach,
+            is_rare=self.is_rare,
+        )
+
+    def is_loose(self, alignment: Alignment, last_own: int) -> bool:
+        tail = alignment.pairs[max(0, last_own) :]
+        if any(index > tail[0].at for index in alignment.inserted):
+            return True
+        is_other = not all(map(self.says_the_same, tail))
+        return is_other or count_dropped(tail, self.kept) > 0
+
+    def says_the_same(self, pair: Pair) -> bool:
+        """As it is, as a question in other words, or as a reply that is wrapped."""
+        if pair.is_same or (pair.likeness and self.kept[pair.place].is_served):
+            return True
+        if not is_question(self.part[pair.at]):
+            return False
+        is_contained = pair.likeness is not None and pair.likeness.is_contained
+        return is_contained or Asked([*self.list_asked([pair])]).is_same
+
+    def is_rare(self, digest: bytes) -> bool:
+        places = self.hits.get(digest, ())
+        return len(places) < MOST_PLACES and len({p.family for p in places}) == 1
+
+    def list_asked(self, pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
+        for pair in pairs:
+            message = self.part[pair.at]
+            if pair.is_same or not is_question(message):
+                continue
+            if text := self.reader.read(pair.place):
+                yield message.text, text
+
+
+def cut_alignment(alignment: Alignment, last: int, total: int) -> Alignment:
+    """Up to this pair."""
+    pairs = alignment.pairs[: last + 1]
+    inserted = [index for index in alignment.inserted if index < pairs[-1].at]
+    left = total - pairs[-1].place - 1
+    return alignment._replace(pairs=pairs, inserted=inserted, left=left)
 
 
 def _forget_known(alignment: Alignment, reach: int) -> Alignment:
@@ -202,7 +389,7 @@ def _forget_known(alignment: Alignment, reach: int) -> Alignment:
 
 
 def _describe_fit(
-    candidate: Candidate, alignment: Alignment, evidence: Evidence
+    candidate: Candidate, alignment: Alignment, evidence: Evidence, asked: Asked
 ) -> Fit:
     place, first_index, first_position, reach = candidate
     pairs = [
@@ -222,6 +409,7 @@ def _describe_fit(
         is_cut,
         alignment.left,
         evidence,
+        asked,
     )
 
 

@@ -6,6 +6,8 @@ from .canonical import encode_text
 
 # The end of what a client puts before a text on lines of its own.
 LINE_ENDS = ("\n", ">")
+# Bytes that follow each other, and how many of a text are looked at from either end.
+RUN, RUNS_FROM = 16, 2_048
 
 
 class Likeness(NamedTuple):
@@ -52,3 +54,24 @@ def count_equal_start(one: str, other: str) -> int:
         else:
             high = middle - 1
     return low
+
+
+def differ_once(one: str, other: str) -> bool:
+    """Whether all that they have in common is before and after one part of each, such
+    as the time. Two questions in one template differ in that and in themselves."""
+    start = count_equal_start(one, other)
+    one, other = one[start:], other[start:]
+    end = count_equal_start(one[::-1], other[::-1])
+    return not find_runs(one[: len(one) - end], other[: len(other) - end])
+
+
+def find_runs(one: str, other: str) -> set[bytes]:
+    """All pieces of RUN bytes that both have, in whatever they are wrapped."""
+    return _list_runs(one) & _list_runs(other)
+
+
+def _list_runs(text: str) -> set[bytes]:
+    raw = encode_text(text)
+    if len(raw) > 2 * RUNS_FROM:
+        raw = raw[:RUNS_FROM] + raw[-RUNS_FROM:]
+    return {raw[at : at + RUN] for at in range(len(raw) - RUN + 1)}

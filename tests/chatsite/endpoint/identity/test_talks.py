@@ -8,8 +8,8 @@ from bench.endpoint.identity import run_talks
 from bench.endpoint.in_memory import MemoryTarget
 from bench.endpoint.talks import ACTS, HABITS, HEADERS
 
-# Every habit with every header on every wire, once.
-TALKS = 84
+# Every habit with every header on every wire, twice.
+TALKS = 240
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,115 @@
+"""Agents that make the same calls and find the same, and that word their question anew
+in each request: nothing but that question says which is which."""
+
+from itertools import count
+
+import pytest
+
+from bench.endpoint.in_memory import MemoryTarget
+from bench.endpoint.wires import Call, Request, Said, write_body
+
+CALLS = [("list_files", "{}"), ("read_file", '{"path": "README.md"}')]
+FOUND = ["README.md src tests", "This package says what the weather is."]
+WIRES = ("chat", "messages", "responses")
+HEADER = "x-windowpane-client-conversation"
+numbers = count()
+
+
+def reword(question):
+    """With other pages that were found for it."""
+    number = next(numbers)
+    found = " ".join(f"page{number}-{line} says {number * line}" for line in range(9))
+    return f"Use what was found.\n{found}\n\nThe question is this: {question}"
+
+
+class Agent:
+    def __init__(self, target, wire, question, name="", reword=reword):
+        self.target, self.wire, self.question = target, wire, question
+        self.headers = {HEADER: name} if name else {}
+        self.reword = reword
+        self.later = []
+
+    def ask(self, reply):
+        history = [Said("user", self.reword(self.question)), *self.later]
+        body = write_body(self.wire, "You are an agent.", history, "m")
+        answer = self.target.send(1, Request(self.wire, body, self.headers), reply)
+        self.later.append(reply)
+        return answer
+
+    def call(self, number):
+        name, arguments = CALLS[number]
+        return self.ask(Said("assistant", calls=(Call(f"c{number}", name, arguments),)))
+
+    def find(self, number):
+        self.later.append(Said("tool", results=((f"c{number}", FOUND[number]),)))
+
+    def work(self):
+        """Two rounds of calls, and what it says of them."""
+        yield self.call(0)
+        self.find(0)
+        yield self.call(1)
+        self.find(1)
+        yield self.ask(Said("assistant", "Done."))
+
+
+@pytest.fixture
+def target():
+    return MemoryTarget()
+
+
+@pytest.mark.parametrize("names", [("", ""), ("one", "other")])
+@pytest.mark.parametrize("wire", WIRES)
+def test_two_agents_at_once_keep_to_their_own(target, wire, names):
+    agents = [
+        Agent(target, wire, "Which of the tests are slow?", names[0]),
+        Agent(target, wire, "Who has written the parser?", names[1]),
+    ]
+    for one, other in zip(agents[0].work(), agents[1].work(), strict=True):
+        assert (one.conversation, other.conversation) == ("c0", "c1")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_second_agent_goes_on_no_finished_one(target, wire):
+    first = Agent(target, wire, "Which of the tests are slow?")
+    assert {each.conversation for each in first.work()} == {"c0"}
+    second = Agent(target, wire, "Who has written the parser?")
+    assert {each.conversation for each in second.work()} == {"c1"}
+
+
+def test_a_question_in_wholly_other_words_is_followed_by_its_id(target):
+    words = iter(
+        f"{word} " * 9 for word in ("sea", "hill", "fog", "rain", "dune", "oak")
+    )
+    agents = [
+        Agent(target, "chat", "", name, lambda _question: next(words))
+        for name in ("one", "other")
+    ]
+    for one, other in zip(agents[0].work(), agents[1].work(), strict=True):
+        assert (one.conversation, other.conversation) == ("c0", "c1")
+
+
+def test_what_was_found_for_both_is_no_sign(target):
+    """The page that is found for the second question now was found for the first."""
+    shared = "A page on trains, found for both of the questions at different times."
+    pages = iter((shared, "A page on boats.", shared))
+    ask = "{}\n\nThe question is this: {}"
+
+    def reword_once(question):
+        return ask.format(next(pages), question)
+
+    first = Agent(target, "chat", "Which tests are slow?", reword=reword_once)
+    second = Agent(target, "chat", "Who wrote the parser?", reword=reword_once)
+    assert first.call(0).conversation == "c0"
+    assert second.call(0).conversation == "c1"
+    second.find(0)
+    assert second.call(1).conversation != "c0"
+
+
+def test_an_agent_whose_conversation_is_gone_begins_another(target):
+    first = Agent(target, "chat", "Which of the tests are slow?")
+    second = Agent(target, "chat", "Who has written the parser?")
+    first.call(0)
+    gone = second.call(0)
+    target.stores[1].delete(gone.conversation)
+    second.find(0)
+    assert second.call(1).lineage == "new"
