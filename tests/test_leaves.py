@@ -38,8 +38,8 @@ WORDS = {
     r"|\"rules\": \[",
     "chatsite.switches": r"switchedoff|switched off",
     "chatsite.signin": r"forgot|invitation|signin|/accounts/link/",
-    "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b|\btool[ -]"
-    r"|consent|remind",
+    "chatsite.tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b(?!\": \[\])"
+    r"|\btool[ -]|consent|remind",
     "chatsite.tracing": r"opentelemetry|\botlp",
     "chatsite.tree": r"/tree/|\btree-|branch-edit|as another branch|tree\.branch"
     r"|find_unlisted",
