@@ -18,3 +18,6 @@ def base_address(request: HttpRequest) -> str:
 def mcp_address(request: HttpRequest) -> str:
     """Where agents read; "" = they can't here."""
     return request.build_absolute_uri(MCP) if settings.MCP_SERVER_ENABLED else ""
+
+
+MODELS = "/v1/models"

@@ -23,9 +23,9 @@ from chatsite.ops.entrances import (
 from chatsite.ops.load import TOO_BUSY, TOO_LARGE
 
 from . import keys
-from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, START
+from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, MODELS, START
 from .models import ApiKey
-from .wires import WIRES
+from .wires import ANTHROPIC_MESSAGES, WIRES
 from .wires.errors import WireError, refuse_body, refuse_key
 from .wires.wire import Wire
 
@@ -36,9 +36,9 @@ CONVERSATIONS = "/v1/conversations/"
 
 
 async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
-    wire = find_wire(scope["path"])
+    headers = read_headers(scope["headers"])
+    wire = find_wire(scope["path"], headers)
     try:
-        headers = read_headers(scope["headers"])
         check_address(wire, scope, headers)
         key = await find_caller(scope, headers)
         if TOO_LARGE in scope:
@@ -80,8 +80,11 @@ async def answer_caller(
     await exchange.answer_request(wire, key, scope, headers, receive, send)
 
 
-def find_wire(path: str) -> Wire:
+def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
     """The wire of this path; for an unknown one the one that most clients read."""
+    is_listed = path == MODELS and "anthropic-version" in headers
+    if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
+        return ANTHROPIC_MESSAGES
     return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
 
 
@@ -206,7 +209,7 @@ ENTRANCES = [
     ),
     # Of OpenAI's wire, where a path below it is a reply that is fetched again.
     _make_entrance("/v1/responses/", tokens=TURNS, access_log=READING),
-    _make_entrance("/v1/models", "/v1/messages/count_tokens"),
+    _make_entrance(MODELS, "/v1/messages/count_tokens"),
     _make_entrance(CONVERSATIONS, access_log=READING),
     _make_entrance(MCP, most=MAX_MCP_BYTES, access_log=READING),
 ]

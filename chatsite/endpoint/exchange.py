@@ -23,9 +23,10 @@ from chatsite.turns.models import Turn
 
 from . import keys
 from .access.pace import keep_pace
+from .addresses import MODELS
 from .models import ApiKey
 from .relay.answering import fetch_count, list_own_models, list_upstream_models
-from .relay.client import Client, GoneError
+from .relay.client import Client, GoneError, unpack_body
 from .relay.passing import Passing, SendLess
 from .store.asked import Asked, Sent, read_client_request
 from .store.opening import Opened, Opening, open_whole
@@ -53,7 +54,7 @@ async def answer_request(
 ) -> None:
     """Raises WireError as long as nothing was answered."""
     check_rest(key)
-    is_list = scope["path"] == "/v1/models"
+    is_list = scope["path"] == MODELS
     if keys.SEND not in key.scopes and not is_list:
         raise WireError(403, "not_allowed", "This key may not send. Use another one.")
     if scope["method"] == "GET" or scope["path"] == wire.count_path:
@@ -97,7 +98,7 @@ def check_rest(key: ApiKey) -> None:
 
 
 async def send_models(wire: Wire, key: ApiKey, send: Any) -> None:
-    if settings.PROVIDERS:
+    if settings.PROVIDERS and wire is not ANTHROPIC_MESSAGES:
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
         models = await list_upstream_models(wire)
@@ -105,7 +106,7 @@ async def send_models(wire: Wire, key: ApiKey, send: Any) -> None:
     models = [each for each in models if not off(each["id"])]
     if key.models_allowed:
         models = [each for each in models if each["id"] in key.models_allowed]
-    body = json.dumps({"object": "list", "data": models}, ensure_ascii=False).encode()
+    body = json.dumps(wire.list_models(models), ensure_ascii=False).encode()
     pairs = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": 200, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
@@ -119,6 +120,8 @@ async def exchange(
     client: Client,
 ) -> None:
     raw = await client.read_body(headers)
+    if packed := headers.get("content-encoding", "").strip().lower():
+        raw = await for_drawing(unpack_body)(raw, packed)
     mode = find_mode(key, wire, headers)
     if scope["path"] == wire.count_path:
         await pass_count(key, wire, headers, client, raw, mode)

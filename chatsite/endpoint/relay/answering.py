@@ -200,11 +200,11 @@ async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
     if upstream is None:
         size = providers.context_window(providers.DEMO)
         return [{"id": providers.DEMO, "object": "model", "context_length": size}]
-    loop, address = asyncio.get_running_loop(), upstream[0]
+    loop, address = asyncio.get_running_loop(), f"{upstream[0]}{wire.models_path}"
     asked_at, task = _listed.get(address, (0.0, None))
     is_old = loop.time() - asked_at > MODELS_SECONDS
     if task is None or task.get_loop() is not loop or is_old or _has_failed(task):
-        task = loop.create_task(_fetch_models(upstream))
+        task = loop.create_task(_fetch_models(wire, upstream))
         _listed[address] = loop.time(), task
     # The others still want it when the one who came first hangs up.
     return await asyncio.shield(task)
@@ -215,10 +215,14 @@ def _has_failed(task: asyncio.Task[Any]) -> bool:
 
 
 async def _fetch_models(
-    upstream: tuple[str, Mapping[str, str]],
+    wire: Wire, upstream: tuple[str, Mapping[str, str]]
 ) -> list[dict[str, Any]]:
     response = await send_upstream(
-        "GET", upstream, "/models", {}, seconds=settings.MODEL_IDLE_TIMEOUT
+        "GET",
+        upstream,
+        wire.models_path,
+        wire.models_headers,
+        seconds=settings.MODEL_IDLE_TIMEOUT,
     )
     try:
         async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):

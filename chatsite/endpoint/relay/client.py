@@ -2,12 +2,13 @@
 answer, which is written no faster than it is read."""
 
 import asyncio
+import zlib
 from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
 
 from chatsite.endpoint.addresses import MAX_BODY_BYTES
-from chatsite.endpoint.wires.errors import refuse_body
+from chatsite.endpoint.wires.errors import WireError, refuse_body
 from chatsite.live.outbox import TRANSPORT
 
 from .answering import Answer
@@ -101,3 +102,26 @@ class Client:
     def close(self) -> None:
         if self.gone:
             self.gone.cancel()
+
+
+def unpack_body(raw: bytes, encoding: str) -> bytes:
+    """Raises WireError; no more is unpacked than a body may have."""
+    if encoding == "identity":
+        return raw
+    if encoding not in ("gzip", "x-gzip"):
+        detail = (
+            f"A body in the encoding {encoding[:40]!r} can't be read here: send it in "
+            "gzip, or unpacked."
+        )
+        raise WireError(415, "encoding", detail)
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        body = unpacker.decompress(raw, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        body = b""
+    if len(body) > MAX_BODY_BYTES:
+        raise refuse_body(MAX_BODY_BYTES)
+    if not unpacker.eof or unpacker.unused_data:
+        detail = "The body says that it is gzip, and is no whole gzip file."
+        raise WireError(400, "bad_request", detail)
+    return body

@@ -223,10 +223,19 @@ def _write_event(kind: str, **values: Any) -> bytes:
     return f"event: {kind}\ndata: {data}\n\n".encode()
 
 
+def list_anthropic_models(models: list[dict[str, Any]]) -> dict[str, Any]:
+    ends = [models[at]["id"] for at in (0, -1)] if models else [None, None]
+    named = [{"type": "model", "display_name": each["id"], **each} for each in models]
+    return {"data": named, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
+
+
 WIRE = Wire(
     name="messages",
-    paths={"/v1/messages": "POST", COUNT: "POST"},
+    paths={"/v1/messages": "POST", COUNT: "POST", "/v1/models": "GET"},
     upstream_path="/v1/messages",
+    models_path="/v1/models",
+    models_headers={"anthropic-version": "2023-06-01"},
+    list_models=list_anthropic_models,
     count_path=COUNT,
     reader=AnthropicReader,
     write_error=write_anthropic_error,

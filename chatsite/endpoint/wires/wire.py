@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -23,6 +23,10 @@ def list_messages(body: Body) -> list[dict[str, Any]]:
 
 def take_one(messages: list[dict[str, Any]], start: int, _end: int) -> dict[str, Any]:
     return messages[start]
+
+
+def list_openai_models(models: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"object": "list", "data": models}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,10 @@ class Wire:
     write_reply: Callable[[Body, str, AsyncIterator[str]], AsyncIterator[bytes]]
     # Where tokens are counted; "" = nowhere.
     count_path: str = ""
+    # How the provider is asked for its models, and how a client is told them.
+    models_path: str = "/models"
+    models_headers: Mapping[str, str] = field(default_factory=dict)
+    list_models: Callable[[list[dict[str, Any]]], dict[str, Any]] = list_openai_models
     # The list of the body that is the history, and how it is read: what the page shows
     # of a request as JSON.
     list_name: str = "messages"

@@ -51,7 +51,8 @@ async def test_models_are_asked_again_after_a_failure(key, settings):
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9"
     assert (await ask_models(key, 3))[0] == [502] * 3
     with Upstream() as server:
-        answering._listed[server.url] = answering._listed["http://127.0.0.1:9"]
+        failed = answering._listed["http://127.0.0.1:9/models"]
+        answering._listed[f"{server.url}/models"] = failed
         settings.OPENAI_BASE_URL = server.url
         assert (await ask_models(key))[0] == [200]
 

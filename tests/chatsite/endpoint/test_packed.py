@@ -1,0 +1,71 @@
+"""Bodies that clients pack, and what they are told in the form of their wire."""
+
+import gzip
+import json
+
+import pytest
+
+from chatsite.endpoint import keys
+from chatsite.endpoint.addresses import MAX_BODY_BYTES
+from tests.fakes.upstream import Upstream
+
+from .wire import ask
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CHAT = "/v1/chat/completions"
+BODY = {"model": "ok", "messages": [{"role": "user", "content": "Hello"}]}
+PLAIN = json.dumps(BODY).encode()
+
+
+@pytest.fixture
+def key(alice):
+    return keys.create_api_key(alice, "llm")[1]
+
+
+async def test_a_gzip_body_is_unpacked(key, upstream):
+    status, _, _ = await ask(
+        CHAT, gzip.compress(PLAIN), key=key, content_encoding="gzip"
+    )
+    assert status == 200
+    assert upstream.requests[-1].raw == PLAIN
+
+
+@pytest.mark.parametrize("encoding", ["zstd", "deflate", "br", "gzip, gzip"])
+async def test_another_encoding_is_named(key, upstream, encoding):
+    status, _, body = await ask(CHAT, PLAIN, key=key, content_encoding=encoding)
+    assert status == 415
+    assert encoding in body["error"]["message"]
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (gzip.compress(bytes(2 * MAX_BODY_BYTES)), 413),
+        (gzip.compress(PLAIN)[:-4], 400),
+        (gzip.compress(PLAIN) + b"more", 400),
+        (PLAIN, 400),
+    ],
+)
+async def test_gzip_is_bounded_and_whole(key, upstream, raw, status):
+    found, _, body = await ask(CHAT, raw, key=key, content_encoding="gzip")
+    assert (found, bool(body["error"]["message"])) == (status, True)
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/nothing", "/v1/messages/batches/one"])
+async def test_paths_below_messages_are_refused_as_anthropic_does(key, path):
+    status, _, body = await ask(path, key=key)
+    assert (status, body["type"]) == (404, "error")
+
+
+async def test_models_of_anthropics_provider_are_listed(key, settings):
+    with Upstream() as server:
+        settings.ANTHROPIC_API_KEY = "sk-ant"
+        settings.ANTHROPIC_BASE_URL = server.url.removesuffix("/v1")
+        status, _, body = await ask(
+            "/v1/models", key=key, anthropic_version="2023-06-01"
+        )
+    assert (status, body["has_more"]) == (200, False)
+    assert body["first_id"] in [each["id"] for each in body["data"]]
+    assert "ok" in [each["id"] for each in body["data"]]
