@@ -6,6 +6,7 @@ messages come before the rest, some at a time. What is stored of them stays righ
 whenever that ends, and the next request goes on from there.
 """
 
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from langchain_core.messages import BaseMessage
 from chatsite.endpoint import keys
 from chatsite.endpoint.identity.deciding import decide_lineage
 from chatsite.endpoint.identity.decision import Decision, list_chains
+from chatsite.endpoint.identity.evidence import is_question
 from chatsite.endpoint.identity.history import Message as CanonicalMessage
 from chatsite.endpoint.identity.history import go_on_from
 from chatsite.endpoint.marks import SOURCE
@@ -51,6 +53,7 @@ POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off", "facts": "off"}
 # Messages that are stored in one transaction, and that one copies for a branch.
 BATCH, MOST_COPIED = 20, 200
 TITLE_CHARS = 400
+NOTE = re.compile(r"\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
 # What a request changes of where its conversation stands.
 STANDS = ("key_id", "client", "length", "open_position", "is_single")
 
@@ -476,14 +479,24 @@ class Opening:
     def _suggest_title(self) -> str:
         if self.conversation.title_set_by != Conversation.TitleSource.NONE:
             return ""
-        said = (each for each in self.messages if each.role == "user")
-        first = next((each for each in said if each.text.strip()), None)
-        words = clean_text(first.text[:TITLE_CHARS]) if first else ""
+        said = [each for each in self.messages if is_question(each)]
+        noted = [(each, cut_notes(each.text)) for each in said]
+        texts = [*noted, *((each, each.text) for each in said)]
+        first, text = next((each for each in texts if each[1].strip()), (None, ""))
+        words = clean_text(text[:TITLE_CHARS]) if first else ""
         if not words:
             return ""
         row = next((self.rows[at] for at in first.span if at in self.rows), None)
         seq = row and row.seq
         return transcript.suggest_title(self.conversation, words, seq)
+
+
+def cut_notes(text: str) -> str:
+    """A message without what its client has put before it, such as
+    `<environment_context>…</environment_context>`."""
+    while note := NOTE.match(text):
+        text = text[note.end() :]
+    return text
 
 
 @prepared_rows()
