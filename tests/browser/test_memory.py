@@ -198,12 +198,12 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     page.click("#find > summary")
     page.fill("#find input", "红茶")
     found = page.locator("#found li").filter(has_text="#3")
-    expect(found).to_contain_text("does not say this")
+    expect(found).to_contain_text("says nothing of it")
     found.get_by_text("Always send").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
     expect(found).to_contain_text("In full: it is always sent.")
     notice(talked).get_by_text("Undo").click()
-    expect(found).to_contain_text("does not say this")
+    expect(found).to_contain_text("says nothing of it")
 
 
 def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):
