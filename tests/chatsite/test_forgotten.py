@@ -97,6 +97,7 @@ OF_ROWS = {
     "memory_summary.signature": "a hash",
     "memory_summary.status_signature": "a hash",
     "memory_modelcall.refs": "numbers, hashes and names",
+    "memory_modelcall.parts": "numbers, and the names of parts",
     "memory_modelcall.sha256": "a hash",
     "memory_modelcall.model": "a name",
     "memory_modelcall.provider": "a name",
@@ -301,7 +302,7 @@ def with_word(row, field, word):
         return value  # where and how the site itself has put it
     if field.get_internal_type() != "JSONField":
         return f"{value} {word}"[-(field.max_length or 1_000) :]
-    if isinstance(row, Message):
+    if isinstance(row, Message) and field.name != "extras":
         return value  # what it has names calls and files
     return in_place(value or {}, word)
 
