@@ -46,7 +46,8 @@ def test_they_are_marked_and_counted(client, left):
 
 def test_the_model_is_shown_nothing_of_them(left):
     view = context_pane.model_view(left)
-    assert [section.kind for section in view.sections] == ["system", "window"]
+    kinds = [section.kind for section in view.sections]
+    assert kinds == ["provider", "system", "window"]
     assert (view.accounted, view.total) == (8, 8)
 
 
