@@ -38,7 +38,8 @@ CODE_MIN_CHARS = 5
 QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"”」』》]")
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-RULER = re.compile(r"^[ \t]*\|?[ \t]*:?-{3,}[-:| \t]*$")
+# No two parts that can match the same signs: a long line costs linear time.
+RULER = re.compile(r"^[ \t]*(?:\|[ \t]*)?:?-{3}[-:| \t]*$")
 # What TeX sets, and commands of it that stand alone.
 FORMULA = re.compile(
     r"""
