@@ -82,7 +82,8 @@ async def answer_caller(
 
 def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
     """The wire of this path; for an unknown one the one that most clients read."""
-    is_listed = path == MODELS and "anthropic-version" in headers
+    is_models = path == MODELS or path.startswith(f"{MODELS}/")
+    is_listed = is_models and "anthropic-version" in headers
     if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
         return ANTHROPIC_MESSAGES
     return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])

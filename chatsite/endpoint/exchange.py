@@ -54,7 +54,7 @@ async def answer_request(
 ) -> None:
     """Raises WireError as long as nothing was answered."""
     check_rest(key)
-    is_list = scope["path"] == MODELS
+    is_list = scope["path"] == MODELS or scope["path"].startswith(f"{MODELS}/")
     if keys.SEND not in key.scopes and not is_list:
         raise WireError(403, "not_allowed", "This key may not send. Use another one.")
     if scope["method"] == "GET" or scope["path"] == wire.count_path:
@@ -63,7 +63,8 @@ async def answer_request(
     take_place(key.owner_id)
     try:
         if is_list:
-            await send_models(wire, key, send)
+            named = scope["path"].removeprefix(MODELS).removeprefix("/")
+            await send_models(wire, key, send, named)
         else:
             await exchange(wire, key, scope, headers, client)
     except GoneError:
@@ -97,7 +98,9 @@ def check_rest(key: ApiKey) -> None:
         raise WireError(429, "rate_limited", detail, retry_after=seconds)
 
 
-async def send_models(wire: Wire, key: ApiKey, send: Any) -> None:
+async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:
+    """Send the models that the key may use, or the named one. Raise WireError where it
+    is not among them."""
     if settings.PROVIDERS and wire is not ANTHROPIC_MESSAGES:
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
@@ -106,7 +109,12 @@ async def send_models(wire: Wire, key: ApiKey, send: Any) -> None:
     models = [each for each in models if not off(each["id"])]
     if key.models_allowed:
         models = [each for each in models if each["id"] in key.models_allowed]
-    body = json.dumps(wire.list_models(models), ensure_ascii=False).encode()
+    found = wire.list_models([each for each in models if named in ("", each["id"])])
+    if named and not found["data"]:
+        detail = f"There is no model {named[:100]!r} here. GET {MODELS} lists them."
+        raise WireError(404, "model_not_found", detail)
+    answer = found["data"][0] if named else found
+    body = json.dumps(answer, ensure_ascii=False).encode()
     pairs = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": 200, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

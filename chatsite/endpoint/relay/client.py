@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any, TypeVar
 
+from zstandard import ZstdDecompressor, ZstdError
+
 from chatsite.endpoint.addresses import MAX_BODY_BYTES
 from chatsite.endpoint.wires.errors import WireError, refuse_body
 from chatsite.live.outbox import TRANSPORT
@@ -14,6 +16,8 @@ from chatsite.live.outbox import TRANSPORT
 from .answering import Answer
 
 T = TypeVar("T")
+# Of zstd, unpacked at once: four bytes of it can be a block of 128 KB.
+ZSTD_BYTES = 256
 
 
 class GoneError(Exception):
@@ -105,23 +109,48 @@ class Client:
 
 
 def unpack_body(raw: bytes, encoding: str) -> bytes:
-    """Raises WireError; no more is unpacked than a body may have."""
+    """Return the body as it was packed. Raise WireError for another encoding, for a
+    body that is cut off, and for one that is larger than a body may be, of which no
+    more is unpacked."""
+    unpack = UNPACKERS.get(encoding)
     if encoding == "identity":
         return raw
-    if encoding not in ("gzip", "x-gzip"):
+    if unpack is None:
         detail = (
             f"A body in the encoding {encoding[:40]!r} can't be read here: send it in "
-            "gzip, or unpacked."
+            "gzip or zstd, or unpacked."
         )
         raise WireError(415, "encoding", detail)
+    body, is_whole = unpack(raw)
+    if len(body) > MAX_BODY_BYTES:
+        raise refuse_body(MAX_BODY_BYTES)
+    if not is_whole:
+        detail = (
+            f"The body says that it is {encoding}, and is no whole {encoding} file."
+        )
+        raise WireError(400, "bad_request", detail)
+    return body
+
+
+def _unpack_gzip(raw: bytes) -> tuple[bytes, bool]:
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         body = unpacker.decompress(raw, MAX_BODY_BYTES + 1)
     except zlib.error:
-        body = b""
-    if len(body) > MAX_BODY_BYTES:
-        raise refuse_body(MAX_BODY_BYTES)
-    if not unpacker.eof or unpacker.unused_data:
-        detail = "The body says that it is gzip, and is no whole gzip file."
-        raise WireError(400, "bad_request", detail)
-    return body
+        return b"", False
+    return body, unpacker.eof and not unpacker.unused_data
+
+
+def _unpack_zstd(raw: bytes) -> tuple[bytes, bool]:
+    unpacker = ZstdDecompressor(max_window_size=MAX_BODY_BYTES).decompressobj()
+    body, rest = bytearray(), memoryview(raw)
+    try:
+        while rest and not unpacker.eof and len(body) <= MAX_BODY_BYTES:
+            body += unpacker.decompress(rest[:ZSTD_BYTES])
+            rest = rest[ZSTD_BYTES:]
+    except ZstdError:
+        return b"", False
+    return bytes(body), unpacker.eof and not rest and not unpacker.unused_data
+
+
+UNPACKERS = {"gzip": _unpack_gzip, "x-gzip": _unpack_gzip, "zstd": _unpack_zstd}

@@ -7,6 +7,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from chatsite.endpoint.addresses import MODELS
+
 from .errors import WireError
 from .reading import ReplyReader
 from .rows import Row
@@ -77,6 +79,8 @@ class Wire:
         """How this path is asked; None: it is none of this wire."""
         if method := self.paths.get(path):
             return method
+        if path.startswith(f"{MODELS}/"):
+            return self.paths.get(MODELS)
         is_one = self.id_path and path.startswith(self.id_path)
         is_one = is_one and ID.fullmatch(path.removeprefix(self.id_path))
         return "GET" if is_one else None
