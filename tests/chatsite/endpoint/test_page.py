@@ -1,5 +1,7 @@
 """A client's conversation on the pages: what is shown, proved and refused."""
 
+import hashlib
+
 import pytest
 
 from chatsite.endpoint import keys
@@ -8,6 +10,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from chatsite.turns.copying import copies
 from memory import actions
+from memory.engine.compose import digest_wire
 from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import page_of, url, violations
@@ -33,6 +36,14 @@ def conversation(key):
     send(key, SYSTEM, FIRST)
     send(key, SYSTEM, FIRST, REPLY, SECOND)
     return Conversation.objects.get()
+
+
+def test_the_hash_of_a_request_covers_the_body(client, conversation, upstream):
+    shown = client.get(url("context-json", conversation), {"reply": 4}).json()
+    assert "client" in shown["refs"]
+    sent = upstream.requests[-1].raw
+    assert hashlib.sha256(sent).hexdigest() == shown["sha256"]
+    assert digest_wire(shown["messages"]) != shown["sha256"]
 
 
 def test_the_page_shows_what_was_sent(client, conversation):
