@@ -71,12 +71,12 @@ def write_otherwise(path):
 
 
 def read_by_site(raw):
-    """As daphne gives it to the site."""
+    """Return the path as daphne gives it to the site."""
     return unquote(raw)
 
 
 def read_by_nginx(raw):
-    """As nginx chooses a location by it, with merge_slashes."""
+    """Return the path by which nginx chooses a location, with merge_slashes."""
     path = unquote(raw.partition("#")[0])
     merged = re.sub("/+", "/", path)
     end = "/" if re.search(r"/\.{0,2}$", merged) and merged != "/" else ""

@@ -229,7 +229,7 @@ def _go_on(talk: Talk) -> None:
 
 
 def _find_result(talk: Talk, call: Call) -> str:
-    """Of an agent's tool mostly what all agents find there."""
+    """Return the result of a tool, mostly one that all agents get."""
     found = FOUND.get(call.name, "")
     if found and talk.random.random() < 0.8:
         return found

@@ -250,12 +250,13 @@ def _find_wide(head: bytes) -> list[str]:
 
 
 def _is_swapped(text: str) -> bool:
-    """Whether much of it would be ASCII with its bytes swapped."""
+    """Return whether much of it would be ASCII with its bytes swapped."""
     return sum(not ord(char) & 0xFF for char in text) * 4 > len(text)
 
 
 def _is_east_asian(text: str) -> bool:
-    """Whether there are marks or syllables besides what any two bytes can be."""
+    """Return whether it has marks or syllables besides those that any two bytes can
+    be."""
     return len(text) >= 6 and bool(re.search(r"[\u3001-\u30ff\uff01-\uff1f]", text))
 
 
@@ -276,7 +277,8 @@ def _take_sample(data: bytes) -> bytes:
 
 
 def _decode_sample(sample: bytes, codec: str) -> str:
-    """What was cut off at its end is left out; "" where it is not in this encoding."""
+    """Return the text without a character cut off at its end; "" if it is not in this
+    encoding."""
     try:
         return codecs.getincrementaldecoder(codec)().decode(sample)
     except UnicodeDecodeError:
@@ -284,8 +286,8 @@ def _decode_sample(sample: bytes, codec: str) -> str:
 
 
 def _rank(sample: bytes, languages: Sequence[str]) -> list[_Guess]:
-    """What the sample can be, the likeliest first: by the frequencies of letters that
-    the detector knows, and by what is odd in the text. Each text once."""
+    """Return the readings of the sample, the likeliest first: by the frequencies of
+    letters that the detector knows, and by what is odd in the text. Each text once."""
     found = chardet.detect_all(
         # It would believe what a page says of itself.
         DECLARED.sub(b"", sample),
@@ -341,7 +343,8 @@ def measure_oddity(text: str, codec: str, letters: str = "") -> float:
 
 
 def _weigh(before: str, char: str, after: str, codec: str, letters: str) -> float:
-    """How odd a character is between its neighbours: 1 where it does not fit."""
+    """Return the oddness of a character between its neighbours: 1 if it does not
+    fit."""
     kind, script = unicodedata.category(char), _find_script(char)
     if kind in ("Cc", "Cn", "Co", "Cs"):
         return 2

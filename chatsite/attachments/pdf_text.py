@@ -72,8 +72,8 @@ NOTES = ("/Text", "/Highlight", "/Underline", "/Squiggly", "/StrikeOut", "/Caret
 
 
 def list_written(page: Any, known: set[int]) -> Iterator[str]:
-    """What was written into a page besides its text: a line for each field of a form,
-    and for each note. `known`: the fields that other pages have shown."""
+    """Return the words written into a page besides its text: a line for each field of a
+    form, and for each note. `known`: the fields that other pages have shown."""
     annotations = page.get("/Annots")
     for each in annotations.get_object() if annotations else ():
         annotation = each.get_object()

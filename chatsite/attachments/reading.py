@@ -78,8 +78,8 @@ class ReadFile(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """What a person has said of the file: the `languages` that they read, as "de", and
-    the `encoding` that they have chosen."""
+    """A person's hints about the file: the `languages` that they read, as "de", and the
+    `encoding` that they have chosen."""
 
     languages: Sequence[str] = ()
     encoding: str = ""

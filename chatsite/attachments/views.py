@@ -82,7 +82,7 @@ async def choose_reading(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 
 def _find_languages(request: HttpRequest) -> list[str]:
-    """Of the page, and those that the browser asks for."""
+    """Return the languages of the page and those that the browser asks for."""
     asked = parse_accept_lang_header(request.headers.get("Accept-Language", ""))
     return [each[:2] for each in (get_language() or "", *(name for name, _q in asked))]
 

@@ -120,7 +120,7 @@ def _write_some(keys: Sequence[int], form: str, look: Look) -> str:
 
 
 class ExampleRow(BaseModel):
-    """What kind of example the owner says that reply `seq` is, and what should have
+    """The kind of example that reply `seq` is by its owner's word, and what should have
     been said."""
 
     seq: Seq
@@ -131,7 +131,7 @@ class ExampleRow(BaseModel):
 
 
 def read_marked(conversation: Conversation) -> list[dict[str, Any]]:
-    """Those of its owner, in the order of their replies."""
+    """Return the examples of its owner, in the order of their replies."""
     rows = conversation.examples.filter(author=conversation.owner_id)
     columns = ("label", "correction", "created_at", "updated_at")
     return list(rows.order_by("message__seq").values(*columns, seq=F("message__seq")))

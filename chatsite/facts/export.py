@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class FactRow(BaseModel):
-    """What a person says of themselves: from `start` to `end` of the text of message
+    """A person's words about themselves: from `start` to `end` of the text of message
     `seq`, or since `worded_at` in the words of `text`."""
 
     seq: Seq
@@ -45,8 +45,8 @@ def write_exported_facts(
     rows: Sequence[FactRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Those that are a part of what the person said. A file can say anything, so what
-    was kept in it is only offered here; and it takes no room of others."""
+    """Load the facts that are a part of what the person said. A file can say anything,
+    so what was kept in it is only offered here; and it takes no room of others."""
     owner_id = conversation.owner_id
     made: dict[tuple[int, int], Fact] = {}
     with batch(0):

@@ -47,7 +47,8 @@ def _check_small(value: Any) -> Any:
 
 
 def _check_arguments(value: Any) -> Any:
-    """As deep as the site stores what a model has asked for; it can be a whole file."""
+    """Check that it is no deeper than the arguments that the site stores; it can be a
+    whole file."""
     return _check_depth(value, MAX_ARGUMENTS_DEPTH + 1)
 
 

@@ -43,8 +43,9 @@ class Words:
 
 
 class Extras:
-    """What a server puts beside the text of a reply, by name: lists grow, and pieces of
-    one entry of a list are joined. Nothing of it is kept where it is too much."""
+    """The entries that a server puts beside the text of a reply, by name: lists grow,
+    and pieces of one entry of a list are joined. Nothing of it is kept where it is too
+    much."""
 
     # Fields of an entry that come in pieces.
     PIECES = ("text", "summary", "data")
@@ -89,8 +90,8 @@ class Extras:
 
 
 def describe_extras(extras: Mapping[str, Any]) -> str:
-    """What a reply has beside its text, in lines that follow it: the pages that it
-    cites, by their numbers, and its images, which are not kept. "": nothing."""
+    """Return the parts of a reply beside its text, in lines that follow it: the pages
+    that it cites, by their numbers, and its images, which are not kept. "": nothing."""
     pages: dict[str, str] = {}
     for name in ("citations", "annotations", "search_results"):
         for each in _list_of(extras, name):
@@ -117,7 +118,7 @@ def _list_of(extras: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _name_image(told: str) -> str:
-    """Its media type and size, where its bytes came along."""
+    """Return its media type and size, if its bytes came along."""
     found = IMAGE.search(told)
     if found is None:
         return "image"

@@ -159,7 +159,7 @@ class ReplyStream:
 
     @property
     def extras(self) -> dict[str, Any]:
-        """What the server has put beside the text, as it came."""
+        """Return the entries that the server has put beside the text, as they came."""
         found = self._extras.to_value()
         if self._comes_back:
             found = {**found, "reasoning_content": str(self._reasoning)}
@@ -231,7 +231,8 @@ class ReplyStream:
         self._check_end()
 
     def _describe_extras(self) -> str:
-        """What a reply has beside its text, in lines below it; a summary has none."""
+        """Return the parts of a reply beside its text, in lines below it; a summary has
+        none."""
         if not self._strict or self._calls:
             return ""
         lines = describe_extras(self._extras.to_value())

@@ -133,8 +133,8 @@ class _Fitter:
         return _give_type(self.fit(schema))
 
     def _follow(self, ref: Any, schema: Schema) -> Schema:
-        """What is referred to. Of what has itself inside, the inner one has any
-        fields."""
+        """Return the schema that is referred to. Of one that has itself inside, the
+        inner one has any fields."""
         if ref in self._inside:
             return {"type": "object", "properties": {}}
         self._inside.append(ref)
@@ -182,7 +182,8 @@ def _infer_type(schema: Mapping[str, Any]) -> str:
 
 
 def _find_referred(root: Schema, ref: Any) -> Schema:
-    """What a reference inside the schema names; raises ValueError for any other."""
+    """Return the part that a reference inside the schema names; raise ValueError for
+    any other."""
     if not isinstance(ref, str) or not ref.startswith("#"):
         raise ValueError("refers to another document")
     found: Any = root

@@ -249,7 +249,8 @@ def _parse_pair(state: StateInline, silent: bool) -> bool:
 
 
 def _parse_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """As in CommonMark, but a fence of Markdown does not end with the code in it."""
+    """Parse a fence as CommonMark does, but do not end one of Markdown with the code in
+    it."""
     is_fence = fence(state, start, end, silent)
     if silent or not is_fence:
         return is_fence

@@ -221,7 +221,8 @@ def change_message(
 def _is_edited_since(
     conversation: Conversation, seq: int, known: Iterable[int]
 ) -> bool:
-    """Whether a person has written a summary of the message that is not `known`."""
+    """Return whether a person has written a summary of the message that is not
+    `known`."""
     by_hand = versions.by_hand(conversation, seq, seq)
     return not {row.version for row in by_hand} <= {*known}
 

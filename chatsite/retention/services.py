@@ -60,8 +60,8 @@ def _find_conversations(before: Combinable) -> QuerySet[Conversation]:
 
 
 def _delete_conversations(rows: QuerySet) -> int:
-    """As their owners do it, some days ahead: until then no one sees them, the purge
-    waits, and restore_deleted() brings them back."""
+    """Delete them as their owners do, some days ahead: until then no one sees them, the
+    purge waits, and restore_deleted() brings them back."""
     if days := settings.RETENTION_UNDO_DAYS:
         return rows.update(deleted_at=Now() + timedelta(days=days))
     return rows.update(deleted_at=Now() - library.UNDO - timedelta(seconds=1))

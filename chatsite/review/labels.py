@@ -124,7 +124,7 @@ def list_flags(row: Summary) -> str:
 
 
 def _has_hidden_flags(row: Summary) -> bool:
-    """Whether there are flags that only staff who may read texts see."""
+    """Return whether there are flags that only staff who may read texts see."""
     # "{}" has two characters.
     return not getattr(row, "may_read", False) and getattr(row, "flags_chars", 0) > 2
 

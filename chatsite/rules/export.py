@@ -46,9 +46,9 @@ def write_rules(
     rows: Sequence[RuleRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Those that are a part of what the person said, and those of no message, in their
-    own words. A file can say anything, so what was in force in it is only offered
-    here."""
+    """Load the rules that are a part of what the person said, and those of no message,
+    in their own words. A file can say anything, so what was in force in it is only
+    offered here."""
     made = {}
     for row in rows[:MOST]:
         message = messages.get(row.seq)

@@ -223,7 +223,7 @@ def delete_branch(conversation: Conversation) -> Conversation:
 
 
 def _lock_branch(conversation: Conversation) -> None:
-    """As a message does that is sent: its row before those of the tree."""
+    """Lock as sending a message does: its row before those of the tree."""
     locked = Conversation.objects.select_for_update().filter(pk=conversation.pk)
     list(locked.values_list("pk"))
     _lock_tree(conversation.tree)

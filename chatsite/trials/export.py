@@ -35,8 +35,8 @@ class Changes(BaseModel):
 
 
 class TrialRow(BaseModel):
-    """What reply `seq` would have been; `sha256` is that of its request, and `asked`
-    are the names of tools that the model asked for."""
+    """Another version of reply `seq`; `sha256` is that of its request, and `asked` are
+    the names of tools that the model asked for."""
 
     seq: Seq
     changes: Changes
@@ -64,8 +64,8 @@ def write_trials(
     rows: Sequence[TrialRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Those of replies that are there, with their requests as far as these are
-    proved."""
+    """Load the trials of replies that are there, with their requests as far as these
+    are proved."""
     requests: dict[str, list[ModelCall]] = {}
     for call in conversation.model_calls.filter(purpose=ModelCall.Purpose.TRIAL):
         requests.setdefault(call.sha256, []).append(call)

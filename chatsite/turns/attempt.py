@@ -48,7 +48,7 @@ class Tools:
     left_out: tuple[str, ...] = ()
 
     def fit_to(self, dialect: dialects.Dialect) -> "Tools":
-        """These tools in the form that the model's provider takes."""
+        """Return these tools in the form that the model's provider takes."""
         if not self.schemas:
             return self
         if not dialect.has_tools:

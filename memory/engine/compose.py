@@ -299,10 +299,10 @@ def _fence_quotes(fence: str, quotes: Iterator[str]) -> tuple[BaseMessage, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a provider takes messages: the role of the system prompt, whether those of
-    one role that follow each other are joined, the form of calls, whose extras go along
-    and which of them are made up where they are missing. Kept with a request, because
-    its hash is over what was sent."""
+    """The form in which a provider takes messages: the role of the system prompt,
+    whether those of one role that follow each other are joined, the form of calls,
+    whose extras go along and which of them are made up where they are missing. Kept
+    with a request, because its hash is over what was sent."""
 
     system_role: str = "system"
     joined: bool = False

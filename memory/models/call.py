@@ -143,9 +143,9 @@ class ModelCall(History):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the provider has read clearly less than it was sent, so that it has
-        cut the beginning; a smaller count can be of what was not cached. The estimate
-        may have grown by other texts: it has to be so without that, too."""
+        """Return whether the provider has read clearly less than it was sent, so that
+        it has cut the beginning; a smaller count can be of what was not cached. The
+        estimate may have grown by other texts: it has to be so without that, too."""
         reported, sent = self.tokens_input or 0, self.tokens_estimated
         if not LEAST_READ <= reported < sent * READ_WHOLE:
             return False
@@ -155,7 +155,7 @@ class ModelCall(History):
 
     @property
     def share_read(self) -> int:
-        """Of what was sent, in percent."""
+        """Return the share of what was sent that was read, in percent."""
         return round((self.tokens_input or 0) * 100 / max(1, self.tokens_estimated))
 
     @property

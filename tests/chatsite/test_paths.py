@@ -39,7 +39,7 @@ def is_below(route, starts):
 
 
 def disagreements(raw):
-    """Where a decision by the path is another than one by the route."""
+    """Return the paths for which a decision by path differs from one by route."""
     path, seen = read_by_site(raw), read_by_nginx(raw)
     if (route := find_route(path)) is None:
         return []

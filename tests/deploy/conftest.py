@@ -30,7 +30,7 @@ def manager(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def mail_folder(tmp_path_factory):
-    """Where the installation's mails are, one file each."""
+    """The folder of the installation's mails, one file each."""
     return tmp_path_factory.mktemp("mails")
 
 

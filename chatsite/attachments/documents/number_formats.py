@@ -79,7 +79,7 @@ def show_padded(code: str, value: str, origin: datetime) -> str:
 
 
 def find_format(number: int, code: str) -> Show:
-    """How the format of this number and code shows a value."""
+    """Return the way in which the format of this number and code shows a value."""
     first = code.partition(";")[0]
     if unit := ELAPSED.search(first):
         rest = first[unit.end() :].lower()
@@ -99,7 +99,7 @@ def find_format(number: int, code: str) -> Show:
 
 
 def read_formats(parts: Parts, path: str) -> list[Show]:
-    """How numbers are shown, by the number of their style."""
+    """Return the formats of numbers, by the number of their style."""
     codes, styles, inside = dict(USUAL), [], [""]
 
     def start(tag: str, attributes: dict[str, str]) -> None:

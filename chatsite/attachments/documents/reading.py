@@ -47,9 +47,9 @@ async def read_document_file(
     chars: int = WHOLE_CHARS,
     left_out: dict[str, int] | None = None,
 ) -> str:
-    """Its text, of up to `chars` characters; how many things of each kind have none is
-    added to `left_out`. Raises FileError. The file is read into memory when it is its
-    turn; `leave`: see processes.await_turn()."""
+    """Return its text, of up to `chars` characters; the number of things of each kind
+    without text is added to `left_out`. Raises FileError. The file is read into memory
+    when it is its turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
         answer = await _run_reader(kind, data=file.read(), chars=chars)
     if left_out is not None:
@@ -93,7 +93,7 @@ def _take_document_text(
 
 
 def describe_left_out(counts: Mapping[str, int]) -> str:
-    """What of a file is not in its text, in words; "" where that is nothing."""
+    """Return the parts of a file that its text lacks, in words; "" if it lacks none."""
     said = {
         "picture": ngettext_lazy("%d picture", "%d pictures"),
         "chart": ngettext_lazy("%d chart", "%d charts"),

@@ -199,7 +199,8 @@ class Aligner:
         return self.pair_alike(indexes, places)
 
     def pair_between(self, indexes: range, places: range) -> Iterable[Pair]:
-        """The same; in another number of messages, also what the next one answers."""
+        """Pair the messages of both gaps; if that finds none, only the question that
+        the next message answers."""
         pairs = [*self.pair_gap(indexes, places)]
         if pairs or not indexes:
             return pairs

@@ -155,8 +155,8 @@ class Deciding:
         return self.describe_fit(kind, fit)
 
     def find_newest_own(self, fits: Sequence[Fit]) -> list[Fit]:
-        """Of several that say the same, as the client asked twice, the one that it
-        wrote in last: where it names them, or they have its question."""
+        """Return, of several that say the same because the client asked twice, the one
+        that it wrote in last: where it names them, or they have its question."""
         unnamed = [each for each in fits if not each.place.client]
         if not self.client.name and len(unnamed) == 1 and unnamed[0].is_whole:
             return unnamed

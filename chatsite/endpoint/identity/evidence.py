@@ -140,7 +140,8 @@ def weigh_alignment(
 
 
 def is_question(message: Message) -> bool:
-    """Whether a person says it: on some wires results of tools have their role."""
+    """Return whether a person says it: on some wires results of tools have their
+    role."""
     return message.role == "user" and not any("result" in p for p in message.parts)
 
 
@@ -154,7 +155,8 @@ def _is_own(
     kept: Sequence[Kept],
     is_rare: Callable[[bytes], bool],
 ) -> bool:
-    """Of a call only one that is long, of a result one that no other agent has."""
+    """Return whether this pair proves something: of calls only a long and rare one, of
+    results one that no other agent has."""
     message, (digest, _, size, is_served) = messages[pair.at], kept[pair.place]
     if is_call(message):
         return is_served and size >= LONG and is_rare(digest)

@@ -275,7 +275,7 @@ def _begin_candidate(messages: Sequence[Message], place: Place) -> Candidate:
 
 
 def _find_hits(messages: Sequence[Message], known: Known) -> Hits:
-    """Where the last messages are known."""
+    """Find where the last messages are known."""
     return known.find_messages([each.digest for each in messages[-LOOKED_FOR:]])
 
 
@@ -352,7 +352,8 @@ class Comparing:
         return is_other or count_dropped(tail, self.kept) > 0
 
     def says_the_same(self, pair: Pair) -> bool:
-        """As it is, as a question in other words, or as a reply that is wrapped."""
+        """Return whether both say the same: as they are, as a question in other words,
+        or as a reply that is wrapped."""
         if pair.is_same or (pair.likeness and self.kept[pair.place].is_served):
             return True
         if not is_question(self.part[pair.at]):

@@ -57,8 +57,8 @@ def count_equal_start(one: str, other: str) -> int:
 
 
 def differ_once(one: str, other: str) -> bool:
-    """Whether all that they have in common is before and after one part of each, such
-    as the time. Two questions in one template differ in that and in themselves."""
+    """Return whether all that they have in common is before and after one part of each,
+    such as the time. Two questions in one template differ in that and in themselves."""
     start = count_equal_start(one, other)
     one, other = one[start:], other[start:]
     end = count_equal_start(one[::-1], other[::-1])

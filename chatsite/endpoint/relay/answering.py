@@ -194,8 +194,8 @@ def _answer_as_demo(asked: Asked, earlier: Sequence[BaseMessage]) -> Answer:
 
 
 async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
-    """What the provider has, as it says so; else what the site is set up with. It is
-    asked once in MODELS_SECONDS, for all who want to know. Raises WireError."""
+    """Return the models that the provider lists, or those that the site is set up with.
+    It is asked once in MODELS_SECONDS, for all who want to know. Raises WireError."""
     upstream = wire.find_upstream("")
     if upstream is None:
         size = providers.context_window(providers.DEMO)

@@ -52,8 +52,8 @@ def _read_thoughts(content: dict[str, Any]) -> str:
 
 
 def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[Said]:
-    """What was said, with calls of tools: those are messages to another recipient, and
-    the tool's messages behind one are its result."""
+    """Return the messages with calls of tools: those are messages to another recipient,
+    and the tool's messages behind one are its result."""
     asked = ""
     for number, message in enumerate(messages):
         author, content = message.get("author"), _content_of(message)
@@ -97,7 +97,7 @@ def _read_metadata(message: dict[str, Any], name: str) -> Any:
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
-    """What was never shown."""
+    """Return whether the message was never shown to anyone."""
     return bool(_read_metadata(message, "is_visually_hidden_from_conversation"))
 
 

@@ -16,7 +16,7 @@ SITES = {"chatgpt": "ChatGPT", "claude": "Claude", "deepseek": "DeepSeek"}
 
 
 def make_source(name: str, key: object) -> str:
-    """What tells a conversation from the others of this site, and knows it again."""
+    """Return the source by which the site knows this conversation again."""
     if not isinstance(key, (str, int, float)) or key in ("", None):
         raise ImportItemError(
             _("it has no id, so importing it again would duplicate it.")

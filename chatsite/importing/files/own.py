@@ -191,7 +191,7 @@ def _is_source_of(source: Summary, made: Summary) -> bool:
 
 
 def _is_in_form(row: ModelCall) -> bool:
-    """Whether its references are of the form that requests of its purpose have."""
+    """Return whether its references have the form of requests of its purpose."""
     is_composed = row.purpose in ModelCallRow.COMPOSED
     try:
         (ReplyReferences if is_composed else SummaryReferences).model_validate(row.refs)
@@ -316,7 +316,8 @@ def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:
 
 
 def _read_policy(own: CoreState) -> dict[str, Any]:
-    """Its own; where that is not valid any more, the one that was in force."""
+    """Return its own policy, or the one that was in force if that is not valid any
+    more."""
     value, in_force = own.conversation.own_policy, own.conversation.policy
     for each in (in_force if value is None else value, in_force):
         try:

@@ -39,12 +39,12 @@ MOST_KINDS, KIND_CHARS, OTHER = 50, 40, gettext_noop("other parts")
 
 @dataclass(slots=True)
 class Remainder:
-    """What was left of conversations, by its kinds."""
+    """The parts of conversations that were not understood, by their kinds."""
 
     kinds: Counter[str] = field(default_factory=Counter)
 
     def note(self, kind: object, count: int = 1) -> None:
-        """Of a file come any number of kinds, with any names."""
+        """Count a kind; a file can have any number of them, with any names."""
         name = clean_text(kind)[:KIND_CHARS] if isinstance(kind, str) else ""
         is_known = name in self.kinds or len(self.kinds) < MOST_KINDS
         if count:
@@ -76,6 +76,6 @@ def list_words(value: Any) -> Iterator[str]:
 
 
 def order_keys(value: dict[str, Any]) -> list[str]:
-    """Those that are not technical."""
+    """Return the kinds that are not technical."""
     first = [key for key in FIRST if key in value]
     return first + [key for key in value if key not in FIRST and key not in TECHNICAL]

@@ -100,7 +100,7 @@ def find_pointer(part: object) -> str:
 
 
 def name_file(name: object) -> str:
-    """What stands for a file that the export has not."""
+    """Return the mark of a file that the export lacks."""
     if not has_words(name):
         return _("[attachment not included in the export]")
     shown = " ".join(clean_text(name).split())

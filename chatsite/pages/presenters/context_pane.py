@@ -268,7 +268,8 @@ class ContextPane:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the provider has read only a part of what the call has sent."""
+        """Return whether the provider has read only a part of what the call has
+        sent."""
         return bool(self.call and self.call.is_cut)
 
     @property

@@ -62,8 +62,8 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class StillSent:
-    """Where what a hidden message says is sent to the model, and which of its facts are
-    if not all of it is."""
+    """The place at which the words of a hidden message are still sent, and its facts
+    there if not all of it is."""
 
     summary: Summary | None = None
     seq: int | None = None
@@ -154,8 +154,8 @@ def _share_words(text: str, other: str) -> float:
 def _find_sent(
     text: str, summaries: Sequence[Summary], sent: Context
 ) -> StillSent | None:
-    """Where the next request says what this text says: a summary with some of it, or
-    another message with all of it."""
+    """Return the place at which the next request says this text: a summary with some of
+    it, or another message with all of it."""
     found = [fact for fact in facts.find_facts(text) if len(fact.text) > 1]
     for summary in summaries:
         said = facts.find_said(found, [summary.text])

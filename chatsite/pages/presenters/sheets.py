@@ -98,8 +98,8 @@ def _length(rem: float) -> str:
 
 
 def list_glances(section: "ContextSection") -> list[Glance]:
-    """What a closed sheet shows of its texts: of many messages, the first and the last
-    ones and how many are between."""
+    """Return the texts that a closed sheet shows: of many messages, the first and the
+    last ones and how many are between."""
     found = list(_glances_of(section))
     between = len(found) - FIRST_GLANCES - LAST_GLANCES
     if section.kind != "window" or between < 1:

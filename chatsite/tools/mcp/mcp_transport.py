@@ -114,9 +114,9 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class Session(ClientSession):
-    """One that takes sound tools beside others, and the results of calls as they come.
-    The SDK refuses a whole result
-    for one part that it does not know, or for an output that misses its schema."""
+    """A session that takes sound tools beside others, and the results of calls as they
+    come. The SDK refuses a whole result for one part that it does not know, or for an
+    output that misses its schema."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -66,7 +66,8 @@ def read(
 def read_extras(
     provider: str, beside: Mapping[str, Any], asked: Iterable[Asked]
 ) -> dict[str, Any]:
-    """What goes back with these calls to the provider, as it is stored."""
+    """Return the extras that go back to the provider with these calls, as they are
+    stored."""
     message = {name: beside[name] for name in COME_BACK if beside.get(name)}
     calls = {each.call_id: each.extras for each in asked if each.extras}
     try:

@@ -250,7 +250,7 @@ class TestAnyConversation:
 
 
 class TestValues:
-    """What the site stores of its own accord, and an import took for too much."""
+    """Values that the site stores by itself, and an import refused as too much."""
 
     def come_back(self, conversation, user):
         written = exported(Conversation.objects.get(pk=conversation.pk))
@@ -317,7 +317,7 @@ ORDERS = {
 
 
 def send(user, *said):
-    """What a client has sent, whether its provider has answered or not."""
+    """Messages of a client, with and without an answer of its provider."""
     key = keys.create_api_key(user, "Open WebUI")[1]
     body = json.dumps({"model": "ok", "messages": said}).encode()
     async_to_sync(Call("/v1/chat/completions", body, key=key).run)()
@@ -342,7 +342,7 @@ def test_conversation_of_a_client_comes_back(alice, bob, order):
 
 @pytest.mark.django_db(transaction=True)
 def test_arguments_of_a_client_come_back(alice, bob):
-    """As deep as a body can be, and numbers that are none."""
+    """Arguments as deep as a body can be, and numbers that are none."""
     deep = '{"a":' * 90 + "1" + "}" * 90
     calls = [
         {"id": "x" * 43, "function": {"name": "y" * 300, "arguments": text}}
