@@ -120,8 +120,8 @@ def _ask_about_edited(
 ) -> HttpResponse:
     """Nothing was done: a dialog asks what becomes of summaries that a person wrote."""
     if not request.htmx:
-        text = f"{error} {_('Send “edited” with “keep” or “write”.')}"
-        return HttpResponse(text, status=409, content_type="text/plain")
+        choice = _("Send “edited” with “keep” or “write”.")
+        return HttpResponse(f"{error} {choice}", status=409, content_type="text/plain")
     sent = {
         key: value for key, value in request.POST.items() if key not in NOT_SENT_AGAIN
     }

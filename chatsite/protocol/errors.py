@@ -73,7 +73,8 @@ def explain_code(code: str) -> str:
     if not reason:
         return text
     if name == "tool_refused":
-        return f"{text} {gettext('It is %(name)s.') % {'name': reason}}"
+        named = gettext("It is %(name)s.") % {"name": reason}
+        return f"{text} {named}"
     told = gettext("The reason it gave: %(reason)s.") % {"reason": reason}
     return f"{text} {told}"
 
