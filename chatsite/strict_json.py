@@ -3,6 +3,7 @@ readers take the first value and others the last, and some take `Model` for `mod
 what is checked here would not be what they read.
 """
 
+from collections import Counter
 from typing import Any
 
 
@@ -15,8 +16,8 @@ def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raise RepeatedNameError."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise RepeatedNameError(next(each for each in names if names.count(each) > 1))
+        counts = Counter(name for name, _ in pairs)
+        raise RepeatedNameError(next(name for name, n in counts.items() if n > 1))
     return value
 
 

@@ -17,6 +17,12 @@ def test_name_twice_is_refused(text):
         json.loads(text, object_pairs_hook=make_object)
 
 
+def test_object_with_many_names_costs_linear_time():
+    pairs = [(str(number), 0) for number in range(300_000)]
+    with pytest.raises(RepeatedNameError, match="^299999$"):
+        make_object([*pairs, pairs[-1]])
+
+
 def test_names_of_several_objects_may_be_the_same():
     text = '{"a": {"a": [{"a": 1}, {"a": 2}]}, "A": {}}'
     assert json.loads(text, object_pairs_hook=make_object) == json.loads(text)
