@@ -67,6 +67,9 @@ def test_what_watches_the_site_stays_inside(proxy, passed_on, path):
     assert passed_on() == []
 
 
+ADMIN = ("/admin/", "/admin/login/", "/admin/auth/user/")
+
+
 class FencedNginx(Nginx):
     """With the admin kept to a network that no test is in, as docs/deploy.md says."""
 
@@ -82,7 +85,7 @@ class FencedNginx(Nginx):
 
 def test_admin_is_reached_from_its_network_alone(mirrors, passed_on, tmp_path):
     with FencedNginx([each.port for each in mirrors], tmp_path) as nginx:
-        for path in ("/admin/", "/admin/auth/user/", "/admin/memory/message/7/change/"):
+        for path in (*ADMIN, "/admin/memory/message/7/change/"):
             for mirror in mirrors:
                 mirror.requests.clear()
             others = [each for each in write_otherwise(path) if each.isascii()]
