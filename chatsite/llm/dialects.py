@@ -254,7 +254,9 @@ def _without_tools(
     is_of_tools = "tools" in text and "token" not in text
     if is_of_tools and any(mark in text for mark in TOO_MANY_MARKS):
         told = MOST_TOOLS_TOLD.search(text)
-        most = min(int(told[1]) if told else len(tools) // 2, len(tools) - 1)
+        # A number that is not below theirs counts something else, such as characters.
+        most = int(told[1]) if told else len(tools)
+        most = most if most < len(tools) else len(tools) // 2
         return replace(dialect, most_tools=most) if most > 0 else None
     if any(mark in text for mark in SCHEMA_MARKS):
         return dialect.leave_out(*TOOL_FIELDS)

@@ -239,6 +239,7 @@ def test_refused_tool_is_left_out(words, names):
          "but got an array with length 3 instead.", 2),
         ("too many tools: at most 1 are allowed", 1),
         ("The number of tools exceeds what this model takes", 1),
+        ("The tools exceed the limit of 30000 characters", 1),
     ],
 )  # fmt: skip
 def test_limit_of_tools_is_learned(words, most):
