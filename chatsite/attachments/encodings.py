@@ -7,7 +7,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -361,7 +361,7 @@ def _weigh(before: str, char: str, after: str, codec: str, letters: str) -> floa
     return _weigh_symbol(before, char, after, kind)
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def _find_script(char: str) -> str:
     return unicodedata.name(char, "").partition(" ")[0]
 
