@@ -84,6 +84,10 @@ def extract_terms(text: str) -> list[str]:
     return [term for term in (*words, *pairs) if term not in STOP_WORDS]
 
 
+# Ligatures, and letters of the width of Chinese ones.
+WIDE = (*range(0xFB00, 0xFB07), *range(0xFF10, 0xFF5B))
+
+
 def fold_forms(text: str) -> str:
     """The text in small letters, each in one form and one character with its accent."""
     if text.isascii():
@@ -104,14 +108,22 @@ def spell(words: str) -> re.Pattern[str]:
     """Return what matches words in a text in all the forms that a search takes for the
     same: with other accents, letters of other cases and widths. Of a long text, how it
     begins."""
-    others, parts = _list_variants(), []
-    for letter in _drop_accents(fold_forms(words[:MAX_SPELLED])):
-        variants = re.escape(letter + others.get(letter, ""))
-        part = f"[{variants}]" if letter in others else variants
-        parts.append(
-            part + "[\u0300-\u036f]*" * (letter.isalpha() and letter < "\u2000")
-        )
+    plain = _drop_accents(fold_forms(words[:MAX_SPELLED]))
+    others, parts, at = _list_variants(), [], 0
+    while at < len(plain):
+        # Two letters can be one: ss and ß, ae and æ.
+        joined = others.get(pair := plain[at : at + 2], "") if plain[at + 1 :] else ""
+        spelled = "".join(map(_spell_letter, pair if joined else plain[at]))
+        parts.append(f"(?:{spelled}|[{joined}])" if joined else spelled)
+        at += 2 if joined else 1
     return re.compile("".join(parts), re.IGNORECASE)
+
+
+def _spell_letter(letter: str) -> str:
+    others = _list_variants().get(letter, "")
+    part = f"[{re.escape(letter + others)}]" if others else re.escape(letter)
+    has_accents = letter.isalpha() and letter < "\u2000"
+    return part + "[\u0300-\u036f]*" * has_accents
 
 
 def list_forms(words: str) -> set[str]:
@@ -121,11 +133,11 @@ def list_forms(words: str) -> set[str]:
 
 @cache
 def _list_variants() -> dict[str, str]:
-    """All characters of a form or an accent of their own, by the plain letter."""
+    """All characters of a form or an accent of their own, by the plain letters."""
     found: dict[str, str] = defaultdict(str)
-    for number in (*range(0xC0, 0x530), *range(0x1E00, 0x2000), *range(0xFF10, 0xFF5B)):
+    for number in (*range(0xC0, 0x530), *range(0x1E00, 0x2000), *WIDE):
         plain = _drop_accents(fold_forms(chr(number)))
-        if len(plain) == 1 and plain != chr(number):
+        if len(plain) in (1, 2) and plain != chr(number):
             found[plain] += chr(number)
     return dict(found)
 

@@ -153,6 +153,10 @@ def test_other_scripts_keep_their_letters(text):
         ("istanbul", "İSTANBUL", "İSTANBUL"),
         ("c++ (x)", "C++ (X)", "C++ (X)"),
         ("火车", "坐火车去", "火车"),
+        ("Straße", "die Straße", "Straße"),
+        ("strasse", "die Straße", "Straße"),
+        ("aether", "der Æther", "Æther"),
+        ("fine", "ﬁne", "ﬁne"),
     ],
 )
 def test_words_are_found_in_all_their_forms(words, text, found):
