@@ -23,7 +23,7 @@ class UnreadableError(Exception):
 
 
 class Text:
-    """Return the text read so far, of at most `chars` characters."""
+    """The text read so far, of at most `chars` characters."""
 
     def __init__(self, chars: int) -> None:
         self.parts: list[str] = []

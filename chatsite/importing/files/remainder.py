@@ -76,6 +76,6 @@ def list_words(value: Any) -> Iterator[str]:
 
 
 def order_keys(value: dict[str, Any]) -> list[str]:
-    """Return the kinds that are not technical."""
+    """Return the keys that are not technical, those of FIRST before the others."""
     first = [key for key in FIRST if key in value]
     return first + [key for key in value if key not in FIRST and key not in TECHNICAL]

@@ -112,7 +112,8 @@ def spell(words: str) -> re.Pattern[str]:
     others, parts, at = _list_variants(), [], 0
     while at < len(plain):
         # Two letters can be one: ss and ß, ae and æ.
-        joined = others.get(pair := plain[at : at + 2], "") if plain[at + 1 :] else ""
+        pair = plain[at : at + 2]
+        joined = others.get(pair, "") if len(pair) == 2 else ""
         spelled = "".join(map(_spell_letter, pair if joined else plain[at]))
         parts.append(f"(?:{spelled}|[{joined}])" if joined else spelled)
         at += 2 if joined else 1
