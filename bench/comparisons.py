@@ -32,7 +32,7 @@ def report() -> None:
 
 def compare_pairs(owner: object, chance: random.Random) -> list[tuple[bool, bool]]:
     from memory import transcript
-    from tests.chatsite.compare import pairs
+    from tests.chatsite.contrib.lab.compare import pairs
 
     talk = pairs.Talk(transcript.create_conversation(owner), chance).begin()
     found = []

@@ -93,8 +93,8 @@ def store_file(text: str) -> Any:
     """A conversation whose first message has the file, and is answered."""
     from django.contrib.auth import get_user_model
 
-    from chatsite.attachments import uploads
-    from chatsite.attachments.reading import ReadFile
+    from chatsite.features.attachments import uploads
+    from chatsite.features.attachments.reading import ReadFile
     from chatsite.turns import commands
     from memory import transcript
     from tests.chatsite.scenes import answer

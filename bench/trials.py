@@ -83,7 +83,7 @@ def describe_equal(conversation: object) -> str:
 
 
 def vary(conversation: object, provider: object) -> tuple[dict[str, int], bool]:
-    from chatsite.trials import services
+    from chatsite.contrib.lab.trials import services
     from memory.engine.compose import digest_wire
     from memory.view.variation import Variation
 
@@ -109,8 +109,8 @@ def vary(conversation: object, provider: object) -> tuple[dict[str, int], bool]:
 
 
 def try_again(conversation: object, seq: int, variation: object) -> object:
-    from chatsite.trials import job, services, store
-    from chatsite.trials.models import Trial
+    from chatsite.contrib.lab.trials import job, services, store
+    from chatsite.contrib.lab.trials.models import Trial
 
     trial = services.start_trial(conversation, seq, variation)
     _ended, claim = store.claim_trial()

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -120,6 +120,13 @@ class SiteEnv:
         """One of these words; the first where there is none."""
         parse = partial(_parse_word, words)
         return self._read(name, words[0], _join_words(words), parse)
+
+    def some_of(self, name: Text, words: Iterable[Text]) -> Words:
+        """Return those of these words that the setting names, in their order; all of
+        them for "all"."""
+        known = [*words]
+        allowed = f"all, or some of {', '.join(known)}, separated by commas"
+        return self._read(name, [], allowed, partial(_parse_some_of, known))
 
     def int(
         self, name: Text, *, default: Whole, least: Whole = 0, most: Whole = MOST
@@ -269,6 +276,13 @@ def _parse_word(words: Sequence[Text], text: Text) -> Text:
     if text not in words:
         raise ValueError(text)
     return text
+
+
+def _parse_some_of(known: Words, text: Text) -> Words:
+    named = known if text.strip() == "all" else _parse_words(text)
+    if not {*named} <= {*known}:
+        raise ValueError(text)
+    return [word for word in known if word in named]
 
 
 def _parse_bounded(

@@ -1,7 +1,7 @@
-"""Where leaf apps meet the core: all that a leaf can add to it, hook by hook.
+"""Where apps meet the core: all that an app can add to it, hook by hook.
 
-A leaf fills these in the ready() of its AppConfig. The core reads them when it needs
-them and imports no leaf, so one that is not in INSTALLED_APPS leaves no trace. Some
+An app fills these in the ready() of its AppConfig. The core reads them when it needs
+them and imports no app, so one that is not in INSTALLED_APPS leaves no trace. Some
 more hooks are elsewhere: the signal `memory.actions.message_deleted`, the actions of
 owners in `memory.models.change.LEAF_ACTIONS`, background work in
 `chatsite.turns.runner.jobs`, and what strangers may open in
@@ -324,7 +324,7 @@ def _find_no_address(conversation: "Conversation", seq: int, place: int) -> str:
 @dataclass(frozen=True, slots=True)
 class FileSource:
     """Where the files are that a message brings along, by their ids: none, without a
-    leaf. `read_ids` reads what a command or a form names; `find` gives a person's files
+    app. `read_ids` reads what a command or a form names; `find` gives a person's files
     of these ids, and `take` gives them to a message, in the transaction that stores it.
     Each raises TextError. `keep` gives the stored message what is not in its text, of
     the files or of the message that was `edited`. `find_address` says where its owner
@@ -455,7 +455,7 @@ command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
 
 # For staff: HTML below messages in the timeline, by their keys, and in the inspector
 # of a request, given the number of its reply; and what
-# the access log calls the pages and lists of the leaf, by the target or its first word.
+# the access log calls the pages and lists of the app, by the target or its first word.
 timeline_parts: list[
     Callable[["Conversation", "Rights", Sequence["Message"]], Mapping[int, str]]
 ] = []
@@ -495,7 +495,7 @@ switches: list[Callable[[str, str], bool]] = []
 ended_calls: list[Callable[[int, int | None], None]] = []
 ended_steps: list[Callable[["EndedStep"], None]] = []
 
-# Answered by ASGI applications of leaves, without Django's request and its thread: the
+# Answered by ASGI applications of apps, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.
 asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
 
@@ -518,7 +518,7 @@ def name_source(imported_from: str | None) -> str:
 
 class TurnSteps:
     """How turns run that take more than one request, and what they store between their
-    message and their reply. As it is here, no turn does; one leaf may know better."""
+    message and their reply. As it is here, no turn does; one app may know better."""
 
     def runs(self, turn: "Turn") -> bool:
         """Whether the turn runs with them."""
@@ -612,7 +612,7 @@ turn_steps = TurnSteps()
 
 class ListRows:
     """Which conversations one row of the list stands for. As it is here, each has its
-    own; one leaf may know better."""
+    own; one app may know better."""
 
     def narrow(self, rows: "Rows") -> "Rows":
         """Without those that the row of another stands for."""

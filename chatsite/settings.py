@@ -43,34 +43,43 @@ if not SECRET_KEY or not ALLOWED_HOSTS:
 SITE_ORIGINS = env.origins("SITE_ORIGINS")
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
-# Features that the site can do without, each an app that can be taken out.
-LEAVES = [
-    "chatsite.announcements",
-    "chatsite.attachments",
-    "chatsite.budgets",
-    "chatsite.code_blocks",
-    "chatsite.compare",
-    "chatsite.devices",
-    "chatsite.endpoint",
-    "chatsite.examples",
-    "chatsite.experiments",
-    "chatsite.facts",
-    "chatsite.feedback",
-    "chatsite.importing",
-    "chatsite.installable",
-    "chatsite.labels",
-    "chatsite.retention",
-    "chatsite.review_queue",
-    "chatsite.rules",
-    "chatsite.sharing",
-    "chatsite.signin",
-    "chatsite.switches",
-    "chatsite.tools",
-    "chatsite.tracing",
-    "chatsite.tree",
-    "chatsite.trials",
-    "chatsite.unread",
+# Features that every site has, an app each.
+FEATURES = [
+    "chatsite.features.attachments",
+    "chatsite.features.code_blocks",
+    "chatsite.features.devices",
+    "chatsite.features.facts",
+    "chatsite.features.feedback",
+    "chatsite.features.importing",
+    "chatsite.features.installable",
+    "chatsite.features.labels",
+    "chatsite.features.retention",
+    "chatsite.features.review_queue",
+    "chatsite.features.rules",
+    "chatsite.features.sharing",
+    "chatsite.features.signin",
+    "chatsite.features.tools",
+    "chatsite.features.tree",
+    "chatsite.features.unread",
 ]
+# Apps that are off until EXTRAS names them: what it calls them.
+CONTRIB = {
+    "endpoint": ["chatsite.contrib.endpoint"],
+    "lab": [
+        "chatsite.contrib.lab.compare",
+        "chatsite.contrib.lab.examples",
+        "chatsite.contrib.lab.experiments",
+        "chatsite.contrib.lab.trials",
+    ],
+    "operators": [
+        "chatsite.contrib.operators.announcements",
+        "chatsite.contrib.operators.budgets",
+        "chatsite.contrib.operators.switches",
+        "chatsite.contrib.operators.tracing",
+    ],
+}
+EXTRAS = env.some_of("EXTRAS", CONTRIB)
+OPTIONAL_APPS = [*FEATURES, *(app for name in EXTRAS for app in CONTRIB[name])]
 INSTALLED_APPS = [
     "daphne",
     "chatsite.review.site.ReviewAdminConfig",
@@ -89,7 +98,7 @@ INSTALLED_APPS = [
     "chatsite.ops",
     "chatsite.pages",
     "chatsite.review",
-    *LEAVES,
+    *OPTIONAL_APPS,
 ]
 
 MIDDLEWARE = [
@@ -253,7 +262,7 @@ SIGNIN_PROVIDERS = {}
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")
 if providers_file or SECOND_FACTOR != "no":
-    organisation = import_module("chatsite.signin.organisation.configuration")
+    organisation = import_module("chatsite.features.signin.organisation.configuration")
     if providers_file:
         SIGNIN_PROVIDERS = organisation.read_providers(providers_file)
     INSTALLED_APPS += organisation.list_apps(
@@ -267,12 +276,12 @@ if providers_file or SECOND_FACTOR != "no":
 TRUSTED_USER_HEADER = env.str("TRUSTED_USER_HEADER")
 TRUSTED_USER_PROXIES = env.list("TRUSTED_USER_PROXIES")
 if TRUSTED_USER_HEADER:
-    trusted = import_module("chatsite.signin.proxies")
+    trusted = import_module("chatsite.features.signin.proxies")
     if not trusted.are_named(TRUSTED_USER_PROXIES):
         env.refuse("TRUSTED_USER_PROXIES", trusted.ALLOWED)
     MIDDLEWARE.insert(
         MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1,
-        "chatsite.signin.trusted_header.TrustedHeaderMiddleware",
+        "chatsite.features.signin.trusted_header.TrustedHeaderMiddleware",
     )
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)

@@ -1,5 +1,5 @@
-"""The URL map: people and sessions here, conversations in chatsite.pages.urls, and leaf
-apps in their own.
+"""The URL map: people and sessions here, conversations in chatsite.pages.urls, and
+those of features and extras in their own.
 """
 
 from django.apps import apps
@@ -19,9 +19,9 @@ urlpatterns = [
     re_path(r"(?:^|/)\.{1,2}$|(?:^|/)\.{0,2}/|#", page_not_found, {"exception": None}),
     path("", include("chatsite.pages.urls")),
     *(
-        path("", include(f"{leaf}.urls"))
-        for leaf in settings.LEAVES
-        if apps.is_installed(leaf)
+        path("", include(f"{app}.urls"))
+        for app in settings.OPTIONAL_APPS
+        if apps.is_installed(app)
     ),
     path("accounts/login/", views.LoginView.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),

@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from . import prompts, transcript, versions
 from .compaction import lease
 from .engine.policy import Policy
-from .integrity import signatures
+from .integrity import left_rows, signatures
 from .models import Conversation, Message, Summary
 from .search import recall
 from .transcript import LAST_SEQ, ActionError
@@ -154,6 +154,8 @@ def delete_message(
     # Its words can be those of the message.
     rows = Conversation.objects.filter(pk=conversation.pk).exclude(next_request={})
     rows.update(next_request={})
+    # No app is asked what these have of its words.
+    left_rows.delete_left_rows(conversation)
     message_deleted.send(Message, conversation=conversation, seq=seq, edited=edited)
 
 

@@ -8,17 +8,17 @@ import logging
 import time
 from collections.abc import Collection, Iterable
 from datetime import timedelta
-from functools import cache
 from itertools import chain
 from uuid import UUID
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Length, Now
 
 from . import bundle, prompts, staging, transcript
 from .compaction import lease
+from .integrity import left_rows
 from .models import Conversation, Message
 
 logger = logging.getLogger(__name__)
@@ -210,7 +210,7 @@ def erase_conversation(conversation: Conversation) -> None:
 
     Raises Conversation.DoesNotExist when it is gone already.
     """
-    delete_left_rows(conversation)
+    left_rows.delete_left_rows(conversation)
     if not connection.in_atomic_block:
         _delete_messages(conversation)
     with transaction.atomic():
@@ -219,36 +219,6 @@ def erase_conversation(conversation: Conversation) -> None:
         texts = prompts.list_hashes(row)
         row.delete()
         prompts.drop_unused(texts)
-
-
-def delete_left_rows(row: Model) -> None:
-    """Delete what refers to a row that is erased in tables that no app has any more, as
-    where an app was taken out before its tables. They would forbid to erase it."""
-    quote = connection.ops.quote_name
-    # Together: some of these tables refer to each other.
-    with transaction.atomic(), connection.cursor() as cursor:
-        for table, column, referred, is_optional in _find_left_columns():
-            if referred == row._meta.db_table:
-                name = quote(column)
-                emptied = f"UPDATE {quote(table)} SET {name} = NULL"  # noqa: S608
-                deleted = f"DELETE FROM {quote(table)}"  # noqa: S608
-                deed = emptied if is_optional else deleted
-                cursor.execute(f"{deed} WHERE {name} = %s", [row.pk])
-
-
-@cache
-def _find_left_columns() -> list[tuple[str, str, str, bool]]:
-    """Columns of such tables: to which table each refers, and whether it can be empty.
-    What is optional of a person, such as who has answered, is of another's row."""
-    found, inspect = [], connection.introspection
-    with connection.cursor() as cursor:
-        for table in {*inspect.table_names(cursor)} - {*inspect.django_table_names()}:
-            relations = inspect.get_relations(cursor, table)
-            for column in inspect.get_table_description(cursor, table):
-                if column.name in relations:
-                    referred = relations[column.name][1]
-                    found.append((table, column.name, referred, column.null_ok))
-    return found
 
 
 def empty_journal() -> None:

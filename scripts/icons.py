@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 ROOT = Path(__file__).parent.parent
-OUT = ROOT / "chatsite/installable/static/installable"
+OUT = ROOT / "chatsite/features/installable/static/installable"
 # A launcher may cut a maskable icon to the circle in its middle: the mark stays inside
 # of it, on its own colour.
 SIZES = {"any-192": 1.0, "any-512": 1.0, "maskable-192": 0.72, "maskable-512": 0.72}

@@ -26,7 +26,7 @@ user.user_permissions.set(Permission.objects.filter(codename__in={codenames!r}))
 """
 # A complaint about the reply whose request is shown, and one reply that was good.
 MARK_REPLIES = """
-from chatsite.feedback.services import give_feedback
+from chatsite.features.feedback.services import give_feedback
 from memory.models import Conversation
 row = Conversation.objects.get(pk={pk})
 give_feedback(row, 4, "good")

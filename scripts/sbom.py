@@ -25,7 +25,7 @@ INTER: dict[str, Any] = {
 }
 MERMAID: dict[str, Any] = {
     "type": "library",
-    "bom-ref": "chatsite/code_blocks/static/code_blocks/mermaid.tiny.js",
+    "bom-ref": "chatsite/features/code_blocks/static/code_blocks/mermaid.tiny.js",
     "name": "Mermaid",
     "version": "11.17.2",
     "purl": "pkg:npm/%40mermaid-js/tiny@11.17.2",

@@ -88,6 +88,9 @@ def main(arguments: list[str]) -> None:
         prepare(*(read_flag(arguments, name) for name in ("-b", "-p")))
     else:
         check_schema()
+    from chatsite.ops.extras import warn_of_unnamed_extras
+
+    warn_of_unnamed_extras()
     from daphne import cli
     from twisted.internet import reactor
 

@@ -35,6 +35,8 @@ if [ ! -e .env ] && [ -z "${SECRET_KEY:-}" ]; then
         echo "# Written by make setup for this machine; .env.example has more settings."
         echo "DEBUG=true"
         echo "SECRET_KEY=$key"
+        echo "# Apps that are off unless they are named: other clients, and replies tried again."
+        echo "EXTRAS=endpoint,lab"
         # A database that is older than this file was signed with the key for development.
         [ ! -e db.sqlite3 ] || echo "SIGNING_KEY=insecure-key-for-development"
     } > .env

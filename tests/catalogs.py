@@ -37,12 +37,12 @@ def python_files():
 
 
 def templates():
-    of_leaves = (ROOT / "chatsite").glob("*/templates/**/*.html")
-    return sorted([*(ROOT / "templates").rglob("*.html"), *of_leaves])
+    of_apps = (ROOT / "chatsite").rglob("templates/**/*.html")
+    return sorted([*(ROOT / "templates").rglob("*.html"), *of_apps])
 
 
 def mails():
-    return sorted((ROOT / "chatsite").glob("*/templates/**/*.txt"))
+    return sorted((ROOT / "chatsite").rglob("templates/**/*.txt"))
 
 
 def strings_of(path):

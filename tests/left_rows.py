@@ -1,4 +1,4 @@
-"""Rows of leaf apps, and the erasure of what they belong to when no app has their
+"""Rows of apps, and the erasure of what they belong to when no app has their
 tables any more: run in processes of those sites.
 """
 
@@ -25,8 +25,8 @@ TABLES = (
 def plant():
     """Two conversations of Alice with rows in each table, and one of Bob with an
     experiment that Alice has started."""
-    from chatsite.attachments.models import Upload
-    from chatsite.experiments.models import Experiment
+    from chatsite.contrib.lab.experiments.models import Experiment
+    from chatsite.features.attachments.models import Upload
 
     people = get_user_model().objects
     alice, bob = (people.create_user(name) for name in ("alice", "bob"))
@@ -40,15 +40,15 @@ def plant():
 
 
 def _plant_rows(conversation):
-    from chatsite.attachments.models import ImageFile
-    from chatsite.examples.models import Example, ExampleAnswer
-    from chatsite.experiments.models import Experiment
-    from chatsite.facts.models import Fact
-    from chatsite.feedback.models import Feedback
-    from chatsite.labels import services
-    from chatsite.rules.models import Rule
-    from chatsite.sharing.models import Share
-    from chatsite.tools.models import ResultFile, ToolCall
+    from chatsite.contrib.lab.examples.models import Example, ExampleAnswer
+    from chatsite.contrib.lab.experiments.models import Experiment
+    from chatsite.features.attachments.models import ImageFile
+    from chatsite.features.facts.models import Fact
+    from chatsite.features.feedback.models import Feedback
+    from chatsite.features.labels import services
+    from chatsite.features.rules.models import Rule
+    from chatsite.features.sharing.models import Share
+    from chatsite.features.tools.models import ResultFile, ToolCall
     from chatsite.turns import commands
 
     turn = commands.submit_message(conversation, text="Hello", client_id="1")

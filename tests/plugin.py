@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "ALLOWED_HOSTS": "127.0.0.1,localhost,testserver",
     "SITE_ORIGINS": "",
     "SITE_HTTPS": "false",
+    "EXTRAS": "all",
     "SIGNUP_ENABLED": "true",
     "BEHIND_PROXY": "false",
     "TIME_ZONE": "UTC",

@@ -160,7 +160,7 @@ class TestImports:
 
     def test_the_rule_of_identity_is_pure_python(self):
         # Others build it too, and its benchmark runs it without a site.
-        folder = "chatsite/endpoint/identity"
+        folder = "chatsite/contrib/endpoint/identity"
         found = [
             f"{path.relative_to(ROOT)} imports {name}"
             for path in sources(folder)
@@ -191,19 +191,20 @@ class TestImports:
                     upward.append(f"{path.relative_to(ROOT)} imports {name}")
         assert upward == []
 
-    def test_the_core_imports_no_leaf(self):
-        folders = [f"{leaf.replace('.', '/')}/" for leaf in settings.LEAVES]
-        found = [f for top in PACKAGES for f in find_imports(top, settings.LEAVES)]
+    def test_the_core_imports_no_app(self):
+        folders = [f"{app.replace('.', '/')}/" for app in settings.OPTIONAL_APPS]
+        apps = ["chatsite.features", "chatsite.contrib"]
+        found = [f for top in PACKAGES for f in find_imports(top, apps)]
         assert [line for line in found if not line.startswith(tuple(folders))] == []
 
-    @pytest.mark.parametrize("leaf", settings.LEAVES)
-    def test_no_leaf_imports_another(self, leaf):
-        others = [other for other in settings.LEAVES if other != leaf]
-        assert find_imports(leaf.replace(".", "/"), others) == []
+    @pytest.mark.parametrize("app", settings.OPTIONAL_APPS)
+    def test_no_app_imports_another(self, app):
+        others = [other for other in settings.OPTIONAL_APPS if other != app]
+        assert find_imports(app.replace(".", "/"), others) == []
 
-    @pytest.mark.parametrize("leaf", settings.LEAVES)
-    def test_a_leaf_is_one_folder_with_its_tests_and_its_page(self, leaf):
-        folder, label = leaf.replace(".", "/"), leaf.rpartition(".")[2]
+    @pytest.mark.parametrize("app", settings.OPTIONAL_APPS)
+    def test_an_app_is_one_folder_with_its_tests_and_its_page(self, app):
+        folder, label = app.replace(".", "/"), app.rpartition(".")[2]
         wanted = [f"{folder}/{name}.py" for name in ("apps", "urls")]
         wanted += [f"tests/{folder}/__init__.py", f"docs/features/{label}.md"]
         assert [path for path in wanted if not (ROOT / path).exists()] == []

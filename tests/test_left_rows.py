@@ -1,4 +1,4 @@
-"""Leaf apps taken out before their tables: what these still have goes with the
+"""Apps taken out before their tables: what these still have goes with the
 conversation and the person that it belongs to.
 """
 
@@ -17,8 +17,8 @@ def test_rows_of_apps_that_are_gone_go_with_what_they_belong_to(new_database):
         planted = run_left_rows({"DATABASE_URL": url}, "plant")
         assert all(planted.values())
         without = {
-            "DJANGO_SETTINGS_MODULE": "tests.without_leaf",
-            "WITHOUT_LEAF": ",".join(settings.LEAVES),
+            "DJANGO_SETTINGS_MODULE": "tests.without_apps",
+            "WITHOUT": ",".join(settings.OPTIONAL_APPS),
         }
         one, both = run_left_rows({"DATABASE_URL": url, **without}, "erase")
     of_alice = {"memory_label": 1, "memory_upload": 1, "desk_experiment": 2}

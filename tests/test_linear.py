@@ -10,13 +10,13 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
-from chatsite.importing.files import citations, reading
+from chatsite.features.importing.files import citations, reading
+from chatsite.features.signin import organisation
+from chatsite.features.tools import results
+from chatsite.features.tools.tool_loop import asked
 from chatsite.llm.demo import chat_model, extractive, structured, tool_use
 from chatsite.pages import diff, incremental, markdown
 from chatsite.protocol import events
-from chatsite.signin import organisation
-from chatsite.tools import results
-from chatsite.tools.tool_loop import asked
 from memory.engine import replies
 from memory.engine.cut_points import LATE
 from memory.engine.rules import detection

@@ -20,7 +20,7 @@ LOCKS = (
     "requirements-saml.lock",
     "requirements-mcp.lock",
 )
-MERMAID = "chatsite/code_blocks/static/code_blocks/mermaid.tiny.js"
+MERMAID = "chatsite/features/code_blocks/static/code_blocks/mermaid.tiny.js"
 VENDORED = {"static/fonts": "Inter", MERMAID: "Mermaid"}
 
 

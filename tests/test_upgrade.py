@@ -33,7 +33,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
-from chatsite.experiments.models import Experiment
+from chatsite.contrib.lab.experiments.models import Experiment
 from memory.models import Message, Prompt, Summary
 waiting = Turn.objects.get(state="queued")
 claim = lifecycle.claim(waiting.conversation_id)

@@ -1,4 +1,4 @@
-"""What a site without a leaf app shows of itself: run in a process of that site."""
+"""What a site without an app shows of itself: run in a process of that site."""
 
 import io
 import json
@@ -34,7 +34,7 @@ def show():
         "admin": " ".join(model._meta.label for model in admin.site._registry),
     }
     client = sign_in(conversation.owner)
-    files = FILES if apps.is_installed("chatsite.importing") else ()
+    files = FILES if apps.is_installed("chatsite.features.importing") else ()
     for name in (
         "/",
         "/account/",
@@ -87,8 +87,8 @@ def read(client, path):
 
 def import_into(user, text):
     """How many messages came with it."""
-    from chatsite.importing.outcome import KIND
-    from chatsite.importing.storing import import_conversations
+    from chatsite.features.importing.outcome import KIND
+    from chatsite.features.importing.storing import import_conversations
 
     claim = queue.add(KIND, user, f"{KIND}:{user.pk}")
     queue.begin(claim, 1)

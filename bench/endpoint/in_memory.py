@@ -1,23 +1,24 @@
 """The rule of identity without a site: what a store keeps for it, as dictionaries.
 
-It is the shortest store that does what `chatsite/endpoint/identity/known.py` asks for.
+It is the shortest store that does what
+`chatsite/contrib/endpoint/identity/known.py` asks for.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from chatsite.endpoint.identity.canonical import encode_text
-from chatsite.endpoint.identity.deciding import decide_lineage
-from chatsite.endpoint.identity.decision import Decision, list_chains
-from chatsite.endpoint.identity.hints import Hints, read_hints
-from chatsite.endpoint.identity.history import (
+from chatsite.contrib.endpoint.identity.canonical import encode_text
+from chatsite.contrib.endpoint.identity.deciding import decide_lineage
+from chatsite.contrib.endpoint.identity.decision import Decision, list_chains
+from chatsite.contrib.endpoint.identity.hints import Hints, read_hints
+from chatsite.contrib.endpoint.identity.history import (
     History,
     Message,
     read_history,
     read_reply,
 )
-from chatsite.endpoint.identity.known import MOST_PLACES, Kept, Place
+from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
 
 from .wires import Request, Said, write_answer
 

@@ -20,7 +20,7 @@ MAKE = """
 import json
 from django.contrib.auth import get_user_model
 from django.utils import timezone
-from chatsite.endpoint import keys
+from chatsite.contrib.endpoint import keys
 people = get_user_model().objects
 owner = people.get(username="person0")
 made = {name: keys.create_api_key(owner, name) for name in ("expired", "revoked")}

@@ -21,6 +21,7 @@ from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library
 from memory.database import name_of
+from memory.integrity import left_rows
 from memory.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def _remove_account(
         model.objects.filter(username=user.get_username()).delete()
     kind = ContentType.objects.get_for_model(get_user_model())
     LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
-    library.delete_left_rows(user)
+    left_rows.delete_left_rows(user)
     accounts.delete()
     record()
 

@@ -16,7 +16,7 @@ from chatsite.turns.requests import name_to_store
 from memory.engine import policy
 from memory.sql import prepared_rows
 
-# Those of them that a leaf app offers.
+# Those of them that an app offers.
 LEAF_FIELDS = ("rules", "own_rules", "with_own_rules", "facts")
 FIELDS = ("model", "preset", *LEAF_FIELDS)
 

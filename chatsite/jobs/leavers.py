@@ -1,7 +1,7 @@
 """What still runs for people whose account was deactivated: the next sweep ends it.
 
 Their sessions and sockets end by the rules of chatsite/accounts/sessions.py, their
-links by those of the leaf of links; no new turn of theirs begins (turns/lifecycle.py),
+links by those of the links' app; no new turn of theirs begins (turns/lifecycle.py),
 and nothing is paid for beside replies (turns/limits.py).
 """
 

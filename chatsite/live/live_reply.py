@@ -17,7 +17,7 @@ from chatsite.protocol import events
 
 @dataclass(slots=True)
 class LiveReply:
-    """What one page shows of a running reply, of a turn or of what a leaf names."""
+    """What one page shows of a running reply, of a turn or of what an app names."""
 
     turn: int | str
     attempt: int = 0

@@ -325,7 +325,7 @@ class HtmlView:
 
     def at_once(self, event: events.Event) -> list[str] | None:
         """What the page gets of an event where the database need not be asked: of the
-        next words of a reply, and of some leaves. None: it has to be asked."""
+        next words of a reply, and of some apps. None: it has to be asked."""
         if isinstance(event, LeafEvent):
             text = event.draw_at_once(self._page)
         elif isinstance(event, events.Frame):

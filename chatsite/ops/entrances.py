@@ -85,7 +85,7 @@ def make_public_entrance(*starts: str) -> Entrance:
 PAGES = Entrance(
     starts=("/",), slot=Slot.SESSION, pace=SHARE, tokens=TURNS, access_log=OWN_TEXT
 )
-# Leaf apps add theirs.
+# Apps add theirs.
 entrances = [
     Entrance(
         starts=("/accounts/", "/admin/login/"),

@@ -4,7 +4,7 @@ secret part. Those who read such pages share places and processor time by addres
 
 import re
 
-# Such an address is one of these and a secret behind it. Leaf apps fill this in.
+# Such an address is one of these and a secret behind it. Apps fill this in.
 paths: list[str] = []
 # The same of addresses that do something for the person who was sent them, and that
 # share nothing by their secret.

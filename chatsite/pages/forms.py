@@ -333,7 +333,7 @@ class PolicyForm(DetailedForm):
 
     @classmethod
     def list_settings(cls) -> tuple[str, ...]:
-        """Settings with a field of the same name, those of leaf apps with them."""
+        """Settings with a field of the same name, those of apps with them."""
         return (*cls.SETTINGS, *policy_fields)
 
     @classmethod

@@ -41,7 +41,7 @@ def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
 
 
 def render_for_person(user_id: int, *, is_fragment: bool = False) -> SafeString:
-    """What leaf apps show in the pages of a person."""
+    """What apps show in the pages of a person."""
     drawn = ((draw(user_id, is_fragment),) for draw in hooks.person_parts)
     return format_html_join("", "{}", drawn)
 

@@ -383,7 +383,7 @@ async def _start_due_compactions() -> None:
 
 
 _purge = database_sync_to_async(library.purge_deleted)
-# Leaves add theirs.
+# Apps add theirs.
 jobs = [
     Job(_start_due_turns, lifecycle.release, lifecycle.waiting),
     Job(_start_due_compactions, due=lease.waiting_compactions),

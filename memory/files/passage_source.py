@@ -1,4 +1,4 @@
-"""Where the passages of long files come from, which a leaf app puts in its place.
+"""Where the passages of long files come from, which an app puts in its place.
 
 The message of a long file has only its beginning. What fits a later message is found by
 a search in the file, quoted among the notes, and referred to by its place.

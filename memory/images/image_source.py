@@ -1,4 +1,4 @@
-"""Where the images of requests come from, which a leaf app puts in its place.
+"""Where the images of requests come from, which an app puts in its place.
 
 A message of the memory is text, in which an image has its name. Those that go along
 with a request are noted on the messages, counted with their tokens, and joined as the

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from .conversation import Conversation
 
-# What leaf apps let owners do besides: codes with their names.
+# What apps let owners do besides: codes with their names.
 LEAF_ACTIONS: dict[str, Any] = {}
 
 

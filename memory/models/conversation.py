@@ -74,7 +74,7 @@ class Conversation(models.Model):
         "self", models.SET_NULL, null=True, blank=True, related_name="branches"
     )
     branched_seq = models.PositiveIntegerField(null=True, blank=True)
-    # Of several that are shown as one: what they have in common. Only a leaf knows more
+    # Of several that are shown as one: what they have in common. Only an app knows more
     # of it; a page or a list of those that have none asks nothing else.
     tree = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
     # How the request for its next message differs, by `variation` and `text`, until a

@@ -1,8 +1,8 @@
-"""Where the rules and the facts of requests come from, which leaf apps put in their
+"""Where the rules and the facts of requests come from, which apps put in their
 places, and how those of a request are read again.
 
 The memory knows them as parts of a request, word for word and by reference; whose words
-are rules or facts, and what a person decides about them, only a leaf knows.
+are rules or facts, and what a person decides about them, only an app knows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -50,7 +50,7 @@ for (const name of ["pointerover", "focusin"]) {
   });
 }
 
-/* What comes later brings its styles along, as a card of a leaf does. */
+/* What comes later brings its styles along, as a card of an app does. */
 document.addEventListener("htmx:load", ({ target }) => {
   for (const piece of [target, ...target.querySelectorAll(".turn [data-styles]")]) addStyles(piece.dataset.styles);
 });

@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.chatsite.attachments import pdfs
-from tests.chatsite.attachments.documents import files
-from tests.chatsite.attachments.long_files.scenes import SECRET, long_text
+from tests.chatsite.features.attachments import pdfs
+from tests.chatsite.features.attachments.documents import files
+from tests.chatsite.features.attachments.long_files.scenes import SECRET, long_text
 
 from .test_access import is_clean
 

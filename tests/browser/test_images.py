@@ -5,8 +5,8 @@ from base64 import b64encode
 import pytest
 from playwright.sync_api import expect
 
-from tests.chatsite.attachments.images import pictures
-from tests.chatsite.importing.test_zips import (
+from tests.chatsite.features.attachments.images import pictures
+from tests.chatsite.features.importing.test_zips import (
     MADE,
     UPLOAD,
     image,

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from chatsite.labels.models import Label
+from chatsite.features.labels.models import Label
 from memory import transcript
 from memory.models import Conversation
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from chatsite.tools.models import ToolCall
+from chatsite.features.tools.models import ToolCall
 from chatsite.turns.models import Turn
 from memory import transcript
 from tests.chatsite.scenes import Use, arrive, talk_in_turns, use_tools

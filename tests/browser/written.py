@@ -8,8 +8,8 @@ from django.contrib.auth import get_user_model
 from django.db import connections, transaction
 
 from bench.long_conversation import make
+from chatsite.features.unread.models import UnreadTurn
 from chatsite.turns import lifecycle
-from chatsite.unread.models import UnreadTurn
 from memory import transcript
 from memory.models import Conversation
 from tests.chatsite.scenes import submit, talk_in_turns

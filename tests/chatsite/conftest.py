@@ -8,8 +8,8 @@ from django.contrib.auth.models import Permission
 from django.template import Template
 from django.test import Client
 
-from chatsite.budgets import services
-from chatsite.importing import worker
+from chatsite.contrib.operators.budgets import services
+from chatsite.features.importing import worker
 from chatsite.live import watcher
 from chatsite.pages import parts
 from chatsite.turns import commands

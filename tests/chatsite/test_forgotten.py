@@ -16,26 +16,30 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chatsite.attachments.models import (
+from chatsite.contrib.endpoint.models import (
+    BodyPiece,
+    ClientConversation,
+    ClientMessage,
+)
+from chatsite.contrib.lab.examples.models import ExampleAnswer
+from chatsite.contrib.lab.examples.services import mark_example
+from chatsite.contrib.lab.experiments.models import Experiment
+from chatsite.contrib.lab.trials.models import Trial
+from chatsite.features.attachments.models import (
     FilePassage,
     ImageFile,
     LongFile,
     LongFileUse,
 )
-from chatsite.endpoint.models import BodyPiece, ClientConversation, ClientMessage
-from chatsite.examples.models import ExampleAnswer
-from chatsite.examples.services import mark_example
-from chatsite.experiments.models import Experiment
-from chatsite.facts.models import Fact
-from chatsite.feedback.services import give_feedback
+from chatsite.features.facts.models import Fact
+from chatsite.features.feedback.services import give_feedback
+from chatsite.features.review_queue.models import QueueItem
+from chatsite.features.rules.models import Rule
+from chatsite.features.sharing.models import Share
+from chatsite.features.tools.models import ResultFile
+from chatsite.features.tree.services import edit_as_branch, list_branch
 from chatsite.review.actions import erasing
 from chatsite.review.models import Review
-from chatsite.review_queue.models import QueueItem
-from chatsite.rules.models import Rule
-from chatsite.sharing.models import Share
-from chatsite.tools.models import ResultFile
-from chatsite.tree.services import edit_as_branch, list_branch
-from chatsite.trials.models import Trial
 from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library, transcript
@@ -45,7 +49,7 @@ from tests.memory.scenes import plant, summarise
 from tests.remembered import remembered
 
 from .accounts.test_leaving import bytes_of_database
-from .attachments.test_uploads import keep as keep_file
+from .features.attachments.test_uploads import keep as keep_file
 from .review.every_page import APPS, in_place, text_columns
 from .scenes import (
     HTMX,

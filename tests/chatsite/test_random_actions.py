@@ -14,18 +14,18 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db.models.functions import Now
 
-from chatsite.feedback.services import give_feedback
-from chatsite.importing.exporting.thread import export_thread
-from chatsite.labels import services as labels
+from chatsite.features.feedback.services import give_feedback
+from chatsite.features.importing.exporting.thread import export_thread
+from chatsite.features.labels import services as labels
+from chatsite.features.rules.services import confirm_rule
+from chatsite.features.sharing import services as sharing
+from chatsite.features.tools import consent, late_results
+from chatsite.features.tools.context import CallCancelledError, Pending
+from chatsite.features.tools.models import ToolCall
+from chatsite.features.tools.tool_loop import records
+from chatsite.features.tools.tool_loop.answers import Answer, NoRoomError
+from chatsite.features.tools.tool_loop.asked import Asked
 from chatsite.protocol.errors import CommandError
-from chatsite.rules.services import confirm_rule
-from chatsite.sharing import services as sharing
-from chatsite.tools import consent, late_results
-from chatsite.tools.context import CallCancelledError, Pending
-from chatsite.tools.models import ToolCall
-from chatsite.tools.tool_loop import records
-from chatsite.tools.tool_loop.answers import Answer, NoRoomError
-from chatsite.tools.tool_loop.asked import Asked
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
@@ -37,7 +37,7 @@ from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
 
-from .importing.test_importing import as_json, take
+from .features.importing.test_importing import as_json, take
 from .pages.test_attachments import send as send_files
 from .scenes import HTMX, memory_url, signed_in, url, violations
 

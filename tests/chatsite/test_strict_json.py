@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from chatsite.importing.files.reading import ImportFileError, decode_json
+from chatsite.features.importing.files.reading import ImportFileError, decode_json
+from chatsite.features.tools.mcp import mcp_config
 from chatsite.strict_json import RepeatedNameError, has_other_case, make_object
-from chatsite.tools.mcp import mcp_config
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ NODE_CLIENTS = (
 # What the site has of each key's conversations: the rows, why, and the hashes.
 LOOK = """
 import json
-from chatsite.endpoint.models import ClientRequest
+from chatsite.contrib.endpoint.models import ClientRequest
 from memory import context
 from memory.view import rebuilding
 found = {}

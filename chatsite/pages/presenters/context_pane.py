@@ -235,7 +235,7 @@ class ContextPane:
     tools_left_out: tuple[str, ...] = ()
     # The names of images of which the model gets only that.
     images_unsent: tuple[str, ...] = ()
-    # What leaf apps show below the sections of the next request, as HTML.
+    # What apps show below the sections of the next request, as HTML.
     below: str = ""
 
     @property

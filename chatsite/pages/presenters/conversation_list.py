@@ -1,5 +1,5 @@
 """The list of conversations as plain values for the templates: sections by date, or
-what a search has found, narrowed by the filters of leaf apps.
+what a search has found, narrowed by the filters of apps.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

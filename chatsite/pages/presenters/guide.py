@@ -20,7 +20,7 @@ from ..demo import Line, find_lines
 @dataclass(frozen=True, slots=True)
 class Guide:
     """`step`: "watch" while the page sends `lines`, "wait" until all is answered and
-    summarised, "edit", "ask", "proof", "dearer" where a leaf can tell, then "end"; and
+    summarised, "edit", "ask", "proof", "dearer" where an app can tell, then "end"; and
     what it is about."""
 
     step: str

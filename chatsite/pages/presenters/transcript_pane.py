@@ -74,7 +74,7 @@ class ShownMessage:
     sent: tuple[int, int] | None = None
     # The sources in its text.
     cited: tuple[Cited, ...] = ()
-    # What leaves have asked for: see MessagePart.
+    # What apps have asked for: see MessagePart.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property

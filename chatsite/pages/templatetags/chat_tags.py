@@ -102,7 +102,7 @@ def turn(context: template.Context, view: TurnView) -> SafeString:
 def leaf_parts(
     context: template.Context, message: ShownMessage, place: str
 ) -> SafeString:
-    """What leaf apps show at this place of a message."""
+    """What apps show at this place of a message."""
     conversation, parts_here = context["conversation"], hooks.message_parts
     drawn = ((p.draw(conversation, message),) for p in parts_here if p.place == place)
     return format_html_join("", "{}", drawn)
@@ -121,7 +121,7 @@ def image_address(
 
 @register.simple_tag(takes_context=True)
 def leaf_conversation_parts(context: template.Context, place: str) -> SafeString:
-    """What leaf apps show at this place of the page of a conversation."""
+    """What apps show at this place of the page of a conversation."""
     parts_here = hooks.conversation_parts[place]
     drawn = ((draw(context["conversation"]),) for draw in parts_here)
     return format_html_join("", "{}", drawn)
@@ -129,13 +129,13 @@ def leaf_conversation_parts(context: template.Context, place: str) -> SafeString
 
 @register.simple_tag
 def page_parts(place: str) -> Sequence[str]:
-    """The templates that leaf apps have at this place of a page."""
+    """The templates that apps have at this place of a page."""
     return hooks.page_parts.get(place, ())
 
 
 @register.simple_tag(takes_context=True)
 def leaf_stylesheets(context: template.Context) -> SafeString:
-    """Links to the stylesheets of leaf apps, and to those of steps and of files where
+    """Links to the stylesheets of apps, and to those of steps and of files where
     the page shows some, or the next reply may have some."""
     link, paths = '<link rel="stylesheet" href="{}">', [*hooks.list_stylesheets]
     if conversation := context.get("conversation"):
@@ -173,27 +173,27 @@ def first_use(part: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def section_body(context: template.Context, section: ContextSection) -> str:
-    """What a leaf app shows in a section of the right pane; "" = as the core does."""
+    """What an app shows in a section of the right pane; "" = as the core does."""
     draw = hooks.section_bodies.get(section.kind)
     return draw(context["conversation"], section) if draw else ""
 
 
 @register.simple_tag(takes_context=True)
 def leaf_sent_parts(context: template.Context, reply: int) -> SafeString:
-    """What leaf apps show beside what was sent for a reply."""
+    """What apps show beside what was sent for a reply."""
     drawn = ((draw(context["conversation"], reply),) for draw in hooks.sent_parts)
     return format_html_join("", "{}", drawn)
 
 
 @register.simple_tag
 def composer_parts(place: str) -> SafeString:
-    """What leaf apps add to the message box, or to a page that has one."""
+    """What apps add to the message box, or to a page that has one."""
     return format_html_join("", "{}", ((draw(place),) for draw in hooks.composer_parts))
 
 
 @register.simple_tag(takes_context=True)
 def leaf_person_parts(context: template.Context) -> SafeString:
-    """What leaf apps show in the pages of the person who asks."""
+    """What apps show in the pages of the person who asks."""
     return parts.render_for_person(context["request"].user.pk)
 
 
@@ -277,7 +277,7 @@ def spans_of(spans: dict[int, Ranges], version: int) -> str:
 
 @register.simple_tag
 def leaf_user_menu() -> SafeString:
-    """Links of leaf apps in the menu of a person."""
+    """Links of apps in the menu of a person."""
     links = hooks.user_menu_links.items()
     found = ((reverse(name), words) for name, words in links)
     return format_html_join("", '<a href="{}">{}</a>', found)
@@ -285,7 +285,7 @@ def leaf_user_menu() -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def leaf_login_parts(context: template.Context) -> SafeString:
-    """What leaf apps show below the log-in form."""
+    """What apps show below the log-in form."""
     drawn = ((draw(context["request"]),) for draw in hooks.login_parts)
     return format_html_join("", "{}", drawn)
 

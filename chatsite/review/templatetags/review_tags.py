@@ -38,7 +38,7 @@ register.filter("summary_tokens", labels.format_tokens)
 
 @register.simple_tag
 def staff_forms(rights: Rights) -> list[tuple[str, str]]:
-    """The forms of leaf apps: the names of their addresses, and their buttons."""
+    """The forms of apps: the names of their addresses, and their buttons."""
     drawn = ((name, draw(rights)) for name, draw in hooks.staff_forms.items())
     return [(name, buttons) for name, buttons in drawn if buttons]
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chatsite.accounts import usage
-from chatsite.labels import services as labels
+from chatsite.features.labels import services as labels
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -23,7 +23,7 @@ from memory import library, transcript
 from memory.models import Conversation, Message, ModelCall, Prompt, RecallEntry
 from tests.memory.scenes import say, summarise
 
-from ..importing.test_importing import take
+from ..features.importing.test_importing import take
 from ..scenes import page_of, signed_in, talk_in_turns, url
 
 PAGES = ("account", "account-export", "import", "password-change")

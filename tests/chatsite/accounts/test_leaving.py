@@ -17,9 +17,9 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from chatsite.accounts import account
-from chatsite.experiments.models import Experiment
-from chatsite.feedback.services import give_feedback
-from chatsite.labels import services as labels
+from chatsite.contrib.lab.experiments.models import Experiment
+from chatsite.features.feedback.services import give_feedback
+from chatsite.features.labels import services as labels
 from chatsite.review.actions import erasing, people
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.models import Turn

@@ -7,10 +7,10 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from chatsite.accounts import sessions
+from chatsite.features.sharing.services import create_share
+from chatsite.features.tools import late_results
+from chatsite.features.tools.models import ToolCall
 from chatsite.jobs import leavers, queue
-from chatsite.sharing.services import create_share
-from chatsite.tools import late_results
-from chatsite.tools.models import ToolCall
 from chatsite.turns import lifecycle, spending
 from chatsite.turns.models import Job, Turn
 from memory.compaction.compactor import RefusedError

@@ -6,9 +6,9 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
+from chatsite.features.tools import registry
 from chatsite.llm.demo.chat_model import DemoChatModel
 from chatsite.llm.streaming import ReplyStream
-from chatsite.tools import registry
 from memory.engine.compose import make_fence, quote_message
 from memory.engine.cut_points import LATE
 from memory.engine.tools.rounds import quote_result

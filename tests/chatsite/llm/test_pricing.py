@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.urls import reverse
 
-from chatsite.compare.turns import read_cost_history
+from chatsite.contrib.lab.compare.turns import read_cost_history
 from chatsite.llm import pricing
 from chatsite.llm.provider_file import Model, Prices, Provider
 from memory.models import ModelCall

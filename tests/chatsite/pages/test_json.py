@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from chatsite.features.tools.tool_loop import steps
 from chatsite.pages.presenters import context_pane
-from chatsite.tools.tool_loop import steps
 from chatsite.turns import attempt, commands, lifecycle
 from memory import actions, transcript
 from memory.models import Conversation

@@ -15,11 +15,11 @@ from django.db.models import ForeignKey, QuerySet
 from django.urls import get_resolver, reverse
 from django.utils import timezone
 
-from chatsite.examples.models import Example
-from chatsite.facts.models import Fact
-from chatsite.feedback.models import Feedback
-from chatsite.review_queue.models import QueueItem
-from chatsite.rules.models import Rule
+from chatsite.contrib.lab.examples.models import Example
+from chatsite.features.facts.models import Fact
+from chatsite.features.feedback.models import Feedback
+from chatsite.features.review_queue.models import QueueItem
+from chatsite.features.rules.models import Rule
 from chatsite.turns.models import Allowance, Preferences, Turn
 from memory import transcript
 from memory.models import Conversation, Message
@@ -27,7 +27,11 @@ from tests.memory.scenes import plant, say, summarise
 
 APPS = (
     *("memory", "chat", "desk"),
-    *(each.label for each in apps.get_app_configs() if each.name in settings.LEAVES),
+    *(
+        each.label
+        for each in apps.get_app_configs()
+        if each.name in settings.OPTIONAL_APPS
+    ),
 )
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}
 # Numbers in letters, and names that the site or its staff gave: no texts of users.
@@ -119,7 +123,7 @@ def now():
 
 
 def fill(model, conversation):
-    """A row of a table of the review app or a leaf, with what has to be there."""
+    """A row of a table of the review app or another, with what has to be there."""
     values = {}
     for field in model._meta.concrete_fields:
         if value := some_value(field, conversation):
@@ -241,7 +245,7 @@ class Place:
     @property
     def is_own(self):
         """A page of the review app, not one of Django's five for each table."""
-        # Samples are a table of the leaf's admin, with names as Django gives them.
+        # Samples are a table of the app's admin, with names as Django gives them.
         is_table = self.name.startswith("experiments_sample_")
         return self.name.startswith(("review-", "experiment")) and not is_table
 

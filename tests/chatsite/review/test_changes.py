@@ -8,10 +8,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import RequestFactory
 from django.urls import get_resolver, reverse
 
+from chatsite.features.rules.views import RULE_STATES
 from chatsite.hooks import command_readers
 from chatsite.pages import memory_actions
 from chatsite.protocol.events import READERS
-from chatsite.rules.views import RULE_STATES
 from chatsite.turns import commands
 from memory import transcript
 from memory.models import Change
@@ -20,9 +20,9 @@ from tests.fakes import own_tools
 from tests.memory.scenes import summarise
 from tests.remembered import remembered
 
-from ..rules.scenes import state_rule
+from ..features.rules.scenes import state_rule
+from ..features.tools import calls
 from ..scenes import memory_url, signed_in, submit, talk_in_turns, url
-from ..tools import calls
 from .test_timeline import url_of
 
 pytestmark = pytest.mark.django_db

@@ -5,10 +5,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite.feedback import services as feedback
-from chatsite.labels.services import find_or_make_labels
+from chatsite.features.feedback import services as feedback
+from chatsite.features.labels.services import find_or_make_labels
+from chatsite.features.sharing import services as sharing
 from chatsite.review import filters
-from chatsite.sharing import services as sharing
 from chatsite.turns.models import Turn
 from memory import transcript
 from memory.models import Conversation

@@ -14,8 +14,8 @@ from django.db import connection
 from django.urls import reverse
 
 from chatsite.accounts import account
-from chatsite.experiments.models import Experiment
-from chatsite.importing.exporting.thread import export_thread
+from chatsite.contrib.lab.experiments.models import Experiment
+from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.review.actions import erasing
 from chatsite.review.actions.services import State
 from chatsite.review.models import AccessEvent, Review, Tombstone

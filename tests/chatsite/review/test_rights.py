@@ -17,12 +17,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite.examples.models import Example
-from chatsite.feedback.models import Feedback
+from chatsite.contrib.lab.examples.models import Example
+from chatsite.features.feedback.models import Feedback
+from chatsite.features.review_queue.models import QueueItem
+from chatsite.features.rules.models import Rule
 from chatsite.review import redaction
 from chatsite.review.rights import Rights, rights_of
-from chatsite.review_queue.models import QueueItem
-from chatsite.rules.models import Rule
 from memory.models import Conversation, Message, ModelCall, Prompt, Summary
 from tests.remembered import remembered
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chatsite.importing.exporting.thread import export_thread
+from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.jobs import queue, summary_proposals
 from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.turns import attempt, commands, lifecycle, titles

@@ -9,13 +9,13 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import Group
 
-from chatsite.endpoint import keys
-from chatsite.examples import answers
+from chatsite.contrib.endpoint import keys
+from chatsite.contrib.lab.examples import answers
+from chatsite.contrib.lab.trials import job, services, store
 from chatsite.llm import providers
 from chatsite.llm.provider_file import read_provider_file
 from chatsite.ops import settings_page
 from chatsite.protocol.errors import CommandError
-from chatsite.trials import job, services, store
 from chatsite.turns import commands, model_access, runner, spending, titles
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
@@ -26,7 +26,7 @@ from memory.transcript import ActionError
 from memory.view.variation import Variation
 from tests.fakes.upstream import Upstream
 
-from ..endpoint.wire import Call
+from ..contrib.endpoint.wire import Call
 from ..scenes import HTMX, page_of, signed_in, submit, url, violations
 from ..sockets import Chat
 

@@ -353,15 +353,15 @@ ROOT = Path(site_settings.BASE_DIR)
 # Who may reach a model, and where its requests pass the door; see the tests above.
 REACHES = {
     # Admitted with the request of the client; the demo model, which costs nothing.
-    "chatsite/endpoint/relay/answering.py": "ReplyStream",
+    "chatsite/contrib/endpoint/relay/answering.py": "ReplyStream",
     # Each admitted as a job is, and before each of its requests.
-    "chatsite/examples/answers.py": "complete_request",
-    "chatsite/trials/job.py": "ReplyStream",
+    "chatsite/contrib/lab/examples/answers.py": "complete_request",
+    "chatsite/contrib/lab/trials/job.py": "ReplyStream",
     "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
     "chatsite/turns/requests.py": "fetch_reply",  # for runner.py alone
     "chatsite/turns/runner.py": "complete_request",  # make_summariser(), by its door
     "chatsite/turns/titles.py": "fetch_reply",
-    "chatsite/tools/tool_loop/summaries.py": "complete_request",
+    "chatsite/features/tools/tool_loop/summaries.py": "complete_request",
     "chatsite/ops/management/commands/doctor.py": "fetch_reply",  # the operator's own
 }
 

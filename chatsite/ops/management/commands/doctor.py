@@ -28,6 +28,7 @@ from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.provider_file import Provider
 from chatsite.ops.error_page import list_secrets
+from chatsite.ops.extras import describe_unnamed_extras
 from chatsite.release import find_version
 from memory.models import Message
 
@@ -81,7 +82,7 @@ class Command(BaseCommand):
 
 
 def list_checks() -> dict[str, Check]:
-    """Those that cost nothing, and those of leaves."""
+    """Those that cost nothing, and those of apps."""
     return {**CHECKS, **hooks.doctor_checks}
 
 
@@ -155,6 +156,10 @@ def check_migrations() -> str:
     if plan:
         raise DoctorError(f"{len(plan)} are missing. Run manage.py migrate.")
     return "all applied"
+
+
+def show_extras() -> str:
+    return describe_unnamed_extras() or ", ".join(settings.EXTRAS) or "none"
 
 
 def check_search_index() -> str:
@@ -308,6 +313,7 @@ CHECKS: dict[str, Check] = {
     "settings": check_settings,
     "database": check_database,
     "migrations": check_migrations,
+    "extras": show_extras,
     "search index": check_search_index,
     "channel layer": check_channel_layer,
     "lease clock": check_clock,
@@ -318,7 +324,14 @@ CHECKS: dict[str, Check] = {
     "model": check_model_settings,
 }
 # What asks the database.
-OF_DATABASE = {"migrations", "search index", "lease clock", "connections", "names"}
+OF_DATABASE = {
+    "extras",
+    "migrations",
+    "search index",
+    "lease clock",
+    "connections",
+    "names",
+}
 MODEL_CHECKS: dict[str, Check] = {
     "chat model": check_chat_model,
     "summary model": check_summary_model,

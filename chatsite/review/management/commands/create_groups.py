@@ -11,7 +11,7 @@ from django.db import transaction
 from chatsite.hooks import group_permissions
 from chatsite.review import rights
 
-# By the name of the group; leaves add theirs.
+# By the name of the group; apps add theirs.
 GROUPS = {
     "auditors": (rights.METADATA,),
     "reviewers": (rights.METADATA, rights.CONTENT),

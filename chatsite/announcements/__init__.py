@@ -1,1 +1,0 @@
-"""Announcements, as a leaf app: what staff tell everyone, at the top of every page."""

@@ -1,3 +1,0 @@
-"""Pieces of code in replies, as a leaf app: long ones are folded, and drawings and web
-pages can be shown as pictures.
-"""

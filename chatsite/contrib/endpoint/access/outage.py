@@ -1,0 +1,102 @@
+"""Requests while the store is away: by ENDPOINT_WITHOUT_STORE they are refused, or
+forwarded as they are. Nothing of a forwarded one is kept, and it says so; nothing is
+ever shortened without a record.
+"""
+
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from datetime import date
+
+from django.conf import settings
+from django.utils import timezone
+from prometheus_client import Counter as Metric
+
+from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.models import ApiKey
+from chatsite.contrib.endpoint.relay.answering import fetch_answer
+from chatsite.contrib.endpoint.relay.client import Client
+from chatsite.contrib.endpoint.store.asked import Asked
+from chatsite.contrib.endpoint.wires.errors import WireError
+
+logger = logging.getLogger(__name__)
+
+NOT_KEPT = Metric(
+    "windowpane_endpoint_not_kept",
+    "Requests of clients that were forwarded while nothing could be stored.",
+)
+# Of keys that were valid a short time ago, by their hashes: how many, and for how long.
+MOST_KEYS, KEY_SECONDS = 1_000, 300.0
+RETRY_SECONDS = 60
+_valid: OrderedDict[str, tuple[ApiKey, float]] = OrderedDict()
+# Tokens that this process has forwarded on a day, by key and by person: no row says it.
+_forwarded: Counter[tuple[date, str, int]] = Counter()
+
+
+def remember_key(key: str, found: ApiKey | None) -> None:
+    """What was just read of a key; a key that lets no one in is forgotten at once."""
+    name = keys.hash_key(key)
+    _valid.pop(name, None)
+    if found is not None:
+        _valid[name] = found, time.monotonic()
+        while len(_valid) > MOST_KEYS:
+            _valid.popitem(last=False)
+
+
+def recall_key(key: str) -> ApiKey | None:
+    """A key that was valid minutes ago, in this process, and has not expired since."""
+    found, at = _valid.get(keys.hash_key(key), (None, 0.0))
+    if found is None or time.monotonic() - at >= KEY_SECONDS:
+        return None
+    return None if found.expires_at and found.expires_at <= timezone.now() else found
+
+
+def admit_forwarding(key: ApiKey, asked: Asked) -> None:
+    """Count a request before it is sent. Raises CommandError where the key had no more
+    left when it was last read, and WireError where its owner has had a whole day's."""
+    today = timezone.localdate()
+    for each in [each for each in _forwarded if each[0] != today]:
+        del _forwarded[each]
+    keys.check_tokens(key, uncounted=_forwarded[today, "key", key.pk])
+    budget = settings.TOKENS_PER_DAY
+    if budget and _forwarded[today, "person", key.owner_id] >= budget:
+        detail = "As much as you have for a day was forwarded while nothing is kept."
+        raise WireError(429, "quota", detail, retry_after=RETRY_SECONDS)
+    _count(key, asked.tokens)
+
+
+def _count(key: ApiKey, tokens: int) -> None:
+    today = timezone.localdate()
+    _forwarded[today, "key", key.pk] += tokens
+    _forwarded[today, "person", key.owner_id] += tokens
+
+
+async def _count_chunks(
+    key: ApiKey, chunks: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """As they come; what is around the words of a stream counts, too."""
+    async with aclosing(chunks) as open_chunks:
+        async for chunk in open_chunks:
+            _count(key, -(-len(chunk) // 4))
+            yield chunk
+
+
+async def forward(
+    key: ApiKey, asked: Asked, headers: Mapping[str, str], client: Client
+) -> None:
+    """Pass the request on as it is. Raises WireError where nothing was answered."""
+    if asked.previous:
+        detail = "Whose reply that is can't be found out now. Send the whole history."
+        raise WireError(503, "unavailable", detail, retry_after=5)
+    NOT_KEPT.inc()
+    logger.error("request of a client forwarded and not kept: the store is away")
+    answer = await client.unless_gone(fetch_answer(asked, headers))
+    answer.chunks = _count_chunks(key, answer.chunks)
+    own = {
+        "cache-control": "no-store",
+        "x-windowpane-request-sha256": asked.body.sha256,
+        "x-windowpane-mode": "not-kept",
+    }
+    await client.pass_on(answer, own)

@@ -1,0 +1,19 @@
+"""How often one person may ask with their keys, where no turn is counted for it."""
+
+from django.conf import settings
+
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.ops.pace import Pace
+
+pace = Pace()
+
+
+def keep_pace(owner_id: int, setting: str) -> None:
+    """Count a request in this process by the limit of this setting. Raises WireError
+    for one too many, and then it is not counted."""
+    limit = getattr(settings, setting)
+    if seconds := pace.count_request((setting, owner_id), limit):
+        detail = (
+            f"You may ask {limit:,} times a minute. Wait, and ask for more at once."
+        )
+        raise WireError(429, "rate_limited", detail, retry_after=seconds)

@@ -1,0 +1,216 @@
+"""The door of the wires and of the MCP server: which it is, and who is calling. Without
+a valid key nothing else of the endpoint is loaded but the forms of the wires.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+
+from chatsite.database import TROUBLE, is_away, log_trouble
+from chatsite.fair_queue import working_for
+from chatsite.ops.entrances import (
+    NO_MODEL,
+    NO_TEXT,
+    TURNS,
+    Entrance,
+    Headers,
+    Slot,
+    find_entrance,
+)
+from chatsite.ops.load import TOO_BUSY, TOO_LARGE
+
+from . import keys
+from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, MODELS, START
+from .models import ApiKey
+from .wires import ANTHROPIC_MESSAGES, WIRES
+from .wires.errors import WireError, refuse_body, refuse_key
+from .wires.wire import Wire
+
+Scope = dict[str, Any]
+MAX_KEY_CHARS = 200
+# What keys with the scope `read` open.
+CONVERSATIONS = "/v1/conversations/"
+
+
+async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
+    headers = read_headers(scope["headers"])
+    wire = find_wire(scope["path"], headers)
+    try:
+        check_address(wire, scope, headers)
+        key = await find_caller(scope, headers)
+        if TOO_LARGE in scope:
+            raise refuse_body(find_entrance(scope["path"]).max_bytes())
+        if TOO_BUSY in scope:
+            detail = "Too many of your requests are large. Wait for one to end."
+            raise WireError(429, "too_many_requests", detail, retry_after=1)
+        with working_for(key.owner_id):
+            await answer_caller(wire, key, scope, headers, receive, send)
+    except WireError as error:
+        await send_error(send, wire, error)
+    except TROUBLE as error:
+        log_trouble(error)
+        detail = "The site can't reach its database. Try again in a moment."
+        unavailable = WireError(503, "unavailable", detail, retry_after=5)
+        await send_error(send, wire, unavailable)
+
+
+async def answer_caller(
+    wire: Wire,
+    key: ApiKey,
+    scope: Scope,
+    headers: Mapping[str, str],
+    receive: Any,
+    send: Any,
+) -> None:
+    if scope["path"].startswith(CONVERSATIONS):
+        from .access import reading
+
+        await reading.answer_reading(key, scope, send)
+        return
+    if scope["path"] == MCP:
+        from .mcp_server import door
+
+        await door.answer_mcp(key, scope, headers, receive, send)
+        return
+    from . import exchange
+
+    await exchange.answer_request(wire, key, scope, headers, receive, send)
+
+
+def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
+    """The wire of this path; for an unknown one the one that most clients read."""
+    is_models = path == MODELS or path.startswith(f"{MODELS}/")
+    is_listed = is_models and "anthropic-version" in headers
+    if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
+        return ANTHROPIC_MESSAGES
+    return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
+
+
+def read_headers(pairs: Headers) -> Mapping[str, str]:
+    """By their lower-case names. One that came twice is both, which fits nothing."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in pairs:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
+    """Raises WireError for what is answered to no one."""
+    host, _ = split_domain_port(headers.get("host", ""))
+    allowed = settings.ALLOWED_HOSTS
+    if settings.DEBUG and not allowed:
+        allowed = [".localhost", "127.0.0.1", "[::1]"]
+    if not host or not validate_host(host, allowed):
+        raise WireError(400, "bad_host", "This site does not answer to that host name.")
+    method = find_method(wire, scope["path"])
+    if method is None:
+        raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
+    if scope["method"] != method:
+        detail = f"Use {method} for {scope['path']}."
+        raise WireError(405, "method_not_allowed", detail)
+
+
+def find_method(wire: Wire, path: str) -> str | None:
+    if path.startswith(CONVERSATIONS):
+        return "GET"
+    if path == MCP:
+        # Of GET its clients expect a stream without an end: there is none here.
+        return "POST" if settings.MCP_SERVER_ENABLED else None
+    return wire.find_method(path)
+
+
+async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
+    """Raises WireError, the same one for every key that lets no one in."""
+    key = read_key(headers)
+    # Strangers take turns with each other, and with the people who are known.
+    address = (scope.get("client") or ("",))[0]
+    with working_for(("stranger", address)):
+        found = await database_sync_to_async(_find_key)(key, headers)
+    if found is None:
+        raise refuse_key()
+    return found
+
+
+def read_key(headers: Mapping[str, str]) -> str:
+    """The key that a request names. Raises WireError for what can't be one."""
+    key = headers.get("x-api-key", "")
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        key = token.strip()
+    if not key.startswith(keys.PREFIX) or len(key) > MAX_KEY_CHARS:
+        raise refuse_key()
+    return key
+
+
+def find_key_owner(pairs: Headers) -> int | None:
+    """Read the database only for requests that name a key."""
+    try:
+        found = keys.find_api_key(read_key(read_headers(pairs)))
+    except WireError:
+        return None
+    return found.owner_id if found else None
+
+
+def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
+    is_open = settings.ENDPOINT_WITHOUT_STORE == "open"
+    try:
+        found = keys.find_api_key(key)
+    except TROUBLE as error:
+        if not is_open or not is_away(error):
+            raise
+        from .access import outage
+
+        return outage.recall_key(key)
+    if found and found.kind == ApiKey.Kind.GATEWAY:
+        from .access.gateway import speak_for
+
+        speak_for(found, headers)
+    elif is_open:
+        from .access import outage
+
+        outage.remember_key(key, found)
+    return found
+
+
+async def send_error(send: Any, wire: Wire, error: WireError) -> None:
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    if error.retry_after is not None:
+        headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
+    body = wire.write_error(error)
+    headers.append((b"content-length", str(len(body)).encode()))
+    start = {"type": "http.response.start", "status": error.status, "headers": headers}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+PACE = "chatsite.contrib.endpoint.access.pace.keep_pace"
+READING = "chatsite.contrib.endpoint.access.reading.record_reading"
+
+
+def _make_entrance(*starts: str, most: int = MAX_BODY_BYTES, **cells: str) -> Entrance:
+    return Entrance(
+        starts=starts,
+        slot=Slot.KEY,
+        max_bytes=lambda: most,
+        find_sender=find_key_owner,
+        **{"pace": PACE, "tokens": NO_MODEL, "access_log": NO_TEXT} | cells,
+    )
+
+
+ENTRANCES = [
+    _make_entrance(
+        START,
+        pace=TURNS,
+        tokens=TURNS,
+        access_log="none: clients read the answer to what they have sent",
+    ),
+    # Of OpenAI's wire, where a path below it is a reply that is fetched again.
+    _make_entrance("/v1/responses/", tokens=TURNS, access_log=READING),
+    _make_entrance(MODELS, "/v1/messages/count_tokens"),
+    _make_entrance(CONVERSATIONS, access_log=READING),
+    _make_entrance(MCP, most=MAX_MCP_BYTES, access_log=READING),
+]

@@ -1,0 +1,248 @@
+"""Which of a client's messages are sent: those that no summary covers, behind the
+summaries. Between two compactions every body begins with the one before it.
+
+Where even that is too much, because nothing could be summarised yet, the oldest turns
+are left out, as in the chat.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, chain
+from math import ceil
+from typing import NamedTuple
+
+from django.db.models import Max
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from chatsite.contrib.endpoint.identity.decision import Decision
+from chatsite.contrib.endpoint.models import ClientConversation, ClientMessage
+from chatsite.contrib.endpoint.store.asked import Asked, Sent
+from chatsite.contrib.endpoint.store.bodies import Piece
+from chatsite.contrib.endpoint.store.pieces import pack_numbers
+from memory import context, versions
+from memory.engine.cut_points import find_cut_points, find_newest_question
+from memory.engine.tokens import count_message, count_tokens
+from memory.models import Conversation, Summary
+
+from .ahead import Ahead, make_ahead
+from .cutting import cut_body, make_piece, without_results
+from .room import count_beside
+
+NOTHING = Ahead({}, {}, "", 0)
+
+
+class Kept(NamedTuple):
+    """A message of the history that is sent, as it is sent and as it is counted."""
+
+    index: int
+    pieces: list[Piece]
+    messages: list[BaseMessage]
+
+    @property
+    def is_question(self) -> bool:
+        return any(isinstance(each, HumanMessage) for each in self.messages)
+
+
+def find_covered(of_client: ClientConversation, cutoff: int) -> int:
+    """The position of the last message up to number `cutoff`; -1: there is none."""
+    after = range(_find_last_kept(of_client, cutoff) + 1, of_client.length)
+    if not after or of_client.find_seq(after[0]) > cutoff:
+        return after.start - 1
+    # Rows of a parent are gone once it is erased, or a message there deleted.
+    return after.start + bisect_right(after, cutoff, key=of_client.find_seq) - 1
+
+
+def _find_last_kept(of_client: ClientConversation, cutoff: int) -> int:
+    """The same as far as there are rows."""
+    most = of_client.length
+    while True:
+        rows = ClientMessage.objects.filter(
+            conversation=of_client.pk,
+            message__seq__lte=cutoff,
+            position__lt=most,
+            is_again=False,
+        )
+        found = rows.aggregate(last=Max("position"))["last"]
+        if found is not None or not of_client.parent_id:
+            return -1 if found is None else found
+        # It shares the numbers of its parent's messages.
+        most = min(most, of_client.shared)
+        of_client = ClientConversation.objects.get(pk=of_client.parent_id)
+
+
+def list_spans(asked: Asked) -> list[list[int]]:
+    """Where each message of the history is in the body. What was thought and belongs
+    to none is sent with the one after it, or with the last one."""
+    spans = [[*each.span] for each in asked.history.messages]
+    order = sorted(range(len(spans)), key=lambda n: spans[n][0])
+    starts = [spans[n][0] for n in order]
+    known = {*range(starts[0]), *chain.from_iterable(spans)}
+    count = len(asked.wire.list_sent(asked.body.value))
+    for at in sorted({*range(count)} - known):
+        spans[order[min(bisect_right(starts, at), len(order) - 1)]].append(at)
+    return [sorted(each) for each in spans]
+
+
+def _without_results(piece: Piece) -> Piece | None:
+    raw = json.loads(piece.text)
+    rest = without_results(raw)
+    if rest is None:
+        return None
+    if rest == raw:
+        return piece
+    text = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
+    return make_piece(text, piece.at)
+
+
+class Choosing:
+    """One request, of which everything is known or stored."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        conversation: Conversation,
+        of_client: ClientConversation,
+        decision: Decision,
+        limit: int,
+    ) -> None:
+        self.asked, self.conversation, self.of_client = asked, conversation, of_client
+        self.decision = decision
+        # Tokens of messages, with what providers add to every request.
+        beside = count_beside(asked.body.value)
+        self.beside = ceil(beside * conversation.token_ratio)
+        self.limit = max(1, limit - self.beside)
+        extra = context.estimate_overhead(conversation, self.limit)
+        self.most = self.limit - extra
+        self.history = asked.history.messages
+        pieces = {each.at: each for each in asked.body.pieces}
+        first = min(each.start for each in self.history)
+        self.leading = [pieces[at] for at in range(first)]
+        self.pieces = [[*map(pieces.get, span)] for span in list_spans(asked)]
+        self.count = context.conversation_counter(conversation)
+        self._aligned = dict(decision.aligned)
+
+    def choose(self, *, may_leave_out: bool) -> Sent:
+        """What to send. Without `may_leave_out` it can be too long: then more has to be
+        summarised first."""
+        summaries = self._list_summaries()
+        cutoff = versions.last_covered(summaries)
+        covered = find_covered(self.of_client, cutoff) if cutoff else -1
+        every = range(len(self.history))
+        # A text in place of a list has no room for summaries.
+        is_text = isinstance(self.asked.body.value[self.asked.wire.list_name], str)
+        indexes = [n for n in every if is_text or self._position_of(n) > covered]
+        kept = self._keep(indexes)
+        # What the client has forgotten itself needs no summary.
+        is_cut = len(indexes) < len(self.history)
+        ahead = NOTHING
+        if is_cut:
+            ahead = make_ahead(self.conversation, summaries, self.limit)
+            kept = self._with_question(kept)
+        sent = self._make(ahead, kept, is_cut=is_cut)
+        if sent.is_too_long and may_leave_out:
+            fewer = self._leave_out(sent, kept)
+            if len(fewer) < len(kept):
+                return self._make(ahead, fewer, is_cut=True)
+        return sent
+
+    def _list_summaries(self) -> list[Summary]:
+        """Of what only comes after a branch begins, none."""
+        found, made = versions.active_summaries(self.conversation), self.decision
+        if made.kind != "branch" or not found:
+            return found
+        last = self.of_client.find_seq(made.parent_position - 1)
+        return [each for each in found if each.last_seq <= last]
+
+    def _position_of(self, index: int) -> int:
+        """Where a message of the history is in the conversation."""
+        made = self.decision
+        if index < made.summary:
+            return made.parent_position + index
+        if index < made.first_new:
+            shift = made.parent_position - made.first_new
+            return self._aligned.get(index, index + shift)
+        return made.parent_position + made.summary + index - made.first_new
+
+    def _keep(self, indexes: Sequence[int]) -> list[Kept]:
+        """These messages, without results of calls that are not sent."""
+        kept: list[Kept] = []
+        before = -1
+        for index in indexes:
+            pieces = self.pieces[index]
+            if before != index - 1:
+                pieces = [*filter(None, map(_without_results, pieces))]
+                if not pieces:
+                    continue
+            kept.append(self._make_kept(index, pieces))
+            before = index
+        return kept
+
+    def _make_kept(self, index: int, pieces: list[Piece]) -> Kept:
+        wire = self.asked.wire
+        values = [json.loads(each.text) for each in pieces]
+        listed = values[0] if isinstance(values[0], str) else values
+        return Kept(index, pieces, wire.to_demo_messages({wire.list_name: listed}))
+
+    def _with_question(self, kept: list[Kept]) -> list[Kept]:
+        """Where only what was done for it is left, the question stands before that."""
+        if any(each.is_question for each in kept):
+            return kept
+        first = kept[0].index if kept else len(self.history)
+        for index in reversed(range(first)):
+            found = self._keep([index])
+            if any(each.is_question for each in found):
+                return [*found, *kept]
+        return kept
+
+    def _leave_out(self, sent: Sent, kept: list[Kept]) -> list[Kept]:
+        """Of what is sent, from the first turn, or round of tools, on that fits."""
+        flat = [(n, each) for n, one in enumerate(kept) for each in one.messages]
+        said = [each for _, each in flat]
+        points = [n for n in find_cut_points(said, rounds=True) if flat[n][0]]
+        if not points:
+            return kept
+        sizes = [*map(count_message, said)]
+        rest = [*accumulate(reversed(sizes))][::-1]
+        around = count_tokens(self._read(sent.asked)) - rest[0]
+        newest = find_newest_question(said)
+
+        def fits(point: int) -> bool:
+            question = sizes[newest] if point > newest >= 0 else 0
+            tokens = around + question + rest[point]
+            return ceil(tokens * self.conversation.token_ratio) <= self.most
+
+        point = next(filter(fits, points), points[-1])
+        return self._from(kept, flat[point][0])
+
+    def _from(self, kept: list[Kept], start: int) -> list[Kept]:
+        rest = self._keep([each.index for each in kept[start:]])
+        return self._with_question(rest)
+
+    @staticmethod
+    def _read(asked: Asked) -> list[BaseMessage]:
+        return asked.wire.to_demo_messages(asked.body.value)
+
+    def _make(self, ahead: Ahead, kept: list[Kept], is_cut: bool) -> Sent:
+        asked, extra = self.asked, {}
+        if is_cut:
+            pieces = [piece for each in kept for piece in each.pieces]
+            name = asked.wire.list_name
+            body, raw = cut_body(asked.body, self.leading, ahead.written, pieces, name)
+            asked = asked.replace_body(body, raw)
+            positions = pack_numbers(self._position_of(each.index) for each in kept)
+            extra = {"positions": positions, "cutoff": ahead.cutoff}
+        tokens = self.count(self._read(asked))
+        items = len(asked.wire.list_sent(asked.body.value)) - len(self.leading)
+        return Sent(
+            asked,
+            tokens=tokens + self.beside + self.conversation.token_overhead,
+            before=len(self.history),
+            after=items - sum(len(each.pieces) - 1 for each in kept),
+            is_bound=True,
+            refs=ahead.refs,
+            texts=ahead.texts,
+            limit=self.limit,
+            is_too_long=tokens > self.most,
+            **extra,
+        )

@@ -1,0 +1,74 @@
+"""A client's body with fewer messages: what stays of it stays byte by byte. Nothing
+here knows the database.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from chatsite.contrib.endpoint.store.bodies import Body, Piece
+from chatsite.contrib.endpoint.wires.openai_responses import RESULTS
+
+
+def write_ahead(texts: Iterable[str]) -> str:
+    """Messages of the site as they stand in a body, in a form that all wires have:
+    what they quote never has the system's role."""
+    return ",".join(
+        json.dumps({"role": "user", "content": text}, ensure_ascii=False)
+        for text in texts
+    )
+
+
+def make_piece(text: str, at: int | None) -> Piece:
+    return Piece(text, at, hashlib.sha256(text.encode()).digest())
+
+
+def cut_body(
+    body: Body,
+    leading: Sequence[Piece],
+    ahead: str,
+    kept: Sequence[Piece],
+    list_name: str,
+) -> tuple[Body, bytes]:
+    """The body with these of its messages only, and `ahead` between the leading ones
+    and the others; and its bytes."""
+    places = [n for n, piece in enumerate(body.pieces) if piece.at is not None]
+    first, last = places[0], places[-1]
+    comma = body.between[first + 1] if last > first else ","
+    commas = {body.pieces[n].at: body.between[n] for n in places[1:]}
+    middle = [Piece(ahead, None, b"", is_rebuilt=True)] if ahead else []
+    chosen = [*leading, *middle, *kept]
+    pieces = [*body.pieces[:first], *chosen, *body.pieces[last + 1 :]]
+    between = [
+        *body.between[: first + 1],
+        *(commas.get(piece.at, comma) for piece in chosen[1:]),
+        *body.between[last + 1 :],
+    ]
+    texts = [between[0]]
+    for piece, text in zip(pieces, between[1:], strict=True):
+        texts += (piece.text, text)
+    raw = "".join(texts).encode()
+    messages = [
+        *(json.loads(piece.text) for piece in leading),
+        *json.loads(f"[{ahead}]"),
+        *(json.loads(piece.text) for piece in kept),
+    ]
+    value = {**body.value, list_name: messages}
+    return Body(value, pieces, between, hashlib.sha256(raw).hexdigest()), raw
+
+
+def without_results(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A message of any wire, or an item, without the results of tools in it, whose
+    calls are not sent; None: nothing else is in it."""
+    if message.get("role") in ("tool", "function") or message.get("type") in RESULTS:
+        return None
+    content = message.get("content")
+    if message.get("role") != "user" or not isinstance(content, list):
+        return dict(message)
+    rest = [each for each in content if not _is_result(each)]
+    return {**message, "content": rest} if rest else None
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "tool_result"

@@ -1,0 +1,180 @@
+"""Why a request of a client is in the conversation that it is in, for the page that
+says so: what it was taken for, and what its client has changed, cut off or added.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
+from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
+from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
+from chatsite.contrib.endpoint.wires import find_wire_by_name
+from chatsite.pages.diff import Piece, diff_words
+from memory.models import Conversation, ModelCall
+from memory.ranges import Ranges, is_within, to_ranges
+
+from .joining import list_of_owner
+from .notes import NAMED, list_sent_spans
+from .words import LINEAGES, WHY
+
+# Requests on one page, changed messages, and characters that are compared of each.
+MOST_REQUESTS, MOST_CHANGED, MOST_CHARS = 50, 20, 20_000
+MOST_RELATED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A request by its key; `seq`: of its reply, None = it has none."""
+
+    pk: int
+    seq: int | None
+    at: datetime
+    model: str
+    key: str
+    lineage: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMessage:
+    """A message that the client has sent in other words than the transcript has."""
+
+    seq: int
+    pieces: list[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A request beside the transcript and the request before."""
+
+    row: RequestRow
+    instructions: list[Piece]
+    changed: list[ChangedMessage]
+    # Messages of the transcript that were not in it.
+    forgotten: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another conversation, and how it belongs to this one."""
+
+    conversation: Conversation
+    how: str
+
+
+def list_requests(conversation: Conversation, before: int | None) -> list[RequestRow]:
+    """The newest first, at most one more than a page has; those before a key."""
+    rows = ClientRequest.objects.filter(call__conversation=conversation)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    columns = ("pk", "call__message__seq", "call__created_at", "call__model")
+    values = rows.order_by("-pk").values_list(*columns, "key__name", "lineage", "why")
+    return [_make_row(*each) for each in values[: MOST_REQUESTS + 1]]
+
+
+def _make_row(
+    pk: int,
+    seq: int | None,
+    at: datetime,
+    model: str,
+    key: str | None,
+    lineage: str,
+    why: Sequence[str],
+) -> RequestRow:
+    reasons = tuple(str(WHY.get(code, code)) for code in why)
+    words = str(LINEAGES.get(lineage, lineage))
+    return RequestRow(pk, seq, at, model, key or "", words, reasons)
+
+
+def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
+    """That of reply `seq`."""
+    rows = ClientRequest.objects.filter(
+        call__conversation=conversation, call__message__seq=seq
+    )
+    pk = rows.order_by("-pk").values_list("pk", flat=True).first()
+    return list_requests(conversation, pk + 1)[0] if pk else None
+
+
+def explain_request(conversation: Conversation, row: RequestRow) -> Explained | None:
+    """None: what is kept of it is damaged."""
+    calls = conversation.model_calls.filter(of_client__isnull=False, refs__has_key=KEY)
+    call = calls.filter(pk=row.pk).select_related("of_client").first()
+    if call is None:
+        return None
+    earlier = calls.filter(pk__lt=row.pk)
+    before = earlier.order_by("-pk").first()
+    return Explained(
+        row,
+        _compare_instructions(before, call) if before else [],
+        list_changed(call),
+        _list_forgotten(call, row.seq),
+    )
+
+
+def _compare_instructions(before: ModelCall, call: ModelCall) -> list[Piece]:
+    if before.refs["system"] == call.refs["system"]:
+        return []
+    return _compare(*map(_read_instructions, (before, call)))
+
+
+def _read_instructions(call: ModelCall) -> str:
+    wire = find_wire_by_name(call.refs[KEY]["wire"])
+    return wire.read_instructions(read_sent_body(call))
+
+
+def list_changed(call: ModelCall) -> list[ChangedMessage]:
+    changed = [*read_changed_texts(call).items()][-MOST_CHANGED:]
+    return [ChangedMessage(seq, _compare(*texts)) for seq, texts in changed]
+
+
+def _compare(old: str, new: str) -> list[Piece]:
+    return diff_words(old[:MOST_CHARS], new[:MOST_CHARS])
+
+
+def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
+    if NAMED in call.of_client.why:
+        return []
+    sent = list_sent_spans(call.refs)
+    rows = call.conversation.messages.filter(superseded_at=None, deleted_at=None)
+    if seq is not None:
+        rows = rows.filter(seq__lt=seq)
+    elif sent:
+        rows = rows.filter(seq__lte=max(last for _, last in sent))
+    seqs = rows.values_list("seq", flat=True)
+    return to_ranges(each for each in seqs if not is_within(each, sent))
+
+
+def list_related(own: ClientConversation) -> list[Related]:
+    """Conversations of its family, and those that were made beside it."""
+    owned = list_of_owner(own.conversation.owner_id).select_related("conversation")
+    family = owned.filter(family=own.family).exclude(pk=own.pk)
+    found = [
+        Related(each.conversation, _name_relation(own, each))
+        for each in family.order_by("-pk")[:MOST_RELATED]
+    ]
+    if main := owned.filter(pk=own.linked_id).first():
+        found.append(Related(main.conversation, _("this was made beside it")))
+    beside = owned.filter(linked=own.pk).order_by("-pk")[:MOST_RELATED]
+    for each in beside:
+        how = _("made beside this")
+        if each.is_agent:
+            how = _("an agent beside this")
+        elif each.is_single:
+            how = _("a single call beside this")
+        found.append(Related(each.conversation, how))
+    return found
+
+
+def _name_relation(own: ClientConversation, other: ClientConversation) -> str:
+    if other.pk == own.joined_id:
+        return _("this goes on there, as you have joined them")
+    if other.joined_id == own.pk:
+        return _("goes on this, as you have joined them")
+    if other.pk == own.parent_id:
+        return _("this is a branch of it")
+    if other.parent_id == own.pk:
+        return _("a branch of this")
+    return _("belongs to the same conversation")

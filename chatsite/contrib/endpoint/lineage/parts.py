@@ -1,0 +1,64 @@
+"""What other pages show of it: links to the page of why, and where a conversation of a
+client comes from.
+"""
+
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from chatsite.contrib.endpoint.marks import is_of_client
+from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
+from chatsite.hooks import MessagePart
+from chatsite.pages.presenters.transcript_pane import ShownMessage
+from memory.models import Conversation
+
+from .joining import list_of_owner
+from .words import LINEAGES
+
+LINK = '<a class="{}" href="{}?reply={}">{}</a>'
+
+
+def draw_why_item(conversation: Conversation, message: ShownMessage) -> str:
+    """A link in the menu of a client's reply."""
+    is_asked = message.role == "assistant" and message.has_request
+    if not is_asked or not is_of_client(conversation):
+        return ""
+    return _draw_link(conversation, message.seq, "item")
+
+
+WHY_ITEM = MessagePart("menu", {}, draw_why_item)
+
+
+def draw_beside_sent(conversation: Conversation, reply: int) -> str:
+    """In the right pane, where it shows what a client sent for a reply: what that was
+    taken for, and a link."""
+    if not is_of_client(conversation):
+        return ""
+    rows = ClientRequest.objects.filter(
+        call__conversation=conversation, call__message__seq=reply
+    )
+    lineage = rows.order_by("-pk").values_list("lineage", flat=True).first()
+    if lineage is None:
+        return ""
+    words, link = LINEAGES.get(lineage, lineage), _draw_link(conversation, reply, "")
+    return format_html(" · {} · {}", words, link)
+
+
+def _draw_link(conversation: Conversation, reply: int, style: str) -> str:
+    url = reverse("endpoint-why", args=[conversation.uuid])
+    return format_html(LINK, style, url, reply, _("Which conversation, and why"))
+
+
+def draw_origin(conversation: Conversation) -> str:
+    """Above the first message: what it goes on, and what it was made beside."""
+    if not is_of_client(conversation):
+        return ""
+    rows = ClientConversation.objects.filter(pk=conversation.pk)
+    own = rows.select_related("joined", "linked").first()
+    if own is None:
+        return ""
+    later = list_of_owner(conversation.owner_id).filter(joined=conversation)
+    values = {"conversation": conversation, "own": own}
+    values["later"] = later.select_related("conversation").first()
+    return render_to_string("endpoint/_origin.html", values)

@@ -1,0 +1,48 @@
+"""Who may ask the MCP server, from where and how often. The library of the protocol is
+loaded for the first one who may.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from chatsite.contrib.endpoint.access.pace import keep_pace
+from chatsite.contrib.endpoint.access.reading import check_may_read
+from chatsite.contrib.endpoint.exchange import leave_place, site_address, take_place
+from chatsite.contrib.endpoint.models import ApiKey
+from chatsite.contrib.endpoint.relay.client import Client
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.live.origins import is_site_origin
+
+
+async def answer_mcp(
+    key: ApiKey,
+    scope: dict[str, Any],
+    headers: Mapping[str, str],
+    receive: Any,
+    send: Any,
+) -> None:
+    """Raises WireError as long as nothing was answered."""
+    check_may_read(key)
+    if "origin" in headers and not is_site_origin(scope):
+        raise WireError(403, "bad_origin", "Pages of other sites may not read here.")
+    keep_pace(key.owner_id, "MCP_REQUESTS_PER_MINUTE")
+    take_place(key.owner_id)
+    client = Client(scope, receive, send)
+    try:
+        serving = await _load_protocol()
+        await serving.serve(key, site_address(scope, headers), scope, receive, client)
+    finally:
+        leave_place(key.owner_id)
+        client.close()
+
+
+async def _load_protocol() -> ModuleType:
+    """In a thread: the first time takes seconds, in which replies go on."""
+    try:
+        return await asyncio.to_thread(import_module, f"{__package__}.serving")
+    except ImportError:
+        detail = "This site lacks a library. See MCP_SERVER_ENABLED in its settings."
+        raise WireError(503, "unavailable", detail) from None

@@ -1,0 +1,163 @@
+"""What a model was sent for a reply, proved by its hash, and what of the transcript was
+left out. Knows neither the protocol nor addresses."""
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_bytes
+from chatsite.turns import requests
+from memory.images.image_source import without_bytes
+from memory.models import Conversation, ModelCall
+from memory.ranges import Ranges, in_ranges
+from memory.view import rebuilding
+
+from .transcripts import MOST_CHARS, NotReadableError
+
+# Of one answer: stretches of messages, and numbers of messages that came in part.
+MOST_STRETCHES, MOST_NUMBERS = 200, 500
+# Why a message was not sent word for word.
+SUMMARISED = "summarised"
+LEFT = "left the window without a summary"
+NO_ROOM = "did not fit"
+NOT_SENT = "not sent by the client"
+DELETED, REPLACED, HIDDEN = "deleted since", "replaced", "hidden from the model"
+
+
+def find_call(conversation: Conversation, reply: int) -> ModelCall:
+    """Raises NotReadableError."""
+    call = requests.reply_call(conversation, reply)
+    if call is None:
+        raise NotReadableError(f"No request is known for a reply #{reply}.")
+    return call
+
+
+def describe_request(call: ModelCall, first: int) -> tuple[dict[str, Any], int | None]:
+    """A piece of what was sent, from this character on, and where the next begins."""
+    text, digest, is_whole = _read_text_and_hash(call)
+    last = first + MOST_CHARS
+    value = {
+        "model": call.model,
+        "at": call.created_at,
+        "sha256": call.sha256,
+        "is_proved": digest == call.sha256,
+        "is_text_of_hash": is_whole and digest == call.sha256,
+        "tokens": {
+            "estimated": call.tokens_estimated,
+            "reported": call.tokens_input,
+            "cached": call.tokens_cached,
+            "output": call.tokens_output,
+        },
+        "summaries": call.refs["summaries"],
+        "characters": len(text),
+        "from_character": first,
+        "text": text[first:last],
+    }
+    return value, last if last < len(text) else None
+
+
+def _read_text_and_hash(call: ModelCall) -> tuple[str, str, bool]:
+    """The JSON that was sent, its hash, and whether it is all of what was hashed: of a
+    client the body, of the site's own the messages, with images named only."""
+    if KEY in call.refs:
+        raw = read_sent_bytes(call)
+        return raw.decode("utf-8", "replace"), hashlib.sha256(raw).hexdigest(), True
+    built = rebuilding.rebuild_context(call)
+    shown = without_bytes(built.wire)
+    text = json.dumps(shown, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text, built.sha256, shown == built.wire
+
+
+def describe_left_out(call: ModelCall, first: int) -> tuple[dict[str, Any], int | None]:
+    """The messages from `first` up to the reply that were not sent word for word, as
+    stretches, and where the next piece begins."""
+    refs = call.refs
+    found = [*islice(_list_stretches(call, first), MOST_STRETCHES + 1)]
+    following = found.pop()["first"] if len(found) > MOST_STRETCHES else None
+    rows = call.conversation.messages.filter(in_ranges(_list_sent(call)))
+    rows = rows.exclude(sent_text="").order_by("-seq")
+    shorter = rows.values_list("seq", flat=True)
+    cut = {seq for seq, *_ in refs.get("shortened", ())}
+    value = {
+        "left_out": found,
+        "sent_in_part": sorted({*shorter[:MOST_NUMBERS], *cut})[-MOST_NUMBERS:],
+        "recalled": sorted(refs["recalled"])[:MOST_NUMBERS],
+        "summaries": refs["summaries"],
+    }
+    return value, following
+
+
+def _list_sent(call: ModelCall) -> Ranges:
+    refs = call.refs
+    newest = [[refs["newest"]] * 2] if refs["newest"] else []
+    return [*refs["window"], *newest, *refs.get("steps", ()), *refs["pinned"]]
+
+
+def _list_stretches(call: ModelCall, first: int) -> Iterator[dict[str, Any]]:
+    """Messages that follow each other and were left out for the same reason."""
+    end = call.message.seq if call.message else call.conversation.next_seq
+    rows = call.conversation.messages.filter(seq__gte=first, seq__lt=end)
+    columns = ("seq", "deleted_at", "superseded_at", "excluded_at")
+    values = rows.order_by("seq").values_list(*columns).iterator()
+    why = _make_judge(call)
+    for reason, group in groupby(values, key=why):
+        seqs = [seq for seq, *_ in group]
+        if reason:
+            stretch = {"first": seqs[0], "last": seqs[-1], "messages": len(seqs)}
+            yield stretch | dict(zip(("why", "version"), reason, strict=False))
+
+
+def _make_judge(call: ModelCall) -> Callable[[Sequence[Any]], tuple[Any, ...] | None]:
+    """What says of a row of a message why it was left out; None: it was not."""
+    refs, is_of_client = call.refs, KEY in call.refs
+    is_sent = _make_finder((*span, True) for span in _merge_ranges(_list_sent(call)))
+    is_cut = _make_finder((*span, True) for span in refs.get("cut", ()))
+    versions = call.conversation.summaries.filter(version__in=refs["summaries"])
+    covers = _make_finder(
+        (
+            *(row.first_seq, row.last_seq),
+            (LEFT,) if row.is_trimmed else (SUMMARISED, row.version),
+        )
+        for row in versions
+    )
+
+    def judge(row: Sequence[Any]) -> tuple[Any, ...] | None:
+        seq, deleted, superseded, excluded = row
+        if is_sent(seq):
+            return None
+        if deleted:
+            return (DELETED,)
+        if covered := covers(seq):
+            return covered
+        if superseded:
+            return (REPLACED,)
+        if excluded:
+            return (HIDDEN,)
+        return (NO_ROOM,) if is_cut(seq) or not is_of_client else (NOT_SENT,)
+
+    return judge
+
+
+def _merge_ranges(spans: Ranges) -> Ranges:
+    merged: Ranges = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1]:
+            merged[-1][1] = max(last, merged[-1][1])
+        else:
+            merged.append([first, last])
+    return merged
+
+
+def _make_finder(spans: Iterable[tuple[int, int, Any]]) -> Callable[[int], Any]:
+    """What finds the value of the span that a number is in; spans don't overlap."""
+    ordered = sorted(spans, key=lambda span: span[:2])
+    firsts = [span[0] for span in ordered]
+
+    def find(seq: int) -> Any:
+        at = bisect_right(firsts, seq) - 1
+        return ordered[at][2] if at >= 0 and seq <= ordered[at][1] else None
+
+    return find

@@ -1,0 +1,229 @@
+"""The tools of the MCP server: their arguments, and what models are told about them.
+Knows no protocol."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+from pydantic import BaseModel, ConfigDict, Field
+
+from chatsite.contrib.endpoint.models import ApiKey
+from memory import library
+from memory.models import Conversation, ModelCall
+from memory.transcript import LAST_SEQ
+
+from . import sent, transcripts
+from .transcripts import Listed, NotReadableError, Place
+
+# What a call reads, and the conversation that it was; None: no single one.
+Answer = tuple[dict[str, Any], Conversation | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """For whom a call reads, and where the pages of this site begin."""
+
+    key: ApiKey
+    site: str
+
+    @property
+    def owner_id(self) -> int:
+        return self.key.owner_id
+
+    def find(self, uuid: UUID) -> Conversation:
+        """The same for what is deleted, temporary or another person's. Raises
+        NotReadableError."""
+        found = library.list_own(self.key.owner).filter(uuid=uuid).first()
+        if found is None:
+            raise NotReadableError("There is no such conversation.")
+        return found
+
+    def address(self, uuid: UUID, seq: int | None = None) -> str:
+        page = self.site + reverse("conversation-detail", args=[uuid])
+        return page if seq is None else f"{page}?at={seq}#message-{seq}"
+
+    def describe(self, conversation: Conversation) -> dict[str, Any]:
+        return {
+            "conversation": conversation.uuid,
+            "title": conversation.title,
+            "address": self.address(conversation.uuid),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    name: str
+    title: str
+    arguments: type[BaseModel]
+    run: Callable[[Caller, Any], Answer]
+
+    @property
+    def description(self) -> str:
+        return " ".join((self.arguments.__doc__ or "").split())
+
+
+class Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class InConversation(Arguments):
+    conversation: UUID
+    """The id of a conversation."""
+
+
+class ListConversations(Arguments):
+    """List the person's conversations, those with the latest change first. Where there
+    are more, the answer has `next`: call again with these arguments."""
+
+    archived: bool = False
+    """Those in the archive instead."""
+    limit: int = Field(20, ge=1, le=50)
+    after: str = Field("", max_length=100)
+    """From `next` of an answer."""
+
+
+class SearchTranscripts(Arguments):
+    """Find messages of the person that have all of these words, the newest first, with
+    the text around them. Endings of words don't matter; the whole query is also found
+    within words. Read on with read_messages."""
+
+    query: str = Field(min_length=1, max_length=200)
+    conversation: UUID | None = None
+    """Only in this one."""
+    limit: int = Field(10, ge=1, le=transcripts.MOST_FOUND)
+
+
+class ReadMessages(InConversation):
+    """Read the messages of a conversation in their order, word for word: of the person,
+    of the model, its calls of tools and their results. A long conversation comes in
+    pieces: while the answer has `next`, call again with these arguments."""
+
+    from_message: int = Field(1, ge=0, le=LAST_SEQ)
+    from_character: int = Field(0, ge=0, le=2**31 - 1)
+    """Where to go on in that message."""
+    limit: int = Field(50, ge=1, le=100)
+
+
+class InReply(InConversation):
+    reply: int = Field(ge=1, le=LAST_SEQ)
+    """The number of a message of the model."""
+
+
+class WhatTheModelSaw(InReply):
+    """Read exactly what a model was sent for one of its replies, as JSON: of a client
+    the body of its request, of the site's own the messages; with the address of the
+    page that shows it and the SHA-256 that was kept when it was sent. `is_proved`:
+    rebuilt now, it has this hash. `is_text_of_hash`: so do all pieces of `text`, joined
+    and encoded as UTF-8. While the answer has `next`, call again with it."""
+
+    from_character: int = Field(0, ge=0, le=2**31 - 1)
+
+
+class WhatWasLeftOut(InReply):
+    """List the messages before a reply that its model was not sent word for word, and
+    why: they are in a summary (`version`), did not fit, were hidden or replaced, or the
+    client did not send them. `sent_in_part`: messages that were sent shorter than they
+    are. `recalled`: messages of which passages were found and sent."""
+
+    from_message: int = Field(0, ge=0, le=LAST_SEQ)
+
+
+def tell_list(caller: Caller, given: ListConversations) -> Answer:
+    listed = Listed(caller.key.owner, is_archived=given.archived)
+    rows, following = listed.read(given.after, given.limit)
+    found = [caller.describe(row) | transcripts.describe_in_list(row) for row in rows]
+    more = {"archived": given.archived, "limit": given.limit, "after": following}
+    return {"conversations": found} | ({"next": more} if following else {}), None
+
+
+def tell_found(caller: Caller, given: SearchTranscripts) -> Answer:
+    within = caller.find(given.conversation) if given.conversation else None
+    hits = transcripts.find_in_transcripts(
+        caller.key.owner, given.query, within, given.limit
+    )
+    found = [
+        caller.describe(message.conversation)
+        | words
+        | {"address": caller.address(message.conversation.uuid, message.seq)}
+        for message, words in hits
+    ]
+    return {"found": found}, within
+
+
+def tell_messages(caller: Caller, given: ReadMessages) -> Answer:
+    conversation = caller.find(given.conversation)
+    begin = Place(given.from_message, given.from_character)
+    rows, following = transcripts.read_transcript(conversation, begin, given.limit)
+    value = caller.describe(conversation) | {"messages": rows}
+    if following:
+        value["next"] = {
+            "conversation": conversation.uuid,
+            "from_message": following.seq,
+            "from_character": following.character,
+            "limit": given.limit,
+        }
+    return value, conversation
+
+
+def tell_what_was_sent(caller: Caller, given: WhatTheModelSaw) -> Answer:
+    return _tell_of_reply(
+        caller, given, sent.describe_request, "from_character", given.from_character
+    )
+
+
+def tell_what_was_left_out(caller: Caller, given: WhatWasLeftOut) -> Answer:
+    return _tell_of_reply(
+        caller, given, sent.describe_left_out, "from_message", given.from_message
+    )
+
+
+def _tell_of_reply(
+    caller: Caller,
+    given: InReply,
+    describe: Callable[[ModelCall, int], tuple[dict[str, Any], int | None]],
+    name: str,
+    first: int,
+) -> Answer:
+    conversation = caller.find(given.conversation)
+    call = sent.find_call(conversation, given.reply)
+    told, following = describe(call, first)
+    address = caller.address(conversation.uuid, given.reply)
+    value = caller.describe(conversation) | {"reply": given.reply, "address": address}
+    if following is not None:
+        place = {"conversation": conversation.uuid, "reply": given.reply}
+        told["next"] = {**place, name: following}
+    return value | told, conversation
+
+
+TOOLS: Mapping[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "list_conversations",
+            "List conversations",
+            ListConversations,
+            tell_list,
+        ),
+        Tool(
+            "search_transcripts",
+            "Search messages",
+            SearchTranscripts,
+            tell_found,
+        ),
+        Tool("read_messages", "Read messages", ReadMessages, tell_messages),
+        Tool(
+            "what_the_model_saw",
+            "What the model saw",
+            WhatTheModelSaw,
+            tell_what_was_sent,
+        ),
+        Tool(
+            "what_was_left_out",
+            "What was left out",
+            WhatWasLeftOut,
+            tell_what_was_left_out,
+        ),
+    )
+}

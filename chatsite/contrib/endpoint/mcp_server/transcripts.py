@@ -1,0 +1,160 @@
+"""What tools read of conversations, in pieces that have an end. Knows neither the
+protocol nor addresses; whose conversation it is was checked before."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import Case, Q, When
+from django.db.models.functions import Length, Substr
+
+from chatsite.contrib.endpoint.marks import name_client
+from chatsite.turns import requests
+from memory import library, transcript
+from memory.models import Conversation, Message
+from memory.search import conversation_search
+
+# Characters of messages in one answer, and what each message counts besides its text.
+MOST_CHARS, ROW_CHARS = 40_000, 400
+# Of the arguments of a call of a tool, and of calls of one message.
+MOST_ARGUMENT_CHARS, MOST_CALLS = 1_000, 64
+MOST_FOUND = conversation_search.LIMIT
+# Why a message is no longer in the model's view.
+REMOVED = {
+    "deleted_at": "deleted",
+    "superseded_at": "replaced",
+    "excluded_at": "hidden from the model",
+}
+
+
+class NotReadableError(Exception):
+    """What can't be read; the message says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer begins: a message, and a character of it."""
+
+    seq: int
+    character: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The conversations of a person, by their latest change."""
+
+    owner: AbstractBaseUser
+    is_archived: bool = False
+
+    def read(self, after: str, limit: int) -> tuple[list[Conversation], str]:
+        """Those after a place, and the place where others follow; "" = none do. Raises
+        NotReadableError."""
+        rows = library.list_own(self.owner).order_by("-updated_at", "-uuid")
+        rows = rows.filter(archived_at__isnull=not self.is_archived)
+        if after:
+            at, uuid = _read_place(after)
+            earlier = Q(updated_at__lt=at) | Q(updated_at=at, uuid__lt=uuid)
+            rows = rows.filter(earlier)
+        found = list(rows[: limit + 1])
+        if len(found) <= limit:
+            return found, ""
+        last = found[limit - 1]
+        return found[:limit], f"{last.updated_at.isoformat()} {last.uuid}"
+
+
+def _read_place(after: str) -> tuple[datetime, UUID]:
+    at, _, uuid = after.partition(" ")
+    try:
+        return datetime.fromisoformat(at).astimezone(UTC), UUID(uuid)
+    except (ValueError, OverflowError):
+        text = "`after` is no place of a list: leave it out."
+        raise NotReadableError(text) from None
+
+
+def describe_in_list(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "changed_at": conversation.updated_at,
+        "begun_at": conversation.created_at,
+        "pinned": conversation.pinned_at is not None,
+        # "" = it is written here.
+        "client": name_client(conversation),
+    }
+
+
+def find_in_transcripts(
+    owner: AbstractBaseUser, query: str, within: Conversation | None, limit: int
+) -> Iterator[tuple[Message, dict[str, Any]]]:
+    """Messages with what is said of them. Raises NotReadableError."""
+    if not query.strip() or not transcript.is_storable(query):
+        raise NotReadableError("A search needs words.")
+    among = None
+    if within:
+        among = conversation_search.list_searched(owner).filter(pk=within.pk)
+    for found in conversation_search.find_messages(owner, query, among)[:limit]:
+        message = found.message
+        yield (
+            message,
+            {
+                "message": message.seq,
+                "role": message.role,
+                "at": message.created_at,
+                "excerpt": found.before + found.match + found.after,
+            },
+        )
+
+
+def read_transcript(
+    conversation: Conversation, begin: Place, limit: int
+) -> tuple[list[dict[str, Any]], Place | None]:
+    """Messages from there on, and where the next piece begins; None: this was all."""
+    rows = conversation.messages.filter(seq__gte=begin.seq).order_by("seq")
+    sizes = rows.values_list("seq", Length("text"))[: limit + 1]
+    room, taken, following = MOST_CHARS, dict[int, int](), None
+    for seq, size in sizes:
+        start = min(begin.character, size) if seq == begin.seq else 0
+        if len(taken) == limit or room <= 0:
+            following = Place(seq, start)
+            break
+        taken[seq] = min(size - start, room)
+        if size - start > room:
+            following = Place(seq, start + room)
+            break
+        room -= taken[seq] + ROW_CHARS
+    first = Case(When(seq=begin.seq, then=begin.character + 1), default=1)
+    read = rows.filter(seq__in=taken).defer("text", "sent_text", "reasoning")
+    read = read.annotate(size=Length("text"), piece=Substr("text", first, MOST_CHARS))
+    found = [
+        _describe_message(row, row.piece[: taken[row.seq]])
+        for row in requests.with_model(read)
+    ]
+    if begin.character and found and found[0]["message"] == begin.seq:
+        found[0]["from_character"] = begin.character
+    return found, following
+
+
+def _describe_message(row: Any, text: str) -> dict[str, Any]:
+    """What there is to say of it, without what is empty."""
+    removed = [word for name, word in REMOVED.items() if getattr(row, name)]
+    said = {
+        "role": row.role,
+        "at": row.created_at,
+        "model": row.model if row.role == Message.Role.ASSISTANT else None,
+        "removed": removed[:1],
+        "pinned": row.pinned_at is not None,
+        "files": [place["name"] for place in row.attachments],
+        "calls": [_describe_asked(call) for call in row.tool_calls[:MOST_CALLS]],
+        "result_of_call": row.tool_call_id,
+    }
+    known = {name: value for name, value in said.items() if value}
+    return {"message": row.seq, **known, "characters": row.size, "text": text}
+
+
+def _describe_asked(call: dict[str, Any]) -> dict[str, Any]:
+    arguments = json.dumps(call.get("args"), ensure_ascii=False)
+    cut = {"characters": len(arguments)} if len(arguments) > MOST_ARGUMENT_CHARS else {}
+    shown = arguments[:MOST_ARGUMENT_CHARS]
+    return {"id": call.get("id"), "name": call.get("name"), "arguments": shown, **cut}

@@ -1,0 +1,255 @@
+"""What answers a request: the provider, or without one the demo model. Either way it is
+a status, headers and bytes."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import aiohttp
+from django.conf import settings
+from langchain_core.messages import BaseMessage
+
+from chatsite.contrib.endpoint.store.asked import Asked
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.contrib.endpoint.wires.wire import Wire
+from chatsite.llm import providers, streaming
+from chatsite.llm.errors import CONTEXT_LENGTH_MARKS
+from chatsite.turns import model_access
+
+from .upstream import first_seconds, select_headers, send_upstream
+
+# Of an error; a whole reply that is longer is not read on the side.
+MAX_ERROR_BYTES = 1_000_000
+# How long a provider's list of models is believed.
+MODELS_SECONDS = 30.0
+_Models = asyncio.Task[list[dict[str, Any]]]
+# By address: when a provider was asked, and what it answers.
+_listed: dict[str, tuple[float, _Models]] = {}
+# How an attempt ended, by the status of the provider.
+CODES = {
+    **{400: "bad_request", 401: "auth", 403: "auth", 404: "bad_request"},
+    **{413: "context_length", 408: "timeout", 429: "rate_limited"},
+}
+
+
+class CutError(Exception):
+    """The answer ended before it was whole; `code` says why."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Answer:
+    """`chunks` gives its bytes as they come, and raises CutError. `said`: all of them,
+    of an error."""
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        chunks: AsyncIterator[bytes],
+        said: bytes = b"",
+    ) -> None:
+        self.status = status
+        self.headers = dict(headers)
+        self.chunks = chunks
+        self.said = said
+
+    @property
+    def kind(self) -> str:
+        return self.headers.get("content-type", "")
+
+    @property
+    def is_error(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the provider refuses a request for its length."""
+        said = self.said.decode("utf-8", "replace").lower()
+        is_said = any(mark in said for mark in CONTEXT_LENGTH_MARKS)
+        return self.status == 413 or (self.status in (400, 422) and is_said)
+
+    @property
+    def code(self) -> str:
+        return CODES.get(self.status, "unavailable")
+
+
+async def fetch_answer(
+    asked: Asked, headers: Mapping[str, str], earlier: Sequence[BaseMessage] = ()
+) -> Answer:
+    """`earlier`: what the demo model knows besides the body. Raises WireError where
+    there is no answer that a client of the wire could read."""
+    upstream = asked.wire.find_upstream(asked.model)
+    if upstream is None:
+        return _answer_as_demo(asked, earlier)
+    response = await send_upstream(
+        "POST",
+        upstream,
+        asked.wire.upstream_path,
+        headers,
+        asked.raw,
+        seconds=first_seconds(is_stream=asked.is_stream),
+    )
+    return await read_answer(response, upstream)
+
+
+async def fetch_count(
+    wire: Wire, model: str, headers: Mapping[str, str], raw: bytes
+) -> Answer:
+    """The provider's answer to how many tokens a body has; an estimate without one."""
+    upstream = wire.find_upstream(model)
+    if upstream is None:
+        return answer_value({"input_tokens": -(-len(raw) // 4)})
+    seconds = settings.MODEL_IDLE_TIMEOUT
+    response = await send_upstream(
+        "POST", upstream, wire.count_path, headers, raw, seconds=seconds
+    )
+    return await read_answer(response, upstream)
+
+
+def answer_value(value: Mapping[str, Any]) -> Answer:
+    """What this site says itself, where there is no provider."""
+    body = json.dumps(value, ensure_ascii=False).encode()
+    return Answer(200, {"content-type": "application/json"}, tell_once(body))
+
+
+async def tell_once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+async def read_answer(
+    response: aiohttp.ClientResponse, upstream: tuple[str, Mapping[str, str]]
+) -> Answer:
+    """The provider's answer as the client gets it. What it says of the site's own key
+    is not passed on."""
+    kind = response.content_type
+    is_readable = kind in ("application/json", "text/event-stream")
+    if response.status < 300 and is_readable:
+        headers = select_headers(response)
+        return Answer(response.status, headers, _read_chunks(response))
+    try:
+        async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):
+            body = await response.content.read(MAX_ERROR_BYTES)
+    except (TimeoutError, aiohttp.ClientError):
+        body = b""
+    finally:
+        response.close()
+    secrets = [text.removeprefix("Bearer ").encode() for text in upstream[1].values()]
+    is_own = response.status in (401, 403) or any(each in body for each in secrets)
+    if response.status < 400 or not is_readable or is_own:
+        raise _explain_answer(response, is_own=is_own)
+    return Answer(response.status, select_headers(response), tell_once(body), body)
+
+
+def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:
+    if is_own:
+        detail = "The model's provider refused this site's key. Ask its administrator."
+        return WireError(502, "upstream_key", detail)
+    retry_after = response.headers.get("retry-after", "")
+    detail = "The model's provider sent something that is no answer of this wire."
+    status = response.status if response.status >= 400 else 502
+    wait = float(retry_after) if retry_after.isdecimal() else None
+    return WireError(status, "bad_response", detail, retry_after=wait)
+
+
+async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + settings.MODEL_TOTAL_TIMEOUT
+    try:
+        while True:
+            patience = min(end, loop.time() + settings.MODEL_IDLE_TIMEOUT)
+            async with asyncio.timeout_at(patience):
+                chunk = await response.content.readany()
+            if not chunk:
+                return
+            yield chunk
+    except TimeoutError:
+        raise CutError("timeout") from None
+    except (aiohttp.ClientError, OSError):
+        # It raises an error before it gives out what came between two chunks.
+        if rest := response.content._read_nowait(-1):
+            yield rest
+        raise CutError("no_finish_reason") from None
+    finally:
+        response.close()
+
+
+def _answer_as_demo(asked: Asked, earlier: Sequence[BaseMessage]) -> Answer:
+    messages = [*earlier, *asked.wire.to_demo_messages(asked.body.value)]
+    stream = streaming.ReplyStream(providers.DEMO, messages, strict=False)
+
+    async def write() -> AsyncIterator[bytes]:
+        async with aclosing(stream):
+            written = asked.wire.write_reply(asked.body.value, asked.model, stream)
+            async with aclosing(written) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+    kind = "text/event-stream" if asked.is_stream else "application/json"
+    return Answer(200, {"content-type": kind}, write())
+
+
+async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
+    """Return the models that the provider lists, or those that the site is set up with.
+    It is asked once in MODELS_SECONDS, for all who want to know. Raises WireError."""
+    upstream = wire.find_upstream("")
+    if upstream is None:
+        size = providers.context_window(providers.DEMO)
+        return [{"id": providers.DEMO, "object": "model", "context_length": size}]
+    loop, address = asyncio.get_running_loop(), f"{upstream[0]}{wire.models_path}"
+    asked_at, task = _listed.get(address, (0.0, None))
+    is_old = loop.time() - asked_at > MODELS_SECONDS
+    if task is None or task.get_loop() is not loop or is_old or _has_failed(task):
+        task = loop.create_task(_fetch_models(wire, upstream))
+        _listed[address] = loop.time(), task
+    # The others still want it when the one who came first hangs up.
+    return await asyncio.shield(task)
+
+
+def _has_failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+async def _fetch_models(
+    wire: Wire, upstream: tuple[str, Mapping[str, str]]
+) -> list[dict[str, Any]]:
+    response = await send_upstream(
+        "GET",
+        upstream,
+        wire.models_path,
+        wire.models_headers,
+        seconds=settings.MODEL_IDLE_TIMEOUT,
+    )
+    try:
+        async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):
+            value = await response.json(content_type=None)
+        found = value["data"] if response.status < 300 else None
+        models = [each for each in found if isinstance(each["id"], str)]
+    except (aiohttp.ClientError, TimeoutError, ValueError, LookupError, TypeError):
+        models = [{"id": name, "object": "model"} for name in providers.list_models()]
+    finally:
+        response.close()
+    return [_with_size(each) for each in models]
+
+
+def list_own_models(user_id: int) -> list[dict[str, Any]]:
+    """Those of PROVIDERS_FILE that this person may use."""
+    return [
+        {
+            "id": name,
+            "object": "model",
+            "owned_by": providers.name_provider(name),
+            "context_length": providers.context_window(name),
+        }
+        for name in model_access.list_models_for(user_id)
+    ]
+
+
+def _with_size(model: dict[str, Any]) -> dict[str, Any]:
+    """Clients misjudge a model without its size, so it is told where it is known."""
+    size = settings.CONTEXT_WINDOW or model.get("max_model_len")
+    return {"context_length": size, **model} if size else model

@@ -1,0 +1,229 @@
+"""Passes an answer on, chunk by chunk and no faster than it is read, while it is
+followed for the page and the transcript."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from chatsite import metrics
+from chatsite.contrib.endpoint.store.ending import end_exchange
+from chatsite.contrib.endpoint.store.opening import Opened
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.contrib.endpoint.wires.reading import ReplyReader
+from chatsite.database import retry
+from chatsite.llm.streaming import clean_text
+from chatsite.protocol import events
+from chatsite.turns import runner
+from chatsite.turns.lifecycle import Result
+from chatsite.turns.models import Turn
+from chatsite.turns.runner import FINISH_SECONDS
+from memory.engine import replies
+from memory.leases import LeaseStatus
+
+from .answering import Answer, CutError, fetch_answer
+from .client import Client, GoneError
+from .following import FollowedReply, FollowingStreamer
+
+State = Turn.State
+# The client hung up, or took nothing any more.
+CLIENT_GONE = "client_gone"
+# How a turn ended, by what the client was told of it.
+REFUSALS = {
+    "upstream_key": "auth",
+    "bad_response": "bad_response",
+    "timeout": "timeout",
+}
+# How it ended, by what became of its lease: a person stopped it on the page; it could
+# not be renewed in time, or was erased.
+ENDS = {
+    LeaseStatus.CANCELLED: (State.STOPPED, ""),
+    LeaseStatus.LOST: (State.INTERRUPTED, "interrupted"),
+}
+# The request with less in it, once the one that ended like this was too long; None:
+# there is none.
+SendLess = Callable[[Opened, Result], Coroutine[Any, Any, Opened | None]]
+# The site's own headers of an answer.
+Describe = Callable[[Opened], Mapping[str, str]]
+
+
+class Passing:
+    """One request that is stored, until its answer is."""
+
+    def __init__(
+        self, key_id: int, opened: Opened, client: Client, send_less: SendLess
+    ) -> None:
+        self.key_id, self.opened, self.client = key_id, opened, client
+        self.asked, self.send_less = opened.sent.asked, send_less
+        self.reader: ReplyReader = self.asked.wire.reader("")
+        self.followed = FollowedReply(self.reader)
+        self.following: asyncio.Task[BaseException | None] | None = None
+        self.is_ended = False
+        self.loop = asyncio.get_running_loop()
+        self.started = self.loop.time()
+        self.first_at: float | None = None
+
+    async def run(self, headers: Mapping[str, str], describe: Describe) -> None:
+        """Raises WireError where nothing was answered yet."""
+        state, error = State.FAILED, "internal"
+        try:
+            answer = await self._fetch(headers)
+            if answer.is_too_long and self.opened.sent.is_bound:
+                answer = await self._send_less(answer, headers)
+            own = describe(self.opened)
+            if answer.is_error:
+                error = answer.code
+                await self.client.pass_on(answer, own)
+            else:
+                state, error = await self._follow(answer, own)
+        except WireError as refusal:
+            error = REFUSALS.get(refusal.code, "unavailable")
+            raise
+        except GoneError:
+            state, error = State.STOPPED, CLIENT_GONE
+        except asyncio.CancelledError:
+            state, error = State.INTERRUPTED, "interrupted"
+            raise
+        finally:
+            await asyncio.shield(self._end(state, error))
+
+    async def _send_less(self, answer: Answer, headers: Mapping[str, str]) -> Answer:
+        """The answer to a request with less in it, or the one that there is."""
+        result = self._make_result(State.FAILED, "context_length")
+        less = await self.client.unless_gone(self.send_less(self.opened, result))
+        if less is None:
+            return answer
+        self.opened, self.asked = less, less.sent.asked
+        return await self._fetch(headers)
+
+    async def _fetch(self, headers: Mapping[str, str]) -> Answer:
+        fetched = fetch_answer(self.asked, headers, self.opened.earlier)
+        return await self.client.unless_gone(fetched)
+
+    async def _follow(self, answer: Answer, own: Mapping[str, str]) -> tuple[str, str]:
+        """How it ended: the state, and the code of what went wrong."""
+        encoding = answer.headers.get("content-encoding", "")
+        self.reader = self.asked.wire.reader(answer.kind, encoding)
+        self.followed = FollowedReply(self.reader)
+        claim = self.opened.claim
+        async with events.stop_hints(claim.row_id) as stop:
+            streamer = FollowingStreamer(claim, self.followed, stop)
+            self.following = asyncio.create_task(streamer.run())
+            passing = asyncio.create_task(self._pass_on(answer, own))
+            try:
+                await self.client.wait({self.following, passing})
+                if streamer.hold is not LeaseStatus.KEPT:
+                    self.client.cut_off()
+                    return ENDS[streamer.hold]
+                return await passing
+            finally:
+                passing.cancel()
+                self.following.cancel()
+                await asyncio.gather(passing, self.following, return_exceptions=True)
+
+    async def _pass_on(self, answer: Answer, own: Mapping[str, str]) -> tuple[str, str]:
+        await self.client.start(answer.status, {**answer.headers, **own})
+        # A client that has the last bytes may send its next request at once, which
+        # goes on from this reply: it is stored before.
+        held = b""
+        try:
+            async with aclosing(answer.chunks) as chunks:
+                async for chunk in chunks:
+                    self._read(chunk)
+                    if self.reader.is_done:
+                        await self._end(*self._judge())
+                    if self.asked.is_stream:
+                        await self.client.write(chunk)
+                        continue
+                    if held:
+                        await self.client.write(held)
+                    held = chunk
+        except CutError as cut:
+            if held:
+                await self.client.write(held)
+            self.client.cut_off()
+            return State.TRUNCATED, cut.code
+        self.reader.end()
+        ended = self._judge()
+        await self._end(*ended)
+        if held:
+            await self.client.write(held)
+        await self.client.finish()
+        return ended
+
+    def _read(self, chunk: bytes) -> None:
+        self.reader.feed(chunk)
+        if self.first_at is None and self.reader.is_begun:
+            self.first_at = self.loop.time()
+        self.followed.tell()
+
+    def _judge(self) -> tuple[str, str]:
+        reader = self.reader
+        if reader.is_error:
+            return State.FAILED, "unavailable"
+        if reader.is_garbled and not reader.is_begun:
+            return State.FAILED, "bad_response"
+        why = replies.why_cut_off(reader.finish_reason)
+        if why == "content_filter":
+            return State.FAILED, why
+        if why:
+            return State.TRUNCATED, why
+        is_empty = not (reader.text or reader.calls)
+        return (State.FAILED, "bad_response") if is_empty else (State.DONE, "")
+
+    async def _end(self, state: str, error: str) -> None:
+        """Whatever happened, the turn ends with what came."""
+        if self.is_ended:
+            return
+        self.is_ended = True
+        if self.following:
+            # It may be waiting for the time of its next frame.
+            self.following.cancel()
+            await asyncio.wait({self.following})
+        wire, opened = self.asked.wire, self.opened
+        result = self._make_result(state, error)
+        turn = await retry(
+            end_exchange,
+            self.key_id,
+            wire,
+            opened,
+            result,
+            self.reader.to_message(),
+            self.reader.list_calls() if state == State.DONE else [],
+            until=self.loop.time() + FINISH_SECONDS,
+        )
+        metrics.note_reply(result)
+        if turn:
+            metrics.TURNS_ENDED.labels(turn.state).inc()
+            for event in events.of_end(turn):
+                await events.publish_event(opened.conversation.pk, event)
+            if opened.sent.is_bound:
+                runner.start_compaction(opened.conversation.pk)
+
+    def _make_result(self, state: str, error: str) -> Result:
+        reader, first = self.reader, self.first_at
+        text, reasoning = split_answer(reader)
+        return Result(
+            state,
+            text,
+            reasoning=reasoning,
+            error=error,
+            tokens_input=reader.tokens_input,
+            tokens_cached=reader.tokens_cached,
+            tokens_output=reader.tokens_output,
+            first_token_ms=_ms(first - self.started) if first else None,
+            total_ms=_ms(self.loop.time() - self.started),
+        )
+
+
+def split_answer(reader: ReplyReader) -> tuple[str, str]:
+    """The answer and what was thought before it, as the transcript has them."""
+    splitter = replies.ReasoningSplitter()
+    text = splitter.feed(clean_text(reader.text)) + splitter.end()
+    reasoning = clean_text(reader.reasoning) + splitter.reasoning
+    reasoning, text = replies.split_rest(reasoning, text)
+    return text, reasoning
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,141 @@
+"""The connection to the provider. Its address and key are the operator's, whatever a
+client sends."""
+
+import asyncio
+import io
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import aiohttp
+from django.conf import settings
+from yarl import URL
+
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.llm.providers import CONNECT_TIMEOUT
+from chatsite.llm.transport import MAX_HEADER_BYTES
+
+logger = logging.getLogger(__name__)
+
+# What of a client's headers goes on to the provider, and of the provider's back.
+ASKED = frozenset(
+    {
+        *("accept", "content-type", "user-agent", "idempotency-key", "openai-beta"),
+        *("anthropic-version", "anthropic-beta"),
+    }
+)
+ANSWERED = frozenset(
+    {
+        *("content-type", "content-encoding", "retry-after", "retry-after-ms"),
+        *("x-request-id", "request-id", "openai-version", "openai-processing-ms"),
+        *("openai-model", "x-should-retry"),
+    }
+)
+ANSWERED_STARTS = ("x-ratelimit-", "anthropic-ratelimit-")
+UNREACHABLE = (
+    "The site can't reach the model's provider right now. Try again in a moment."
+)
+
+
+class _Sessions:
+    """One for each event loop, closed with it."""
+
+    def __init__(self) -> None:
+        self._by_loop: WeakKeyDictionary[Any, aiohttp.ClientSession]
+        self._by_loop = WeakKeyDictionary()
+        self._keepers: set[AsyncGenerator[None, None]] = set()
+
+    def get(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        session = self._by_loop.get(loop)
+        if session is None:
+            session = self._by_loop[loop] = _make_session()
+            self._close_at_end(session)
+        return session
+
+    def _close_at_end(self, session: aiohttp.ClientSession) -> None:
+        """An event loop that ends closes the generators that it has begun."""
+
+        async def keep() -> AsyncGenerator[None, None]:
+            try:
+                yield
+            finally:
+                self._keepers.discard(keeper)
+                await session.close()
+
+        keeper = keep()
+        self._keepers.add(keeper)
+        with suppress(StopIteration):
+            anext(keeper).send(None)
+
+
+def _make_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # Bytes come back as they are.
+        auto_decompress=False,
+        trust_env=True,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+        skip_auto_headers=("user-agent", "accept", "content-type"),
+    )
+
+
+_sessions = _Sessions()
+
+
+async def send_upstream(
+    method: str,
+    upstream: tuple[str, Mapping[str, str]],
+    path: str,
+    headers: Mapping[str, str],
+    raw: bytes | None = None,
+    *,
+    seconds: float,
+) -> aiohttp.ClientResponse:
+    """The provider's answer, of which nothing is read but the headers. Raises
+    WireError."""
+    base, own = upstream
+    address = URL(f"{base.rstrip('/')}{path}")
+    sent = {name: text for name, text in headers.items() if name in ASKED}
+    # What is packed could not be read on the side.
+    sent |= {"accept-encoding": "identity", **own}
+    if address.user:
+        auth = aiohttp.BasicAuth(address.user, address.password or "")
+        sent["authorization"] = auth.encode()
+        address = address.with_user(None)
+    try:
+        async with asyncio.timeout(seconds):
+            return await _sessions.get().request(
+                method,
+                address,
+                data=None if raw is None else io.BytesIO(raw),
+                headers=sent,
+                allow_redirects=False,
+            )
+    except TimeoutError:
+        detail = "The model took too long to answer. Try again."
+        raise WireError(504, "timeout", detail) from None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        logger.info("provider unreachable: %s", type(error).__name__)
+        raise WireError(502, "unavailable", UNREACHABLE) from None
+
+
+def select_headers(response: aiohttp.ClientResponse) -> dict[str, str]:
+    """The provider's headers that a client gets."""
+    return {
+        name.lower(): text
+        for name, text in response.headers.items()
+        if name.lower() in ANSWERED or name.lower().startswith(ANSWERED_STARTS)
+    }
+
+
+def first_seconds(*, is_stream: bool) -> float:
+    """How long the provider may take to begin its answer."""
+    if is_stream:
+        return float(settings.MODEL_FIRST_TOKEN_TIMEOUT)
+    return float(settings.MODEL_TOTAL_TIMEOUT)

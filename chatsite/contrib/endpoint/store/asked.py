@@ -1,0 +1,137 @@
+"""What a client asks for, read from its request before the database is asked."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from django.conf import settings
+
+from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
+from chatsite.contrib.endpoint.identity.hints import Hints, read_hints
+from chatsite.contrib.endpoint.identity.history import History
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.contrib.endpoint.wires.named_objects import find_named_object
+from chatsite.contrib.endpoint.wires.wire import ID, Wire, wants_stream
+
+from .bodies import OTHER_CASE, Body, BodyError
+from .remembered import remembered
+
+# A model's name, as a column has it.
+MODEL_CHARS = 100
+PREVIOUS = "previous_response_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    wire: Wire
+    raw: bytes
+    body: Body
+    history: History
+    hints: Hints
+    model: str
+    # The only conversation that it may go on; None: the history decides.
+    within: int | None = None
+
+    @property
+    def previous(self) -> str:
+        """The id of an earlier reply, which stands for all up to it; "" = none."""
+        return self.body.value.get(PREVIOUS) or "" if self.wire.names_replies else ""
+
+    @property
+    def is_stream(self) -> bool:
+        return wants_stream(self.body.value)
+
+    @property
+    def tokens(self) -> int:
+        """Estimated."""
+        return -(-len(self.raw) // 4)
+
+    def replace_body(self, body: Body, raw: bytes) -> Self:
+        """The same request with another body; its history is still the client's."""
+        return replace(self, body=body, raw=raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What is sent for a request, and how many messages came and go out. As it is here,
+    that is what the client has sent."""
+
+    asked: Asked
+    tokens: int
+    before: int
+    after: int
+    # Whether it may differ at all.
+    is_bound: bool = False
+    # Spans of the positions of what is in it; None: everything.
+    positions: list[list[int]] | None = None
+    # The last message that summaries cover.
+    cutoff: int = 0
+    # References to what stands before that, and the texts that they name.
+    refs: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    # Tokens that its messages may have; 0: not bounded.
+    limit: int = 0
+    is_too_long: bool = False
+
+    @classmethod
+    def unchanged(cls, asked: Asked) -> Self:
+        count = len(asked.history.messages)
+        return cls(asked, asked.tokens, count, count)
+
+
+def read_client_request(
+    wire: Wire,
+    headers: Mapping[str, str],
+    raw: bytes,
+    within: int | None = None,
+    owner_id: int | None = None,
+) -> Asked:
+    """Raises WireError for what is no request of this wire. `owner_id`: who sends it,
+    and will send it again with more."""
+    whose: Hashable = (owner_id, wire.name, settings.ENDPOINT_PROVIDER_IDS)
+    try:
+        reading = remembered.read(whose, wire, raw)
+    except (BodyError, UnreadableHistoryError) as error:
+        raise WireError(400, "bad_request", str(error)) from None
+    body, history, _ = reading
+    model = body.value.get("model")
+    if not isinstance(model, str) or not model.strip():
+        raise WireError(400, "bad_request", "The body needs the name of a model.")
+    if wire.id_path and body.value.get("background"):
+        detail = (
+            "A reply that no one waits for can't be had here: leave `background` out."
+        )
+        raise WireError(400, "bad_request", detail)
+    previous = body.value.get(PREVIOUS)
+    is_id = isinstance(previous, str) and ID.fullmatch(previous)
+    if wire.names_replies and previous and not is_id:
+        raise WireError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
+    if not history.messages:
+        raise WireError(400, "bad_request", "The body needs a message to answer.")
+    check_named_objects(wire, body, reading.known_items)
+    hints = read_hints(headers, body.value)
+    if owner_id is not None:
+        # What was not refused until here.
+        remembered.keep(whose, wire, raw, reading)
+    return Asked(wire, raw, body, history, hints, model, within)
+
+
+def check_named_objects(wire: Wire, body: Body, first: int) -> None:
+    """Raises WireError for what could be another person's at the provider. `first`: of
+    the list, the first item to look at."""
+    if settings.ENDPOINT_PROVIDER_IDS == "passed":
+        return
+    try:
+        field_name = find_named_object(wire.name, body.value, first)
+    except RecursionError:
+        detail = "The body is nested too deeply."
+        raise WireError(400, "bad_request", detail) from None
+    if field_name != field_name.casefold():
+        detail = OTHER_CASE.format(field_name[:100], field_name.casefold()[:100])
+        raise WireError(400, "bad_request", detail)
+    if field_name:
+        detail = (
+            f"`{field_name}` names something by its id, and this site can't tell "
+            "whose it is. Send its content instead."
+        )
+        raise WireError(400, "id_not_allowed", detail)

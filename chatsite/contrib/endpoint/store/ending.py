@@ -1,0 +1,106 @@
+"""The end of a client's request: its reply, its costs, and what the next one is
+compared with."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
+from chatsite.contrib.endpoint.identity.history import read_reply
+from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
+from chatsite.contrib.endpoint.wires.wire import ID
+from chatsite.turns import lifecycle
+from chatsite.turns.models import Turn
+from memory import transcript
+from memory.compaction import lease
+from memory.engine.tokens import count_text
+from memory.models import Message
+from memory.sql import Update, prepared_update
+
+from .opening import Opened, update_standing
+
+
+@transaction.atomic
+def end_exchange(
+    key_id: int,
+    wire: Any,
+    opened: Opened,
+    result: lifecycle.Result,
+    said: dict[str, Any],
+    calls: list[dict[str, Any]],
+) -> Turn | None:
+    """Store the reply as far as it came. None: the turn was lost."""
+    claim = opened.claim
+    turn = lifecycle.lock_held(claim)
+    if turn is None:
+        return None
+    reply, stands = None, {}
+    if result.text or calls:
+        reply = transcript.append_reply(
+            turn.conversation,
+            seq=turn.reply_seq,
+            text=result.text,
+            reasoning=result.reasoning,
+            tool_calls=calls,
+        )
+        stands = _note_reply(wire, opened, reply, said)
+        if ID.fullmatch(response_id := said.get("id", "")):
+            asked = ClientRequest.objects.filter(call=claim.call_id)
+            asked.update(response_id=response_id)
+    else:
+        transcript.give_back(turn.conversation_id, turn.reply_seq)
+    _end_turn(
+        pk=turn.pk,
+        state=result.state,
+        text=result.text,
+        reply_id=reply and reply.pk,
+        error=result.error,
+    )
+    if result.state == Turn.State.DONE:
+        stands["open_position"] = None
+    if stands:
+        update_standing(pk=turn.conversation_id, **stands)
+    if opened.sent.is_bound:
+        reported = lifecycle.calibrated(turn.conversation, claim, result)
+        lease.mark_due(turn.conversation_id, **reported)
+    link = {"message": reply} if reply else {}
+    lifecycle.bill(turn.conversation, claim, result, **link)
+    used = (result.tokens_input or claim.tokens) if reply else 0
+    used += result.tokens_output or count_text(result.text)
+    keys.charge_api_key(key_id, used)
+    return turn.read_again()
+
+
+@prepared_update()
+def _end_turn(pk: Any, state: Any, text: Any, reply_id: Any, error: Any) -> Update:
+    values = {"state": state, "text": text, "reply": reply_id, "error": error}
+    ended = {"finished_at": Now(), "lease_until": None}
+    return Turn.objects.filter(pk=pk), values | ended
+
+
+def _note_reply(
+    wire: Any, opened: Opened, reply: Message, said: dict[str, Any]
+) -> dict[str, Any]:
+    """Where its conversation stands with it."""
+    conversation, stands = opened.conversation, {}
+    try:
+        noted = read_reply(wire.name, said, opened.chain)
+    except UnreadableHistoryError:
+        # Words came, but the rest is in no form that a client could send back.
+        return stands
+    for message in noted:
+        ClientMessage.objects.create(
+            conversation=conversation,
+            owner_id=conversation.owner_id,
+            position=opened.position,
+            digest=message.digest,
+            chain=message.chain,
+            role=message.role,
+            size=len(message.text.encode("utf-8", "replace")),
+            is_served=True,
+            message=reply,
+        )
+        stands = {"length": opened.position + 1}
+    return stands

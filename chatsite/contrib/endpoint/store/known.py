@@ -1,0 +1,220 @@
+"""What is known of a person's conversations with clients, as the rule of identity asks
+for it. Nothing here writes.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db.models import F, QuerySet
+
+from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
+from chatsite.contrib.endpoint.models import (
+    ClientConversation,
+    ClientMessage,
+    ClientRequest,
+)
+from chatsite.contrib.endpoint.wires.errors import WireError
+from memory.models import ModelCall
+from memory.sql import PreparedRows, prepared_rows
+
+from .sent_forms import find_form
+
+OF_PLACE = (
+    *("conversation_id", "position", "conversation__of_client__family"),
+    *("conversation__of_client__client", "conversation__of_client__length"),
+    *("conversation__of_client__open_position", "conversation__of_client__is_single"),
+)
+
+# Of a parent that was erased: like nothing that a client sends.
+GONE = Kept(b"", "", 0)
+
+
+class NotYoursError(Exception):
+    """Something of another person."""
+
+
+class Served(NamedTuple):
+    """A reply, where it is, and the chain up to it."""
+
+    call: ModelCall
+    place: Place
+    chain: bytes
+
+
+def find_previous(known: "KnownToOwner", response_id: str) -> Served | None:
+    """What a body names in place of a history; None: nothing, or what is the provider's
+    to judge. Raises WireError for a reply of another person, as if there were none."""
+    try:
+        return known.find_reply(response_id) if response_id else None
+    except NotYoursError:
+        detail = "There is no response with the id of `previous_response_id`."
+        raise WireError(404, "previous_response_not_found", detail) from None
+
+
+class KnownToOwner:
+    """A store (identity/known.py) that answers for one person. `within`: the only
+    conversation of which places are found."""
+
+    def __init__(self, owner_id: int, within: int | None = None) -> None:
+        self.owner_id = owner_id
+        self._only = {} if within is None else {"within": within}
+        self._rows = _list_living(owner_id)
+
+    def find_chains(self, chains: Sequence[bytes]) -> Mapping[bytes, Sequence[Place]]:
+        return self._find(_find_by_chain, chains)
+
+    def find_messages(
+        self, digests: Sequence[bytes]
+    ) -> Mapping[bytes, Sequence[Place]]:
+        return self._find(_find_by_digest, digests)
+
+    def _find(
+        self, find: PreparedRows, values: Sequence[bytes]
+    ) -> dict[bytes, list[Place]]:
+        named = {f"hash{n}": value for n, value in enumerate(values)}
+        rows = find(owner_id=self.owner_id, **self._only, **named)
+        found = defaultdict(list)
+        for value, *columns in rows:
+            found[bytes(value)].append(_make_place(*columns))
+        return {
+            value: sorted(places, key=lambda each: not each.is_tip)[:MOST_PLACES]
+            for value, places in found.items()
+        }
+
+    def find_client(self, client: str) -> Sequence[Place]:
+        rows = self._rows.filter(
+            conversation__of_client__client=client,
+            position=F("conversation__of_client__length") - 1,
+        )
+        return _read_places(rows.order_by("-conversation__updated_at", "-pk"))
+
+    def find_request(self, key: str) -> Place | None:
+        requests = ClientRequest.objects.filter(
+            owner_id=self.owner_id, idempotency_key=key
+        )
+        last = requests.order_by("-pk").values_list("call__conversation", "position")
+        for conversation, position in last[:1]:
+            rows = self._rows.filter(conversation=conversation, position=position)
+            return next(iter(_read_places(rows)), None)
+        return None
+
+    def find_reply(self, response_id: str) -> "Served | None":
+        """The reply with this id of the provider. None: there is no one such.
+
+        Raises NotYoursError where it is, or could be, another person's.
+        """
+        rows = ClientRequest.objects.filter(response_id=response_id)
+        found = rows.filter(owner_id=self.owner_id)
+        asked = [*found.select_related("call__message")[:2]]
+        are_passed = settings.ENDPOINT_PROVIDER_IDS == "passed"
+        if not asked and (not are_passed or rows.exists()):
+            raise NotYoursError
+        if len(asked) != 1 or asked[0].call.message_id is None:
+            return None
+        call = asked[0].call
+        # Another reply may have taken its place.
+        served = self._rows.filter(
+            conversation=call.conversation_id,
+            position=asked[0].position + 1,
+            message_id=call.message_id,
+            is_again=False,
+        )
+        for chain, *columns in served.values_list("chain", *OF_PLACE):
+            return Served(call, _make_place(*columns), bytes(chain))
+        return None
+
+    def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
+        found: dict[int, Kept] = {}
+        # A branch has what its parent was when it began, and its own forms of that.
+        for rows in reversed([*self._list_generations(int(conversation), first)]):
+            values = rows.filter(position__gte=first).order_by("position", "pk")
+            columns = ("position", "digest", "role", "size", "is_served")
+            for at, digest, role, size, is_served in values.values_list(*columns):
+                # Of a message that the client has changed, the form that it sent last.
+                is_served |= at in found and found[at].is_served
+                found[at] = Kept(bytes(digest), role, size, is_served)
+        return [found.get(at, GONE) for at in range(first, max(found, default=-1) + 1)]
+
+    def read_text(self, conversation: str, position: int) -> str:
+        for rows in self._list_generations(int(conversation), position):
+            last = rows.filter(position=position).order_by("-pk")
+            for row in last.select_related("message")[:1]:
+                # Of one that the client has changed, the form that it sent last; a text
+                # with an image or calls is more than the transcript says of it.
+                text, of = row.message.text, (row.conversation_id, row.message_id)
+                if row.is_again or row.size != len(text.encode("utf-8", "replace")):
+                    form = find_form(*of, bytes(row.digest))
+                    return text if form is None else form
+                return text
+        return ""
+
+    def _list_generations(
+        self, conversation: int, first: int
+    ) -> Iterator[QuerySet[ClientMessage]]:
+        """The rows of a conversation, then those that it shares with its parent, and
+        so on, as far as they go back to position `first`. A parent that was deleted
+        still has them, until it is erased."""
+        rows = ClientMessage.objects.filter(owner_id=self.owner_id)
+        pk: int | None = conversation
+        while pk is not None:
+            of_client = ClientConversation.objects.get(pk=pk)
+            own = rows.filter(conversation=pk)
+            yield own
+            if first >= of_client.shared:
+                return
+            shared = of_client.shared
+            began = ClientMessage.objects.filter(conversation=pk)
+            began = began.filter(position__in=(shared - 1, shared))
+            rows = rows.filter(position__lt=shared)
+            if first_rows := [*began.values_list("pk", flat=True)]:
+                rows = rows.filter(pk__lt=min(first_rows))
+            pk = of_client.parent_id
+
+
+def _list_living(owner_id: Any) -> QuerySet[ClientMessage]:
+    rows = ClientMessage.objects.filter(owner_id=owner_id)
+    return rows.filter(conversation__deleted_at=None)
+
+
+def _find_by(column: str) -> PreparedRows:
+    """A statement that finds messages by hashes, of which there are always as many:
+    it is built once for each number of them."""
+
+    @prepared_rows()
+    def find_places(
+        owner_id: Any, within: Any = None, **hashes: Any
+    ) -> QuerySet[ClientMessage, Any]:
+        rows = _list_living(owner_id).filter(**{f"{column}__in": [*hashes.values()]})
+        rows = rows if within is None else rows.filter(conversation_id=within)
+        return rows.order_by("-pk").values_list(column, *OF_PLACE)
+
+    return find_places
+
+
+_find_by_chain, _find_by_digest = _find_by("chain"), _find_by("digest")
+
+
+def _read_places(rows: QuerySet[ClientMessage]) -> list[Place]:
+    return [_make_place(*row) for row in rows.values_list(*OF_PLACE)[:MOST_PLACES]]
+
+
+def _make_place(
+    conversation: int,
+    position: int,
+    family: Any,
+    client: str,
+    length: int,
+    open_position: int | None,
+    is_single: bool,
+) -> Place:
+    return Place(
+        str(conversation),
+        position,
+        str(family),
+        client,
+        is_tip=position == length - 1,
+        is_open=position == open_position,
+        is_single=is_single,
+    )

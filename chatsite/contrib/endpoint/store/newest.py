@@ -1,0 +1,96 @@
+"""A request that has its newest messages only: the history comes from here, in the form
+in which the client has sent it.
+"""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from langchain_core.messages.tool import tool_call_chunk
+
+from chatsite.contrib.endpoint.marks import SOURCE
+from chatsite.contrib.endpoint.models import ApiKey, BodyPiece
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.contrib.endpoint.wires.wire import Wire
+from memory.models import Conversation, Message, ModelCall
+
+from .bodies import BodyError, Hollow, fill_in, read_body
+from .rebuilding import KEY
+
+Role = Message.Role
+SYSTEM = ("system", "developer")
+OF_PIECE = ("message__seq", "text", "hole", "is_ascii", "message__text")
+
+
+def add_history(key: ApiKey, wire: Wire, name: str, raw: bytes) -> tuple[int, bytes]:
+    """The key of the conversation with this id, and the body with all that was said in
+    it. Raises WireError."""
+    if wire.list_name != "messages":
+        detail = "This wire has `previous_response_id` for that."
+        raise WireError(400, "bad_send", detail)
+    conversation = _find_conversation(key, wire, name)
+    return conversation.pk, _join_history(conversation, wire, raw)
+
+
+def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
+    """The one with this id that this wire can go on. Raises WireError, the same one
+    whether there is none or it is another person's."""
+    rows = Conversation.objects.filter(owner_id=key.owner_id, deleted_at=None)
+    rows = rows.filter(imported_from__startswith=SOURCE)
+    try:
+        found = rows.filter(uuid=UUID(name)).first()
+    except ValueError:
+        found = None
+    calls = ModelCall.objects.filter(conversation=found, refs__has_key=KEY)
+    latest = calls.order_by("-pk").first() if found else None
+    # What was said last on another wire has another form there.
+    if latest is None or latest.refs[KEY]["wire"] != wire.name:
+        detail = "There is no conversation with that id that a client has begun here."
+        raise WireError(404, "no_conversation", detail)
+    return found
+
+
+def _join_history(conversation: Conversation, wire: Wire, raw: bytes) -> bytes:
+    """The body with all that was said before. Raises WireError."""
+    try:
+        value = read_body(raw).value
+    except BodyError as error:
+        raise WireError(400, "bad_request", str(error)) from None
+    new = value.get("messages")
+    if not isinstance(new, list) or not all(isinstance(each, dict) for each in new):
+        raise WireError(400, "bad_request", "`messages` has to be a list of objects.")
+    own = [each for each in new if each.get("role") in SYSTEM]
+    said = [each for each in new if each.get("role") not in SYSTEM]
+    if conversation.system_prompt and not own and not value.get("system"):
+        if wire.name == "messages":
+            value = {**value, "system": conversation.system_prompt}
+        else:
+            own = [{"role": "system", "content": conversation.system_prompt}]
+    value = {**value, "messages": [*own, *_read_history(conversation, wire), *said]}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _read_history(conversation: Conversation, wire: Wire) -> list[dict[str, Any]]:
+    pieces = BodyPiece.objects.filter(conversation=conversation, message__isnull=False)
+    # The first form of each: later ones may be what was sent of it.
+    written = {
+        seq: fill_in(Hollow(text, hole, is_ascii), said)
+        for seq, text, hole, is_ascii, said in pieces.order_by("-number").values_list(
+            *OF_PIECE
+        )
+    }
+    history = []
+    rows = conversation.messages.filter(superseded_at=None, deleted_at=None)
+    for row in rows.order_by("seq"):
+        if row.seq in written:
+            history.append(json.loads(written[row.seq]))
+        elif row.role == Role.ASSISTANT:
+            reader = wire.reader("")
+            reader.add_text(row.text)
+            for index, call in enumerate(row.tool_calls):
+                arguments = json.dumps(call["args"], ensure_ascii=False)
+                named = {"name": call["name"], "id": call["id"]}
+                reader.calls.add(tool_call_chunk(args=arguments, index=index, **named))
+            history.append(reader.to_message())
+        # A result without a form of its own came with the message after it.
+    return history

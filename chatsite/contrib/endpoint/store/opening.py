@@ -1,0 +1,563 @@
+"""A client's request, stored before it is sent: the conversation that it goes on, its
+new messages, its turn and its record.
+
+All of it is one transaction, unless there is more than others should wait for: then the
+messages come before the rest, some at a time. What is stored of them stays right
+whenever that ends, and the next request goes on from there.
+"""
+
+import re
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+from langchain_core.messages import BaseMessage
+
+from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.identity.deciding import decide_lineage
+from chatsite.contrib.endpoint.identity.decision import Decision, list_chains
+from chatsite.contrib.endpoint.identity.evidence import is_question
+from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
+from chatsite.contrib.endpoint.identity.history import go_on_from
+from chatsite.contrib.endpoint.marks import SOURCE
+from chatsite.contrib.endpoint.models import (
+    ApiKey,
+    ClientConversation,
+    ClientMessage,
+)
+from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.llm.streaming import clean_text
+from chatsite.turns import lifecycle, limits
+from chatsite.turns.copying import copies
+from chatsite.turns.models import ONLY_ATTEMPT, TURN_LEASE, Turn
+from memory import transcript
+from memory.models import Conversation, Message, ModelCall, read_langchain
+from memory.sql import Update, prepared_rows, prepared_update
+
+from .asked import Asked, Sent
+from .bodies import Piece
+from .exchanges import Exchanges
+from .known import KnownToOwner, Served, find_previous
+from .pieces import Pieces
+from .recording import store_call
+
+# Of the site's summaries and searches: a client sends what it sends.
+POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off", "facts": "off"}
+# Messages that are stored in one transaction, and that one copies for a branch.
+BATCH, MOST_COPIED = 20, 200
+TITLE_CHARS = 400
+NOTE = re.compile(r"\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
+# What a request changes of where its conversation stands.
+STANDS = ("key_id", "client", "length", "open_position", "is_single")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A request that may be sent."""
+
+    claim: lifecycle.TurnClaim
+    conversation: Conversation
+    lineage: str
+    reply_seq: int
+    # Where the reply will be in the client's chain, and the chain before it.
+    position: int
+    chain: bytes
+    sent: Sent
+    # How often it was sent: a second time with less in it.
+    tries: int = 1
+    title: str = ""
+    is_changed: bool = False
+    # The conversation that this one was begun beside.
+    beside: int | None = None
+    # For the demo model, which keeps nothing: what the body only refers to.
+    earlier: list[BaseMessage] = field(default_factory=list)
+
+
+Branch = Callable[[Conversation, int], Conversation]
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A request that is stored, but not sent as it is: first what it has in `limit`
+    tokens too much has to be summarised. Then it is opened again, for which there is
+    how it was decided."""
+
+    conversation: Conversation
+    limit: int
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of a request that is bounded: the policy of its conversation, the rules that a
+    new one begins with, and what is sent once all of it is stored."""
+
+    policy: dict[str, Any]
+    own_rules: Sequence[str]
+    choose: Callable[["Opening"], Sent]
+
+
+# Runs a step where the database is reached; a copy in a thread of its own.
+Run = Callable[..., Awaitable[Any]]
+
+
+class Opening:
+    """One request on its way into the database. `first`: how it was decided before it
+    was opened again."""
+
+    def __init__(
+        self,
+        key: ApiKey,
+        asked: Asked,
+        bounds: Bounds | None = None,
+        first: Decision | None = None,
+    ) -> None:
+        self.key, self.asked, self.bounds, self.first = key, asked, bounds, first
+        self.policy = bounds.policy if bounds else POLICY
+        self.sent = Sent.unchanged(asked)
+        self.history = asked.history
+        self.previous: Served | None = None
+        self.title = ""
+        # What its client has changed, by the codes that the page has words for.
+        self.changes: list[str] = []
+        # That this request is a branch of, which is still to be copied.
+        self.parent: Conversation | None = None
+        self.rows: dict[int, Message] = {}
+        self.decision: Decision
+        self.conversation: Conversation
+        self.of_client: ClientConversation
+        self.pieces: Pieces
+        # Of the client's body, those that were not sent in this conversation before.
+        self.new_pieces: list[Piece]
+        self.exchanges: Exchanges
+        self.todo: list[tuple[int, int]] = []
+
+    @property
+    def messages(self) -> list[CanonicalMessage]:
+        return self.history.messages
+
+    @transaction.atomic
+    def begin(self) -> Opened | TooLong | None:
+        """None: more has to be stored by go_on(). Raises CommandError for a limit, and
+        WireError."""
+        keys.check_tokens(self.key)
+        limits.check_turn(self.key.owner_id)
+        self.decision = self._decide()
+        if self.parent is not None:
+            return None
+        self._list_todo()
+        return self._go_on()
+
+    def _list_todo(self) -> None:
+        self.pieces = Pieces(self.conversation)
+        self.new_pieces = self.pieces.list_new(self.asked.body.pieces)
+        self.exchanges = Exchanges(self.conversation)
+        known = set(self.decision.aligned)
+        chains = [*list_chains(self.history, self.decision)]
+        self.todo = [each for each in chains if each not in known]
+        again = [each for each in chains if each in known]
+        # With nothing new it is all that says where the conversation stands.
+        if again or not self.todo:
+            self._note(again, is_again=True)
+
+    @transaction.atomic
+    def go_on(self) -> Opened | TooLong | None:
+        """Some more; None: not all yet."""
+        transcript.begin_change(self.conversation)
+        if self.parent is not None:
+            self.parent = None
+            self._list_todo()
+        return self._go_on()
+
+    def _go_on(self) -> Opened | TooLong | None:
+        some, self.todo = self.todo[:BATCH], self.todo[BATCH:]
+        if some:
+            self._append(some)
+        return None if self.todo else self._record()
+
+    def _decide(self) -> Decision:
+        # Two requests of one person are decided one after the other. Not by the row of
+        # the limits, which is locked after that of a conversation.
+        _lock_person(pk=self.key.owner_id)
+        known = KnownToOwner(self.key.owner_id, self.asked.within)
+        self.previous = find_previous(known, self.asked.previous)
+        if self.previous:
+            self.history = go_on_from(self.history, self.previous.chain)
+        place = self.previous and self.previous.place
+        decision = decide_lineage(self.history, self.asked.hints, known, place)
+        if self.asked.within and decision.kind not in ("continued", "retry"):
+            detail = "That conversation has changed. Send all of its messages."
+            raise WireError(409, "conversation_changed", detail)
+        if decision.conversation is None:
+            self._make_conversation(decision.linked)
+            return decision
+        (of_client,) = _find_standing(pk=int(decision.conversation))
+        found, is_busy = of_client.conversation, of_client.is_busy
+        # What came after that reply stays.
+        is_inside = of_client.length > decision.parent_position + 1
+        is_again = decision.kind == "retry" and is_inside
+        if decision.kind == "branch" or is_busy or is_again:
+            if decision.parent_position > MOST_COPIED:
+                self.parent = found
+            else:
+                self._branch(found, decision, copies.branch_conversation)
+            return decision._replace(kind="branch")
+        transcript.begin_change(found)
+        if found.policy == POLICY != self.policy:
+            found.policy = self.policy
+            found.save(update_fields=["policy"])
+        self.conversation, self.of_client = found, of_client
+        self.of_client.is_single = False
+        if decision.kind == "retry":
+            self._take_back(decision.parent_position)
+        return decision
+
+    def _make_conversation(self, linked: str | None) -> None:
+        limits.admit_conversation(self.key.owner_id)
+        rules = self.bounds.own_rules if self.bounds else ()
+        made = transcript.create_conversation(
+            self.key.owner, policy=self.policy, own_rules=rules
+        )
+        self._mark(made)
+        self.of_client = ClientConversation(conversation=made, family=made.uuid)
+        self.of_client.is_single = len(self.messages) == 1
+        if linked:
+            # Locked, since it could be erased before this is stored.
+            rows = Conversation.objects.select_for_update(no_key=True)
+            self.of_client.linked = found = rows.filter(pk=int(linked)).first()
+            self.of_client.linked_at = found and _find_last_of_person(found)
+
+    def _mark(self, made: Conversation) -> None:
+        made.imported_from = f"{SOURCE}{self.key.name}"
+        made.save(update_fields=["imported_from"])
+        self.conversation = made
+
+    def copy_parent(self) -> None:
+        """For a long one, between begin() and go_on() and in a thread of its own."""
+        self._branch(self.parent, self.decision, copies.branch_in_batches)
+
+    def _branch(self, parent: Conversation, decision: Decision, branch: Branch) -> None:
+        shared = decision.parent_position
+        of_parent = ClientConversation.objects.get(pk=parent.pk)
+        seq = of_parent.find_seq(shared - 1)
+        made = branch(parent, seq)
+        made.policy = self.policy
+        made.save(update_fields=["policy"])
+        self._mark(made)
+        self.of_client = ClientConversation(
+            conversation=made,
+            family=of_parent.family,
+            own_family=of_parent.own_family,
+            parent=parent,
+            shared=shared,
+        )
+
+    def _take_back(self, position: int) -> None:
+        """Another reply is wanted: the one that is there stays, superseded."""
+        rows = self.conversation.messages.filter(superseded_at=None)
+        last = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
+        newest = self.of_client.find_seq(position - 1)
+        if last and last.seq > newest:
+            transcript.supersede_messages(self.conversation, last.seq, last.seq)
+        ClientMessage.objects.filter(
+            conversation=self.conversation, position__gte=position
+        ).delete()
+
+    def _append(self, some: list[tuple[int, int]]) -> None:
+        """Store the rows of these messages, with their turns and pieces."""
+        asked = self.asked
+        sent = asked.wire.list_sent(asked.body.value)
+        last = len(self.messages) - 1
+        made: list[tuple[int, list[Message]]] = []
+        for index, _ in some:
+            message = self.messages[index]
+            raw = asked.wire.take_message(sent, message.start, message.end)
+            rows = [self._make_message(row) for row in asked.wire.make_rows(raw)]
+            made.append((index, rows))
+        flat = [row for _, rows in made for row in rows]
+        first = transcript.reserve_numbers(self.conversation, len(flat))
+        for seq, row in enumerate(flat, first):
+            row.seq = seq
+        if made[-1][0] == last and flat[-1].role == Message.Role.ASSISTANT:
+            # The beginning of the reply that the client asks for.
+            flat[-1].superseded_at = timezone.now()
+        transcript.store_results(flat)
+        self.exchanges.add(flat)
+        ends = {index: rows[-1] for index, rows in made}
+        wanted = {at: row for i, row in ends.items() for at in self.messages[i].span}
+        self.rows |= wanted
+        pieces = (each for each in self.new_pieces if each.at in wanted)
+        self.pieces.store(pieces, self.rows)
+        self._note(some, ends)
+
+    def _make_message(self, row: Any) -> Message:
+        is_told = row.role != Message.Role.USER
+        return Message(
+            conversation=self.conversation,
+            role=row.role,
+            text=row.text,
+            tool_calls=row.tool_calls or [],
+            tool_call_id=row.tool_call_id,
+            # What no request of this site is known of.
+            imported_at=timezone.now() if is_told else None,
+        )
+
+    def _note(
+        self,
+        some: list[tuple[int, int]],
+        ends: dict[int, Message] | None = None,
+        *,
+        is_again: bool = False,
+    ) -> None:
+        """Keep the hashes of these messages, and where the conversation stands."""
+        rows = []
+        for index, position in some:
+            message = self.messages[index]
+            row = ends[index] if ends else self._find_row(position)
+            rows.append(
+                ClientMessage(
+                    conversation=self.conversation,
+                    owner_id=self.key.owner_id,
+                    position=position,
+                    digest=message.digest,
+                    chain=message.chain,
+                    role=message.role,
+                    size=len(message.text.encode("utf-8", "replace")),
+                    is_again=is_again,
+                    message=row,
+                )
+            )
+        ClientMessage.objects.bulk_create(rows)
+        self.of_client.key = self.key
+        # A later request may come with another one, which is then not believed.
+        of_client, hints = self.of_client, self.asked.hints
+        of_client.client = of_client.client or hints.conversation
+        self.of_client.length = max(
+            self.of_client.length,
+            self.of_client.shared,
+            *(position + 1 for _, position in some),
+            0,
+        )
+        self.of_client.open_position = max(self.of_client.length - 1, 0)
+        # The rest of a row that is there can have been changed by hand meanwhile.
+        if self.of_client._state.adding:
+            self.of_client.save()
+        else:
+            stands = {name: getattr(self.of_client, name) for name in STANDS}
+            update_standing(pk=self.of_client.pk, **stands)
+
+    def _find_row(self, position: int) -> Message:
+        if position < self.of_client.shared:
+            seq = self.of_client.find_seq(position)
+            return self.conversation.messages.get(seq=seq)
+        (row,) = _find_message(conversation_id=self.conversation.pk, position=position)
+        return row.message
+
+    def _record(self) -> Opened | TooLong:
+        if self.decision.kind == "retry":
+            self.of_client.length = self.decision.parent_position
+            self._note([])
+        self._store_rest()
+        if self.bounds:
+            self.sent = self.bounds.choose(self)
+            if self.sent.is_too_long and self.first is None:
+                limit = self.sent.limit
+                return TooLong(self.conversation, limit, self.decision)
+            self.store_pieces(self.sent.asked.body.pieces)
+        open_turns = limits.admit_turn(self.key.owner_id, stored=False)
+        if not limits.has_place(open_turns):
+            detail = "Too many of your requests run at once. Wait for one to end."
+            raise WireError(429, "too_many_requests", detail, retry_after=1)
+        conversation = self.conversation
+        earlier = self._read_earlier()
+        reply_seq = transcript.reserve_numbers(conversation, 1)
+        call = store_call(self, reply_seq)
+        turn, claim = self._claim_turn(call, reply_seq)
+        return Opened(
+            claim=claim,
+            conversation=conversation,
+            lineage=self._name_lineage(),
+            reply_seq=reply_seq,
+            position=self.of_client.length,
+            chain=self.messages[-1].chain,
+            sent=self.sent,
+            title=self._suggest_title(),
+            is_changed="forgotten" in self.changes
+            or turn.user_message.seq < reply_seq - 1,
+            beside=self._find_beside(),
+            earlier=earlier,
+        )
+
+    def _find_beside(self) -> int | None:
+        is_begun = self.decision.conversation is None
+        return self.of_client.linked_id if is_begun else None
+
+    def _read_earlier(self) -> list[BaseMessage]:
+        if self.previous is None or self.asked.wire.find_upstream(self.asked.model):
+            return []
+        first = min((row.seq for row in self.rows.values()), default=None)
+        rows = self.conversation.messages.filter(superseded_at=None, deleted_at=None)
+        rows = rows if first is None else rows.filter(seq__lt=first)
+        return read_langchain(rows.order_by("seq"))
+
+    def _name_lineage(self) -> str:
+        kind = self.told.kind
+        return "continued" if kind == "retry" else kind
+
+    @property
+    def told(self) -> Decision:
+        """What the request is, for who asks."""
+        is_again = self.first is not None and self.decision.kind == "retry"
+        return self.first if is_again else self.decision
+
+    def _store_rest(self) -> None:
+        """What is beside the messages, and those that came in another form."""
+        if self.told.rewritten:
+            self.changes.append("rewritten")
+        if self.told.kind == "client-compacted":
+            self.changes.append("forgotten")
+        self.store_pieces(self.new_pieces)
+        text = clean_text(self.asked.wire.read_instructions(self.asked.body.value))
+        if text != self.conversation.system_prompt:
+            if self.decision.conversation:
+                self.changes.append("instructions")
+            rows = Conversation.objects.filter(pk=self.conversation.pk)
+            rows.update(system_prompt=text)
+
+    def store_pieces(self, pieces: Sequence[Piece]) -> None:
+        self._find_rows_of_new(pieces)
+        self.pieces.store(pieces, self.rows)
+
+    def _find_rows_of_new(self, pieces: Sequence[Piece]) -> None:
+        """Of messages that are known, and are written in another way than before: the
+        last reply, as this client writes it, and what it has changed."""
+        new = {each.at for each in self.pieces.list_new(pieces)} - {None, *self.rows}
+        if not new:
+            return
+        first = min(new)
+        aligned = dict(self.decision.aligned)
+        shift = self.decision.parent_position - self.decision.first_new
+        for index, message in enumerate(self.messages):
+            if message.end > first and not new.isdisjoint(message.span):
+                row = self._find_row(aligned.get(index, index + shift))
+                self.rows |= dict.fromkeys(message.span, row)
+
+    def _claim_turn(
+        self, call: ModelCall, reply_seq: int
+    ) -> tuple[Turn, lifecycle.TurnClaim]:
+        turn, started = self.exchanges.find_turn(), monotonic()
+        # Not of this process: at its end such a turn is not handed to another one.
+        owner = uuid.uuid4().hex
+        attempt = max(turn.attempt + 1, ONLY_ATTEMPT)
+        _begin_turn(
+            pk=turn.pk,
+            attempt=attempt,
+            owner=owner,
+            reply_seq=reply_seq,
+            call_id=call.pk,
+            model=call.model,
+        )
+        claim = lifecycle.TurnClaim(
+            turn.pk,
+            owner,
+            self.conversation.pk,
+            attempt,
+            call_id=call.pk,
+            tokens=call.tokens_estimated,
+            model=call.model,
+            renewed_at=started,
+        )
+        return turn, claim
+
+    def _suggest_title(self) -> str:
+        if self.conversation.title_set_by != Conversation.TitleSource.NONE:
+            return ""
+        said = [each for each in self.messages if is_question(each)]
+        noted = [(each, cut_notes(each.text)) for each in said]
+        texts = [*noted, *((each, each.text) for each in said)]
+        first, text = next((each for each in texts if each[1].strip()), (None, ""))
+        words = clean_text(text[:TITLE_CHARS]) if first else ""
+        if not words:
+            return ""
+        row = next((self.rows[at] for at in first.span if at in self.rows), None)
+        seq = row and row.seq
+        return transcript.suggest_title(self.conversation, words, seq)
+
+
+def cut_notes(text: str) -> str:
+    """A message without what its client has put before it, such as
+    `<environment_context>…</environment_context>`."""
+    while note := NOTE.match(text):
+        text = text[note.end() :]
+    return text
+
+
+@prepared_rows()
+def _lock_person(pk: Any) -> QuerySet[Any, Any]:
+    people = get_user_model().objects.select_for_update(no_key=True)
+    return people.filter(pk=pk).order_by().values("pk")
+
+
+@prepared_rows()
+def _find_standing(pk: Any) -> QuerySet[ClientConversation]:
+    """A conversation, where it stands, and whether it is being answered."""
+    is_busy = Exists(lifecycle.unfinished(OuterRef("pk")).order_by())
+    rows = ClientConversation.objects.filter(pk=pk).annotate(is_busy=is_busy)
+    return rows.select_related("conversation")
+
+
+@prepared_update()
+def update_standing(pk: Any, **values: Any) -> Update:
+    return ClientConversation.objects.filter(pk=pk), values
+
+
+@prepared_rows()
+def _find_message(conversation_id: Any, position: Any) -> QuerySet[ClientMessage]:
+    rows = ClientMessage.objects.filter(
+        conversation_id=conversation_id, position=position, is_again=False
+    )
+    return rows.select_related("message")
+
+
+@prepared_update()
+def _begin_turn(
+    pk: Any, attempt: Any, owner: Any, reply_seq: Any, call_id: Any, model: Any
+) -> Update:
+    return Turn.objects.filter(pk=pk), {
+        "state": Turn.State.RUNNING,
+        "attempt": attempt,
+        "owner": owner,
+        "lease_until": TURN_LEASE.end(),
+        "cancel_requested_at": None,
+        "started_at": Now(),
+        "finished_at": None,
+        "reply": None,
+        "reply_seq": reply_seq,
+        "text": "",
+        "text_attempt": attempt,
+        "call": call_id,
+        "model": model,
+        "error": "",
+    }
+
+
+def _find_last_of_person(conversation: Conversation) -> int | None:
+    rows = conversation.messages.filter(role=Message.Role.USER, superseded_at=None)
+    return rows.order_by("-seq").values_list("seq", flat=True).first()
+
+
+async def open_whole(opening: Opening, run: Run) -> Opened | TooLong:
+    """Store all of it, some at a time."""
+    opened = await run(opening.begin)
+    if opening.parent is not None:
+        await run(opening.copy_parent, is_copy=True)
+    while opened is None:
+        opened = await run(opening.go_on)
+    return opened

@@ -1,0 +1,134 @@
+"""The pieces of a conversation's bodies: stored once, found by their hash, put together
+again."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from chatsite.contrib.endpoint.models import BodyPiece
+from memory.models import Conversation, Message
+from memory.ranges import in_ranges, to_ranges
+from memory.sql import prepared_rows
+
+from .bodies import Hollow, Piece, fill_in, hollow_out, join_body
+
+Spans = list[list[int]]
+
+
+def pack_numbers(numbers: Iterable[int]) -> Spans:
+    """Numbers in their order, as spans of those that follow each other."""
+    spans: Spans = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return spans
+
+
+def unpack_numbers(spans: Spans) -> Iterator[int]:
+    for first, last in spans:
+        yield from range(first, last + 1)
+
+
+def find_pieces(conversation_id: int, spans: Spans) -> QuerySet[BodyPiece]:
+    """The pieces with these numbers, each once."""
+    # A short message that is said again and again cuts them into thousands of spans.
+    wanted = in_ranges(to_ranges(set(unpack_numbers(spans))))
+    rows = BodyPiece.objects.filter(conversation=conversation_id)
+    return rows.alias(seq=F("number")).filter(wanted)
+
+
+@prepared_rows()
+def _list_digests(conversation_id: Any) -> QuerySet[BodyPiece, Any]:
+    rows = BodyPiece.objects.filter(conversation_id=conversation_id).order_by()
+    return rows.values_list("digest", "number")
+
+
+class Pieces:
+    """Those of one conversation, which is locked while new ones are stored."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        found = _list_digests(conversation_id=conversation.pk)
+        self._numbers = {bytes(digest): number for digest, number in found}
+        self._last = max(self._numbers.values(), default=0)
+
+    def list_new(self, pieces: Iterable[Piece]) -> list[Piece]:
+        known = self._numbers
+        return [p for p in pieces if p.digest not in known and not p.is_rebuilt]
+
+    def list_numbers(self, pieces: Iterable[Piece]) -> list[int]:
+        """Of those that are stored; 0: one that is rebuilt from references."""
+        known = self._numbers
+        return [0 if p.is_rebuilt else known[p.digest] for p in pieces]
+
+    def list_messages(self) -> Iterable[tuple[int, int]]:
+        """Numbers of pieces with those of the messages that they say."""
+        rows = BodyPiece.objects.filter(conversation=self.conversation)
+        found = rows.exclude(message=None).values_list("number", "message__seq")
+        return found.iterator()
+
+    def store(self, pieces: Iterable[Piece], messages: Mapping[int, Message]) -> None:
+        """Store those that are new. `messages`: the row of each that is one."""
+        new = []
+        for piece in self.list_new(pieces):
+            digest = piece.digest
+            if digest in self._numbers:
+                continue  # a second one of this body
+            self._last += 1
+            self._numbers[digest] = self._last
+            message = messages.get(piece.at) if piece.at is not None else None
+            hollow = _hollow(piece, message)
+            new.append(
+                BodyPiece(
+                    conversation=self.conversation,
+                    number=self._last,
+                    digest=digest,
+                    message=message,
+                    **hollow._asdict(),
+                )
+            )
+        BodyPiece.objects.bulk_create(new)
+
+
+def _hollow(piece: Piece, message: Message | None) -> Hollow:
+    if message is None:
+        return Hollow(piece.text)
+    # Only what is in the row word for word can be put back.
+    return hollow_out(piece.text, [message.text] if message.text else ())
+
+
+def rebuild_body(
+    conversation: Conversation, frame: Mapping[str, Any], rebuilt: str = ""
+) -> bytes:
+    """The body that was sent, of what a request refers to. A piece that is gone is
+    empty: then the hash differs. `rebuilt`: the piece 0."""
+    spans: Spans = frame["pieces"]
+    rows = find_pieces(conversation.pk, spans)
+    values = rows.values_list("number", "text", "hole", "is_ascii", "message__text")
+    found = {
+        number: fill_in(Hollow(text, hole, is_ascii), said or "")
+        for number, text, hole, is_ascii, said in values.iterator()
+    }
+    found[0] = rebuilt
+    return join_body(
+        frame["between"], unpack_numbers(spans), lambda number: found.get(number, "")
+    )
+
+
+def copy_pieces(
+    conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
+) -> None:
+    """A branch has the requests of its replies, and what they were made of."""
+    rows = BodyPiece.objects.filter(conversation=conversation)
+    copies = []
+    for row in rows.annotate(seq=F("message__seq")).order_by("number").iterator():
+        message = messages.get(row.seq)
+        if row.message_id and message is None:
+            continue
+        row.pk, row.conversation, row.message = None, branch, message
+        row._state.adding = True
+        copies.append(row)
+    BodyPiece.objects.bulk_create(copies, batch_size=200)

@@ -1,0 +1,127 @@
+"""What was sent for a client's request, put together again and proved by the hash of
+its bytes."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import BaseMessage, SystemMessage
+
+from chatsite.contrib.endpoint.bounding.ahead import read_ahead, write_context
+from chatsite.contrib.endpoint.wires import find_wire_by_name
+from memory import prompts
+from memory.context import Built, View
+from memory.engine.compose import Context, Section, dump_wire
+from memory.engine.tokens import count_text
+from memory.models import Conversation, ModelCall, Prompt, read_langchain
+from memory.ranges import Ranges, in_ranges
+from memory.rules import rule_source
+from memory.view import rebuilding
+
+from .pieces import rebuild_body
+from .sent_forms import read_changed_texts
+
+KEY = "client"
+
+
+def rebuild_request(call: ModelCall) -> Built:
+    refs = call.refs
+    ahead, raw = _rebuild(call)
+    body = _read_body(raw)
+    wire = find_wire_by_name(refs[KEY]["wire"])
+    instructions = wire.read_instructions(body)
+    system = (Section("system", (SystemMessage(instructions),)),)
+    said = _make_sent_sections(call)
+    sections = (*(system if instructions else ()), *ahead.sections, *said)
+    context = Context(sections)
+    tools = body.get("tools")
+    tools = tools if isinstance(tools, list) else []
+    offered = count_text(dump_wire(tools)) if tools else 0
+    rows = call.conversation.summaries.filter(version__in=refs["summaries"])
+    texts = Prompt.objects.in_bulk(prompts.named_in(refs)) if refs["fence"] else {}
+    return Built(
+        context,
+        refs,
+        context.messages,
+        wire.list_sent(body),
+        hashlib.sha256(raw).hexdigest(),
+        call.tokens_estimated,
+        rebuilding.list_parts(call, context, offered),
+        tools,
+        texts={name: row.text for name, row in texts.items()},
+        summaries=[*rows.order_by("first_seq")] if refs["summaries"] else [],
+    )
+
+
+def rebuild_as_next(call: ModelCall) -> Built:
+    """The same, for what is drawn of requests that are not sent yet."""
+    built = rebuild_request(call)
+    newest = built.context.section("newest")
+    sent = call.refs.get("rules", [])
+    standing = rule_source.current.list_standing(call.conversation) if sent else []
+    view = View(
+        built.context,
+        summaries=built.summaries,
+        pinned=[],
+        window=[*built.context.section("window")],
+        recalled=[],
+        newest=newest[0] if newest else None,
+        memory_version=call.conversation.memory_version,
+        steps=[*built.context.section("steps")],
+        rules=[rule for rule in standing if rule.ref in sent],
+    )
+    return replace(built, view=view)
+
+
+def read_sent_bytes(call: ModelCall) -> bytes:
+    """The body as it was sent, as far as no piece of it was deleted."""
+    return _rebuild(call)[1]
+
+
+def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
+    """The body as an object; {} where a piece of it was deleted."""
+    return _read_body(read_sent_bytes(call))
+
+
+def _rebuild(call: ModelCall) -> tuple[Context, bytes]:
+    """What stood ahead of the client's messages, and the whole body."""
+    # What no summary stands ahead of is all the client's own.
+    ahead = read_ahead(call) if call.refs["fence"] else Context(())
+    written = write_context(ahead)
+    return ahead, rebuild_body(call.conversation, call.refs[KEY], written)
+
+
+def _read_body(raw: bytes) -> Mapping[str, Any]:
+    try:
+        body = json.loads(raw)
+    except ValueError:  # a piece of it was deleted
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _make_sent_sections(call: ModelCall) -> list[Section]:
+    refs, changed = call.refs, read_changed_texts(call)
+    newest = [[refs["newest"]] * 2] if refs["newest"] else []
+    found: list[Section] = []
+    for kind, ranges in (
+        ("window", refs["window"]),
+        ("newest", newest),
+        ("steps", refs.get("steps", ())),
+    ):
+        messages = _read_sent_rows(call.conversation, ranges)
+        for message in messages:
+            # In the words of the client.
+            if texts := changed.get(int(message.id)):
+                message.content = texts[1]
+        if messages:
+            found.append(Section(kind, tuple(messages)))
+    return found
+
+
+def _read_sent_rows(conversation: Conversation, ranges: Ranges) -> list[BaseMessage]:
+    if not ranges:
+        return []
+    rows = conversation.messages.filter(in_ranges(ranges), deleted_at=None)
+    return read_langchain(rows.order_by("seq"))

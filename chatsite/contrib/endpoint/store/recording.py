@@ -1,0 +1,128 @@
+"""The record of a request that is about to be sent: what it is made of, by reference,
+and the hash of its bytes."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
+from chatsite.llm import providers
+from memory import prompts
+from memory.models import Conversation, Message, ModelCall
+from memory.ranges import to_ranges
+
+from .asked import MODEL_CHARS
+from .bodies import pack_runs
+from .pieces import pack_numbers
+
+if TYPE_CHECKING:
+    from .opening import Opening
+
+
+def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
+    asked, sent = opening.asked, opening.sent
+    is_demo = asked.wire.find_upstream(asked.model) is None
+    model = providers.DEMO if is_demo else asked.model[:MODEL_CHARS]
+    call = ModelCall.objects.create(
+        conversation=opening.conversation,
+        purpose=ModelCall.Purpose.REPLY,
+        refs=_refer_sent(opening, reply_seq),
+        sha256=sent.asked.body.sha256,
+        model=model,
+        provider="" if is_demo else asked.wire.name_upstream(asked.model),
+        tokens_estimated=sent.tokens,
+    )
+    prompts.keep_texts(opening.conversation, sent.texts)
+    turn = opening.exchanges.turn
+    ClientRequest.objects.create(
+        call=call,
+        owner_id=opening.key.owner_id,
+        key=opening.key,
+        lineage=opening.told.kind,
+        why=list(opening.told.why),
+        idempotency_key=asked.hints.idempotency_key,
+        position=opening.of_client.length - 1,
+        changes=" ".join(opening.changes),
+        noted_at=turn.user_message.seq if turn else reply_seq,
+    )
+    return call
+
+
+def _refer_sent(opening: "Opening", reply_seq: int) -> dict[str, Any]:
+    sent = opening.sent
+    body, wire = sent.asked.body, sent.asked.wire
+    is_cut = sent.positions is not None
+    known = _find_rows(opening) if is_cut else find_known(opening)
+    newest, window, steps = opening.exchanges.find_sent(reply_seq, known)
+    instructions = wire.read_instructions(body.value)
+    refs = {
+        "system": prompts.hash_text(instructions.encode("utf-8", "replace").decode()),
+        "fence": "",
+        "summaries": [],
+        "pinned": [],
+        "recalled": [],
+        "left_out": [],
+        "window": window,
+        "newest": newest,
+        **({"steps": steps} if steps else {}),
+        **sent.refs,
+        "client": {
+            "wire": wire.name,
+            "between": pack_runs(body.between),
+            "pieces": pack_numbers(opening.pieces.list_numbers(body.pieces)),
+        },
+    }
+    if is_cut:
+        refs |= _refer_cut(opening, known, reply_seq)
+    return refs
+
+
+def find_known(opening: "Opening") -> set[int] | None:
+    """The rows that the client still sends; None: all."""
+    if len(opening.messages) == opening.of_client.length:
+        return None
+    ends, pieces = dict(opening.pieces.list_messages()), opening.asked.body.pieces
+    numbers = opening.pieces.list_numbers(pieces)
+    pieces = {p.at: ends.get(n) for p, n in zip(pieces, numbers, strict=True)}
+    # By their chains, as one piece can be said twice; old ones may have none.
+    chains = dict(_list_chains_of_rows(opening.conversation))
+    sent = {chains.get(m.chain, pieces.get(m.start)) for m in opening.messages}
+    rows = opening.conversation.messages.order_by("-seq").values_list("seq", "role")
+    known, is_known, stored = set(), False, {*ends.values()}
+    for seq, role in rows:
+        # Results that came in one message are rows of their own before its last.
+        if seq in stored or role != Message.Role.TOOL:
+            is_known = seq in sent
+        if is_known:
+            known.add(seq)
+    return known
+
+
+def _list_chains_of_rows(conversation: Conversation) -> Iterator[tuple[bytes, int]]:
+    rows = ClientMessage.objects.filter(conversation=conversation)
+    for chain, seq in rows.values_list("chain", "message__seq").iterator():
+        yield bytes(chain), seq
+
+
+def _find_rows(opening: "Opening") -> set[int]:
+    """The numbers of the rows of what is sent."""
+    found: set[int] = set()
+    of_client, cutoff = opening.of_client, opening.sent.cutoff
+    for first, last in opening.sent.positions or ():
+        start = of_client.find_seq(first - 1) + 1 if first else 1
+        end = of_client.find_seq(last)
+        # A part of a message may be in the summaries, or all of the question that is
+        # answered.
+        found.update(range(max(start, cutoff + 1) if end > cutoff else start, end + 1))
+    return found
+
+
+def _refer_cut(opening: "Opening", sent: set[int], reply_seq: int) -> dict[str, Any]:
+    """What the client has sent and was not passed on, and what of it no summary
+    covers."""
+    known = find_known(opening)
+    cut = (set(range(1, reply_seq)) if known is None else known) - sent
+    left = {seq for seq in cut if seq > opening.sent.cutoff}
+    if left:
+        rows = opening.conversation.messages.filter(superseded_at=None)
+        left &= set(rows.values_list("seq", flat=True))
+    return {"cut": to_ranges(cut), "left_out": to_ranges(left)}

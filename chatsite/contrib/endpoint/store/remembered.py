@@ -1,0 +1,221 @@
+"""What this process has read of clients' bodies: one that begins with the same bytes is
+read from where it differs, which gives what reading all of it would.
+
+Bytes are compared by their SHA-256, and each person's with their own only.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from sys import getsizeof
+from typing import Any, NamedTuple
+
+from chatsite.contrib.endpoint.identity.history import (
+    History,
+    Pause,
+    read_history,
+    read_history_on,
+)
+from chatsite.contrib.endpoint.wires.wire import Wire
+
+from .bodies import Begun, Body, Piece, read_body
+
+# Messages from which on it is worth it.
+LEAST = 64
+# Bytes of memory, estimated from above, of all people's bodies and of one person's.
+MOST_MEMORY, MOST_OF_ONE = 48 * 1024 * 1024, 16 * 1024 * 1024
+# Bodies of one person, as each may be compared with a new one.
+MOST_BODIES = 8
+# A piece, its text in several forms, and each value in it.
+OF_PIECE, FORMS, OF_VALUE = 900, 3, 100
+# Clients mark their newest messages, and take the marks from them later: the body that
+# such a one goes on from is still the same, but for so many of its own marks.
+MOST_LOST = 2
+
+
+class Mark(NamedTuple):
+    """A place after a message: what is before it, and the SHA-256 of these bytes."""
+
+    pause: Pause
+    pieces: int
+    end: int
+    digest: bytes
+    # What is kept of it takes so much memory.
+    memory: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """A body up to its last mark. `value`: its list, and what came before that."""
+
+    value: dict[str, Any]
+    pieces: list[Piece]
+    between: list[str]
+    history: History
+    marks: Sequence[Mark]
+
+    @property
+    def memory(self) -> int:
+        return self.marks[-1].memory
+
+    def find_same(self, raw: bytes) -> "Same | None":
+        """What of it these bytes begin with."""
+        found, sha256, start = None, hashlib.sha256(), 0
+        view = memoryview(raw)
+        for place, mark in enumerate(self.marks):
+            sha256.update(view[start : mark.end])
+            if sha256.digest() != mark.digest:
+                break
+            found, start = Same(self, place, sha256.copy()), mark.end
+        return found
+
+
+class Same(NamedTuple):
+    """The beginning of a body that is kept, up to one of its marks."""
+
+    kept: Kept
+    place: int
+    sha256: Any
+
+    @property
+    def mark(self) -> Mark:
+        return self.kept.marks[self.place]
+
+    @property
+    def lost(self) -> int:
+        """Later marks, which the new body has not."""
+        return len(self.kept.marks) - 1 - self.place
+
+    def begin(self, list_name: str) -> Begun:
+        value, mark = self.kept.value, self.mark
+        return Begun(
+            {**value, list_name: value[list_name][: mark.pause.items]},
+            self.kept.pieces[: mark.pieces],
+            self.kept.between[: mark.pieces],
+            mark.end,
+            self.sha256.copy(),
+        )
+
+
+class Reading(NamedTuple):
+    """A body as it was read. `same`: what of it was known."""
+
+    body: Body
+    history: History
+    same: Same | None = None
+
+    @property
+    def known_items(self) -> int:
+        """The first ones of its list, which were checked when they came."""
+        return self.same.mark.pause.items if self.same else 0
+
+
+class Remembered:
+    """The bodies of all people, those last who came last. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._people: OrderedDict[Hashable, list[Kept]] = OrderedDict()
+        self.memory = 0
+
+    def read(self, whose: Hashable, wire: Wire, raw: bytes) -> Reading:
+        """Raises BodyError and UnreadableHistoryError."""
+        same = self._find(whose, raw)
+        if same is None:
+            body = read_body(raw, wire.list_name)
+            return Reading(body, read_history(wire.name, body.value))
+        body = read_body(raw, wire.list_name, same.begin(wire.list_name))
+        known, pause = same.kept.history, same.mark.pause
+        history = read_history_on(wire.name, body.value, known, pause)
+        return Reading(body, history, same)
+
+    def keep(self, whose: Hashable, wire: Wire, raw: bytes, reading: Reading) -> None:
+        """Remember a body that may be sent."""
+        same = reading.same
+        known = same.kept.marks[: same.place + 1] if same else []
+        new = [*_list_new_marks(raw, reading)]
+        if not new and (same is None or not same.lost):
+            return
+        marks = [*known, *new]
+        if marks[-1].pause.items >= LEAST:
+            kept = _cut_to_marks(wire.list_name, reading, marks)
+            is_same = same is not None and same.lost <= MOST_LOST
+            self._add(whose, kept, same.kept if is_same else None)
+
+    def forget(self) -> None:
+        self._people.clear()
+        self.memory = 0
+
+    def _find(self, whose: Hashable, raw: bytes) -> Same | None:
+        best = None
+        for kept in reversed(self._people.get(whose, ())):
+            same = kept.find_same(raw)
+            if same and (best is None or same.mark.end > best.mark.end):
+                best = same
+            if same and not same.lost:
+                break
+        if best:
+            self._people.move_to_end(whose)
+        return best
+
+    def _add(self, whose: Hashable, kept: Kept, earlier: Kept | None) -> None:
+        own = self._people.setdefault(whose, [])
+        self._people.move_to_end(whose)
+        if earlier in own:
+            own.remove(earlier)
+            self.memory -= earlier.memory
+        own.append(kept)
+        self.memory += kept.memory
+        while len(own) > MOST_BODIES or sum(each.memory for each in own) > MOST_OF_ONE:
+            self.memory -= own.pop(0).memory
+        while self.memory > MOST_MEMORY:
+            oldest, bodies = next(iter(self._people.items()))
+            self.memory -= bodies.pop(0).memory
+            if not bodies:
+                del self._people[oldest]
+
+
+def _list_new_marks(raw: bytes, reading: Reading) -> Iterator[Mark]:
+    """Those after what was known, as far as one person's memory goes."""
+    body, same = reading.body, reading.same
+    first, end, memory = 0, 0, 0
+    if same:
+        _, first, end, _, memory = same.mark
+    sha256 = same.sha256.copy() if same else hashlib.sha256()
+    hashed, view = end, memoryview(raw)
+    pauses = {each.items: each for each in reading.history.pauses}
+    for n, piece in enumerate(body.pieces[first:], first):
+        end += len(body.between[n].encode()) + len(piece.text.encode())
+        memory += OF_PIECE + _weigh(body.between[n]) + _weigh(piece.text)
+        if memory > MOST_OF_ONE:
+            return
+        if piece.at is not None and (pause := pauses.get(piece.at + 1)):
+            sha256.update(view[hashed:end])
+            hashed = end
+            yield Mark(pause, n + 1, end, sha256.digest(), memory)
+
+
+def _weigh(text: str) -> int:
+    values = text.count(",") + text.count("{") + text.count("[")
+    return FORMS * getsizeof(text) + OF_VALUE * values
+
+
+def _cut_to_marks(list_name: str, reading: Reading, marks: Sequence[Mark]) -> Kept:
+    body, history, last = reading.body, reading.history, marks[-1]
+    # Without the fields behind the list, which the next body may not have.
+    fields = body.value.items()
+    before = dict(takewhile(lambda each: each[0] != list_name, fields))
+    items = body.value[list_name][: last.pause.items]
+    messages = history.messages[: last.pause.entries]
+    pauses = [mark.pause for mark in marks]
+    return Kept(
+        {**before, list_name: items},
+        body.pieces[: last.pieces],
+        body.between[: last.pieces],
+        history._replace(messages=messages, pauses=pauses),
+        marks,
+    )
+
+
+remembered = Remembered()

@@ -1,0 +1,96 @@
+"""The forms of a message that its client has sent, read from the pieces of bodies."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from chatsite.contrib.endpoint.identity.canonical import (
+    UnreadableHistoryError,
+    digest_of,
+    normalize_text,
+)
+from chatsite.contrib.endpoint.identity.history import WIRES, text_of_parts
+from chatsite.contrib.endpoint.models import BodyPiece
+from chatsite.contrib.endpoint.wires import find_wire_by_name
+from chatsite.contrib.endpoint.wires.wire import Wire
+from memory.models import ModelCall
+
+from .bodies import Hollow, fill_in
+from .pieces import find_pieces
+
+# That are read of one message; a client that stamps it each time has sent many.
+MOST_FORMS = 8
+# That are read of one body.
+MOST_PIECES = 2_000
+# What a list of messages is called in a body.
+LISTS = ("messages", "input")
+
+
+def find_form(conversation: int, message: int, digest: bytes) -> str | None:
+    """The canonical text of the form with this digest, in its latest pieces."""
+    pieces = BodyPiece.objects.filter(conversation=conversation, message=message)
+    values = pieces.order_by("-number").values_list(
+        "text", "hole", "is_ascii", "message__text"
+    )
+    for text, hole, is_ascii, said in values[:MOST_FORMS]:
+        written = fill_in(Hollow(text, hole, is_ascii), said)
+        for role, parts in _read_entries(written):
+            if digest_of(role, parts) == digest:
+                return text_of_parts(parts)
+    return None
+
+
+def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
+    """By their numbers, messages that were sent in other words than the transcript has:
+    its text, and that. What stands there word for word is kept without its text, so
+    only the others are read; of a long body, the last ones."""
+    frame = call.refs["client"]
+    pieces = find_pieces(call.conversation_id, frame["pieces"])
+    pieces = pieces.filter(message__isnull=False, message__deleted_at=None)
+    same = {*pieces.exclude(hole=None).values_list("message__seq", flat=True)}
+    columns = ("text", "message__seq", "message__text")
+    values = pieces.filter(hole=None).order_by("-number").values_list(*columns)
+    written: dict[int, list[str]] = {}
+    texts: dict[int, str] = {}
+    for text, seq, said in values[:MOST_PIECES]:
+        if seq not in same:
+            written.setdefault(seq, []).insert(0, text)
+            texts[seq] = said
+    wire = find_wire_by_name(frame["wire"])
+    sent = {seq: _read_written(wire, some) for seq, some in written.items()}
+    return {
+        seq: (texts[seq], text)
+        for seq, text in sorted(sent.items())
+        if text is not None and normalize_text(text) != normalize_text(texts[seq])
+    }
+
+
+def _read_written(wire: Wire, pieces: list[str]) -> str | None:
+    """The text of a message as it was sent; None: it is no message any more."""
+    try:
+        items = [json.loads(piece) for piece in pieces]
+    except ValueError:
+        return None
+    items = wire.list_sent({wire.list_name: _as_sent(items)})
+    rows = wire.make_rows(wire.take_message(items, 0, len(items)))
+    return rows[-1].text if rows else None
+
+
+def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
+    """The message of a piece, as each of the wires reads it."""
+    try:
+        value = json.loads(written)
+    except ValueError:  # its text was deleted
+        return
+    for wire in WIRES.values():
+        # What one wire writes may be no message of another.
+        with suppress(UnreadableHistoryError):
+            body = dict.fromkeys(LISTS, _as_sent([value]))
+            for role, parts, *_ in wire.Reader().read(wire.list_items(body)):
+                yield role, parts
+
+
+def _as_sent(items: list[Any]) -> Any:
+    """A text stands for the whole list on the wire of responses."""
+    return items[0] if isinstance(items[0], str) else items

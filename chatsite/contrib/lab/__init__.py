@@ -1,0 +1,1 @@
+"""Requests that are compared, varied and sent again beside the stored ones."""

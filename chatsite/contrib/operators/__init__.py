@@ -1,0 +1,1 @@
+"""What operators of a site with many people switch, limit, announce and trace."""

@@ -1,0 +1,1 @@
+"""Announcements: what staff tell everyone, at the top of every page."""

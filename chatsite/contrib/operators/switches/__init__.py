@@ -1,0 +1,1 @@
+"""Switches: what staff have switched off at once, and why."""

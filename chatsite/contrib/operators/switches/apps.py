@@ -1,0 +1,22 @@
+"""The app of switches, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class SwitchesConfig(AppConfig):
+    name = "chatsite.contrib.operators.switches"
+    verbose_name = _("Switched off")
+    admin_section = "chat"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.turns import runner
+
+        from . import current
+
+        runner.jobs.append(current.JOB)
+        hooks.switches.append(current.is_off)
+        hooks.access_log_actions["switch"] = _("switched off or on")
+        hooks.access_log_names["off"] = _("off:")
+        hooks.access_log_names["on"] = _("on again:")

@@ -1,0 +1,21 @@
+"""The app of tracing. Without a collector it adds nothing to the core."""
+
+from django.apps import AppConfig
+from django.conf import settings
+
+
+class TracingConfig(AppConfig):
+    name = "chatsite.contrib.operators.tracing"
+
+    def ready(self) -> None:
+        from . import checks
+
+        if not settings.OTEL_EXPORTER_OTLP_ENDPOINT or not checks.is_installed():
+            return
+        from chatsite import hooks
+
+        from . import exporting, notes
+
+        exporting.begin_exporting(exporting.make_processor())
+        hooks.ended_calls.append(notes.note_call)
+        hooks.ended_steps.append(notes.note_step)

@@ -1,0 +1,63 @@
+"""The app of attachments, and what it adds to the core."""
+
+from channels.db import database_sync_to_async
+from django.apps import AppConfig
+from django.conf import settings
+from django.db.models.signals import post_delete
+from django.utils.translation import gettext_lazy as _
+
+
+class AttachmentsConfig(AppConfig):
+    name = "chatsite.features.attachments"
+    verbose_name = _("Attachments")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops import entrances
+        from chatsite.turns import runner
+        from memory.actions import message_deleted
+        from memory.files import passage_source
+        from memory.images import image_source
+        from memory.search import conversation_search
+
+        from . import models, parts, reading, uploads
+        from .images import audit, export, files, imported, sending
+        from .long_files import audit as long_audit
+        from .long_files import export as long_export
+        from .long_files import finding, searching, store
+
+        hooks.file_source = hooks.FileSource(
+            uploads.read_upload_ids,
+            uploads.find_files,
+            uploads.take_files,
+            uploads.keep_files,
+            parts.find_address,
+            files.has_any_image,
+            files.read_image_of,
+            reading.read_fetched,
+            imported.read_imported,
+            store.read_long,
+        )
+        passage_source.current = searching.KeptPassages()
+        conversation_search.in_files.append(finding.find_in_long_files)
+        post_delete.connect(store.drop_with_use, models.LongFileUse)
+        image_source.current = sending.KeptImages()
+        message_deleted.connect(files.forget_images)
+        message_deleted.connect(store.forget_long)
+        hooks.branch_parts += [files.copy_branch, store.copy_long]
+        hooks.export_sections += [export.SECTION, long_export.SECTION]
+        hooks.audit_rules += [audit.find_false_images, long_audit.find_false_files]
+        hooks.composer_parts.append(parts.draw_composer_part)
+        entrances.entrances.append(
+            entrances.Entrance(
+                starts=("/attachments/",),
+                slot=entrances.Slot.SESSION,
+                pace=entrances.SHARE,
+                tokens=entrances.NO_MODEL,
+                access_log=entrances.OWN_TEXT,
+                # With the rest of the form.
+                max_bytes=lambda: (settings.ATTACHMENT_MAX_MB + 1) * entrances.MEGABYTE,
+            )
+        )
+        sweep = database_sync_to_async(uploads.delete_expired_uploads)
+        runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))

@@ -1,0 +1,16 @@
+"""The app of pieces of code, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class CodeBlocksConfig(AppConfig):
+    name = "chatsite.features.code_blocks"
+    verbose_name = _("Pieces of code")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops.entrances import entrances, make_public_entrance
+
+        entrances.append(make_public_entrance("/diagram-frame/"))
+        hooks.page_parts["code"].append("code_blocks/_script.html")

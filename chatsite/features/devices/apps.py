@@ -1,0 +1,21 @@
+"""The app of the list of devices, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class DevicesConfig(AppConfig):
+    name = "chatsite.features.devices"
+    verbose_name = _("Devices")
+
+    def ready(self) -> None:
+        from django.contrib.auth.signals import user_logged_in
+
+        from chatsite import hooks
+
+        from . import parts, services
+
+        user_logged_in.connect(services.note_log_in)
+        hooks.visits.append(services.note_visit)
+        hooks.account_sections.append(parts.draw_devices_section)
+        hooks.account_rows["devices"] = services.describe_devices

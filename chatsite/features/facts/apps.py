@@ -1,0 +1,33 @@
+"""The app of facts, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class FactsConfig(AppConfig):
+    name = "chatsite.features.facts"
+    verbose_name = _("Facts about people")
+
+    def ready(self) -> None:
+        from django.db.models.signals import pre_delete
+
+        from chatsite import hooks
+        from memory.actions import message_deleted
+        from memory.models.change import LEAF_ACTIONS
+        from memory.rules import rule_source
+
+        from . import audit, export, forms, models, parts, services, store
+
+        rule_source.facts = store.StatedFacts()
+        message_deleted.connect(store.forget_facts)
+        pre_delete.connect(store.forget_sent, sender=models.Fact)
+        LEAF_ACTIONS.update(services.ACTIONS)
+        hooks.message_parts.append(parts.STATED)
+        hooks.section_bodies["facts"] = parts.draw_facts_section
+        hooks.first_use_styles["model"].append("facts/facts.css")
+        hooks.policy_fields["facts"] = forms.make_fact_policy_field
+        hooks.preference_fields["facts"] = forms.make_fact_preference_field
+        hooks.user_menu_links["facts"] = _("What is remembered of you")
+        hooks.export_sections.append(export.SECTION)
+        hooks.account_rows["facts"] = services.describe_facts
+        hooks.audit_rules.append(audit.find_bad_facts)

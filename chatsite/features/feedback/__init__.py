@@ -1,0 +1,1 @@
+"""Feedback on a reply: good or bad, and a word why."""

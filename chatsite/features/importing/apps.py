@@ -1,0 +1,41 @@
+"""The app of imports and exports, and what it adds to the core; no tables."""
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+
+class ImportingConfig(AppConfig):
+    name = "chatsite.features.importing"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops import entrances
+        from chatsite.turns import runner
+        from memory.models.change import LEAF_ACTIONS
+
+        from . import parts, worker
+        from .exporting import for_staff
+        from .files import foreign
+        from .storing import ACTION
+
+        entrances.entrances.append(
+            entrances.Entrance(
+                starts=("/import/",),
+                slot=entrances.Slot.SESSION,
+                pace=entrances.SHARE,
+                tokens=entrances.NO_MODEL,
+                access_log=entrances.OWN_TEXT,
+                # With the rest of the form.
+                max_bytes=lambda: (settings.IMPORT_MAX_MB + 1) * entrances.MEGABYTE,
+            )
+        )
+        runner.jobs.append(worker.JOB)
+        LEAF_ACTIONS[ACTION] = _("imported it")
+        hooks.source_names |= foreign.SITES
+        hooks.user_menu_links["import"] = _("Import conversations")
+        hooks.conversation_parts["menu"].append(parts.draw_menu_items)
+        hooks.account_sections.append(parts.draw_data_section)
+        hooks.staff_forms["staff-export"] = parts.draw_staff_buttons
+        hooks.access_log_actions[for_staff.ACTION] = _("exported")
+        hooks.access_log_names["export"] = _("export")

@@ -1,0 +1,20 @@
+"""The app that lets people install the site, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class InstallableConfig(AppConfig):
+    name = "chatsite.features.installable"
+    verbose_name = _("Installed site")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops.entrances import entrances, make_public_entrance
+
+        entrances.append(
+            make_public_entrance(
+                "/manifest.webmanifest", "/offline/", "/service-worker.js"
+            )
+        )
+        hooks.page_parts["head"].append("installable/_head.html")

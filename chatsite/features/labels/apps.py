@@ -1,0 +1,26 @@
+"""The app of labels, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class LabelsConfig(AppConfig):
+    name = "chatsite.features.labels"
+    verbose_name = _("Labels")
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from memory.models.change import LEAF_ACTIONS
+
+        from . import export, listing, services
+
+        LEAF_ACTIONS[services.GIVEN] = _("gave it a label")
+        LEAF_ACTIONS[services.TAKEN] = _("took a label off it")
+        hooks.list_filters.append(listing.LIST_FILTER)
+        hooks.page_parts["list-several"].append("labels/_several.html")
+        hooks.page_parts["row-menu"].append("labels/_row_menu.html")
+        hooks.list_stylesheets.append("labels/labels.css")
+        hooks.first_use_styles["list"].append("labels/label-menus.css")
+        hooks.conversation_fields.append(export.FIELD)
+        hooks.branch_parts.append(export.copy_labels)
+        hooks.account_rows["labels"] = services.list_names

@@ -1,0 +1,1 @@
+"""Retention: what is too old is deleted every night."""

@@ -1,0 +1,19 @@
+"""The app of retention, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class RetentionConfig(AppConfig):
+    name = "chatsite.features.retention"
+    verbose_name = _("Retention")
+    admin_section = "desk"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.turns import runner
+
+        from . import nightly, parts
+
+        runner.jobs.append(nightly.JOB)
+        hooks.account_sections.append(parts.draw_retention_section)

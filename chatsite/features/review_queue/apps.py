@@ -1,0 +1,22 @@
+"""The app of the review queue, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class ReviewQueueConfig(AppConfig):
+    name = "chatsite.features.review_queue"
+    verbose_name = _("Review queue")
+    admin_section = "desk"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+
+        from . import parts, sources
+
+        hooks.review_sources["summary"] = sources.SUMMARIES
+        hooks.review_sources["turn"] = sources.TURNS
+        hooks.inspector_parts.append(parts.draw_inspected)
+        hooks.access_log_names["queueitem"] = _("item of the review queue")
+        hooks.access_log_names["list queueitem"] = _("beginnings of notes (in a list)")
+        hooks.access_log_actions["queue"] = _("worked on an item of the review queue")

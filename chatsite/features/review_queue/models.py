@@ -1,0 +1,76 @@
+"""What staff should look at, and how far they are."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from chatsite import hooks
+from memory.models import Conversation
+
+
+def list_kinds() -> list[tuple[str, Any]]:
+    return [(kind, source.name) for kind, source in hooks.review_sources.items()]
+
+
+class QueueItem(models.Model):
+    """A row of another table that someone of the staff should look at."""
+
+    # What can quote the conversation: hidden from staff who may not read it.
+    TEXTS = ("note",)
+    MAX_NOTE = 2_000
+
+    class State(models.TextChoices):
+        OPEN = "open", _("To do")
+        WORK = "work", _("In work")
+        DONE = "done", _("Finished")
+
+    conversation = models.ForeignKey(
+        Conversation, models.CASCADE, related_name="queue_items"
+    )
+    kind = models.CharField(_("kind"), max_length=10, choices=list_kinds)
+    # The key of the row. A hook says which table; it can be of another app.
+    source = models.PositiveBigIntegerField()
+    # Of the reply, or the version of the summary.
+    number = models.PositiveIntegerField()
+    found_at = models.DateTimeField(_("when"))
+    state = models.CharField(
+        _("state"), max_length=4, choices=State, default=State.OPEN
+    )
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("assigned to"),
+    )
+    note = models.TextField(
+        _("note"),
+        blank=True,
+        max_length=MAX_NOTE,
+        help_text=_(
+            "Don't quote message text: the note stays when a message is deleted."
+        ),
+    )
+    changed_at = models.DateTimeField(_("changed"), auto_now=True)
+
+    class Meta:
+        # In work, to do, finished.
+        ordering = ["-state", "-found_at", "-id"]
+        default_permissions = ()
+        verbose_name = _("item of the review queue")
+        verbose_name_plural = _("items of the review queue")
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "source"], name="queue_source"),
+        ]
+        indexes = [
+            models.Index(fields=["-state", "-found_at", "-id"], name="queue_order"),
+        ]
+
+    def __str__(self) -> str:
+        # Never the note: this goes into logs and lists.
+        values = {"id": self.pk, "kind": self.get_kind_display()}
+        return gettext("Item %(id)s: %(kind)s") % values

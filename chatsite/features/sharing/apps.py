@@ -1,0 +1,39 @@
+"""The app of links to conversations, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class SharingConfig(AppConfig):
+    name = "chatsite.features.sharing"
+    verbose_name = _("Share links")
+    admin_section = "memory"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.ops import entrances, open_paths
+        from memory.models.change import LEAF_ACTIONS
+
+        from . import parts, services
+
+        LEAF_ACTIONS[services.MADE] = _("made a link")
+        LEAF_ACTIONS[services.REVOKED] = _("revoked a link")
+        open_paths.paths.append("/s/")
+        entrances.entrances.append(
+            entrances.Entrance(
+                starts=("/s/",),
+                slot=entrances.Slot.LINK,
+                pace="chatsite.features.sharing.pace.wait_for_address",
+                tokens=entrances.NO_MODEL,
+                access_log="none: whoever knows the link may read without a name",
+            )
+        )
+        hooks.conversation_parts["menu"].append(parts.draw_menu_item)
+        hooks.conversation_parts["readers"].append(parts.draw_readers)
+        hooks.message_parts.append(parts.SHARE_UP_TO)
+        hooks.first_use_styles["dialog"].append("sharing/links.css")
+        hooks.access_log_names["share"] = _("share link")
+        hooks.access_log_actions["revoke"] = _("revoked a link")
+        hooks.group_permissions["moderators"].append("sharing.revoke_links")
+        hooks.account_sections.append(parts.draw_account_section)
+        hooks.account_rows["share_links"] = services.describe_shares

@@ -1,0 +1,274 @@
+"""The file of SIGNIN_PROVIDERS, and the settings of allauth that come of it. Loaded
+with the settings, so it knows none of them.
+"""
+
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from chatsite.strict_json import RepeatedNameError, make_object
+
+Right = Literal["metadata", "content", "export", "purge"]
+FOLDER = "chatsite.features.signin.organisation"
+LEAST_RECHECK_SECONDS = 30
+
+
+def check_https_address(url: str) -> str:
+    parts = urlsplit(url)
+    is_local = parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if not parts.hostname or parts.scheme not in ("https", "http"):
+        raise ValueError("write it in full, with https://")
+    if parts.scheme == "http" and not is_local:
+        raise ValueError("use https://, or anyone on the way can log in as anyone")
+    return url
+
+
+Address = Annotated[str, AfterValidator(check_https_address)]
+
+
+class Provider(BaseModel):
+    """One provider of identities, as the operator describes it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    # The name of the address at which a log-in begins.
+    begins_at: ClassVar[str]
+
+    id: str = Field(pattern=r"^[a-z0-9-]{1,40}$")
+    name: str = Field(min_length=1, max_length=80)
+    # Groups of which a person has to be in one to have an account; none: all have.
+    members: list[str] = []
+    # The permissions of staff by group.
+    staff: dict[str, list[Right]] = {}
+    # Whether one who logs in for the first time gets an account; else only those can
+    # log in who have connected theirs.
+    create_accounts: bool = True
+
+
+class OidcProvider(Provider):
+    """One that speaks OpenID Connect."""
+
+    begins_at = "openid_connect_login"
+
+    protocol: Literal["oidc"] = "oidc"
+    issuer: Address
+    client_id: str = Field(min_length=1)
+    client_secret: str = ""
+    # The environment variable that the secret is in, instead.
+    client_secret_env: str = ""
+    scopes: list[str] = ["openid", "profile", "email"]
+    username_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+    # Whether the claims are those of its userinfo, too, and not of the ID token alone.
+    userinfo: bool = False
+    # After how many seconds it is asked again about who has logged in; 0: never.
+    recheck_seconds: int = 0
+
+    @field_validator("scopes")
+    @classmethod
+    def with_openid(cls, scopes: list[str]) -> list[str]:
+        return scopes if "openid" in scopes else ["openid", *scopes]
+
+    @field_validator("recheck_seconds")
+    @classmethod
+    def _not_all_the_time(cls, seconds: int) -> int:
+        if seconds and seconds < LEAST_RECHECK_SECONDS:
+            raise ValueError(f"0, or at least {LEAST_RECHECK_SECONDS}")
+        return seconds
+
+    @property
+    def secret(self) -> str:
+        return os.environ.get(self.client_secret_env, "") or self.client_secret
+
+
+class SamlProvider(Provider):
+    """One that speaks SAML 2.0, described by its metadata or field by field."""
+
+    begins_at = "signin-saml"
+
+    protocol: Literal["saml"]
+    metadata_file: str = ""
+    metadata_url: Address | None = None
+    # What it calls itself; beside metadata, which of those that they describe it is.
+    entity_id: str = Field("", max_length=1024)
+    sso_url: Address | None = None
+    # Of the keys it signs with, as PEM or as the text between its first and last line.
+    certificates: list[str] = []
+    # What this site is called there; else the address of its own metadata.
+    site_entity_id: str = Field("", max_length=1024)
+    username_attribute: str = "uid"
+    groups_attribute: str = "groups"
+    # The attribute with an address that the provider vouches for, if there is one.
+    email_attribute: str = ""
+    # After how many seconds a session ends that it has begun; 0: as others do.
+    session_seconds: int = Field(0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def never_asked_again(cls, given: Any) -> Any:
+        if "recheck_seconds" in given:
+            raise ValueError(
+                "recheck_seconds is for OpenID Connect, as SAML has no token with "
+                "which it could be asked again; use session_seconds"
+            )
+        return given
+
+    @model_validator(mode="after")
+    def in_one_way(self) -> Self:
+        by_hand = bool(self.sso_url or self.certificates)
+        if bool(self.metadata_file) + bool(self.metadata_url) + by_hand != 1:
+            raise ValueError(
+                "give metadata_file, metadata_url, or entity_id, sso_url and "
+                "certificates"
+            )
+        if by_hand and not (self.entity_id and self.sso_url and self.certificates):
+            raise ValueError("entity_id, sso_url and certificates belong together")
+        return self
+
+
+def _read_protocol(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.get("protocol", "oidc")
+    return value.protocol if isinstance(value, Provider) else "oidc"
+
+
+AnyProvider = Annotated[
+    Annotated[OidcProvider, Tag("oidc")] | Annotated[SamlProvider, Tag("saml")],
+    Discriminator(
+        _read_protocol,
+        custom_error_type="protocol",
+        custom_error_message="the protocol is oidc or saml",
+    ),
+]
+
+
+class ProviderFile(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    providers: list[AnyProvider] = Field(min_length=1)
+
+
+def read_providers(path: str) -> dict[str, Provider]:
+    """The providers by their ids. Raises ImproperlyConfigured, as one sentence."""
+    try:
+        text = Path(path).read_bytes()
+        read = ProviderFile.model_validate_json(text)
+        json.loads(text, object_pairs_hook=make_object)
+    except RepeatedNameError as error:
+        raise ImproperlyConfigured(
+            f"SIGNIN_PROVIDERS, {path}: {str(error)!r} stands twice in one object; "
+            "leave one of the two out."
+        ) from None
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"SIGNIN_PROVIDERS names {path}, which can't be read: {error.strerror}."
+        ) from None
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        # The third is the protocol, by which its fields were chosen.
+        place = ".".join(map(str, first["loc"][:2] + first["loc"][3:])) or "the file"
+        raise ImproperlyConfigured(
+            f"SIGNIN_PROVIDERS, {path}: {place}: {first['msg']}."
+        ) from None
+    found = {each.id: each for each in read.providers}
+    if len(found) < len(read.providers):
+        raise ImproperlyConfigured(
+            f"SIGNIN_PROVIDERS, {path}: two providers have the same id."
+        )
+    for each in find_saml(found):
+        try:
+            # Not before one speaks SAML: the site does without its libraries.
+            import_module(f"{FOLDER}.saml_metadata").check_provider(each)
+        except ImportError as error:
+            raise ImproperlyConfigured(
+                f"SIGNIN_PROVIDERS, {path}: {each.id} speaks SAML, which needs "
+                f"requirements-saml.lock ({error})."
+            ) from None
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"SIGNIN_PROVIDERS, {path}: {each.id}: {error}."
+            ) from None
+    return found
+
+
+def find_saml(providers: dict[str, Provider]) -> list[SamlProvider]:
+    return [each for each in providers.values() if isinstance(each, SamlProvider)]
+
+
+APPS = [
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+]
+STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.StaffSecondFactorMiddleware"
+
+
+def list_apps(providers: dict[str, Provider], *, with_second_factor: bool) -> list[str]:
+    saml = ["allauth.socialaccount.providers.saml"] if find_saml(providers) else []
+    return [*APPS, *saml, *(["allauth.mfa"] if with_second_factor else [])]
+
+
+def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
+    """Settings of allauth: it makes accounts of subjects of a provider and of nothing
+    else, never of addresses, and sends no mail."""
+    return {
+        "ACCOUNT_ADAPTER": f"{FOLDER}.adapters.AccountAdapter",
+        "ACCOUNT_EMAIL_VERIFICATION": "none",
+        "ACCOUNT_EMAIL_NOTIFICATIONS": False,
+        "ACCOUNT_SIGNUP_FIELDS": ["username*", "password1*"],
+        "ACCOUNT_REAUTHENTICATION_REQUIRED": False,
+        "MFA_ADAPTER": f"{FOLDER}.second_factor.MfaAdapter",
+        "MFA_ALLOW_UNVERIFIED_EMAIL": True,
+        "MFA_SUPPORTED_TYPES": ["totp", "recovery_codes", "webauthn"],
+        # A code before and after the one of now: clocks of phones are off.
+        "MFA_TOTP_TOLERANCE": 1,
+        "SOCIALACCOUNT_ADAPTER": f"{FOLDER}.adapters.SocialAccountAdapter",
+        "SOCIALACCOUNT_EMAIL_AUTHENTICATION": False,
+        "SOCIALACCOUNT_EMAIL_VERIFICATION": "none",
+        "SOCIALACCOUNT_STORE_TOKENS": False,
+        "SOCIALACCOUNT_PROVIDERS": {
+            "openid_connect": {
+                "APPS": [
+                    _make_app(each)
+                    for each in providers.values()
+                    if isinstance(each, OidcProvider)
+                ]
+            },
+            "saml": {
+                "APPS": [
+                    {"provider_id": each.id, "name": each.name, "client_id": each.id}
+                    for each in find_saml(providers)
+                ]
+            },
+        },
+    }
+
+
+def _make_app(provider: OidcProvider) -> dict[str, Any]:
+    return {
+        "provider_id": provider.id,
+        "name": provider.name,
+        "client_id": provider.client_id,
+        "secret": provider.secret,
+        "settings": {
+            "server_url": provider.issuer.rstrip("/"),
+            "scope": provider.scopes,
+            "oauth_pkce_enabled": True,
+        },
+    }

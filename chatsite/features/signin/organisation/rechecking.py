@@ -1,0 +1,232 @@
+"""Asks a provider again, without the person, whether it still knows who has logged in
+here, and with which groups.
+
+With the refresh token of the log-in (RFC 6749, 6). A provider that has none of the
+person any more says `invalid_grant`: then the account is over until its next log-in. A
+provider that can't be asked changes nothing, so an outage of it shuts no one out.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeGuard
+
+import requests
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.models import SocialAccount
+from channels.db import database_sync_to_async
+from cryptography.fernet import InvalidToken
+from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from prometheus_client import Counter
+
+from chatsite.features.signin.models import Membership
+from chatsite.turns import runner
+
+from . import membership, sealing
+from .configuration import OidcProvider, Provider
+from .tokens import (
+    TokenError,
+    find_provider,
+    read_claims,
+    read_configuration,
+    read_json,
+)
+
+logger = logging.getLogger(__name__)
+
+SEALED = "chatsite.features.signin.recheck"
+# People who are taken at once; others can be taken by another process.
+MOST_TAKEN = 20
+# What an answer of another form raises.
+BAD_ANSWERS = (TokenError, KeyError, TypeError, ValueError)
+RECHECKS = Counter("windowpane_rechecks", "Accounts asked about.", ["outcome"])
+_running = False
+
+
+class UnknownError(Exception):
+    """The provider does not vouch for the person any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One account to ask about; `token` as it is kept."""
+
+    row_id: int
+    provider: OidcProvider
+    token: str
+    subject: str
+
+
+def is_asked(provider: Provider | None) -> TypeGuard[OidcProvider]:
+    """Whether the operator wants it asked again; one that speaks SAML can't be."""
+    return isinstance(provider, OidcProvider) and provider.recheck_seconds > 0
+
+
+def keep_token(user: AbstractBaseUser, provider: Provider, token: str) -> None:
+    """With what to ask about the account from now on, if the provider is asked."""
+    if is_asked(provider):
+        rows = Membership.objects.filter(user=user, provider=provider.id)
+        _keep(rows, provider, token)
+
+
+def _keep(rows: QuerySet[Membership], provider: OidcProvider, token: str) -> None:
+    next_at = Now() + timedelta(seconds=provider.recheck_seconds)
+    rows.update(refresh_token=sealing.seal(SEALED, token), recheck_at=next_at)
+
+
+def forget_tokens(rows: QuerySet[Membership]) -> None:
+    rows.update(refresh_token="", recheck_at=None)
+
+
+def find_due() -> QuerySet[Membership]:
+    return Membership.objects.filter(recheck_at__lte=Now(), user__is_active=True)
+
+
+def take_due() -> list[Due]:
+    """The next ones for this process: no other one asks about them before their time
+    has come again."""
+    taken = []
+    for row in find_due().order_by("recheck_at")[:MOST_TAKEN]:
+        # Until another process has taken it.
+        own = Membership.objects.filter(pk=row.pk, recheck_at__lte=Now())
+        provider = find_provider(row.provider)
+        account = SocialAccount.objects.filter(user=row.user_id, provider=row.provider)
+        subject = account.values_list("uid", flat=True).first()
+        if not is_asked(provider) or subject is None:
+            # The operator asks it no more, or the account is not connected.
+            forget_tokens(own)
+        elif own.update(recheck_at=Now() + timedelta(seconds=provider.recheck_seconds)):
+            taken.append(Due(row.pk, provider, row.refresh_token, subject))
+    return taken
+
+
+def ask_provider(due: Due) -> tuple[set[str] | None, str]:
+    """Return the groups of the person now, None if they are unknown, and the token for
+    the next time. Reads nothing of the database. Raises UnknownError, TokenError,
+    requests.RequestException."""
+    try:
+        token = sealing.open_sealed(SEALED, due.token)
+    except InvalidToken:
+        # Of a key that the site has no more: no provider can be asked about the person.
+        raise UnknownError from None
+    given = _refresh(due.provider, token)
+    try:
+        groups = _read_groups(due, given)
+    except (*BAD_ANSWERS, OSError) as error:
+        # The token before this one may work no more, so the new one has to be kept.
+        _note_failure(due.provider, error)
+        groups = None
+    return groups, given.get("refresh_token") or token
+
+
+def _read_groups(due: Due, given: dict[str, Any]) -> set[str]:
+    claims = read_claims(due.provider, given)
+    if str(claims.get("sub", "")) != due.subject:
+        raise TokenError("subject")
+    claimed = membership.find_claim(claims, due.provider.groups_claim)
+    groups = membership.read_groups(due.provider, claimed)
+    if groups is None:
+        raise TokenError("groups unknown")
+    return groups
+
+
+def _refresh(provider: OidcProvider, token: str) -> dict[str, Any]:
+    published = read_configuration(provider)
+    form = {"grant_type": "refresh_token", "refresh_token": token}
+    named = {"client_id": provider.client_id, "client_secret": provider.secret}
+    # The choice that allauth makes for the log-in.
+    methods = published.get("token_endpoint_auth_methods_supported", [])
+    is_basic = "client_secret_post" not in methods and "client_secret_basic" in methods
+    with get_adapter().get_requests_session() as session:
+        response = session.request(
+            "POST",
+            published["token_endpoint"],
+            data=form if is_basic else {**form, **named},
+            auth=(provider.client_id, provider.secret) if is_basic else None,
+            stream=True,
+            allow_redirects=False,
+        )
+        given = read_json(response)
+    if given.get("error") == "invalid_grant":
+        raise UnknownError
+    if response.status_code != requests.codes.ok or "access_token" not in given:
+        raise TokenError(f"status {response.status_code}")
+    return given
+
+
+@transaction.atomic
+def settle(due: Due, answer: tuple[set[str] | None, str] | None) -> None:
+    """Do what the answer says (None: the provider knows the person no more), unless the
+    person has logged in again, been disconnected, deactivated or erased meanwhile.
+    Unknown groups change nothing."""
+    rows = Membership.objects.filter(pk=due.row_id, refresh_token=due.token)
+    row = rows.filter(user__is_active=True).select_for_update(of=("self",)).first()
+    if row is None:
+        return
+    groups = None if answer is None else answer[0]
+    if answer is not None and groups is None:
+        _keep(rows, due.provider, answer[1])
+    elif membership.apply_groups(row.user, due.provider, groups) and answer is not None:
+        _keep(rows, due.provider, answer[1])
+        RECHECKS.labels("kept").inc()
+    else:
+        forget_tokens(rows)
+        RECHECKS.labels("left").inc()
+        logger.info("account over: user=%s provider=%s", row.user_id, row.provider)
+
+
+async def recheck_people(taken: Sequence[Due]) -> None:
+    """One after the other, so that a slow provider has one thread of this process; one
+    that does not answer is not asked about the rest of them."""
+    silent: set[str] = set()
+    for due in taken:
+        if due.provider.id in silent:
+            RECHECKS.labels("failed").inc()
+            continue
+        try:
+            answer = await asyncio.to_thread(ask_provider, due)
+        except UnknownError:
+            answer = None
+        except (*BAD_ANSWERS, OSError) as error:
+            # Of requests, all are of OSError.
+            if isinstance(error, requests.RequestException):
+                silent.add(due.provider.id)
+            _note_failure(due.provider, error)
+            continue
+        await database_sync_to_async(settle)(due, answer)
+
+
+def _note_failure(provider: Provider, error: Exception) -> None:
+    reason = str(error) if isinstance(error, TokenError) else type(error).__name__
+    RECHECKS.labels("failed").inc()
+    logger.warning("not rechecked: provider=%s reason=%s", provider.id, reason)
+
+
+async def recheck_all() -> None:
+    global _running
+    if _running:
+        return
+    _running = True
+    try:
+        while taken := await database_sync_to_async(take_due)():
+            await recheck_people(taken)
+    finally:
+        _running = False
+
+
+async def sweep_due_accounts() -> None:
+    """In a task of its own: a provider that does not answer delays no other work."""
+    runner.spawn_task(recheck_all())
+
+
+JOB = runner.Job(sweep_due_accounts, due=find_due)
+
+
+def is_wanted() -> bool:
+    return any(map(is_asked, settings.SIGNIN_PROVIDERS.values()))

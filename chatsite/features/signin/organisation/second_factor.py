@@ -1,0 +1,269 @@
+"""A second factor beside the password: a code of an app, or a recovery code; asked for
+at the log-in, set up and turned off on a page of its own.
+"""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from allauth.account.internal.flows.login import (
+    get_authentication_records,
+    perform_login,
+    record_authentication,
+)
+from allauth.account.models import Login
+from allauth.account.stages import LoginStageController
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.stages import AuthenticateStage
+from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.webauthn.internal import auth as webauthn
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chatsite.accounts.access import private_page
+from chatsite.accounts.forms import PasswordForm
+
+from . import passkeys, sealing
+from .second_factor_forms import CodeForm, SetupForm
+
+SEALED = "chatsite.features.signin.second_factor"
+
+
+class MfaAdapter(DefaultMFAAdapter):
+    """The secrets of apps are encrypted: who reads the database alone has no codes."""
+
+    def encrypt(self, text: str) -> str:
+        return sealing.seal(SEALED, text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return sealing.open_sealed(SEALED, encrypted_text)
+
+    def get_totp_issuer(self) -> str:
+        return "Windowpane"
+
+    def get_totp_label(self, user: Any) -> str:
+        return user.get_username()
+
+
+def has_second_factor(user: AbstractBaseUser) -> bool:
+    """Whether one is asked for after the password."""
+    return _has_any(user, Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+
+
+def has_app(user: AbstractBaseUser) -> bool:
+    return _has_any(user, Authenticator.Type.TOTP)
+
+
+def _has_any(user: AbstractBaseUser, *types: str) -> bool:
+    rows = Authenticator.objects.filter(user=user.pk)
+    return rows.filter(type__in=types).exists()
+
+
+def log_in_by_stages(
+    request: HttpRequest, user: AbstractBaseUser, target: str
+) -> HttpResponse:
+    """Who has given the right password is asked for the second factor, and only then
+    logged in."""
+    record_authentication(request, user, method="password")
+    return perform_login(request, Login(user=user, redirect_url=target))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask_at_login(request: HttpRequest) -> HttpResponse:
+    stage = LoginStageController.enter(request, AuthenticateStage.key)
+    if stage is None or stage.login.user is None:
+        return redirect("login")
+    form = ask_factor(request, stage.login.user)
+    return stage.exit() if form is None else show_question(request, form)
+
+
+def ask_factor(request: HttpRequest, user: AbstractBaseUser) -> CodeForm | None:
+    """None: it was given, by a code or a passkey."""
+    if request.POST.get("credential"):
+        if passkeys.accept_passkey(request, user):
+            return None
+        return CodeForm(request, user, {"code": "-"})
+    form = CodeForm(request, user, request.POST or None)
+    if not form.is_valid():
+        return form
+    post_authentication(request, form.authenticator)
+    return None
+
+
+def show_question(request: HttpRequest, form: CodeForm) -> HttpResponse:
+    values = {"form": form, "has_app": has_app(form.user)}
+    if passkeys.list_passkeys(form.user):
+        values["options"] = webauthn.begin_authentication(form.user)
+    return _show(request, "signin/ask_code.html", **values)
+
+
+def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
+    form = values.get("form")
+    status = 422 if form is not None and form.errors else 200
+    return render(request, template, values, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@private_page
+def set_up(request: HttpRequest) -> HttpResponse:
+    """The app reads the secret, and its code proves that it has."""
+    if has_app(request.user):
+        return redirect("account")
+    secret = totp.get_totp_secret(regenerate=request.method == "GET")
+    form = SetupForm(request, request.POST or None, secret=secret)
+    if form.is_valid():
+        return _show_codes(request, _activate(request, secret))
+    adapter = MfaAdapter()
+    picture = adapter.build_totp_svg(adapter.build_totp_url(request.user, secret))
+    values = {
+        "form": form,
+        "secret": secret,
+        "picture": base64.b64encode(picture.encode()).decode(),
+    }
+    return _show(request, "signin/set_up_code.html", **values)
+
+
+@transaction.atomic
+def _activate(request: HttpRequest, secret: str) -> list[str]:
+    _forget_app(request.user)
+    activated = totp.TOTP.activate(request.user, secret).instance
+    totp.clear_totp_secret(request)
+    record_authentication(
+        request, request.user, "mfa", id=activated.pk, type=activated.type
+    )
+    return RecoveryCodes.activate(request.user).get_unused_codes()
+
+
+def _forget_app(user: Any) -> None:
+    """And its recovery codes; passkeys stay."""
+    rows = Authenticator.objects.filter(user=user)
+    rows.exclude(type=Authenticator.Type.WEBAUTHN).delete()
+
+
+def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
+    return _show(request, "signin/recovery_codes.html", codes=codes)
+
+
+def _change_with_code(
+    template: str, change: Callable[[HttpRequest], HttpResponse]
+) -> Callable[..., HttpResponse]:
+    """A page that asks for a code, and then does something."""
+
+    @require_http_methods(["GET", "HEAD", "POST"])
+    @private_page
+    def view(request: HttpRequest) -> HttpResponse:
+        if not has_app(request.user):
+            return redirect("signin-set-up")
+        form = CodeForm(request, request.user, request.POST or None)
+        if not form.is_valid():
+            return _show(request, template, form=form)
+        post_authentication(request, form.authenticator)
+        return change(request)
+
+    return view
+
+
+def _renew_codes(request: HttpRequest) -> HttpResponse:
+    rows = Authenticator.objects.filter(user=request.user)
+    with transaction.atomic():
+        rows.filter(type=Authenticator.Type.RECOVERY_CODES).delete()
+        codes = RecoveryCodes.activate(request.user).get_unused_codes()
+    return _show_codes(request, codes)
+
+
+def _turn_off(request: HttpRequest) -> HttpResponse:
+    _forget_app(request.user)
+    messages.success(request, _("The second factor is off."))
+    return redirect("account")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@private_page
+def prove_again(request: HttpRequest) -> HttpResponse:
+    if not has_second_factor(request.user):
+        return redirect("signin-set-up")
+    form = ask_factor(request, request.user)
+    return redirect("admin:index") if form is None else show_question(request, form)
+
+
+@require_POST
+@private_page
+def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+    """With the password; of who has none, with a second factor."""
+    if request.user.has_usable_password():
+        form = PasswordForm(request, request.POST)
+        if not form.is_valid():
+            return _show(request, "signin/remove_passkey.html", form=form)
+    elif question := ask_factor(request, request.user):
+        return show_question(request, question)
+    passkeys.delete_passkey(request.user, pk)
+    messages.success(request, _("The passkey was removed."))
+    return redirect("account")
+
+
+renew_codes = _change_with_code("signin/renew_codes.html", _renew_codes)
+turn_off = _change_with_code("signin/turn_off_code.html", _turn_off)
+
+
+def draw_second_factor(request: HttpRequest) -> str:
+    values = {
+        "is_on": has_app(request.user),
+        "passkeys": len(passkeys.list_passkeys(request.user)),
+        "is_required": is_required(request.user),
+    }
+    return render_to_string("signin/_second_factor.html", values, request)
+
+
+def draw_passkey_link(request: HttpRequest) -> str:
+    return render_to_string("signin/_passkey_link.html", {}, request)
+
+
+def is_required(user: Any) -> bool:
+    return settings.SECOND_FACTOR == "staff" and user.is_staff
+
+
+def has_proved(request: HttpRequest) -> bool:
+    """Whether this session has: another one of the same person may be older."""
+    records = get_authentication_records(request, request.user)
+    return any(record.get("method") == "mfa" for record in records)
+
+
+class StaffSecondFactorMiddleware:
+    """Keeps staff out of the admin until they have given a second factor."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        """By the place in the URL map that was found, not by the path."""
+        user = request.user
+        is_admin = request.resolver_match.route.startswith("admin/")
+        if not (is_admin and user.is_authenticated and is_required(user)):
+            return None
+        if has_proved(request):
+            return None
+        name = "signin-prove" if has_second_factor(user) else "signin-set-up"
+        return redirect(name)
+
+
+def lead_to_login(request: HttpRequest) -> HttpResponse:
+    """The admin's own log-in asks for no second factor."""
+    target = request.GET.get("next", "") or reverse("admin:index")
+    return redirect(f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': target})}")

@@ -1,0 +1,47 @@
+"""The app of tools, and what it adds to the core."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
+
+
+class ToolsConfig(AppConfig):
+    name = "chatsite.features.tools"
+    verbose_name = _("Tools")
+    admin_section = "chat"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.review import naming
+        from chatsite.turns import runner
+        from memory.actions import message_deleted
+
+        from . import checks, commands, events, export, late_results, parts, registry  # noqa: F401
+        from .models import ToolCall
+        from .tool_loop import audit, reminders, result_files
+        from .tool_loop.steps import ToolSteps
+        from .web import web_checks
+
+        for table in (ToolCall, late_results, result_files):
+            message_deleted.connect(table.forget)
+        hooks.turn_steps = ToolSteps()
+        hooks.switch_kinds[registry.KIND] = hooks.SwitchKind(_("tool"), registry.known)
+        hooks.export_sections += export.SECTIONS
+        hooks.branch_parts.append(export.copy_calls)
+        hooks.step_stylesheets.append("tools/tools.css")
+        hooks.first_use_styles["transcript"].append("tools/tool-files.css")
+        hooks.start_fields["tools"] = parts.make_start_field
+        hooks.account_sections.append(parts.draw_account_section)
+        hooks.conversation_parts["menu"].append(parts.draw_menu_item)
+        hooks.event_kinds["tool"] = events.Tool
+        hooks.news_sources[reminders.KIND] = reminders.SOURCE
+        hooks.standing_events.append(commands.find_standing)
+        hooks.command_readers.update(commands.READERS)
+        named = gettext_noop("tool call"), gettext_noop("tool calls")
+        naming.name_table(ToolCall, *named)
+        hooks.access_log_names["toolcall"] = _("tool call")
+        hooks.access_log_names["list toolcall"] = _("tool calls (in a list)")
+        hooks.timeline_parts.append(parts.draw_called)
+        hooks.audit_rules += audit.FINDERS
+        hooks.doctor_checks["web search"] = web_checks.try_search
+        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]

@@ -1,0 +1,336 @@
+"""Results that come after the turn that asked for them: looked for, delivered, told.
+
+A call in the state "late" has a handle and a time of the next look. Any process looks,
+and stores what it finds, once; docs/tools.md has the states.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.db import transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, QuerySet
+from django.db.models.functions import Least, Now
+from django.utils.translation import gettext as _
+from langchain_core.tools import ToolException
+
+from chatsite import hooks
+from chatsite.database import name_of
+from chatsite.features.tools import registry, results
+from chatsite.features.tools.context import CallCancelledError, Pending
+from chatsite.features.tools.events import Tool
+from chatsite.features.tools.models import ToolCall
+from chatsite.protocol import events
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import runner
+from chatsite.turns.models import Turn
+from memory import transcript
+from memory.leases import Claim, Lease, new_owner
+from memory.models import Change, Conversation, Message
+from memory.sql import person_by_person
+
+from . import consent
+from .tool_loop import answers, call_context, reminders, result_files, summaries
+from .tool_loop.answers import Answer
+from .tool_loop.ending import end_calls
+
+logger = logging.getLogger(__name__)
+
+State = ToolCall.State
+# One look may take so long; another process looks again if this one dies.
+LOOK_SECONDS = 20.0
+LOOK_LEASE = Lease(ToolCall, lambda: timedelta(seconds=60), "next_look_at")
+LOOKS_AT_ONCE = 8
+# Between looks, whatever a tool says. After one that failed it is a share of the time
+# that the call has waited so far, and where no tool looks, the longest.
+LEAST_PAUSE, MOST_PAUSE = 1.0, 86_400.0
+FAILED_SHARE = 4
+# Turns that late results may start, one after the other, before the user says
+# something: each costs a request, and may call tools whose results are late again.
+MOST_OWN_TURNS = 10
+
+NOT_IN_TIME = "No result: it did not come in time."
+CANCELLED = "No result: the user has cancelled this call."
+# The columns of a call that there is nothing more to look after: what its tool was
+# asked with can have the words of the call.
+OVER = {"handle": None, "next_look_at": None}
+# The error of a late call whose message was deleted.
+CALL_DELETED = "call_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """A call whose late result was stored, and the turn of its own, if it has one."""
+
+    call: ToolCall
+    turn: Turn | None = None
+
+
+def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
+    """Store the result of a late call, once. None: it has ended already, or is gone.
+
+    Any process that learns of a result may call it; tell() lets the pages know.
+    """
+    state, error = (State.FAILED, "tool_error") if failed else (State.DONE, "")
+    return _end(pk, Answer(state, content, error))
+
+
+@transaction.atomic
+def cancel(conversation: Conversation, pk: int) -> Delivered:
+    """Wait no longer for a result; the model is told in the next turn, and the tool by
+    the next sweep. Raises CommandError where the call does not wait for one."""
+    known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
+    if not known:
+        raise CommandError(
+            "not_found", _("There is no such tool call in this conversation.")
+        )
+    done = _end(pk, Answer(State.CANCELLED, CANCELLED, "cancelled"), tells_tool=True)
+    if done is None:
+        raise CommandError("not_late", _("No result of this call is expected."))
+    conversation.changes.create(action=Change.Action.CANCEL_CALL)
+    return done
+
+
+def forget(conversation: Conversation, seq: int, **_: object) -> None:
+    """Message `seq` was deleted: a call that it asked for, or that it answered, waits
+    for no late result any more. Its tool is told, where it wants to be, and what it was
+    asked with is gone at once, or when it was told."""
+    calls = ToolCall.of_message(conversation, seq)
+    late = calls.filter(state=State.LATE)
+    end_calls(late, State.CANCELLED, CALL_DELETED, tells_tool=True)
+    told = [tool.name for tool in registry.known().values() if tool.cancel]
+    calls.exclude(name__in=told, next_look_at__isnull=False).update(**OVER)
+
+
+@transaction.atomic
+def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | None:
+    found = ToolCall.objects.filter(pk=pk, state=State.LATE)
+    conversation = Conversation.objects.filter(tool_calls__in=found).first()
+    if conversation is None:
+        return None
+    # The lock comes first: another process may be storing the same result.
+    transcript.begin_change(conversation)
+    call = found.select_related("request").first()
+    if call is None:
+        return None
+    conversation.refresh_from_db()
+    has_turn = _starts_turn(conversation, call, answer)
+    room = answers.find_room(conversation) if has_turn else 0
+    seq = transcript.reserve_numbers(conversation, room + 1 + has_turn) + room
+    message = _store(conversation, call, answer, seq)
+    is_wanted = answer.state == State.DONE and call.request.superseded_at is None
+    end_calls(
+        found,
+        answer.state,
+        answer.error,
+        tells_tool=tells_tool,
+        late_result=message,
+        is_unread=is_wanted and bool(reminders.text_of(call)),
+    )
+    turn = None
+    if has_turn:
+        turn = Turn.objects.create(
+            conversation=conversation,
+            user_message=message,
+            reply_seq=seq + 1,
+            room=room,
+        )
+    return Delivered(answers.read(pk, "conversation"), turn)
+
+
+def _store(
+    conversation: Conversation, call: ToolCall, answer: Answer, seq: int
+) -> Message:
+    tool = registry.known().get(call.name)
+    refined = results.refine(answer.content, tool, seq, answer.summary)
+    message = transcript.append_result(
+        conversation,
+        seq=seq,
+        call_id=call.call_id,
+        text=refined.whole,
+        sent_text=refined.sent,
+        late_for=call.request.seq,
+        request=call.request,
+    )
+    result_files.keep(message, answer.content)
+    return message
+
+
+def _starts_turn(conversation: Conversation, call: ToolCall, answer: Answer) -> bool:
+    """Whether the model is told in a turn of its own: as the conversation has it, and
+    not for what a person has cancelled or taken away."""
+    asked = call.request
+    is_gone = asked.excluded_at or asked.superseded_at or asked.deleted_at
+    is_wanted = conversation.answers_late and answer.state != State.CANCELLED
+    if not is_wanted or conversation.deleted_at or is_gone:
+        return False
+    turns = conversation.turns.order_by("-pk").values_list("user_message__role")
+    latest = [role for (role,) in turns[:MOST_OWN_TURNS]]
+    return len(latest) < MOST_OWN_TURNS or Message.Role.USER in latest
+
+
+def events_of(done: Delivered) -> tuple[events.Event, ...]:
+    """What the pages are told: the call, its result in the model's view, its turn."""
+    told: tuple[events.Event, ...] = (
+        Tool.of(done.call),
+        events.Memory(None, "changed"),
+    )
+    if done.turn:
+        told += (events.State(done.turn.pk, done.turn.state),)
+    return told
+
+
+async def tell(done: Delivered) -> None:
+    """Let every page know, and start the turn of its own."""
+    for event in events_of(done):
+        await events.publish_event(done.call.conversation_id, event)
+    if done.call.is_unread:
+        for tell_of in hooks.source_news:
+            await tell_of(reminders.KIND, done.call.conversation)
+    if done.turn and runner.is_sweeping():
+        runner.start_turns(done.call.conversation_id)
+
+
+def due() -> QuerySet[ToolCall]:
+    """Calls to look after: late ones at whose results it is time to look, or whose
+    deadline has passed, before which the last look is; and cancelled ones whose tools
+    have to hear of it. Those of deactivated people wait for them to come back."""
+    rows = ToolCall.objects.filter(next_look_at__lte=Now())
+    return rows.filter(conversation__owner__is_active=True)
+
+
+def claim() -> list[ToolCall]:
+    """Take some that are due, for one look each; no other process looks meanwhile."""
+    owner = new_owner()
+    ordered = person_by_person(due(), "conversation__owner", "next_look_at")
+    first = ordered.values_list("pk", flat=True)
+    chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
+    LOOK_LEASE.renew(chosen, owner=owner)
+    mine = ToolCall.objects.filter(owner=owner)
+    mine = mine.select_related(*call_context.RELATED)
+    return list(mine.annotate(now=Now()))
+
+
+async def look(call: ToolCall) -> None:
+    """Look after a claimed call: ask its tool for the result, and store it if it is
+    there; or tell the tool that it was cancelled."""
+    # Servers of tools may not have been asked since this process has started.
+    await registry.ready()
+    tool = registry.available().get(call.name)
+    is_late = call.state == State.LATE
+    if is_late and call.deadline_at and call.deadline_at <= call.now:
+        await _finish(call, Answer(State.FAILED, NOT_IN_TIME, "deadline"))
+    elif call.deadline_at and call.deadline_at <= call.now:
+        await database_sync_to_async(_let_go)(call)
+    elif tool is None:
+        await _try_later(call, "the tool is gone")
+    elif is_late and tool.look is None:
+        # Another one delivers it.
+        await _postpone(call, MOST_PAUSE)
+    elif is_late:
+        await _ask(call, tool.look)
+    else:
+        await _tell_tool(call, tool.cancel)
+
+
+async def _ask(call: ToolCall, ask: registry.Look) -> None:
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            found = await ask(call.handle or {}, call_context.of(call))
+    except CallCancelledError as error:
+        await _finish(call, Answer(State.CANCELLED, str(error), "tool_cancelled"))
+    except ToolException as error:
+        await _finish(call, Answer(State.FAILED, str(error), "tool_error"))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+        await _try_later(call, name_of(error))
+    else:
+        if isinstance(found, Pending):
+            values = {"handle": found.handle, "error": found.blocked}
+            await _postpone(call, found.seconds, **values)
+        else:
+            summary = await summaries.make(call.pk, found)
+            await _finish(call, Answer(State.DONE, found, summary=summary))
+
+
+async def _tell_tool(call: ToolCall, cancel: registry.Cancel | None) -> None:
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            if cancel:
+                await cancel(call.handle or {}, call_context.of(call))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+        await _try_later(call, name_of(error))
+    else:
+        await database_sync_to_async(_let_go)(call)
+
+
+async def _try_later(call: ToolCall, why: str) -> None:
+    logger.warning("no look call=%s tool=%s: %s", call.pk, call.name, why)
+    if call.error == CALL_DELETED:
+        # Its handle is kept for one try, not for as long as the tool is away.
+        await database_sync_to_async(_let_go)(call)
+        return
+    waited = (call.now - call.created_at).total_seconds()
+    await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
+
+
+async def _finish(call: ToolCall, answer: Answer) -> None:
+    done = await database_sync_to_async(_end)(call.pk, answer)
+    if done:
+        await tell(done)
+
+
+async def _postpone(call: ToolCall, seconds: float, **values: Any) -> None:
+    changed = await database_sync_to_async(postpone)(call, seconds, **values)
+    if changed and values.get("error", call.error) != call.error:
+        told = await database_sync_to_async(answers.read)(call.pk)
+        await events.publish_event(call.conversation_id, Tool.of(told))
+
+
+def postpone(call: ToolCall, seconds: float, **values: Any) -> int:
+    """Look again so many seconds from now, and when its deadline passes at the
+    latest."""
+    pause = timedelta(seconds=min(max(seconds, LEAST_PAUSE), MOST_PAUSE))
+    later = ExpressionWrapper(Now() + pause, output_field=DateTimeField())
+    at = Least(later, F("deadline_at")) if call.deadline_at else later
+    return _held(call).update(next_look_at=at, owner="", **values)
+
+
+def _let_go(call: ToolCall) -> None:
+    """There is nothing more to look after."""
+    _held(call).update(owner="", **OVER)
+
+
+def _held(call: ToolCall) -> QuerySet[ToolCall]:
+    return LOOK_LEASE.held(Claim(call.pk, call.owner)).filter(state=call.state)
+
+
+async def sweep() -> None:
+    """Look at what is due, each in a task of its own."""
+    for call in await database_sync_to_async(claim)():
+        runner.spawn_task(look(call))
+
+
+def release() -> None:
+    """The process ends: others look at once at what it was about to."""
+    mine = LOOK_LEASE.held_here().filter(next_look_at__isnull=False)
+    mine.update(next_look_at=Now(), owner="")
+
+
+async def expire_questions() -> None:
+    """End the questions for consent that were not answered in time."""
+    for call in await database_sync_to_async(consent.expire)():
+        await tell_answer(call)
+
+
+async def tell_answer(call: ToolCall) -> None:
+    """Let every page know of an answered question, and go on with the turn."""
+    await events.publish_event(call.conversation_id, Tool.of(call))
+    if runner.is_sweeping():
+        runner.start_turns(call.conversation_id)
+
+
+LOOKS = runner.Job(sweep, release, due)
+QUESTIONS = runner.Job(expire_questions, due=consent.expired)

@@ -1,0 +1,72 @@
+"""The invariants of calls: each one answered, by one message, in a group that stays
+whole.
+"""
+
+from collections.abc import Iterator
+
+from django.db.models import F, Q, QuerySet
+
+from chatsite.features.tools.models import ToolCall
+from chatsite.turns.models import Turn
+from memory.integrity.audit import Violation
+from memory.models import Message
+
+State = ToolCall.State
+
+
+def find_unanswered_calls() -> Iterator[Violation]:
+    """A request without the result of a call is one that providers refuse."""
+    ended = ToolCall.objects.exclude(turn__state__in=Turn.UNFINISHED)
+    left = ended.filter(state__in=ToolCall.UNANSWERED)
+    yield from _each(left, "R4.call", "is open although its turn has ended")
+    over = ToolCall.objects.exclude(state__in=ToolCall.UNANSWERED)
+    # What was copied or imported can end between a call and its result.
+    silent = over.filter(
+        result=None,
+        request__imported_at=None,
+        request__created_at__gte=F("conversation__created_at"),
+    )
+    yield from _each(silent, "R4.result", "has no message that answers it")
+
+
+def find_torn_calls() -> Iterator[Violation]:
+    """Calls whose messages do not belong together, or are not seen together."""
+    answered = ToolCall.objects.exclude(result=None)
+    fitting = answered.filter(
+        result__role=Message.Role.TOOL,
+        result__tool_call_id=F("call_id"),
+        result__conversation=F("conversation"),
+        request__conversation=F("conversation"),
+        result__seq__gt=F("request__seq"),
+    )
+    others = answered.exclude(pk__in=fitting.values("pk"))
+    yield from _each(others, "R6.call", "is answered by another call's message")
+    torn = Q()
+    # What is deleted is out of the view as what is hidden is.
+    for marks in (("excluded_at", "deleted_at"), ("superseded_at",)):
+        sides = ("request", "result")
+        asked, told = (Q(*((f"{side}__{m}", None) for m in marks)) for side in sides)
+        torn |= (asked & ~told) | (~asked & told)
+    yield from _each(answered.filter(torn), "R6.torn", "is seen without its result")
+
+
+def find_stray_results() -> Iterator[Violation]:
+    """Results that no call has; those of a copied or imported one are older."""
+    rows = Message.objects.filter(
+        role=Message.Role.TOOL,
+        imported_at=None,
+        created_at__gte=F("conversation__created_at"),
+        call_answered=None,
+        late_call=None,
+    )
+    for pk, seq in rows.order_by("pk").values_list("conversation_id", "seq"):
+        yield Violation("R6.result", pk, f"result #{seq} belongs to no call")
+
+
+def _each(rows: QuerySet[ToolCall], code: str, words: str) -> Iterator[Violation]:
+    values = rows.order_by("pk").values_list("conversation_id", "pk", "state")
+    for conversation_id, pk, state in values:
+        yield Violation(code, conversation_id, f"call {pk} ({state}) {words}")
+
+
+FINDERS = (find_unanswered_calls, find_torn_calls, find_stray_results)

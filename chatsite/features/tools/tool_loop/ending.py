@@ -1,0 +1,65 @@
+"""The one place where calls of tools end."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from chatsite import hooks
+from chatsite.features.tools import registry
+from chatsite.features.tools.models import ToolCall
+
+State = ToolCall.State
+# States that say by themselves that something went wrong.
+FAILED = (State.FAILED, State.CANCELLED, State.UNKNOWN)
+
+
+def end_calls(
+    calls: QuerySet[ToolCall],
+    state: str,
+    error: str = "",
+    *,
+    tells_tool: bool = False,
+    **columns: Any,
+) -> int:
+    """Move these calls to their last state, in one statement; how many they were.
+
+    "done", "failed" and "cancelled" end a call, and "unknown", where it may have run or
+    not. "late" does not: its request has an answer, but the result is still to come.
+
+    Stored are the state, the code of the error, the time, and what else the caller has
+    in `columns`, such as the message with the result. What the tool is asked with for a
+    late result can have the words of the call, so it is taken away, unless the tool has
+    work that no one waits for any more (`tells_tool`): then the next sweep tells the
+    tool, and takes it away. The pages are told by those who commit, with events.Tool.
+    """
+    if tells_tool:
+        # Of who looks for its result just now: that comes too late.
+        columns |= {"owner": "", "next_look_at": Now()}
+    else:
+        columns |= {"handle": None, "next_look_at": None}
+    # By their keys: once they have ended, other calls may be these.
+    told = [*calls.values_list("pk", flat=True)] if hooks.ended_steps else []
+    ended = calls.update(state=state, error=error, finished_at=Now(), **columns)
+    if told:
+        _tell_ended(told)
+    return ended
+
+
+def _tell_ended(pks: list[int]) -> None:
+    """Those that have run. A name that is no tool of the site is the model's words."""
+    rows = ToolCall.objects.filter(pk__in=pks, started_at__isnull=False)
+    rows = rows.select_related("conversation", "request")
+    for call in rows.defer("arguments", "request__text"):
+        is_known = call.name in registry.available()
+        step = hooks.EndedStep(
+            call.conversation,
+            call.turn_id,
+            call.request.seq,
+            call.name if is_known else "unknown",
+            call.error or (call.state if call.state in FAILED else ""),
+            call.started_at,
+            call.finished_at,
+        )
+        for tell in hooks.ended_steps:
+            tell(step)

@@ -1,0 +1,396 @@
+"""The loop of a turn that calls tools, from request to calls and back.
+
+What is to be done next is read from the tables, and what a model is sent is built from
+them for each request, so any process can go on where another one ended. LangGraph's
+tool node checks the arguments of a call and runs its tool.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import asdict, replace
+from time import monotonic
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import ToolException
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
+
+from chatsite import metrics
+from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.features.tools import registry
+from chatsite.features.tools.context import AnswerLostError, Pending, Progress
+from chatsite.features.tools.events import Tool
+from chatsite.features.tools.models import ToolCall
+from chatsite.protocol import events
+from chatsite.turns import attempt, checkpoints, runner
+from chatsite.turns.attempt import MakeRoom
+from chatsite.turns.lifecycle import Result, TurnClaim
+from chatsite.turns.models import Turn
+from memory.engine.blank import is_blank
+from memory.leases import LeaseStatus
+
+from . import answers, asked, call_context, records, summaries
+from .answers import Answer, NoRoomError
+from .progress import Reports
+from .records import Settled
+from .steps import offer
+
+logger = logging.getLogger(__name__)
+
+# Of a turn, whatever the settings say.
+MAX_ROUNDS, MAX_CALLS = 60, 90
+# Calls of one reply that run at the same time.
+PARALLEL = 8
+# How LangChain's tool node begins what it says of arguments that do not fit.
+MISFIT = "Error invoking tool"
+
+BAD_ARGUMENTS = "No result: the arguments of the call were no JSON object."
+SWITCHED_OFF = "No result: the tool is switched off on this site for now."
+TOO_SLOW = "No result: the tool did not answer within {seconds:g} s."
+PERHAPS = "It may have run."
+
+State = ToolCall.State
+# Tools that do not end when they are told to; the event loop keeps weak references.
+_left_alone: set[asyncio.Future[Any]] = set()
+
+
+async def run(
+    claim: TurnClaim, turn: Turn, make_room: MakeRoom
+) -> tuple[TurnClaim, Result] | None:
+    """How an attempt of a turn with tools ended, as runner.run_attempt() tells it."""
+    await registry.ready()
+    return await ToolLoop(claim, turn, make_room).run()
+
+
+class Following(NamedTuple):
+    """A request that is ready to be sent; the last one has to be answered without
+    tools."""
+
+    request: attempt.Request | Result
+    is_last: bool
+
+
+class ToolLoop:
+    """One attempt. Once it is over nothing more is begun; without a result it was lost,
+    or waits for consent."""
+
+    def __init__(self, claim: TurnClaim, turn: Turn, make_room: MakeRoom) -> None:
+        self.claim = claim
+        self._turn = turn
+        self._make_room = make_room
+        self._site_tools = registry.chosen(turn.conversation.tools)
+        self._node = ToolNode([each.tool for each in self._site_tools])
+        self._offer = offer(self._site_tools)
+        self._result: Result | None = None
+        self._over = asyncio.Event()
+        # What was answered by the site, and not told to the pages yet.
+        self._answered: list[ToolCall] = []
+        self._running: set[asyncio.Future[Any]] = set()
+        self._places = asyncio.Semaphore(PARALLEL)
+
+    async def run(self) -> tuple[TurnClaim, Result] | None:
+        async with events.stop_hints(self.claim.row_id) as stop:
+            guard = asyncio.create_task(self._guard(stop))
+            try:
+                while calls := await self._find_calls():
+                    await asyncio.gather(*map(self._run_in_its_place, calls))
+            finally:
+                self._end()  # for calls beside one that raised an error of the site
+                guard.cancel()
+                await asyncio.gather(guard, return_exceptions=True)
+        return (self.claim, self._result) if self._result else None
+
+    async def _find_calls(self) -> list[ToolCall]:
+        """The calls to run now; none where the attempt is over."""
+        while not self._over.is_set():
+            found = await self._write(self._prepare_next)
+            if found is None:
+                self._end()
+                break
+            settled, following = found
+            answered, self._answered = self._answered, []
+            await self._tell(answered)
+            if following:
+                calls = await self._ask(following)
+                if settled.calls + len(calls) <= max_calls():
+                    return calls
+                continue
+            asked_for = [c for c in settled.still_open if c.state == State.ASKED]
+            if asked_for:
+                return asked_for
+            hold = await self._write(records.wait)
+            if hold is LeaseStatus.KEPT:
+                waiting = events.State(self.claim.row_id, Turn.State.WAITING)
+                await events.publish_event(self.claim.conversation_id, waiting)
+                runner.tell_news(self._turn, Turn.State.WAITING)
+                self._end()
+            elif hold:
+                self._end_by(hold)
+        return []
+
+    def _prepare_next(
+        self, claim: TurnClaim
+    ) -> tuple[Settled, Following | None] | None:
+        """What is open, and the request that follows where nothing is. In one step:
+        before each, a first word waits for a piece of another person's work."""
+        settled = records.settle(claim, max_calls())
+        if settled is None:
+            return None
+        # If the rest has to be tried again, these have been answered already.
+        self._answered += settled.answered
+        if settled.still_open:
+            return settled, None
+        is_used_up = settled.rounds >= max_rounds() or settled.calls >= max_calls()
+        is_last = is_used_up or not settled.has_room
+        self._leave_out_switched_off()
+        tools = replace(self._offer, choice="none") if is_last else self._offer
+        request = attempt.prepare_attempt(claim, None, None, tools)
+        return settled, Following(request, is_last)
+
+    def _leave_out_switched_off(self) -> None:
+        left = [
+            each for each in self._site_tools if not registry.is_tool_off(each.name)
+        ]
+        if len(left) < len(self._site_tools):
+            self._site_tools, self._offer = left, offer(left)
+
+    async def _ask(self, following: Following) -> list[ToolCall]:
+        """Send a request. The calls of its reply; none where it was the last one."""
+        request, is_last = following
+        ended = await attempt.answer_turn(self.claim, request, self._make_room)
+        if ended is None:
+            self._end()
+            return []
+        self.claim, result = ended
+        is_cut = result.state != Turn.State.DONE
+        wanted = asked.read(result.calls, max_calls(), is_cut=is_cut)
+        if not wanted:
+            self._end(result)
+            return []
+        keep = records.keep_cut_off if is_cut else records.ask
+        try:
+            stored = None if is_last else await self._write(keep, result, wanted)
+        except NoRoomError:
+            is_last = True
+        if is_last:
+            self._end(result if is_cut else over_limit(result))
+            return []
+        calls = await self._take(stored)
+        if is_cut:
+            # Its words are stored, and its request is billed.
+            self._end(replace(result, text="", reasoning="", calls=()))
+            return []
+        metrics.note_reply(result)
+        return calls
+
+    async def _take(
+        self, stored: tuple[TurnClaim, list[ToolCall]] | None
+    ) -> list[ToolCall]:
+        if stored is None:
+            self._end()
+            return []
+        self.claim, calls = stored
+        await self._tell(calls)
+        return calls
+
+    async def _run_in_its_place(self, call: ToolCall) -> None:
+        async with self._places:
+            if not self._over.is_set():
+                await self._run_call(call.pk)
+
+    async def _run_call(self, pk: int) -> None:
+        begun = await self._write(records.begin, pk)
+        if isinstance(begun, LeaseStatus):
+            self._end_by(begun)
+            return
+        await self._tell([begun])
+        if begun.state != State.RUNNING:
+            return
+        answer = await self._answer(begun)
+        if self._over.is_set() and self._result is None:
+            return
+        if settings.TOOL_RESULTS == "summarise" and not self._over.is_set():
+            answer = await self._summarise(begun, answer)
+        call = await self._write(records.finish, pk, answer)
+        if call is None:
+            self._end()
+        else:
+            await self._tell([call])
+
+    async def _answer(self, call: ToolCall) -> Answer | Pending:
+        if call.error:
+            return Answer(State.FAILED, BAD_ARGUMENTS, call.error)
+        if registry.is_tool_off(call.name):
+            return Answer(State.FAILED, SWITCHED_OFF, "tool_off")
+        tools = {each.name: each for each in self._site_tools}
+        if call.name not in tools:
+            names = ", ".join(tools) or "none"
+            words = f"No result: there is no tool named {call.name!r}. Tools: {names}."
+            return Answer(State.FAILED, words, "unknown_tool")
+        limits = tools[call.name].time_limits
+        async with Reports(self._teller(call), *limits) as reports:
+            task = asyncio.ensure_future(self._execute(call))
+            await self._wait_for(task, reports.left)
+        if not task.done() or task.cancelled():
+            return self._broken_off(call, reports.limit)
+        return read_outcome(task)
+
+    async def _execute(self, call: ToolCall) -> Any:
+        """What the tool gives, or what is wrong with the arguments; None for a Command,
+        which has no words."""
+        context = call_context.of(call)
+        registry.user_id.set(context.user_id)
+        asked = {"id": str(call.pk), "name": call.name, "args": call.arguments}
+        # Without metadata LangChain passes on what a ToolRuntime warns of.
+        found = await self._node.ainvoke(
+            [{**asked, "type": "tool_call"}],
+            {"metadata": {}},
+            runtime=Runtime(context=context),
+        )
+        return found["messages"][0] if isinstance(found, dict) else None
+
+    def _teller(self, call: ToolCall) -> Callable[[Progress], Awaitable[Any]]:
+        async def tell(found: Progress) -> None:
+            told = replace(Tool.of(call), progress=asdict(found))
+            await events.publish_event(self.claim.conversation_id, told)
+
+        return tell
+
+    async def _summarise(
+        self, call: ToolCall, answer: Answer | Pending
+    ) -> Answer | Pending:
+        """The answer, with a summary where its result is too long."""
+        if isinstance(answer, Pending) or answer.state != State.DONE:
+            return answer
+        task = asyncio.ensure_future(summaries.make(call.pk, answer.content))
+        await self._wait_for(task)
+        is_made = task.done() and not task.cancelled()
+        return replace(answer, summary=task.result()) if is_made else answer
+
+    async def _wait_for(
+        self, task: asyncio.Future[Any], seconds_left: Callable[[], float] | None = None
+    ) -> None:
+        """Until it is done, has no time left, or the attempt is over; then it is told
+        to end, and left alone if it does not."""
+        over = asyncio.ensure_future(self._over.wait())
+        self._running.add(task)
+        try:
+            done, left = set(), None
+            while not done and (left is None or left > 0):
+                left = seconds_left() if seconds_left else None
+                done, _ = await asyncio.wait(
+                    {task, over}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
+        finally:
+            over.cancel()
+            self._running.discard(task)
+            if not task.done():
+                _left_alone.add(task)
+                task.add_done_callback(_forget)
+                task.cancel()
+
+    def _broken_off(self, call: ToolCall, seconds: float) -> Answer:
+        if self._over.is_set():
+            return answers.broken_off(call.name)
+        words = TOO_SLOW.format(seconds=seconds)
+        tool = registry.known().get(call.name)
+        if tool and tool.read_only:
+            return Answer(State.FAILED, words, "tool_timeout")
+        return Answer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")
+
+    async def _guard(self, stop: asyncio.Event) -> None:
+        """Keeps the lease while tools run, and hears of a stop. A reply that is
+        streamed does both itself, and so does each step of the database."""
+        stopped = asyncio.ensure_future(stop.wait())
+        try:
+            while not self._over.is_set():
+                await asyncio.wait({stopped}, timeout=checkpoints.CHECKPOINT_SECONDS)
+                if self._running:
+                    is_stopped = stopped.done()
+                    hold = LeaseStatus.CANCELLED if is_stopped else await self._renew()
+                    self._end_by(hold)
+                elif stopped.done():
+                    return
+        finally:
+            stopped.cancel()
+
+    async def _renew(self) -> LeaseStatus:
+        started = monotonic()
+        try:
+            hold = await checkpoints.save_checkpoint(self.claim, "")
+        except TRANSIENT_DB_ERRORS as error:
+            logger.warning(
+                "lease not renewed turn=%s: %s", self.claim.row_id, name_of(error)
+            )
+            is_over = monotonic() >= self.claim.lease_end
+            return LeaseStatus.LOST if is_over else LeaseStatus.KEPT
+        self.claim = replace(self.claim, renewed_at=started)
+        return hold
+
+    def _end_by(self, hold: LeaseStatus) -> None:
+        if hold is LeaseStatus.CANCELLED:
+            self._end(Result(Turn.State.STOPPED, ""))
+        elif hold is LeaseStatus.LOST:
+            self._end()
+
+    def _end(self, result: Result | None = None) -> None:
+        if not self._over.is_set():
+            self._result = result
+            self._over.set()
+
+    async def _write(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """A step of the database under the claim, tried for as long as it holds."""
+        return await retry(step, self.claim, *arguments, until=self.claim.lease_end)
+
+    async def _tell(self, calls: Iterable[ToolCall]) -> None:
+        for call in calls:
+            told = Tool.of(call)
+            await events.publish_event(self.claim.conversation_id, told)
+
+
+def max_rounds() -> int:
+    return min(settings.TOOL_ROUNDS, MAX_ROUNDS)
+
+
+def max_calls() -> int:
+    return min(settings.TOOL_CALLS, MAX_CALLS)
+
+
+def over_limit(result: Result) -> Result:
+    """A reply that asks for calls which it may not have: its text is all there is."""
+    if is_blank(result.text):
+        return replace(result, state=Turn.State.FAILED, error="tool_limit")
+    return result
+
+
+def read_outcome(task: asyncio.Future[Any]) -> Answer | Pending:
+    """What a tool that has ended brought. Its own words go to the model only where it
+    meant them to: others can hold a key."""
+    error = task.exception()
+    if isinstance(error, AnswerLostError):
+        return Answer(State.UNKNOWN, f"No result: {error}", "tool_error")
+    if isinstance(error, ToolException):
+        return Answer(State.FAILED, f"No result: {error}", "tool_error")
+    if error:
+        logger.warning("a tool failed: %s", type(error).__name__)
+        words = f"No result: the tool failed ({type(error).__name__})."
+        return Answer(State.FAILED, words, "tool_error")
+    found = task.result()
+    if isinstance(found, Pending):
+        return found
+    if not isinstance(found, ToolMessage):
+        return Answer(State.FAILED, "No result: the tool gave none.", "tool_error")
+    if found.status != "error":
+        return Answer(State.DONE, found)
+    is_misfit = str(found.content).startswith(MISFIT)
+    code = "bad_arguments" if is_misfit else "tool_error"
+    return Answer(State.FAILED, found, code)
+
+
+def _forget(task: asyncio.Future[Any]) -> None:
+    _left_alone.discard(task)
+    if not task.cancelled():
+        task.exception()

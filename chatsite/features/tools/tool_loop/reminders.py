@@ -1,0 +1,56 @@
+"""Reminders that came, until the person has looked at them: late results of a tool that
+has `reminds_of`.
+"""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chatsite.features.tools import registry
+from chatsite.features.tools.models import ToolCall
+from chatsite.hooks import News, NewsSource
+from memory.models import Conversation
+from memory.sql import prepared_rows
+
+KIND = "reminder"
+
+
+def text_of(call: ToolCall) -> str:
+    """What the call is to remind of; "" where it is no reminder, or was deleted."""
+    tool = registry.known().get(call.name)
+    return str(call.arguments.get(tool.reminds_of, "")) if tool else ""
+
+
+def find_unread(user_id: int) -> list[News]:
+    """Of all conversations of the person, the oldest first."""
+    return [
+        News(str(call.conversation.uuid), call.late_result.seq, text_of(call), KIND)
+        for call in _unread(user=user_id)
+    ]
+
+
+@prepared_rows()
+def _unread(user: Any) -> QuerySet[ToolCall]:
+    rows = ToolCall.objects.filter(
+        is_unread=True,
+        conversation__owner=user,
+        conversation__deleted_at=None,
+        late_result__deleted_at=None,
+    )
+    rows = rows.select_related("conversation", "late_result").order_by("late_result")
+    return rows.only("name", "arguments", "conversation__uuid", "late_result__seq")
+
+
+def look_at(conversation: Conversation) -> bool:
+    """The person looks at the conversation; whether it had any."""
+    unread = ToolCall.objects.filter(conversation=conversation, is_unread=True)
+    return bool(unread.update(is_unread=False))
+
+
+def describe(text: str) -> str:
+    return _("⏰ Reminder: %(text)s") % {"text": text}
+
+
+SOURCE = NewsSource(find_unread, look_at, describe, gettext_lazy("unread reminder"))

@@ -1,0 +1,161 @@
+"""Which tools the model of a conversation may call, chosen on its page; whole results
+and files of calls; and what people do about calls where no socket is open.
+"""
+
+from mimetypes import guess_extension
+
+from asgiref.sync import async_to_sync
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from chatsite.accounts import preferences
+from chatsite.accounts.access import (
+    Values,
+    conversation_fragment,
+    conversation_view,
+    private_page,
+)
+from chatsite.features.tools import registry
+from chatsite.llm import dialects
+from chatsite.pages.memory_actions import Notice, address_of, memory_action
+from chatsite.pages.presenters.calls import arguments_of
+from chatsite.pages.views import respond_with_file
+from chatsite.protocol.errors import CommandError
+from chatsite.turns.requests import find_left_out, model_of
+from memory import transcript
+from memory.engine.file_names import clean_file_name
+from memory.models import Conversation, Message
+
+from . import late_results
+from .cards import file_cards
+from .commands import read_consent
+from .parts import DisplayForm
+
+
+@conversation_fragment("tools/_choice.html")
+def choose_tools(request: HttpRequest, conversation: Conversation) -> Values:
+    """The tools there are, with those that are on."""
+    return {
+        "tools": registry.available().values(),
+        "missing": registry.missing(conversation.tools),
+        "left_out": find_left_out(conversation),
+        "unusable": registry.left_out(),
+        "is_refused": not dialects.find_dialect(model_of(conversation)).has_tools,
+    }
+
+
+@memory_action
+def set_tools(request: HttpRequest, conversation: Conversation) -> Notice:
+    """Turn on the tools named in the form and turn off the others. One that is on
+    already stays, even if its server is away."""
+    before, answered_late = conversation.tools, conversation.answers_late
+    known = {*registry.available(), *before}
+    wanted = [*request.POST.getlist("tool"), *request.POST.get("tools", "").split(",")]
+    names = [name for name in dict.fromkeys(wanted) if name in known]
+    transcript.change_tools(
+        conversation, names, answers_late="answers_late" in request.POST
+    )
+    text = _("The model may call no tools.")
+    if names:
+        values = {"names": ", ".join(names)}
+        text = _("From the next message on the model may call: %(names)s.") % values
+    undo = {"tools": ",".join(before)}
+    if answered_late:
+        undo["answers_late"] = "on"
+    return Notice(text, address_of(conversation, "set-tools"), undo)
+
+
+@conversation_view("GET")
+def show_result(
+    request: HttpRequest, conversation: Conversation, seq: int
+) -> HttpResponse:
+    """The whole result of a tool's call: a file, and never a page."""
+    texts = conversation.messages.filter(seq=seq, role=Message.Role.TOOL)
+    text = texts.values_list("text", flat=True).first()
+    if text is None:
+        raise Http404
+    response = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    return respond_with_file(response, conversation, f"{seq}.txt")
+
+
+@conversation_view("GET")
+def show_file(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """A file in the result of a tool's call. A browser saves it, or shows it as part of
+    the card where it is a picture or a sound; nothing in it can run."""
+    rows = conversation.result_files.filter(message__seq=seq, place=place)
+    row = rows.exclude(data=None).first()
+    if row is None:
+        raise Http404
+    response = HttpResponse(bytes(row.data), content_type=file_cards.kind_of(row))
+    name = clean_file_name(
+        row.name or f"{seq}-{place}{guess_extension(row.kind) or ''}"
+    )
+    response["Content-Disposition"] = content_disposition_header(True, name)
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return response
+
+
+@conversation_view("GET")
+def show_arguments(
+    request: HttpRequest, conversation: Conversation, seq: int, place: int
+) -> HttpResponse:
+    """All arguments of the call at this place of message `seq`, as on its card."""
+    rows = conversation.messages.filter(seq=seq).values_list("tool_calls", flat=True)
+    calls = rows.first() or []
+    if place >= len(calls):
+        raise Http404
+    text = arguments_of(calls[place].get("args", {}))
+    response = HttpResponse(text, content_type="application/json")
+    return respond_with_file(response, conversation, f"{seq}-{place}.json")
+
+
+@conversation_view("POST")
+def answer_call(
+    request: HttpRequest, conversation: Conversation, call: int
+) -> HttpResponse:
+    """Takes `allow` ("true" or "false"), `digest` and maybe a `reason`."""
+    try:
+        given = read_consent({**request.POST.dict(), "call": call})
+        answered = given.answer(conversation)
+    except CommandError as error:
+        return _refuse_command(error)
+    async_to_sync(late_results.tell_answer)(answered)
+    return redirect("conversation-detail", conversation.uuid)
+
+
+@conversation_view("POST")
+def cancel_call(
+    request: HttpRequest, conversation: Conversation, call: int
+) -> HttpResponse:
+    try:
+        cancelled = late_results.cancel(conversation, call)
+    except CommandError as error:
+        return _refuse_command(error)
+    async_to_sync(late_results.tell)(cancelled)
+    return redirect("conversation-detail", conversation.uuid)
+
+
+def _refuse_command(error: CommandError) -> HttpResponse:
+    status = 404 if error.code == "not_found" else 409
+    return HttpResponse(error.detail, status=status, content_type="text/plain")
+
+
+@require_POST
+@private_page
+def post_display(request: HttpRequest) -> HttpResponse:
+    """How calls are shown to the person, from the account page."""
+    preferred = preferences.find_preferences(request.user)
+    form = DisplayForm(request.POST, instance=preferred)
+    if not form.is_valid():
+        text = " ".join(why for found in form.errors.values() for why in found)
+        return HttpResponse(text, status=422, content_type="text/plain")
+    form.save()
+    messages.success(request, _("Saved."))
+    return redirect("account")

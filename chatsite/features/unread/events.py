@@ -1,0 +1,89 @@
+"""What the pages and clients of a person are told of news, and what they say of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from channels.db import database_sync_to_async
+
+from chatsite import hooks
+from chatsite.hooks import LeafCommand, LeafEvent, News
+from chatsite.live.socket_client import Client, Done
+from chatsite.pages import parts
+from chatsite.protocol import events
+from chatsite.turns.models import Turn
+from memory.models import Conversation
+
+from .parts import draw_now
+from .services import describe_news, find_news, group_news, look_at, note_turn
+
+if TYPE_CHECKING:
+    from chatsite.live.fragments import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Unread(LeafEvent):
+    """A conversation has `count` things of this kind that its owner has not looked at;
+    `seq` and `text` are of the newest. With a count of 0 they have looked at all."""
+
+    type: ClassVar = "unread"
+    turn: ClassVar = 0
+    conversation: str
+    count: int
+    seq: int | None
+    text: str
+    kind: str = ""
+
+    @classmethod
+    def of(cls, news: list[News]) -> Self:
+        newest = news[-1]
+        values = (newest.conversation, len(news), newest.seq, newest.text)
+        return cls(*values, newest.kind)
+
+    def draw_at_once(self, page: "Page") -> str | None:
+        """One line, or none, in place of what the page had of a turn."""
+        if self.kind in hooks.news_sources:
+            return None
+        news = News(self.conversation, self.seq, self.text, self.kind)
+        return draw_now(self.conversation, news if self.count else None)
+
+    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+        """All news of the person; a screen reader is told of one that has come into
+        this conversation."""
+        news = News(self.conversation, self.seq, self.text, self.kind)
+        is_here = self.count and self.conversation == str(client.uuid)
+        yield parts.render_for_person(
+            client.user_id, is_fragment=True
+        ) + parts.render_status(describe_news(news) if is_here else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(LeafCommand):
+    """The person looks at the conversation, and so at all that is new in it."""
+
+    def perform(self, conversation: Conversation) -> Done:
+        if not look_at(conversation):
+            return Done()
+        return Done(personal=(Unread(str(conversation.uuid), 0, None, ""),))
+
+
+def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
+    """What was not looked at, in all conversations."""
+    return map(Unread.of, group_news(find_news(client.user_id)).values())
+
+
+async def tell_of_turn(turn: Turn, state: str) -> None:
+    """A turn has ended, or waits for its person."""
+    news = await database_sync_to_async(note_turn)(turn, state)
+    if news:
+        owner = turn.conversation.owner_id
+        await events.publish_to_person(owner, Unread.of([news]))
+
+
+async def tell_of_source(kind: str, conversation: Conversation) -> None:
+    """What another app finds of this kind has come into the conversation."""
+    find = database_sync_to_async(hooks.news_sources[kind].find)
+    grouped = group_news(await find(conversation.owner_id))
+    # None: it was looked at already.
+    if news := grouped.get((str(conversation.uuid), kind)):
+        await events.publish_to_person(conversation.owner_id, Unread.of(news))

@@ -1,1 +1,0 @@
-"""Feedback on a reply, as a leaf app: good or bad, and a word why."""

@@ -1,0 +1,78 @@
+"""What the database has of apps that EXTRAS does not name."""
+
+import logging
+
+from django.conf import settings
+from django.db import connection
+
+from chatsite.database import TROUBLE
+
+logger = logging.getLogger(__name__)
+
+# Tables that people or staff fill, by the name in EXTRAS. The apps themselves are not
+# imported while they are off.
+TABLES = {
+    "endpoint": ("endpoint_apikey", "endpoint_clientconversation"),
+    "lab": (
+        "examples_example",
+        "trials_trial",
+        "desk_experiment",
+        "experiments_sample",
+    ),
+    "operators": (
+        "announcements_announcement",
+        "budgets_budget",
+        "switches_switchedoff",
+    ),
+}
+
+
+def find_unnamed_extras() -> list[str]:
+    """Return the names that EXTRAS lacks although the database has rows of their apps,
+    in two statements at most. Raises what the database raises."""
+    missing = [name for name in TABLES if name not in settings.EXTRAS]
+    if not missing:
+        return []
+    known = {*connection.introspection.table_names()}
+    return [
+        name
+        for name in missing
+        if _has_rows([table for table in TABLES[name] if table in known])
+    ]
+
+
+def describe_unnamed_extras() -> str:
+    """Return a sentence on them and what to do; "" where there are none."""
+    names = find_unnamed_extras()
+    if not names:
+        return ""
+    every = ",".join(
+        name for name in settings.CONTRIB if name in settings.EXTRAS or name in names
+    )
+    return (
+        f"The database has rows of {' and '.join(names)}, which EXTRAS does not name: "
+        f"they are kept and not shown. Set EXTRAS={every} to have them back."
+    )
+
+
+def warn_of_unnamed_extras() -> None:
+    """Write that sentence into the log. A database that does not answer is
+    waited for elsewhere."""
+    try:
+        sentence = describe_unnamed_extras()
+    except TROUBLE:
+        return
+    finally:
+        connection.close()
+    if sentence:
+        logger.warning(sentence)
+
+
+def _has_rows(tables: list[str]) -> bool:
+    if not tables:
+        return False
+    quote = connection.ops.quote_name
+    checks = " OR ".join(f"EXISTS (SELECT 1 FROM {quote(name)})" for name in tables)  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT CASE WHEN {checks} THEN 1 ELSE 0 END")
+        return bool(cursor.fetchone()[0])

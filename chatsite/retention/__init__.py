@@ -1,1 +1,0 @@
-"""Retention, as a leaf app: what is too old is deleted every night."""

@@ -1,1 +1,0 @@
-"""Switches, as a leaf app: what staff have switched off at once, and why."""

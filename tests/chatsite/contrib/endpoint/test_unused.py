@@ -1,0 +1,61 @@
+"""A site where no one has a key: nothing of the endpoint is asked or loaded for the
+conversations that people have on its pages.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chatsite.contrib.endpoint.models import ApiKey
+from tests.chatsite import scenes
+from tests.databases import copy_sqlite
+from tests.servers import ROOT, Site
+
+# What reads, stores, passes on and cuts the requests of clients.
+WORK = ("access", "bounding", "exchange", "identity", "relay", "store")
+SCRIPT = """
+import sys, django
+django.setup()
+from django.contrib.auth import get_user_model
+from django.test import Client
+import chatsite.asgi
+from memory import transcript
+from tests.chatsite import scenes
+alice = get_user_model().objects.create_user("alice")
+conversation = transcript.create_conversation(alice)
+scenes.talk_in_turns(conversation, "Hello", "Where is Kyoto?")
+client = scenes.signed_in(alice)
+page = scenes.page_of(client, conversation)
+assert "Reply to: Hello" in page
+assert client.get(scenes.url("context", conversation)).status_code == 200
+assert client.get("/", follow=True).status_code == 200
+start = "chatsite.contrib.endpoint."
+print(*sorted(name for name in sys.modules if name.startswith(start)))
+"""
+
+
+@pytest.mark.server
+def test_nothing_that_works_for_clients_is_loaded(tmp_path):
+    database = copy_sqlite(tmp_path / "site.sqlite3")
+    env = Site({"DATABASE_URL": database, "DEBUG": "true"}).environment()
+    command = [sys.executable, "-c", SCRIPT]
+    told = subprocess.run(
+        command, env=env, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    loaded = {name.split(".")[3] for name in told.stdout.split()}
+    assert "asgi" in loaded
+    assert loaded.isdisjoint(WORK), told.stdout
+
+
+@pytest.mark.django_db
+def test_a_turn_asks_no_table_of_clients(alice, conversation):
+    scenes.talk_in_turns(conversation, "Hello")
+    with CaptureQueriesContext(connection) as asked:
+        scenes.talk_in_turns(conversation, "Where is Kyoto?")
+    assert len(asked) > 10
+    table = ApiKey._meta.db_table.removesuffix("apikey")
+    assert not [each["sql"] for each in asked if table in each["sql"]]

@@ -1,0 +1,207 @@
+"""Rules on the page: offered at the message, listed on the right, and on the account
+page."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from chatsite.jobs import summary_proposals
+from chatsite.turns.models import Preferences
+from memory import actions, transcript
+from memory.models import Conversation
+from memory.view import rebuilding
+
+from ...scenes import (
+    HTMX,
+    answer,
+    memory_url,
+    page_of,
+    signed_in,
+    submit,
+    talk_in_turns,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORDS = "Always answer in <rhyme>."
+SHOWN = "Always answer in &lt;rhyme&gt;."
+OFFER = "Always follow this?"
+
+
+@pytest.fixture
+def chat(alice):
+    made = transcript.create_conversation(alice)
+    talk_in_turns(made, WORDS)
+    made.refresh_from_db()
+    return made
+
+
+@pytest.fixture
+def client(alice):
+    return signed_in(alice)
+
+
+def act(client, chat, name, **fields):
+    rule = chat.rules.latest("pk")
+    view, extra = ("rule", {"name": name}) if name != "reword" else ("rule-reword", {})
+    target = memory_url(view, chat, pk=rule.pk, **extra)
+    answer = client.post(target, fields, headers=HTMX)
+    chat.refresh_from_db()
+    return answer.content.decode()
+
+
+def pane(client, chat):
+    return client.get(
+        reverse("conversation-context", args=[chat.uuid])
+    ).content.decode()
+
+
+def test_one_tap_keeps_what_is_offered(client, chat):
+    assert OFFER in page_of(client, chat)
+    assert "part-rules" not in pane(client, chat)
+    assert "every message" in act(client, chat, "keep")
+    page = page_of(client, chat)
+    assert OFFER not in page
+    assert "Kept for the whole conversation: <q" in " ".join(page.split())
+    shown = pane(client, chat)
+    assert "part-rules" in shown
+    assert SHOWN in shown
+    assert f"{chat.created_at:%Y-%m-%d}" in shown
+
+
+def test_a_message_that_is_hidden_offers_nothing(client, chat):
+    actions.exclude_messages(chat, [1])
+    assert OFFER not in page_of(client, chat)
+
+
+def test_every_action_can_be_undone(client, chat):
+    rule = chat.rules.get()
+    for name, undo in (("keep", "offer"), ("dismiss", "keep"), ("offer", "dismiss")):
+        notice = act(client, chat, name)
+        assert memory_url("rule", chat, pk=rule.pk, name=undo) in notice
+
+
+def test_a_rule_is_replaced_in_the_dialog(client, chat):
+    act(client, chat, "keep")
+    dialog = client.get(memory_url("rule-edit", chat, pk=chat.rules.get().pk))
+    assert SHOWN in dialog.content.decode()
+    act(client, chat, "reword", text="Answer in prose.")
+    shown = pane(client, chat)
+    assert "Answer in prose.</q>" in shown
+    assert f"{SHOWN}</q>" not in shown
+
+
+def test_what_does_not_fit_is_said(client, alice, settings):
+    settings.CONTEXT_WINDOW = 2000
+    chat = transcript.create_conversation(alice, policy={"rules": "keep"})
+    talk_in_turns(chat, *(f"Always name city number {n} first." for n in range(12)))
+    shown = pane(client, chat)
+    assert "do not fit and are not sent" in shown
+    assert "3 % of a request" in shown
+
+
+def test_what_was_replaced_is_listed_and_comes_back(client, alice):
+    chat = transcript.create_conversation(alice, policy={"rules": "keep"})
+    talk_in_turns(chat, "Always use bullet points.", "Forget the bullet points.")
+    assert "1 rule was replaced" in pane(client, chat)
+    act(client, chat, "keep")
+    assert "part-rules" in pane(client, chat)
+    act(client, chat, "replace")
+    assert "1 rule was replaced" in pane(client, chat)
+
+
+def test_a_past_request_shows_the_rules_that_it_had(client, chat):
+    act(client, chat, "keep")
+    talk_in_turns(chat, "Go on")
+    reply = chat.messages.latest("seq").seq
+    act(client, chat, "dismiss")
+    target = reverse("conversation-context", args=[chat.uuid])
+    shown = client.get(target, {"reply": reply}).content.decode()
+    assert "part-rules" in shown
+    assert SHOWN in shown
+    assert "Remove the rule" not in shown
+
+
+@pytest.mark.parametrize("name", ["keep", "dismiss", "offer"])
+def test_no_one_else_can_act(bob, chat, name):
+    target = memory_url("rule", chat, pk=chat.rules.get().pk, name=name)
+    assert signed_in(bob).post(target, headers=HTMX).status_code == 404
+    assert chat.rules.get().state == "offered"
+
+
+def test_an_unknown_action_or_rule_is_refused(client, chat):
+    pk = chat.rules.get().pk
+    assert client.post(memory_url("rule", chat, pk=pk, name="fly")).status_code == 404
+    target = memory_url("rule", chat, pk=pk + 1, name="keep")
+    assert "no such rule" in client.post(target, headers=HTMX).content.decode()
+    target = memory_url("rule-edit", chat, pk=pk + 1)
+    assert client.get(target, headers=HTMX).status_code == 404
+
+
+def test_pages_without_rules_ask_for_none(client, alice):
+    chat = transcript.create_conversation(alice)
+    talk_in_turns(chat, "Hello")
+    with CaptureQueriesContext(connection) as queries:
+        page_of(client, chat)
+    assert not [each for each in queries if "memory_rule" in each["sql"]]
+
+
+def test_new_conversations_begin_with_the_own_list(client, alice):
+    fields = {
+        "rules": "keep",
+        "own_rules": "Be brief.\n\nNo jargon.\n",
+        "with_own_rules": "on",
+    }
+    client.post(reverse("account"), fields)
+    client.post(reverse("conversation-create"), {"title": "A"})
+    made = Conversation.objects.get(title="A")
+    assert made.policy["rules"] == "keep"
+    texts = [rule.text for rule in made.rules.order_by("pk")]
+    assert texts == ["Be brief.", "No jargon."]
+    submit(made, "Hello")
+    answer(made)
+    assert "your own list" in pane(client, made)
+
+
+def test_the_own_list_is_off_by_default(client, alice):
+    client.post(reverse("account"), {"own_rules": "Be brief."})
+    assert Preferences.objects.get(user=alice).own_rules == "Be brief."
+    client.post(reverse("conversation-create"), {"title": "A"})
+    assert not Conversation.objects.get(title="A").rules.exists()
+
+
+@pytest.mark.parametrize("text", ["x" * 301, "\n".join(map(str, range(21)))])
+def test_too_long_an_own_list_is_refused(client, alice, text):
+    answer = client.post(reverse("account"), {"own_rules": text})
+    assert answer.status_code == 422
+    assert "At most 20 rules" in answer.content.decode()
+
+
+def test_a_focus_reaches_the_summariser(client, alice):
+    chat = transcript.create_conversation(alice, policy={"focus": "all prices"})
+    talk_in_turns(chat, *map(str, range(4)))
+    target = memory_url("propose", chat, seq=2)
+    client.post(target, {"focus": "all names"}, headers=HTMX)
+    assert chat.jobs.get().values["focus"] == "all names"
+    shown = client.post(target, {"focus": "x" * 501}, headers=HTMX).content.decode()
+    assert "up to 500 characters" in shown
+    assert "x" * 501 in shown
+
+
+def test_a_focus_stays_when_the_summariser_fails(client, alice):
+    chat = transcript.create_conversation(alice)
+    talk_in_turns(chat, *map(str, range(4)))
+    summary_proposals.start_proposal(chat, 2, "", "all names")
+    chat.jobs.update(state="failed", error="It failed.")
+    shown = client.get(memory_url("proposal", chat, seq=2)).content.decode()
+    assert "Try again" in shown
+    assert 'value="all names"' in shown
+
+
+def test_context_json_names_the_rules(client, chat):
+    act(client, chat, "keep")
+    target = reverse("conversation-context-json", args=[chat.uuid])
+    refs = client.get(target).json()["refs"]
+    assert refs["rules"] == [[1, 0, len(WORDS)]]
+    assert rebuilding.missing_rules(chat) == []
