@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from chatsite.accounts import account
-from memory import library, transcript
+from memory import actions, library, transcript
 from memory.models import Conversation
 
 TABLES = (
@@ -86,6 +86,13 @@ def erase():
     account.delete_account(alice)
     assert not get_user_model().objects.filter(username="alice").exists()
     print(json.dumps([after_one, _count_rows()]))  # noqa: T201
+
+
+def delete_message():
+    """Deletes a message of one of Alice's conversations."""
+    conversation = Conversation.objects.filter(owner__username="alice").first()
+    actions.delete_message(conversation, 1)
+    print(json.dumps(_count_rows()))  # noqa: T201
 
 
 def _count_rows():

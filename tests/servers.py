@@ -208,6 +208,7 @@ class Site(Server):
 
     def environment(self) -> dict[str, str]:
         return {
+            "EXTRAS": "all",
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "chatsite.settings",
             "ENV_FILE": "",

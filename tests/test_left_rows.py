@@ -27,6 +27,19 @@ def test_rows_of_apps_that_are_gone_go_with_what_they_belong_to(new_database):
     assert both == dict.fromkeys(planted, 0) | {"desk_experiment": 1}
 
 
+def test_rows_of_apps_that_are_gone_go_with_a_deleted_message(new_database):
+    """They may have its words, and no app is there that could look."""
+    with new_database() as url:
+        planted = run_left_rows({"DATABASE_URL": url}, "plant")
+        without = {"EXTRAS": "endpoint", "DATABASE_URL": url}
+        left = run_left_rows(without, "delete_message")
+    of_lab = ("examples_example", "examples_exampleanswer")
+    assert [left[name] for name in of_lab] == [planted[name] // 2 for name in of_lab]
+    assert left["desk_experiment"] == planted["desk_experiment"] - 1
+    # Of apps that are there, each decides.
+    assert left["chat_share"] == planted["chat_share"]
+
+
 def run_left_rows(env, deed):
     code = f"from tests import left_rows; left_rows.{deed}()"
     printed = Site(env).manage("shell", "--no-imports", "-c", code)
