@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 from langchain_core.messages.tool import tool_call_chunk
 
-from chatsite import tools
+from chatsite.features import tools
 from chatsite.features.tools.models import ToolCall, digest_of
 from chatsite.features.tools.tool_loop import answers, asked, records
 from chatsite.turns import commands, lifecycle, limits
