@@ -2,7 +2,7 @@
 
 Processor time of the server for a turn of the chat: without a collector, and with one
 that takes every span, in alternated rounds. Also looks for a word of the turns in what
-the collector got. Needs the libraries of requirements-tracing.lock; without them only
+the collector got. Needs the libraries of requirements/tracing.lock; without them only
 the first is measured.
 """
 

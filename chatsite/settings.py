@@ -256,8 +256,8 @@ if EMAIL_URL:
         )
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 # Providers of identities, in a JSON file, and whether there is a second factor beside
-# passwords: docs/features/signin.md. Both need requirements-signin.lock, and a provider
-# that speaks SAML needs requirements-saml.lock.
+# passwords: docs/features/signin.md. Both need requirements/signin.lock, and a provider
+# that speaks SAML needs requirements/saml.lock.
 SIGNIN_PROVIDERS = {}
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")

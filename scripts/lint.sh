@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.lock
+scripts/setup.sh requirements/tests.lock
 export DEBUG=true
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .

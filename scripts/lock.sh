@@ -1,11 +1,12 @@
 #!/bin/sh
-# Writes the locks: the versions, with the hashes of their files, that each requirements.txt
-# brings on any system and any Python from 3.11 on. Arguments go to uv. Versions stay while
-# they fit: --upgrade takes the newest ones, --upgrade-package NAME the newest of one.
+# Writes the locks: the versions, with the hashes of their files, that each file of
+# requirements/ brings on any system and any Python from 3.11 on. Arguments go to uv.
+# Versions stay while they fit: --upgrade takes the newest ones, --upgrade-package NAME the
+# newest of one.
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.lock
+scripts/setup.sh requirements/tests.lock
 
 write() { # NAME [ARGUMENTS]
     name="$1"
@@ -16,8 +17,8 @@ write() { # NAME [ARGUMENTS]
 }
 
 # The tests have all that the others have, so those take over its versions.
-write tests/requirements "$@"
-for name in requirements requirements-signin requirements-saml requirements-mcp requirements-tracing; do
-    cp tests/requirements.lock "$name.lock"
-    write "$name"
+write requirements/tests "$@"
+for name in site signin saml mcp tracing; do
+    cp requirements/tests.lock "requirements/$name.lock"
+    write "requirements/$name"
 done

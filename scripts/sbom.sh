@@ -4,6 +4,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lock="${1:-requirements.lock}"
+lock="${1:-requirements/site.lock}"
 scripts/setup.sh "$lock"
 .venv/bin/python -m scripts.sbom "$lock" build

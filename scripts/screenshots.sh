@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.lock
+scripts/setup.sh requirements/tests.lock
 scripts/programs.sh
 .venv/bin/python -m scripts.screenshots
 .venv/bin/python -m scripts.film

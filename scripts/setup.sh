@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes .venv, or the folder VENV, and installs requirements.lock or the lock named as
+# Makes .venv, or the folder VENV, and installs requirements/site.lock or the lock named as
 # argument.
 # A stamp remembers what is installed, so that the next call returns at once.
 # Writes a .env for this machine where there is none.
 set -eu
 cd "$(dirname "$0")/.."
 
-lock="${1:-requirements.lock}"
+lock="${1:-requirements/site.lock}"
 venv="${VENV:-.venv}"
 python="${PYTHON:-$(command -v python3.11 || command -v python3)}"
 

@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.lock
+scripts/setup.sh requirements/tests.lock
 scripts/programs.sh
 exec .venv/bin/python -m tests.faults.soak

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.lock
+scripts/setup.sh requirements/tests.lock
 python="${VENV:-.venv}/bin/python"
 "$python" --version
 

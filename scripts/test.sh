@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/setup.sh tests/requirements.lock
+scripts/setup.sh requirements/tests.lock
 scripts/programs.sh
 .venv/bin/python --version
 

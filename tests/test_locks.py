@@ -1,4 +1,4 @@
-"""What is installed: the lock beside each requirements.txt agrees with it."""
+"""What is installed: the lock beside each file of requirements agrees with it."""
 
 import re
 from importlib import metadata
@@ -12,12 +12,12 @@ from chatsite.ops.checks import SAFE_VERSIONS
 from .servers import ROOT
 
 LOCKED = (
-    "requirements",
-    "requirements-signin",
-    "requirements-saml",
-    "requirements-mcp",
-    "requirements-tracing",
-    "tests/requirements",
+    "requirements/site",
+    "requirements/signin",
+    "requirements/saml",
+    "requirements/mcp",
+    "requirements/tracing",
+    "requirements/tests",
 )
 # A package, its hashes, and who brings it.
 ENTRY = re.compile(r"(?m)^(\S.*?) \\\n((?:    --hash=.+\n)+)((?:    #.+\n)*)")
@@ -113,7 +113,7 @@ def applies(requirement, extras):
 
 @pytest.mark.parametrize("name", LOCKED)
 def test_all_locks_have_the_versions_of_the_tests(name):
-    tests = locked("tests/requirements")
+    tests = locked("requirements/tests")
     here = locked(name)
     assert {
         package: pins for package, pins in here.items() if pins != tests[package]
@@ -121,7 +121,7 @@ def test_all_locks_have_the_versions_of_the_tests(name):
 
 
 def test_versions_with_known_holes_are_not_locked():
-    pins = locked("requirements")
+    pins = locked("requirements/site")
     for name, safe in SAFE_VERSIONS.items():
         (pin,) = pins[canonicalize_name(name)]
         assert tuple(map(int, version(pin).split("."))) >= safe

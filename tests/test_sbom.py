@@ -15,10 +15,10 @@ PERMISSIVE = re.compile(
     "MIT|0?BSD|Apache|PSF|Python Soft|HPND|ISC|CNRI|TCL|Unlicense|The Unlicense|Other/"
 )
 LOCKS = (
-    "requirements.lock",
-    "requirements-signin.lock",
-    "requirements-saml.lock",
-    "requirements-mcp.lock",
+    "requirements/site.lock",
+    "requirements/signin.lock",
+    "requirements/saml.lock",
+    "requirements/mcp.lock",
 )
 MERMAID = "chatsite/features/code_blocks/static/code_blocks/mermaid.tiny.js"
 VENDORED = {"static/fonts": "Inter", MERMAID: "Mermaid"}
@@ -74,7 +74,7 @@ def test_what_comes_with_the_source_is_of_the_version_that_is_named():
 
 
 def test_another_version_than_the_locked_one_is_refused(tmp_path):
-    text = (ROOT / "requirements.lock").read_text()
+    text = (ROOT / "requirements/site.lock").read_text()
     other = re.sub("(?m)^django==.+? ", "django==5.2 ", text)
     (tmp_path / "other.lock").write_text(other)
     with pytest.raises(SystemExit, match="django==5.2 is wanted, .+: make setup"):

@@ -30,13 +30,14 @@ def clone(tmp_path):
         # With what was compiled, which takes seconds.
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "scripts").mkdir()
-    for name in ("manage.py", "requirements.lock", "scripts/setup.sh"):
+    (tmp_path / "requirements").mkdir()
+    for name in ("manage.py", "requirements/site.lock", "scripts/setup.sh"):
         shutil.copy(ROOT / name, tmp_path / name)
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    stamp = "cksum < requirements.lock > .venv/installed-requirements.lock"
+    stamp = "cksum < requirements/site.lock > .venv/installed-requirements-site.lock"
     subprocess.run(["sh", "-c", stamp], cwd=tmp_path, check=True)
     return tmp_path
 

@@ -113,7 +113,7 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
             yield Error(
                 f"{name} {metadata.version(name)} has known holes.",
                 hint=f"Install {'.'.join(map(str, safe))} or newer: "
-                "pip install --requirement requirements.lock",
+                "pip install --requirement requirements/site.lock",
                 id="chat.E003",
             )
 

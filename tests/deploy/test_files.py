@@ -134,7 +134,7 @@ def test_the_image_has_what_it_copies_and_what_serves():
     assert all((ROOT / source).exists() for source in sources)
     wanted = {"chatsite", "locale", "memory", "static", "templates", "manage.py"}
     # chatsite/release.py reads the last one.
-    assert wanted | {"requirements.lock", "pyproject.toml"} <= set(sources)
+    assert wanted | {"requirements/site.lock", "pyproject.toml"} <= set(sources)
     let_in = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
     assert {f"!{source}" for source in sources} <= set(let_in)
 

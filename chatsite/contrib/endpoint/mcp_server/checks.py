@@ -16,6 +16,6 @@ def check_mcp_server(
     if settings.MCP_SERVER_ENABLED and find_spec("mcp") is None:
         yield Error(
             "MCP_SERVER_ENABLED: the library of the protocol is missing.",
-            hint="pip install --requirement requirements-mcp.lock",
+            hint="pip install --requirement requirements/mcp.lock",
             id="chat.E009",
         )

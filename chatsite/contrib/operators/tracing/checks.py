@@ -23,6 +23,6 @@ def check_collector(
     if settings.OTEL_EXPORTER_OTLP_ENDPOINT and not is_installed():
         yield Error(
             "OTEL_EXPORTER_OTLP_ENDPOINT: the libraries of OpenTelemetry are missing.",
-            hint="pip install --requirement requirements-tracing.lock",
+            hint="pip install --requirement requirements/tracing.lock",
             id="chat.E010",
         )

@@ -197,7 +197,7 @@ def read_providers(path: str) -> dict[str, Provider]:
         except ImportError as error:
             raise ImproperlyConfigured(
                 f"SIGNIN_PROVIDERS, {path}: {each.id} speaks SAML, which needs "
-                f"requirements-saml.lock ({error})."
+                f"requirements/saml.lock ({error})."
             ) from None
         except ValueError as error:
             raise ImproperlyConfigured(

@@ -105,7 +105,7 @@ def _load(path: str) -> tuple[list[Server], str]:
     if not path:
         return [], ""
     if find_spec("fastmcp") is None:
-        return [], "it needs pip install --requirement requirements-mcp.lock"
+        return [], "it needs pip install --requirement requirements/mcp.lock"
     try:
         text = Path(path).read_text(encoding="utf-8")
         entries = json.loads(text, object_pairs_hook=make_object)["mcpServers"]

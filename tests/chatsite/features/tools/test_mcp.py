@@ -432,5 +432,5 @@ class TestSettings:
         monkeypatch.setitem(sys.modules, "fastmcp", None)
         configure(test=STDIO)
         [error] = checks.check_tools(None)
-        assert "requirements-mcp.lock" in error.msg
+        assert "requirements/mcp.lock" in error.msg
         assert "calculate" in registry.available()
