@@ -114,6 +114,7 @@ OF_ROWS = {
     "attachments_longfile.sha256": "a hash",
     "attachments_filepassage.terms": "coded words",
     "endpoint_bodypiece.digest": "a hash",
+    "endpoint_bodypiece.item_id": "an id",
     "endpoint_clientmessage.chain": "a hash",
     "endpoint_clientmessage.digest": "a hash",
     "endpoint_clientmessage.role": "a name",

@@ -146,9 +146,11 @@ async def exchange(
     asked = await for_drawing(_read_in_turn)(key, wire, headers, raw, within)
     await check_listed(key, asked)
     if wire is OPENAI_COMPACT:
+        asked = await read_references(key, asked)
         await pass_compacted(key, asked, headers, client)
         return
     try:
+        asked = await read_references(key, asked)
         opened, send_less = await open_exchange(key, asked, mode)
     except TROUBLE as error:
         if settings.ENDPOINT_WITHOUT_STORE != "open" or not is_away(error):
@@ -273,6 +275,23 @@ def _read_in_turn(
         asked = read_client_request(wire, headers, raw, within, key.owner_id)
     keys.check_model(key, asked.model)
     return asked
+
+
+async def read_references(key: ApiKey, asked: Asked) -> Asked:
+    """Return the request with what its ids of served items stand for. Raise WireError
+    for those that this person has none of."""
+    if not asked.references:
+        return asked
+    from .store.served_items import fill_references, find_items
+
+    account = account_of_user(key.owner_id)
+    found = await _store(account, partial(find_items, key.owner_id, asked))
+
+    def fill() -> Asked:
+        with account.timed():
+            return fill_references(asked, found)
+
+    return await for_drawing(fill)() if found else asked
 
 
 async def open_exchange(

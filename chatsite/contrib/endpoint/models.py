@@ -224,12 +224,21 @@ class BodyPiece(models.Model):
     message = models.ForeignKey(
         Message, models.CASCADE, null=True, related_name="body_pieces"
     )
+    # By which a client can name it: of an item of a served reply. "" = it is none.
+    item_id = models.CharField(max_length=300, blank=True, default="", db_default="")
 
     class Meta:
         default_permissions = ()
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation", "number"], name="body_piece_number"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["item_id"],
+                condition=~models.Q(item_id=""),
+                name="body_piece_item",
             ),
         ]
 

@@ -87,7 +87,7 @@ async def forward(
     key: ApiKey, asked: Asked, headers: Mapping[str, str], client: Client
 ) -> None:
     """Pass the request on as it is. Raises WireError where nothing was answered."""
-    if asked.previous:
+    if asked.previous or asked.references:
         detail = "Whose reply that is can't be found out now. Send the whole history."
         raise WireError(503, "unavailable", detail, retry_after=5)
     NOT_KEPT.inc()

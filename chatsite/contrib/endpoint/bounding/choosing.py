@@ -26,7 +26,7 @@ from memory.engine.tokens import count_message, count_tokens
 from memory.models import Conversation, Summary
 
 from .ahead import Ahead, make_ahead
-from .cutting import cut_body, make_piece, without_results
+from .cutting import cut_body, make_piece, read_piece, without_results
 from .room import count_beside
 
 NOTHING = Ahead({}, {}, "", 0)
@@ -179,8 +179,8 @@ class Choosing:
         return kept
 
     def _make_kept(self, index: int, pieces: list[Piece]) -> Kept:
-        wire = self.asked.wire
-        values = [json.loads(each.text) for each in pieces]
+        wire, body = self.asked.wire, self.asked.body
+        values = [read_piece(body, each, wire.list_name) for each in pieces]
         listed = values[0] if isinstance(values[0], str) else values
         return Kept(index, pieces, wire.to_demo_messages({wire.list_name: listed}))
 

@@ -8,7 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from chatsite.contrib.endpoint.store.bodies import Body, Piece
-from chatsite.contrib.endpoint.wires.openai_responses import RESULTS
+from chatsite.contrib.endpoint.wires.openai_responses import (
+    REFERENCE,
+    RESULTS,
+    find_kind,
+)
 
 
 def write_ahead(texts: Iterable[str]) -> str:
@@ -22,6 +26,14 @@ def write_ahead(texts: Iterable[str]) -> str:
 
 def make_piece(text: str, at: int | None) -> Piece:
     return Piece(text, at, hashlib.sha256(text.encode()).digest())
+
+
+def read_piece(body: Body, piece: Piece, list_name: str) -> Any:
+    """A message of the body as it counts: of an item that was named by its id, what
+    that stands for."""
+    value = json.loads(piece.text)
+    is_named = isinstance(value, dict) and find_kind(value) == REFERENCE
+    return body.value[list_name][piece.at] if is_named else value
 
 
 def cut_body(
@@ -50,9 +62,9 @@ def cut_body(
         texts += (piece.text, text)
     raw = "".join(texts).encode()
     messages = [
-        *(json.loads(piece.text) for piece in leading),
+        *(read_piece(body, piece, list_name) for piece in leading),
         *json.loads(f"[{ahead}]"),
-        *(json.loads(piece.text) for piece in kept),
+        *(read_piece(body, piece, list_name) for piece in kept),
     ]
     value = {**body.value, list_name: messages}
     return Body(value, pieces, between, hashlib.sha256(raw).hexdigest()), raw

@@ -11,6 +11,7 @@ from chatsite.contrib.endpoint.identity.hints import Hints, read_hints
 from chatsite.contrib.endpoint.identity.history import History
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.contrib.endpoint.wires.named_objects import find_named_object
+from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
 from chatsite.contrib.endpoint.wires.wire import ID, Wire, wants_stream
 
 from .bodies import OTHER_CASE, Body, BodyError
@@ -36,6 +37,13 @@ class Asked:
     def previous(self) -> str:
         """The id of an earlier reply, which stands for all up to it; "" = none."""
         return self.body.value.get(PREVIOUS) or "" if self.wire.names_replies else ""
+
+    @property
+    def references(self) -> list[str]:
+        """The ids of items that it names in place of sending them."""
+        items = self.wire.list_sent(self.body.value) if self.wire.names_replies else ()
+        named = (item.get("id") for item in items if find_kind(item) == REFERENCE)
+        return [each for each in named if isinstance(each, str)]
 
     @property
     def is_stream(self) -> bool:

@@ -20,6 +20,7 @@ from memory.models import Message
 from memory.sql import Update, prepared_update
 
 from .opening import Opened, update_standing
+from .served_items import keep_items
 
 
 @transaction.atomic
@@ -51,6 +52,8 @@ def end_exchange(
             asked.update(response_id=response_id)
     else:
         transcript.give_back(turn.conversation_id, turn.reply_seq)
+    if wire.names_replies and (answered := reply or turn.user_message):
+        keep_items(answered, opened.sent.asked, said["output"])
     _end_turn(
         pk=turn.pk,
         state=result.state,

@@ -19,6 +19,7 @@ from chatsite.contrib.endpoint.wires.errors import WireError
 from memory.models import ModelCall
 from memory.sql import PreparedRows, prepared_rows
 
+from .asked import PREVIOUS
 from .sent_forms import find_form
 
 OF_PLACE = (
@@ -50,7 +51,8 @@ def find_previous(known: "KnownToOwner", response_id: str) -> Served | None:
         return known.find_reply(response_id) if response_id else None
     except NotYoursError:
         detail = "There is no response with the id of `previous_response_id`."
-        raise WireError(404, "previous_response_not_found", detail) from None
+        code = "previous_response_not_found"
+        raise WireError(404, code, detail, param=PREVIOUS) from None
 
 
 class KnownToOwner:

@@ -72,6 +72,7 @@ def _join_history(conversation: Conversation, wire: Wire, raw: bytes) -> bytes:
 
 def _read_history(conversation: Conversation, wire: Wire) -> list[dict[str, Any]]:
     pieces = BodyPiece.objects.filter(conversation=conversation, message__isnull=False)
+    pieces = pieces.filter(item_id="")
     # The first form of each: later ones may be what was sent of it.
     written = {
         seq: fill_in(Hollow(text, hole, is_ascii), said)

@@ -13,6 +13,7 @@ from chatsite.contrib.endpoint.identity.canonical import (
 from chatsite.contrib.endpoint.identity.history import WIRES, text_of_parts
 from chatsite.contrib.endpoint.models import BodyPiece
 from chatsite.contrib.endpoint.wires import find_wire_by_name
+from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
 from chatsite.contrib.endpoint.wires.wire import Wire
 from memory.models import ModelCall
 
@@ -73,6 +74,9 @@ def _read_written(wire: Wire, pieces: list[str]) -> str | None:
     except ValueError:
         return None
     items = wire.list_sent({wire.list_name: _as_sent(items)})
+    if wire.names_replies and any(find_kind(each) == REFERENCE for each in items):
+        # In no words of the client's.
+        return None
     rows = wire.make_rows(wire.take_message(items, 0, len(items)))
     return rows[-1].text if rows else None
 

@@ -24,6 +24,8 @@ class WireError(Exception):
     code: str
     detail: str
     retry_after: float | None = None
+    # The field of the body that is wrong, where the wire has a place for its name.
+    param: str | None = None
 
 
 def refuse_key() -> WireError:

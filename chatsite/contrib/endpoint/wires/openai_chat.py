@@ -44,7 +44,8 @@ SYSTEM = ("system", "developer")
 
 def write_openai_error(error: WireError) -> bytes:
     kind = TYPES.get(error.status, "invalid_request_error")
-    values = {"message": error.detail, "type": kind, "param": None, "code": error.code}
+    values = {"message": error.detail, "type": kind, "param": error.param}
+    values["code"] = error.code
     return json.dumps({"error": values}, ensure_ascii=False).encode()
 
 

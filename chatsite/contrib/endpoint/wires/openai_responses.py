@@ -34,6 +34,8 @@ from .wire import Body, Wire, wants_stream
 PATH = "/v1/responses"
 COMPACT = f"{PATH}/compact"
 RESULTS = ("function_call_output", "custom_tool_call_output")
+# An item by its id alone, in place of one that the provider has.
+REFERENCE = "item_reference"
 
 
 def list_items(body: Body) -> list[dict[str, Any]]:
@@ -45,7 +47,8 @@ def list_items(body: Body) -> list[dict[str, Any]]:
 
 
 def find_kind(item: Mapping[str, Any]) -> str:
-    return str(item.get("type") or "message")
+    is_named = "id" in item and "role" not in item
+    return str(item.get("type") or (REFERENCE if is_named else "message"))
 
 
 def read_response_instructions(body: Body) -> str:

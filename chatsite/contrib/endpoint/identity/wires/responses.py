@@ -22,6 +22,7 @@ from .entry import (
     take_object,
 )
 
+REFERENCE = "item_reference"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 TEXTS = {"input_text": "text", "output_text": "text", "text": "text"}
@@ -69,7 +70,8 @@ class Reader(EntryReader):
 
     def read_item(self, item: Any, at: int) -> None:
         item = take_object(item, "Each item")
-        kind = name_kind(item) or "message"
+        is_named = item.get("id") and "role" not in item
+        kind = name_kind(item) or (REFERENCE if is_named else "message")
         if kind == "reasoning":
             self.said_from = at if self.said_from is None else self.said_from
             return
@@ -98,7 +100,7 @@ class Reader(EntryReader):
         elif kind in CALLS:
             self.calls[str(item.get("call_id"))] = len(self.calls)
             self.said.append(call_part(item.get("name"), item.get(CALLS[kind])))
-        elif kind == "item_reference":
+        elif kind == REFERENCE:
             self.said.append({"reference": str(item.get("id"))})
         else:
             self.said.append(other_part(item))

@@ -1,0 +1,138 @@
+"""Items of replies on the wire of responses, kept by their ids: a client may name those
+in place of sending them again, as the provider has them.
+
+An item is a piece like those that clients send, so it goes with its message.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Max, QuerySet
+
+from chatsite.contrib.endpoint.addresses import MAX_BODY_BYTES
+from chatsite.contrib.endpoint.identity.history import read_history
+from chatsite.contrib.endpoint.models import BodyPiece
+from chatsite.contrib.endpoint.wires.errors import WireError, refuse_body
+from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
+from memory.models import Message
+
+from .asked import Asked
+from .bodies import Hollow, fill_in, hollow_out
+
+# Of an item without the text of its message: of a longer one, such as an image, only
+# its kind is kept.
+MOST_CHARS = 65_536
+# Ids that one body may have, and that one statement looks up.
+MOST_IDS, AT_ONCE = 10_000, 500
+MOST_ID_CHARS = BodyPiece._meta.get_field("item_id").max_length
+
+Items = Mapping[str, Any]
+
+
+def keep_items(message: Message, asked: Asked, output: Sequence[Any]) -> None:
+    """Keep the items that the client was just sent, with their reply; where they have
+    no words, with what they answer."""
+    if asked.body.value.get("store") is False:
+        # The provider has none of them: they have to come back whole.
+        return
+    rows = BodyPiece.objects.filter(conversation=message.conversation_id)
+    last = rows.aggregate(last=Max("number"))["last"] or 0
+    written = enumerate(_write_items(message, output), last + 1)
+    BodyPiece.objects.bulk_create(
+        BodyPiece(
+            conversation_id=message.conversation_id,
+            number=number,
+            message=message,
+            **values,
+        )
+        for number, values in written
+    )
+
+
+def _write_items(message: Message, output: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    for item in output:
+        item_id = item.get("id") if isinstance(item, dict) else None
+        if not _is_item_id(item_id):
+            continue
+        text = json.dumps(item)
+        digest = hashlib.sha256(text.encode()).digest()
+        hollow = hollow_out(text, [message.text])
+        # What was thought is no part of what was said.
+        if find_kind(item) == "reasoning" or len(hollow.text) > MOST_CHARS:
+            hollow = Hollow(json.dumps({"type": find_kind(item), "id": item_id}))
+        yield {"item_id": item_id, "digest": digest, **hollow._asdict()}
+
+
+def _is_item_id(value: object) -> bool:
+    """Whether a row can have it, and be found by it."""
+    is_short = isinstance(value, str) and 0 < len(value) <= MOST_ID_CHARS
+    return is_short and value.isprintable()
+
+
+def find_items(owner_id: int, asked: Asked) -> Items:
+    """The items that a request names by their ids, as they were served to this person.
+    One that has its id in common with another is not among them. Raises WireError for
+    one that was deleted, and one that is, or could be, another person's."""
+    counts = Counter(asked.references)
+    if len(counts) > MOST_IDS:
+        detail = f"A body may name {MOST_IDS:,} items by their ids. Send fewer."
+        raise WireError(400, "too_many_items", detail, param="input")
+    found, size = {}, 0
+    every = [*counts]
+    for first in range(0, len(every), AT_ONCE):
+        ids = every[first : first + AT_ONCE]
+        named = BodyPiece.objects.filter(item_id__in=[*filter(_is_item_id, ids)])
+        for item_id, text in _read_items(owner_id, named, ids):
+            size += counts[item_id] * len(text)
+            if size > MAX_BODY_BYTES:
+                raise refuse_body(MAX_BODY_BYTES)
+            found[item_id] = json.loads(text)
+    return found
+
+
+def _read_items(
+    owner_id: int, named: QuerySet[BodyPiece], ids: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    living = named.filter(
+        conversation__owner=owner_id,
+        conversation__deleted_at=None,
+        message__deleted_at=None,
+    )
+    # Branches have copies of what they share.
+    forms = living.order_by().values("item_id")
+    forms = forms.annotate(forms=Count("digest", distinct=True), newest=Max("pk"))
+    of_person = {each["item_id"]: each for each in forms}
+    strange = [each for each in ids if each not in of_person]
+    if settings.ENDPOINT_PROVIDER_IDS == "passed":
+        # Then only what was served to another person, or deleted, is refused.
+        gone = {*named.values_list("item_id", flat=True)}
+        strange = [each for each in strange if each in gone]
+    if strange:
+        detail = f"Item with id {strange[0][:100]!r} not found. Send it whole."
+        raise WireError(404, "item_not_found", detail, param="input")
+    newest = [each["newest"] for each in of_person.values() if each["forms"] == 1]
+    columns = ("item_id", "text", "hole", "is_ascii", "message__text")
+    rows = BodyPiece.objects.filter(pk__in=newest).values_list(*columns)
+    for item_id, text, hole, is_ascii, said in rows.iterator():
+        yield item_id, fill_in(Hollow(text, hole, is_ascii), said)
+
+
+def fill_references(asked: Asked, found: Items) -> Asked:
+    """The request as it reads with these items in place of their ids. What is sent of
+    it stays as it is."""
+    value, wire = asked.body.value, asked.wire
+    items = [
+        found.get(item.get("id"), item) if find_kind(item) == REFERENCE else item
+        for item in value[wire.list_name]
+    ]
+    value = {**value, wire.list_name: items}
+    history = read_history(wire.name, value)
+    if not history.messages:
+        # It named nothing but thoughts.
+        return asked
+    return replace(asked, body=asked.body._replace(value=value), history=history)
