@@ -113,7 +113,7 @@ def try_again(conversation: object, seq: int, variation: object) -> object:
     from chatsite.contrib.lab.trials.models import Trial
 
     trial = services.start_trial(conversation, seq, variation)
-    _ended, claim = store.claim_trial()
+    claim = store.claim_trial()
     async_to_sync(job.run_trial)(claim)
     return Trial.objects.select_related("call").get(pk=trial.pk)
 

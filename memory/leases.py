@@ -58,19 +58,19 @@ class Claim:
 
 
 def take_place(
-    running: QuerySet[Any], places: int, take: Callable[[int], bool]
-) -> bool:
-    """Have `take` store the first of so many places that no running row has. False: all
-    are taken, or another process was faster."""
+    running: QuerySet[Any], places: int, take: Callable[[int], T]
+) -> T | None:
+    """Have `take` store the first of so many places that no running row has; return its
+    result. None: all are taken, or another process was faster."""
     taken = set(running.values_list("place", flat=True))
     place = next((n for n in range(places) if n not in taken), None)
     if place is None:
-        return False
+        return None
     try:
         with transaction.atomic():
             return take(place)
     except IntegrityError:
-        return False
+        return None
 
 
 async def work_under_lease(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -35,6 +35,7 @@ from chatsite.protocol import events
 from memory import context, library
 from memory.compaction import compactor, lease, preparation
 from memory.engine.policy import CHUNK_TOKENS
+from memory.leases import Claim, LostError
 from memory.models import Message
 
 from . import (
@@ -50,7 +51,9 @@ from .models import Turn
 
 logger = logging.getLogger(__name__)
 
-# How long a reply that is complete waits for the database to take it.
+T = TypeVar("T")
+
+# How long what is complete waits for the database to take it.
 FINISH_SECONDS = 60.0
 # A process that was asked to end gives its tasks and its database this long.
 TASKS_SECONDS = 2.0
@@ -164,10 +167,6 @@ async def _drive_turns(
         _held[claim.row_id] = claim
         try:
             turn, view = await _work_off(claim)
-        except TRANSIENT_DB_ERRORS as error:
-            # The turn is taken over when its lease has ended, here or elsewhere.
-            logger.warning("turn left turn=%s: %s", claim.row_id, name_of(error))
-            return
         finally:
             _held.pop(claim.row_id, None)
         seen = (view, turn.reply) if turn else NOTHING
@@ -206,20 +205,48 @@ async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
 async def _work_off(
     claim: lifecycle.TurnClaim,
 ) -> tuple[Turn | None, context.View | None]:
-    try:
-        ended = await run_attempt(claim)
-    except TRANSIENT_DB_ERRORS:
-        raise
-    except Exception:
-        # The edge of the turn: whatever happened, it must not stay without an end.
-        logger.exception("turn crashed turn=%s", claim.row_id)
-        ended = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
-    turn = await _finish_turn(*ended) if ended else None
-    if turn is None:
-        logger.info("turn lost turn=%s attempt=%s", claim.row_id, claim.attempt)
-    else:
+    crashed = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
+    work = run_attempt(claim)
+    found = await work_to_end("turn", claim, work, lifecycle.finish, crashed)
+    if found is None:
+        return None, None
+    (claim, result), turn = found
+    metrics.note_reply(result)
+    if turn:
         await _tell_end(turn)
-    return turn, ended[0].view if ended else None
+    return turn, claim.view
+
+
+async def work_to_end(
+    name: str,
+    claim: Claim,
+    work: Awaitable[tuple[Any, ...] | None],
+    finish: Callable[..., T],
+    crashed: tuple[Any, ...],
+) -> tuple[tuple[Any, ...], T] | None:
+    """Do claimed work and write its end; return both. None: the row was lost, or is
+    left to who takes it when its lease has ended.
+
+    `finish` is tried on after the lease: its fence holds until another has the row.
+    """
+    try:
+        try:
+            ended = await work
+        except (LostError, *TRANSIENT_DB_ERRORS):
+            raise
+        except Exception:
+            # The edge of the work: whatever happened, it must not stay without an end.
+            logger.exception("%s crashed %s=%s", name, name, claim.row_id)
+            ended = crashed
+        if ended is None:
+            raise LostError
+        return ended, await retry(finish, *ended, until=monotonic() + FINISH_SECONDS)
+    except LostError:
+        logger.info("%s lost %s=%s", name, name, claim.row_id)
+    except TRANSIENT_DB_ERRORS as error:
+        # It is taken over when its lease has ended, here or elsewhere.
+        logger.warning("%s left %s=%s: %s", name, name, claim.row_id, name_of(error))
+    return None
 
 
 async def run_attempt(
@@ -234,15 +261,6 @@ async def run_attempt(
     if isinstance(prepared, Turn):
         return await hooks.turn_steps.run(claim, prepared, make_room)
     return await attempt.answer_turn(claim, prepared, make_room)
-
-
-async def _finish_turn(
-    claim: lifecycle.TurnClaim, result: lifecycle.Result
-) -> Turn | None:
-    """Tries on after the lease: the fence lets it in until another process has it."""
-    until = monotonic() + FINISH_SECONDS
-    metrics.note_reply(result)
-    return await retry(lifecycle.finish, claim, result, until=until)
 
 
 async def _tell_end(turn: Turn) -> None:

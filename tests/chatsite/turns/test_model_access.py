@@ -205,7 +205,7 @@ class TestBesideReplies:
         alice.groups.add(lawyers)
         trial = services.start_trial(conversation, 2, Variation(model="ok-law"))
         alice.groups.clear()
-        claim = store.claim_trial()[1]
+        claim = store.claim_trial()
         async_to_sync(job.run_trial)(claim)
         trial.refresh_from_db()
         assert (trial.state, trial.error) == ("failed", "model_denied")

@@ -2,20 +2,18 @@
 first."""
 
 import logging
-from collections.abc import Awaitable
+from functools import partial
 from math import ceil
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from channels.db import database_sync_to_async
-from django.conf import settings
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.jobs.worker import start_waiting
 from chatsite.turns import limits, runner
 from memory.compaction.compactor import InvokeError
 from memory.engine.tokens import count_tokens
-from memory.leases import Claim, LeaseStatus, LostError, work_under_lease
+from memory.leases import Claim, LostError
 from memory.models import Conversation
 
 from . import comparing, store
@@ -23,12 +21,6 @@ from .models import EXPERIMENT_LEASE, Experiment
 from .player import ExperimentPlayer
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-RENEW_SECONDS = 1.0
-# How long an experiment that has ended waits for the database to take it.
-FINISH_SECONDS = 60.0
 
 
 class StopError(Exception):
@@ -38,35 +30,30 @@ class StopError(Exception):
 
 async def sweep() -> None:
     """Play whatever waits, as far as the site has a place for it."""
-    while claim := await database_sync_to_async(store.claim)():
-        runner.spawn_task(run(claim))
+    await database_sync_to_async(store.EXPERIMENTS.end_left)()
+    await start_waiting(store.claim, run)
 
 
-JOB = runner.Job(sweep, store.release, store.due)
+JOB = runner.Job(sweep, store.EXPERIMENTS.release, store.due)
 
 
 async def run(claim: Claim) -> None:
     """Play one experiment to its end, however it ends."""
+    crashed = claim, Experiment.State.FAILED, "internal"
+    finish = store.EXPERIMENTS.finish
+    found = await runner.work_to_end("experiment", claim, _play(claim), finish, crashed)
+    if found:
+        _claim, state, *_rest = found[0]
+        logger.info("experiment ended experiment=%s state=%s", claim.row_id, state)
+
+
+async def _play(claim: Claim) -> tuple[Any, ...] | None:
+    rows = EXPERIMENT_LEASE.held(claim).select_related("conversation")
+    experiment = await database_sync_to_async(rows.first)()
     try:
-        rows = EXPERIMENT_LEASE.held(claim).select_related("conversation")
-        experiment = await database_sync_to_async(rows.first)()
-        if experiment is not None:
-            await _Play(claim, experiment).run()
-    except (LostError, Conversation.DoesNotExist):
-        logger.info("experiment lost experiment=%s", claim.row_id)
-    except TRANSIENT_DB_ERRORS as error:
-        # It is taken over when its lease has ended, here or elsewhere.
-        logger.warning(
-            "experiment left experiment=%s: %s", claim.row_id, name_of(error)
-        )
-    except Exception:
-        logger.exception("experiment crashed experiment=%s", claim.row_id)
-        await _finish(claim, Experiment.State.FAILED, "internal")
-
-
-async def _finish(claim: Claim, *outcome: Any) -> None:
-    until = monotonic() + FINISH_SECONDS
-    await retry(store.finish, claim, *outcome, until=until)
+        return experiment and await _Play(claim, experiment).run()
+    except Conversation.DoesNotExist:
+        return None
 
 
 class _Play:
@@ -81,24 +68,30 @@ class _Play:
         self.payer = experiment.user_id or experiment.conversation.owner_id
         self.summariser = runner.make_summariser(experiment.model, payer=self.payer)
 
-    async def run(self) -> None:
+    async def run(self) -> tuple[Any, ...]:
+        """How it ended, with what came out. Raises LostError."""
         chunk_tokens = self.summariser.chunk_tokens
         self.player = await database_sync_to_async(ExperimentPlayer)(
             self.experiment, self, chunk_tokens, self._save
         )
         state, error = Experiment.State.DONE, ""
+        hold = partial(store.EXPERIMENTS.hold, self.claim, note=self._note_progress)
         try:
-            await self._under_lease(self.player.run())
+            await hold(self.player.run(), self._stop)
         except StopError as stop:
             state, error = Experiment.State.STOPPED, str(stop)
         except InvokeError as failure:
             state, error = Experiment.State.FAILED, failure.code
-        compared = comparing.compare_memories(self.experiment.pk, self.player)
-        result = await self._under_lease(compared, heed=False)
-        await _finish(self.claim, state, error, result, self.player.steps.place)
-        logger.info(
-            "experiment ended experiment=%s state=%s", self.experiment.pk, state
-        )
+        # Also where it was cancelled: what came out until then is shown.
+        result = await hold(comparing.compare_memories(self.experiment.pk, self.player))
+        values = {"result": result, **self._note_progress()}
+        return self.claim, state, error, values
+
+    def _note_progress(self) -> dict[str, Any]:
+        return {"done_messages": self.player.steps.place}
+
+    def _stop(self) -> None:
+        raise StopError("cancelled")
 
     async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
         """The summariser, as the player asks it."""
@@ -134,18 +127,3 @@ class _Play:
         save = database_sync_to_async(store.save)
         if not await save(self.claim, steps.dump(), steps.place):
             raise LostError
-
-    async def _under_lease(self, work: Awaitable[T], *, heed: bool = True) -> T:
-        """Do it while the lease is renewed. Raises StopError or LostError."""
-
-        async def renew() -> None:
-            status = await database_sync_to_async(store.renew)(
-                self.claim, self.player.steps.place, heed=heed
-            )
-            if status is LeaseStatus.LOST:
-                raise LostError
-            if status is LeaseStatus.CANCELLED:
-                raise StopError("cancelled")
-
-        seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
-        return await work_under_lease(work, renew, seconds)

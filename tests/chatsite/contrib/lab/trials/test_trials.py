@@ -53,7 +53,7 @@ def chat(conversation):
 def work_off():
     """Write the trials that wait, as a sweep would."""
     while True:
-        _ended, claim = store.claim_trial()
+        claim = store.claim_trial()
         if claim is None:
             return
         async_to_sync(job.run_trial)(claim)
@@ -213,7 +213,7 @@ def test_a_text_that_was_deleted_can_not_be_sent_again(chat):
 
 def test_a_conversation_that_is_erased_takes_none(chat):
     trial = services.start_trial(chat, 6, Variation())
-    _ended, claim = store.claim_trial()
+    claim = store.claim_trial()
     library.erase_conversation(chat)
     async_to_sync(job.run_trial)(claim)
     assert not Trial.objects.filter(pk=trial.pk).exists()
@@ -230,13 +230,13 @@ def test_a_hundred_at_once_wait_in_a_queue(chat, bob):
             refused.add(error.code)
     assert accepted == store.OWN_WAITING
     assert refused == {"queue_full"}
-    running = [store.claim_trial()[1] for _ in range(store.OWN_RUNNING)]
+    running = [store.claim_trial() for _ in range(store.OWN_RUNNING)]
     assert all(running)
-    assert store.claim_trial()[1] is None
+    assert store.claim_trial() is None
     other = transcript.create_conversation(bob)
     talk_in_turns(other, "Hello")
     theirs = services.start_trial(other, 2, Variation())
-    assert store.claim_trial()[1].row_id == theirs.pk
+    assert store.claim_trial().row_id == theirs.pk
 
 
 def test_the_tokens_of_the_day_hold_for_it(chat):
@@ -253,16 +253,16 @@ def expire(trial):
     Trial.objects.filter(pk=trial.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def test_another_process_takes_over_and_gives_up_in_the_end(chat, settings):
+def test_trial_of_dead_processes_is_interrupted(chat, settings):
     trial = services.start_trial(chat, 6, Variation())
-    _ended, first = store.claim_trial()
+    first = store.claim_trial()
     expire(trial)
-    _ended, second = store.claim_trial()
+    second = store.claim_trial()
     assert (second.row_id, second.attempt) == (trial.pk, 2)
     assert store.finish_trial(first, job.Result("done", "Of the first")) is None
     expire(trial)
-    [ended], nothing = store.claim_trial()
-    assert nothing is None
+    [ended] = store.end_left_trials()
+    assert store.claim_trial() is None
     assert (ended.state, ended.error) == ("interrupted", "interrupted")
 
 
@@ -270,7 +270,7 @@ def test_it_is_stopped_while_it_waits_and_while_it_is_written(chat):
     waiting = services.start_trial(chat, 6, Variation())
     assert store.end_trial(waiting).state == "stopped"
     running = services.start_trial(chat, 6, Variation())
-    _ended, claim = store.claim_trial()
+    claim = store.claim_trial()
     assert store.end_trial(running).state == "running"
     async_to_sync(job.run_trial)(claim)
     running.refresh_from_db()
@@ -408,7 +408,7 @@ class TestSocket:
         trial = await sync_to_async(services.start_trial)(chat, 6, Variation())
         for page in pages:
             await page.command(type="watch_trial", trial=trial.pk)
-        _ended, claim = await sync_to_async(store.claim_trial)()
+        claim = await sync_to_async(store.claim_trial)()
         await job.run_trial(claim)
         return await Trial.objects.aget(pk=trial.pk)
 

@@ -150,7 +150,7 @@ class TestBesideReplies:
         switch_off("model", "ok-two")
         with pytest.raises(ActionError):
             services.start_trial(conversation, 2, Variation(model="ok-two"))
-        claim = store.claim_trial()[1]
+        claim = store.claim_trial()
         async_to_sync(job.run_trial)(claim)
         trial.refresh_from_db()
         assert (trial.state, trial.error) == ("failed", "model_off")

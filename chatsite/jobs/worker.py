@@ -1,0 +1,132 @@
+"""Rows of a table as work for server processes: claimed under a lease, renewed,
+cancelled, ended once, handed back, and taken over from a process that died.
+
+Which row comes next, what its work is and what else its end writes is the app's own.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from chatsite.turns import runner
+from memory.leases import (
+    Claim,
+    Lease,
+    LeaseStatus,
+    LostError,
+    new_owner,
+    work_under_lease,
+)
+
+T = TypeVar("T")
+QUEUED, RUNNING = "queued", "running"
+RENEW_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """How the rows of one table are worked on. Each write is one statement, fenced by
+    the token of the row's owner or by the state in which the row was found."""
+
+    lease: Lease
+    # The attempts after which no process tries again. None: only the process that has
+    # queued a row can do its work.
+    most_attempts: Callable[[], int] | None = None
+    # The state and the error of a row that was cancelled, and of one that was given up.
+    cancelled: tuple[str, str] = ("stopped", "")
+    given_up: tuple[str, str] = ("failed", "interrupted")
+    # What else changes in a row that is no longer worked on.
+    freed: Mapping[str, Any] = field(default_factory=dict)
+
+    def claim(self, rows: QuerySet[Any], row_id: int, **values: Any) -> Claim | None:
+        """Take the row for its next attempt. None: it is not among `rows`, not free, or
+        one for end_left()."""
+        claim = Claim(row_id, new_owner())
+        begun = {"state": RUNNING, "attempt": F("attempt") + 1, **values}
+        rows = rows.filter(pk=row_id).exclude(self._is_over())
+        taken = self.lease.claim(rows, claim.owner, **begun)
+        return claim if taken else None
+
+    def renew(self, claim: Claim, **values: Any) -> LeaseStatus:
+        """Renew the lease and write the values, unless the row was cancelled."""
+        return self.lease.renew_unless_cancelled(self.lease.held(claim), **values)
+
+    async def hold(
+        self,
+        claim: Claim,
+        work: Awaitable[T],
+        cancel: Callable[[], object] = lambda: None,
+        note: Callable[[], dict[str, Any]] = dict,
+    ) -> T:
+        """Return the result of the work while the lease is renewed, and what `note`
+        returns is written. Where the row was cancelled, `cancel` may raise to end the
+        work. Raises LostError."""
+        held = self.lease.held(claim)
+
+        async def renew() -> None:
+            status = await database_sync_to_async(self.renew)(claim, **note())
+            if status is LeaseStatus.CANCELLED:
+                cancel()
+                # It goes on for a while: what it is paying for is kept.
+                await database_sync_to_async(self.lease.renew)(held, **note())
+            if status is LeaseStatus.LOST:
+                raise LostError
+
+        seconds = min(RENEW_SECONDS, settings.TURN_LEASE_SECONDS / 5)
+        return await work_under_lease(work, renew, seconds)
+
+    def cancel(self, rows: QuerySet[Any]) -> int:
+        """End those of the rows that wait, and ask for the end of the others; return
+        how many have ended."""
+        # In this order: a process may take a row in between.
+        ended = self.end(rows.filter(self.lease.waiting), *self.cancelled)
+        rows.filter(self.lease.owned).update(cancel_requested_at=Now())
+        return ended
+
+    def finish(
+        self, claim: Claim, state: str, error: str = "", values: Mapping[str, Any] = {}
+    ) -> bool:
+        """End the claimed row. False: it was ended, erased, or another owner has it."""
+        return bool(self.end(self.lease.held(claim), state, error, **values))
+
+    def end(
+        self, rows: QuerySet[Any], state: str, error: str = "", **values: Any
+    ) -> int:
+        """End all of the rows as they are found; return how many."""
+        ended = {"lease_until": None, "finished_at": Now(), **self.freed}
+        return rows.update(state=state, error=error, **ended, **values)
+
+    def end_left(self) -> list[Any]:
+        """End what a dead process left and none may go on with; return these rows."""
+        free = self.lease.table._default_manager.filter(self.lease.free())
+        rows = free.filter(self._is_over())
+        return [row for row in rows if self._end_left_row(rows, row)]
+
+    def _end_left_row(self, rows: QuerySet[Any], row: Any) -> int:
+        how = self.cancelled if row.cancel_requested_at else self.given_up
+        return self.end(rows.filter(pk=row.pk), *how)
+
+    def _is_over(self) -> Q:
+        if self.most_attempts is None:
+            return Q()
+        is_worn = Q(state=RUNNING, attempt__gte=self.most_attempts())
+        return is_worn | Q(cancel_requested_at__isnull=False)
+
+    def release(self) -> None:
+        """Hand the rows of this process back before it ends; that was no attempt."""
+        again = {"state": QUEUED, "attempt": F("attempt") - 1, **self.freed}
+        self.lease.release(self.lease.held_here(), **again)
+
+
+async def start_waiting(
+    claim_next: Callable[[], T | None], run: Callable[[T], Awaitable[object]]
+) -> None:
+    """Work on whatever waits, each row in a task of its own."""
+    while claim := await database_sync_to_async(claim_next)():
+        if not runner.spawn_task(run(claim)):
+            return
