@@ -7,10 +7,15 @@ It is the shortest store that does what
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from chatsite.contrib.endpoint.identity.canonical import encode_text
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
-from chatsite.contrib.endpoint.identity.decision import Decision, list_chains
+from chatsite.contrib.endpoint.identity.decision import (
+    Decision,
+    list_chains,
+    stays_single,
+)
 from chatsite.contrib.endpoint.identity.hints import Hints, read_hints
 from chatsite.contrib.endpoint.identity.history import (
     History,
@@ -33,6 +38,9 @@ class Conversation:
     is_single: bool = False
     path: list[Kept] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    # Of the last request.
+    instructions: str = ""
+    tools: Any = None
     # Where a request ended that has no reply yet.
     open_at: int | None = None
     # When something was said in it, in the order of all requests.
@@ -79,6 +87,14 @@ class MemoryStore:
         self.lookups += 1
         return self.conversations[conversation].texts[position]
 
+    def read_instructions(self, conversation: str) -> str:
+        self.lookups += 1
+        return self.conversations[conversation].instructions
+
+    def read_tools(self, conversation: str) -> Any:
+        self.lookups += 1
+        return self.conversations[conversation].tools
+
     def _find(
         self, table: dict[bytes, list[tuple[str, int]]], hashes: Sequence[bytes]
     ) -> dict[bytes, list[Place]]:
@@ -107,7 +123,9 @@ class MemoryStore:
     # What a request and its reply leave.
 
     def take(self, history: History, hints: Hints, decision: Decision) -> Conversation:
-        kept = self._open(hints, decision)
+        kept = self._open(history, hints, decision)
+        kept.instructions = "\n\n".join(history.instructions)
+        kept.tools = history.tools
         for index, position in list_chains(history, decision):
             self._keep(kept, history.messages[index], position)
         if decision.kind == "retry":
@@ -119,23 +137,25 @@ class MemoryStore:
             self.requests[hints.idempotency_key] = (kept.name, kept.open_at)
         return kept
 
-    def _open(self, hints: Hints, decision: Decision) -> Conversation:
+    def _open(self, history: History, hints: Hints, decision: Decision) -> Conversation:
         if decision.kind in ("new", "single", "branch"):
             kept = self._make(hints, decision)
         else:
             kept = self.conversations[decision.conversation or ""]
         kept.client = kept.client or hints.conversation
-        is_longer = decision.kind not in ("single", "retry")
-        kept.is_single = kept.is_single and not is_longer
+        if decision.kind != "single" and "side" not in decision.why:
+            is_branch = kept.name != kept.family
+            kept.is_single &= stays_single(history, decision, is_branch=is_branch)
         return kept
 
     def _make(self, hints: Hints, decision: Decision) -> Conversation:
         name = f"c{self.made}"
         self.made += 1
         made = Conversation(name, name, hints.conversation)
-        made.is_single = decision.kind == "single"
+        made.is_single = decision.kind == "single" or "side" in decision.why
         if decision.conversation:
             parent = self.conversations[decision.conversation]
+            made.is_single |= parent.is_single
             made.family = parent.family
             made.path = parent.path[: decision.parent_position]
             made.texts = parent.texts[: decision.parent_position]

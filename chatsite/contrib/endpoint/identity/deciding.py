@@ -10,17 +10,20 @@ from collections.abc import Iterable, Sequence
 from .alignment import leave_out_input
 from .clients import ClientId
 from .decision import Decision, Kind
-from .evidence import LONG
+from .evidence import LONG, is_question
 from .fits import Fit, find_fits
 from .hints import Hints
 from .history import GENESIS, History, Message
 from .known import Kept, Known, Place
 from .search import Reach, find_reach
+from .similarity import share_little
 
 # How many messages before a branch are searched for a served reply, and of a changed
 # history, how many before what is new have their chains kept.
 LOOKED_BACK = 64
 KEPT_BACK = 32
+# What a client says itself of a request, whatever instructions it has.
+BELIEVED = frozenset({"hint-compacted", "retry-key"})
 
 
 def decide_lineage(
@@ -29,13 +32,15 @@ def decide_lineage(
     """`previous`: the reply that the client names instead of sending what came before;
     the history has its chain as its base."""
     deciding = Deciding(history, hints, known)
-    return deciding.decide_after(previous) if previous else deciding.decide()
+    decision = deciding.decide_after(previous) if previous else deciding.decide()
+    return set_aside(decision) if deciding.is_side_call(decision) else decision
 
 
 class Deciding:
     """One decision, with what was looked up for it."""
 
     def __init__(self, history: History, hints: Hints, known: Known) -> None:
+        self.history = history
         self.messages = history.messages
         self.is_after = history.base != GENESIS
         self.hints = hints
@@ -203,6 +208,21 @@ class Deciding:
         made = self.make("branch", place, first_new, why)
         return made._replace(aligned=((first_new - 1, place.position),))
 
+    def is_side_call(self, decision: Decision) -> bool:
+        """Return whether another agent of the client asks something beside this
+        conversation. With results alone, it has taken the conversation over."""
+        if decision.conversation is None or decision.why[-1] in BELIEVED:
+            return False
+        new = self.messages[decision.first_new :]
+        own = "\n\n".join(self.history.instructions)
+        if not own or (new and not any(map(is_question, new))):
+            return False
+        before = self.known.read_instructions(decision.conversation)
+        if not before or not share_little(own, before):
+            return False
+        tools = self.known.read_tools(decision.conversation)
+        return (self.history.tools or []) != (tools or [])
+
     def begin_new(self, why: str) -> Decision:
         kind: Kind = "single" if len(self.messages) == 1 else "new"
         codes = ("one-message",) if kind == "single" and why == "unknown" else (why,)
@@ -213,6 +233,16 @@ class Deciding:
             return tip.conversation
         parents = self.known.find_client(self.hints.parent) if self.hints.parent else ()
         return parents[0].conversation if parents else None
+
+
+def set_aside(decision: Decision) -> Decision:
+    """The same request as a branch, which leaves the conversation where it ends."""
+    count, position = decision.first_new, decision.parent_position
+    last = ((count - 1, position - 1),) if count else ()
+    why = (*decision.why[:-1], "side")
+    return decision._replace(
+        kind="branch", summary=0, aligned=decision.aligned[-1:] or last, why=why
+    )
 
 
 def _doubt(fit: Fit) -> tuple[bool, int, int, int]:

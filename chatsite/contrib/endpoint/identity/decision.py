@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from .evidence import is_question
 from .history import History
 
 Kind = Literal["new", "single", "continued", "branch", "client-compacted", "retry"]
@@ -47,7 +48,7 @@ class Decision(NamedTuple):
 WHY = (
     *("tip", "inside", "whole", "rewritten", "suffix", "head-cut", "hint-compacted"),
     *("unknown", "one-message", "equal-first", "no-served-reply", "unknown-replies"),
-    *("two-fit", "prefill", "open", "retry-header", "retry-key"),
+    *("two-fit", "prefill", "open", "retry-header", "retry-key", "side"),
     *(
         "previous",
         "compaction",
@@ -71,3 +72,10 @@ def list_chains(history: History, decision: Decision) -> Iterator[tuple[int, int
     new = range(decision.first_new, len(history.messages))
     added = (*range(decision.summary), *new)
     yield from zip(added, range(decision.parent_position, 10**9), strict=False)
+
+
+def stays_single(history: History, decision: Decision, *, is_branch: bool) -> bool:
+    """Return whether a single call is still one after this request: nothing is new, or
+    to a side call only results of its tools."""
+    new = history.messages[decision.first_new :]
+    return not new or (is_branch and not any(map(is_question, new)))

@@ -8,7 +8,6 @@ from .canonical import (
     Part,
     UnreadableHistoryError,
     digest_of,
-    encode_text,
     write_canonical,
 )
 from .wires import chat, messages, responses
@@ -58,10 +57,8 @@ class History(NamedTuple):
     # can go on.
     leading: Sequence[str] = ()
     pauses: Sequence[Pause] = ()
-
-    @property
-    def instructions_digest(self) -> bytes:
-        return hashlib.sha256(encode_text(write_canonical(self.instructions))).digest()
+    # As the body has them.
+    tools: Any = None
 
 
 def read_history(wire: str, body: Mapping[str, Any]) -> History:
@@ -82,7 +79,8 @@ def read_history(wire: str, body: Mapping[str, Any]) -> History:
         # Before the first message it could still be part of the instructions.
         if each.entries > len(leading)
     ]
-    return History(messages, instructions, GENESIS, leading, pauses)
+    tools = body.get("tools")
+    return History(messages, instructions, GENESIS, leading, pauses, tools)
 
 
 def read_history_on(
@@ -97,7 +95,8 @@ def read_history_on(
     pauses += [each._replace(entries=each.entries + pause.entries) for each in later]
     instructions = [*WIRES[wire].list_instructions(body), *before.leading]
     messages += chain_entries(reader.entries, messages[-1].chain)
-    return History(messages, instructions, GENESIS, before.leading, pauses)
+    leading, tools = before.leading, body.get("tools")
+    return History(messages, instructions, GENESIS, leading, pauses, tools)
 
 
 def go_on_from(history: History, base: bytes) -> History:

@@ -6,7 +6,7 @@ writes.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 # So many hashes are asked at once at most, and so many places are of interest of each.
 MOST_HASHES = 64
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     is_tip: bool = False
     # A request ended here, and has no whole reply: it runs, failed or was stopped.
     is_open: bool = False
-    # The conversation is one request of one message.
+    # The conversation is one request of one message, or a side call.
     is_single: bool = False
 
 
@@ -67,3 +67,9 @@ class Known(Protocol):
     def read_text(self, conversation: str, position: int) -> str:
         """The canonical text of a message (`history.py::text_of_parts`) in that
         version."""
+
+    def read_instructions(self, conversation: str) -> str:
+        """Those that its last request came with; "": none, or not known."""
+
+    def read_tools(self, conversation: str) -> Any:
+        """Return the `tools` of that request."""

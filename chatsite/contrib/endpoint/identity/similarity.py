@@ -8,6 +8,8 @@ from .canonical import encode_text
 LINE_ENDS = ("\n", ">")
 # Bytes that follow each other, and how many of a text are looked at from either end.
 RUN, RUNS_FROM = 16, 2_048
+# The same of instructions, which are long.
+INSTRUCTIONS_FROM = 32_768
 
 
 class Likeness(NamedTuple):
@@ -70,8 +72,18 @@ def find_runs(one: str, other: str) -> set[bytes]:
     return _list_runs(one) & _list_runs(other)
 
 
-def _list_runs(text: str) -> set[bytes]:
+def share_little(one: str, other: str) -> bool:
+    """Return whether two instructions are those of different agents: less than half of
+    the shorter one is in the other, in one piece or in runs."""
+    if compare_texts(one, other):
+        return False
+    runs, others = (_list_runs(text, INSTRUCTIONS_FROM) for text in (one, other))
+    shared = len(runs & others)
+    return not shared or 2 * shared < min(len(runs), len(others))
+
+
+def _list_runs(text: str, most: int = RUNS_FROM) -> set[bytes]:
     raw = encode_text(text)
-    if len(raw) > 2 * RUNS_FROM:
-        raw = raw[:RUNS_FROM] + raw[-RUNS_FROM:]
+    if len(raw) > 2 * most:
+        raw = raw[:most] + raw[-most:]
     return {raw[at : at + RUN] for at in range(len(raw) - RUN + 1)}

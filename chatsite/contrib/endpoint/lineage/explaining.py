@@ -173,6 +173,10 @@ def _name_relation(own: ClientConversation, other: ClientConversation) -> str:
         return _("this goes on there, as you have joined them")
     if other.joined_id == own.pk:
         return _("goes on this, as you have joined them")
+    if other.pk == own.parent_id and own.is_single:
+        return _("this is a side call of it")
+    if other.parent_id == own.pk and other.is_single:
+        return _("a side call of this")
     if other.pk == own.parent_id:
         return _("this is a branch of it")
     if other.parent_id == own.pk:

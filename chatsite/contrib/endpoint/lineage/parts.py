@@ -55,7 +55,7 @@ def draw_origin(conversation: Conversation) -> str:
     if not is_of_client(conversation):
         return ""
     rows = ClientConversation.objects.filter(pk=conversation.pk)
-    own = rows.select_related("joined", "linked").first()
+    own = rows.select_related("joined", "linked", "parent").first()
     if own is None:
         return ""
     later = list_of_owner(conversation.owner_id).filter(joined=conversation)

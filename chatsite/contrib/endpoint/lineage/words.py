@@ -20,6 +20,10 @@ WHY = {
     "open": _("The same request was running, had failed or was stopped."),
     "retry-header": _("The client says that it tries again."),
     "retry-key": _("The same request came before with this idempotency key."),
+    "side": _(
+        "It has this conversation, but instructions and tools of its own: your client "
+        "asked this beside it, such as for a title or for its own memory."
+    ),
     "rewritten": _(
         "Replies from here stand in it in order; your client has changed messages "
         "around them."

@@ -16,7 +16,7 @@ from chatsite.contrib.endpoint.models import (
     ClientRequest,
 )
 from chatsite.contrib.endpoint.wires.errors import WireError
-from memory.models import ModelCall
+from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
 
 from .asked import PREVIOUS
@@ -152,6 +152,22 @@ class KnownToOwner:
                 return text
         return ""
 
+    def read_instructions(self, conversation: str) -> str:
+        # Of a conversation that the client names, nothing else is asked.
+        if self._only:
+            return ""
+        (text,) = _find_instructions(pk=int(conversation))
+        return text
+
+    def read_tools(self, conversation: str) -> Any:
+        from .rebuilding import read_sent_body
+
+        calls = ModelCall.objects.filter(
+            conversation=int(conversation), of_client__isnull=False
+        )
+        last = calls.order_by("-pk").first()
+        return read_sent_body(last).get("tools") if last else None
+
     def _list_generations(
         self, conversation: int, first: int
     ) -> Iterator[QuerySet[ClientMessage]]:
@@ -173,6 +189,11 @@ class KnownToOwner:
             if first_rows := [*began.values_list("pk", flat=True)]:
                 rows = rows.filter(pk__lt=min(first_rows))
             pk = of_client.parent_id
+
+
+@prepared_rows()
+def _find_instructions(pk: Any) -> QuerySet[Conversation, Any]:
+    return Conversation.objects.filter(pk=pk).values_list("system_prompt", flat=True)
 
 
 def _list_living(owner_id: Any) -> QuerySet[ClientMessage]:

@@ -22,7 +22,11 @@ from langchain_core.messages import BaseMessage
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
-from chatsite.contrib.endpoint.identity.decision import Decision, list_chains
+from chatsite.contrib.endpoint.identity.decision import (
+    Decision,
+    list_chains,
+    stays_single,
+)
 from chatsite.contrib.endpoint.identity.evidence import is_question
 from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
 from chatsite.contrib.endpoint.identity.history import go_on_from
@@ -214,7 +218,8 @@ class Opening:
             found.policy = self.policy
             found.save(update_fields=["policy"])
         self.conversation, self.of_client = found, of_client
-        self.of_client.is_single = False
+        is_branch = of_client.shared > 0
+        of_client.is_single &= stays_single(self.history, decision, is_branch=is_branch)
         if decision.kind == "retry":
             self._take_back(decision.parent_position)
         return decision
@@ -251,8 +256,12 @@ class Opening:
         made.policy = self.policy
         made.save(update_fields=["policy"])
         self._mark(made)
+        is_single = of_parent.is_single and stays_single(
+            self.history, decision, is_branch=True
+        )
         self.of_client = ClientConversation(
             conversation=made,
+            is_single="side" in decision.why or is_single,
             family=of_parent.family,
             own_family=of_parent.own_family,
             parent=parent,

@@ -35,11 +35,12 @@ class Client:
         return self.target.decisions[-1]
 
     def send(self, *messages, answer="Yes.", wire="chat", headers=None, **body):
-        """None as an answer: the upstream fails."""
+        """An answer is a text or a `Said`; None: the upstream fails."""
         body = {"model": "m", "messages": [*messages], **body}
         request = Request(wire, body, {**self.headers, **(headers or {})})
-        served = Said("assistant", answer) if answer else None
-        return self.target.send(self.person, request, served)
+        if isinstance(answer, str):
+            answer = Said("assistant", answer)
+        return self.target.send(self.person, request, answer)
 
     def texts(self, name):
         return self.store.conversations[name].texts

@@ -1,0 +1,82 @@
+"""Side calls on the page: what a client asks beside a conversation is no entry of its
+own in the list, and says so."""
+
+import pytest
+
+from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
+from memory.models import Conversation
+from tests.chatsite.scenes import page_of
+
+from ..wire import send
+from .test_why import instructs, replies, says, why
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CODER = "You are a coding agent. Edit files with your tools, and run the tests."
+KEEPER = "Find out what is worth knowing of the person, as a list of short notes."
+BESIDE = "Your client asked this beside <a"
+
+
+@pytest.fixture
+def key(alice, upstream):
+    return keys.create_api_key(alice, "Qwen Code")[1]
+
+
+def tools(name):
+    function = {"name": name, "parameters": {"type": "object", "properties": {}}}
+    return [{"type": "function", "function": function}]
+
+
+def work(key, turns):
+    """Turns of a person, each followed by a side call."""
+    history = []
+    for number in range(turns):
+        question = f"What does module {number} of the parser do with an empty file?"
+        history.append(says(question))
+        send(key, instructs(CODER), *history, tools=tools("edit"))
+        history.append(replies(question))
+        beside = [instructs(KEEPER), *history, says("Which notes are there?")]
+        send(key, *beside, tools=tools("write_note"))
+    return history
+
+
+def test_six_turns_with_side_calls_are_one_conversation(client, key):
+    work(key, 6)
+    main, *sides = Conversation.objects.order_by("pk")
+    assert main.messages.count() == 12
+    assert len(sides) == 6
+    shown = client.get("/").content.decode()
+    assert [str(each.uuid) in shown for each in (main, *sides)] == [True] + 6 * [False]
+    assert "Single calls (6)" in shown
+    lineages = ClientRequest.objects.filter(call__conversation=main)
+    assert {*lineages.order_by("pk").values_list("lineage", flat=True)[1:]} == {
+        "continued"
+    }
+
+
+def test_a_side_call_says_where_it_belongs(client, key):
+    work(key, 1)
+    main, side = Conversation.objects.order_by("pk")
+    assert BESIDE in page_of(client, side)
+    assert BESIDE not in page_of(client, main)
+    assert "instructions and tools of its own" in why(client, side)
+    assert "this is a side call of it" in why(client, side)
+    assert "a side call of this" in why(client, main)
+
+
+def test_a_side_call_is_an_entry_once_a_question_follows(client, key):
+    history = work(key, 1)
+    question = "Which notes are there?"
+    beside = [instructs(KEEPER), *history, says(question), replies(question)]
+    send(key, *beside, says("Is there one of the tests?"), tools=tools("write_note"))
+    main, side = Conversation.objects.order_by("pk")
+    assert str(side.uuid) in client.get("/").content.decode()
+    assert BESIDE not in page_of(client, side)
+    assert not ClientConversation.objects.filter(is_single=True).exclude(pk=main.pk)
+
+
+def test_a_single_call_that_is_sent_again_stays_single(client, key):
+    for count in ("0", "1"):
+        title = says("A title for this talk, please.")
+        send(key, title, headers={"x_stainless_retry_count": count})
+    assert ClientConversation.objects.get().is_single
