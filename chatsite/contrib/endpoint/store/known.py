@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db.models import Case, F, QuerySet, When, Window
+from django.db.models.functions import RowNumber
 
 from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
 from chatsite.contrib.endpoint.models import (
@@ -26,6 +27,11 @@ OF_PLACE = (
     *("conversation_id", "position", "conversation__of_client__family"),
     *("conversation__of_client__client", "conversation__of_client__length"),
     *("conversation__of_client__open_position", "conversation__of_client__is_single"),
+)
+
+# Not at the tip of its conversation.
+IS_INSIDE = Case(
+    When(position=F("conversation__of_client__length") - 1, then=False), default=True
 )
 
 # Of a parent that was erased: like nothing that a client sends.
@@ -80,10 +86,7 @@ class KnownToOwner:
         found = defaultdict(list)
         for value, *columns in rows:
             found[bytes(value)].append(_make_place(*columns))
-        return {
-            value: sorted(places, key=lambda each: not each.is_tip)[:MOST_PLACES]
-            for value, places in found.items()
-        }
+        return dict(found)
 
     def find_client(self, client: str) -> Sequence[Place]:
         rows = self._rows.filter(
@@ -211,7 +214,12 @@ def _find_by(column: str) -> PreparedRows:
     ) -> QuerySet[ClientMessage, Any]:
         rows = _list_living(owner_id).filter(**{f"{column}__in": [*hashes.values()]})
         rows = rows if within is None else rows.filter(conversation_id=within)
-        return rows.order_by("-pk").values_list(column, *OF_PLACE)
+        # An agent that begins each talk with the same words has thousands of places.
+        order = (F("is_inside").asc(), F("pk").desc())
+        place = Window(RowNumber(), partition_by=column, order_by=order)
+        rows = rows.annotate(is_inside=IS_INSIDE, place=place)
+        rows = rows.filter(place__lte=MOST_PLACES).order_by("place")
+        return rows.values_list(column, *OF_PLACE)
 
     return find_places
 

@@ -4,9 +4,11 @@ import hashlib
 import json
 
 import pytest
+from django.db.models.sql.compiler import SQLCompiler
 
 from chatsite.contrib.endpoint.bounding.choosing import find_covered
 from chatsite.contrib.endpoint.identity.history import read_history
+from chatsite.contrib.endpoint.identity.known import MOST_PLACES
 from chatsite.contrib.endpoint.models import (
     BodyPiece,
     ClientConversation,
@@ -134,3 +136,32 @@ def test_what_its_parent_has_had_since_is_not_of_a_branch(alice):
         message=parent.conversation.messages.get(seq=4)
     )
     assert branch.find_seq(1) <= 2
+
+
+def test_places_of_a_hash_are_bounded_in_the_statement(alice, monkeypatch):
+    """An agent begins each of its conversations with the same words."""
+    made = [make(alice) for _ in range(MOST_PLACES + 4)]
+    (hello,) = {keep(each, 0, "Hello") for each in made}
+    reply = keep(made[0], 1, "Reply")
+    tips = [made[2], made[0]]
+    ClientConversation.objects.filter(pk=made[2].pk).update(length=1)
+    ClientConversation.objects.filter(pk=made[0].pk).update(length=1)
+    rows, read_rows = [], SQLCompiler.results_iter
+
+    def count_rows(self, *given, **more):
+        found = [*read_rows(self, *given, **more)]
+        rows.extend(found)
+        return iter(found)
+
+    monkeypatch.setattr(SQLCompiler, "results_iter", count_rows)
+    inside = [each for each in made[::-1] if each not in tips]
+    expected = [str(each.pk) for each in (*tips, *inside)][:MOST_PLACES]
+    known = KnownToOwner(alice.pk)
+    for find in (known.find_chains, known.find_messages):
+        rows.clear()
+        found = find([hello, reply])
+        assert len(rows) == MOST_PLACES + 1
+        # Tips first, then newest first.
+        assert [each.conversation for each in found[hello]] == expected
+        assert [each.is_tip for each in found[hello][:3]] == [True, True, False]
+        assert [each.conversation for each in found[reply]] == [str(made[0].pk)]
