@@ -94,6 +94,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "memory",
     "chatsite.turns",
+    "chatsite.accounts",
     "chatsite.jobs",
     "chatsite.ops",
     "chatsite.pages",

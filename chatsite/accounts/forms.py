@@ -1,5 +1,6 @@
 """Forms of the account page."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -16,7 +17,7 @@ from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from memory.engine import policy
 
-from .names import INVISIBLE, make_name_keys, read_name_keys
+from .names import INVISIBLE, TakenNameError, find_free_names, save_account
 from .preferences import FIELDS, LEAF_FIELDS
 
 
@@ -98,6 +99,8 @@ def is_own_password(request: HttpRequest, password: str) -> bool:
 
 
 class SignupForm(UserCreationForm):
+    TAKEN = _("This name looks like one that is taken. Choose another one.")
+
     class Meta(UserCreationForm.Meta):
         model = get_user_model()
         fields = ("username",)
@@ -110,11 +113,23 @@ class SignupForm(UserCreationForm):
             raise forms.ValidationError(
                 _("This name has a letter that can't be seen. Write it without.")
             )
-        if make_name_keys(name) & read_name_keys():
-            raise forms.ValidationError(
-                _("This name looks like one that is taken. Choose another one.")
-            )
+        if not find_free_names([name]):
+            raise forms.ValidationError(self.TAKEN)
         return name
+
+    def create_account(
+        self,
+        create: Callable[["SignupForm"], AbstractBaseUser] = lambda form: save_account(
+            form.save(commit=False)
+        ),
+    ) -> AbstractBaseUser | None:
+        """Return the new account, or None where someone else was faster to take its
+        name, which is an error of the form then."""
+        try:
+            return create(self)
+        except TakenNameError:
+            self.add_error("username", self.TAKEN)
+            return None
 
     def validate_password_for_user(self, user: AbstractBaseUser, **_: object) -> None:
         """Said beside the first field, where it is mended."""

@@ -61,8 +61,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     if not settings.SIGNUP_ENABLED:
         raise Http404
     form = SignupForm(request.POST or None)
-    if form.is_valid():
-        user = form.save()
+    if form.is_valid() and (user := form.create_account()):
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
         return redirect("conversation-list")
     status = 400 if form.is_bound else 200

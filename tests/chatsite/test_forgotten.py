@@ -237,6 +237,7 @@ def rows_besides(made, word):
 
 # Tables without rows of a conversation.
 APART = {
+    "accounts_namekey": "digests of a name, which go with the account",
     "budgets_budget": "numbers",
     "budgets_monthlyuse": "numbers, and the names of models",
     "memory_agentthread": "threads of agents outside of the site",

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from chatsite.accounts.names import find_people
+from chatsite.accounts.names import find_people, save_account
 
 from . import links
 from .mail import send_soon
@@ -99,7 +99,7 @@ def accept_invitation(link: MailedLink, form: Any) -> AbstractBaseUser:
     user = form.save(commit=False)
     if link.email and not is_taken(link.email, user):
         user.email = link.email
-    user.save()
+    save_account(user)
     MailedLink.objects.filter(pk=link.pk).update(user=user)
     return user
 

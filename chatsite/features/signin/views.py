@@ -1,7 +1,7 @@
 """Asking for a link by e-mail, and what a link opens."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django.conf import settings
@@ -94,8 +94,8 @@ def _confirm_address(request: HttpRequest, link: MailedLink) -> HttpResponse:
 
 def _take_invitation(request: HttpRequest, link: MailedLink) -> HttpResponse:
     form = SignupForm(request.POST or None)
-    if form.is_valid():
-        user = deeds.accept_invitation(link, form)
+    accept = partial(deeds.accept_invitation, link)
+    if form.is_valid() and (user := form.create_account(accept)):
         login(request, user, backend=LOCAL)
         return redirect("conversation-list")
     return _show_form(request, "signin/invited.html", form, link)

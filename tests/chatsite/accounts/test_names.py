@@ -2,16 +2,35 @@
 
 import contextlib
 import io
+import threading
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite.accounts.names import find_people, find_twins, make_name_keys
+from chatsite.accounts.forms import SignupForm
+from chatsite.accounts.models import NameKey
+from chatsite.accounts.names import (
+    digest_name,
+    find_free_names,
+    find_people,
+    find_twins,
+    make_name_keys,
+)
 
 pytestmark = pytest.mark.django_db
+
+
+SECRET = "correct horse battery"
+
+
+def fill_form(name):
+    return SignupForm({"username": name, "password1": SECRET, "password2": SECRET})
 
 
 def make(name, email=""):
@@ -108,3 +127,69 @@ def test_doctor_names_accounts_that_look_alike():
     with contextlib.suppress(SystemExit):
         call_command("doctor", stdout=out)
     assert "these look alike: 'mіke' and 'mike', 'MIKE' and 'mike'" in out.getvalue()
+
+
+@pytest.mark.parametrize("second", ["mіke", "MIKE", "mike"])
+def test_sign_up_takes_one_of_two_that_were_checked_before_either_was_made(second):
+    forms = [fill_form("mike"), fill_form(second)]
+    assert all(form.is_valid() for form in forms)
+    made = [form.create_account() for form in forms]
+    assert made[0].username == "mike"
+    assert made[1] is None
+    assert set(forms[1].errors) == {"username"}
+    assert get_user_model().objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_sign_up_takes_one_of_many_at_once():
+    names = ["mike", "mіke", "MIKE", "m\u0131ke", "rnike", "mike"]
+    ready, codes = threading.Barrier(len(names)), []
+
+    def sign_up(name):
+        fields = {"username": name, "password1": SECRET, "password2": SECRET}
+        ready.wait()
+        codes.append(Client().post(reverse("signup"), fields).status_code)
+        connection.close()
+
+    threads = [threading.Thread(target=sign_up, args=[name]) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(find_twins()) == []
+    assert sorted(codes) == [302] + [400] * (len(names) - 1)
+
+
+def test_sign_up_reads_few_rows_of_other_accounts():
+    for number in range(30):
+        make(f"person-{number}")
+    form = fill_form("mike")
+    with CaptureQueriesContext(connection) as captured:
+        assert form.is_valid()
+    asked = [query["sql"] for query in captured if "auth_user" in query["sql"]]
+    assert all("WHERE" in sql for sql in asked), asked
+    assert len(captured) <= 3
+
+
+def test_the_name_of_an_account_that_is_gone_is_free_again():
+    make("mike").delete()
+    assert find_free_names(["mіke"]) == ["mіke"]
+    first, twin = make("mike"), make("mіke")
+    first.delete()
+    assert find_free_names(["MIKE"]) == []
+    twin.username = "anna"
+    twin.save()
+    assert find_free_names(["MIKE", "anna"]) == ["MIKE"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_upgrade_stores_the_keys_of_accounts_that_look_alike():
+    people = [make(name) for name in ("mike", "mіke", "anna", "MIKE")]
+    before = sorted(NameKey.objects.values_list("user", "key"))
+    executor = MigrationExecutor(connection)
+    executor.migrate([("accounts", None)])
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+    assert sorted(NameKey.objects.values_list("user", "key")) == before
+    firsts = NameKey.objects.filter(is_first=True, key__in=digest_name("mike"))
+    assert {row.user for row in firsts} == {people[0]}

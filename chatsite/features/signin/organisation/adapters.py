@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Collection
 from datetime import UTC, datetime
+from string import digits
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
@@ -21,12 +22,14 @@ from django.conf import settings
 from django.contrib.auth import get_user_model, login
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.crypto import get_random_string
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from chatsite.accounts.names import make_name_keys, read_name_keys
+from chatsite.accounts.names import TakenNameError, find_free_names, save_account
 from chatsite.proxies import client_address
 
 from . import membership, rechecking
@@ -36,6 +39,7 @@ from .tokens import find_provider
 logger = logging.getLogger(__name__)
 LOCAL = "django.contrib.auth.backends.ModelBackend"
 MOST_OF_NAME = 150
+MOST_NUMBERED = 20
 # When the session ends that a log-in begins, in its state: seconds of Unix, or None.
 UNTIL = "until"
 
@@ -181,11 +185,25 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
     ) -> Any:
         user = sociallogin.user
         user.set_unusable_password()
-        sociallogin.save(request)
+        self._save_with_name(request, sociallogin)
         provider = find_provider(sociallogin.account.provider)
         membership.apply_groups(user, provider, request.signin_groups or ())
         rechecking.keep_token(user, provider, request.signin_token)
         return user
+
+    def _save_with_name(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Save the account, under another name if its own was taken meanwhile."""
+        user = sociallogin.user
+        while True:
+            try:
+                with transaction.atomic():
+                    save_account(user)
+                    sociallogin.save(request)
+                return
+            except TakenNameError:
+                user.pk, user._state.adding = None, True
+                wished = sociallogin.account.extra_data.get("name", "")
+                user.username = find_free_name(wished)
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
         return reverse("account")
@@ -238,9 +256,8 @@ def check_email(email: object) -> str:
 def find_free_name(wished: object) -> str:
     """Return a user name that looks like no other, near to the provider's."""
     letters = re.sub(r"[^\w.@+-]", "", wished if isinstance(wished, str) else "")
-    name = letters[:MOST_OF_NAME] or "user"
-    taken, number = read_name_keys(), 1
-    while make_name_keys(name) & taken:
-        number += 1
-        name = f"{letters[: MOST_OF_NAME - 8] or 'user'}-{number}"
-    return name
+    stem = letters[: MOST_OF_NAME - 8] or "user"
+    # Few enough for one statement; the last is as good as never taken.
+    ends = [*range(2, MOST_NUMBERED + 1), get_random_string(7, digits)]
+    names = [letters[:MOST_OF_NAME] or "user", *(f"{stem}-{end}" for end in ends)]
+    return next(iter(find_free_names(names)), names[-1])
