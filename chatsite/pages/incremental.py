@@ -5,6 +5,7 @@ formatted once for all pages of the process; what comes after the last one stays
 """
 
 import re
+from bisect import bisect
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -49,6 +50,8 @@ class Fence:
     closing: re.Pattern[str]
     # A line that begins other code inside of it, which has its own end.
     inner: re.Pattern[str] | None
+    # Ends of whole lines that were read, and how much code is open inside of it there.
+    places: list[tuple[int, int]] = field(default_factory=list, compare=False)
 
     @classmethod
     def of(cls, token: Token, start: int) -> "Fence":
@@ -60,20 +63,36 @@ class Fence:
         pattern = re.compile(closing, re.MULTILINE)
         return cls(start, markdown.code_class(token.info), pattern, inner)
 
-    def find_end(self, text: str, after: int, before: int) -> int | None:
-        """Return where the code ends, between two places of the text."""
-        opened, after = 0, self.start if self.inner else after
+    def find_end(self, text: str, before: int) -> int | None:
+        """Return where the code ends before a place of the text. Lines that are known
+        to go on with it are not read again."""
+        index = bisect(self.places, (before, before))
+        after, opened = self.places[index - 1] if index else (self.start, 0)
+        whole = max(after, text.rfind("\n", 0, before) + 1)
+        end, opened = self._scan(text, after, whole, opened)
+        if end is not None:
+            return end
+        # Of threads that are here at once, any may be the last; all places are true.
+        if not self.places or whole > self.places[-1][0]:
+            self.places.append((whole, opened))
+        return self._scan(text, whole, before, opened)[0]
+
+    def _scan(
+        self, text: str, after: int, before: int, opened: int
+    ) -> tuple[int | None, int]:
+        """Return where the code ends between two places, and how much code is open
+        inside of it there."""
         for found in self.closing.finditer(text, after, before):
             if self.inner and self.inner.fullmatch(found[0]):
                 opened += 1
             elif opened:
                 opened -= 1
             else:
-                return found.start()
-        return None
+                return found.start(), opened
+        return None, opened
 
     def content(self, text: str) -> str:
-        return text[self.start : self.find_end(text, self.start, len(text))]
+        return text[self.start : self.find_end(text, len(text))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +156,8 @@ class IncrementalRenderer:
             return False
         if is_open * GROWTH >= self._open * (GROWTH + 1):
             return True
-        first, last = text.rfind("\n", 0, read) + 1, text.rfind("\n") + 1
-        fence = state.fence
-        return fence is not None and fence.find_end(text, first, last) is not None
+        end = state.fence and state.fence.find_end(text, text.rfind("\n") + 1)
+        return end is not None and end >= text.rfind("\n", 0, read) + 1
 
     def settle(self, text: str) -> None:
         """Format what is settled by now."""
@@ -158,6 +176,8 @@ class IncrementalRenderer:
         end, fence = find_end(rest, blocks)
         if fence:
             fence = replace(fence, start=fence.start + before)
+            known = self.state.fence
+            fence = known if known and known.start == fence.start else fence
         if not end:
             return replace(self.state, fence=fence)
         html = markdown.render_part(rest[:end], self._links)

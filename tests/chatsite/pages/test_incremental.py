@@ -1,5 +1,6 @@
 """Formatting a reply while it grows: what is settled stays, and is made once."""
 
+from dataclasses import replace
 from threading import Event
 
 import pytest
@@ -126,6 +127,57 @@ def test_a_reply_is_read_a_fixed_number_of_times(text, monkeypatch):
         settler.view(text[:end])
     assert read
     assert sum(read) <= (incremental.GROWTH + 2) * len(text)
+
+
+class CountingPattern:
+    """A pattern that counts the letters that are searched for it."""
+
+    def __init__(self, pattern, read):
+        self.pattern, self.read = pattern, read
+
+    def finditer(self, text, after, before):
+        self.read.append(before - after)
+        return self.pattern.finditer(text, after, before)
+
+
+LONG_CODE = (
+    "```\n" + "x = 1\n\n" * 2_000,
+    "Words.\n\n~~~py\n" + "x = 1\n" * 3_000 + "~~~\n\nEnd\n",
+    "```md\n" + "```py\nx\n```\n" * 800,
+    "```md\n" + "word word\n" * 2_000,
+)
+
+
+@pytest.mark.parametrize("text", LONG_CODE, ids=range(len(LONG_CODE)))
+def test_open_code_is_searched_once_for_its_end(text, monkeypatch):
+    read, make = [], incremental.Fence.of
+
+    def count(*args):
+        fence = make(*args)
+        return replace(fence, closing=CountingPattern(fence.closing, read))
+
+    monkeypatch.setattr(incremental.Fence, "of", count)
+    monkeypatch.setattr(incremental, "_pool", Here())
+    settler = incremental.IncrementalRenderer()
+    for end in range(0, len(text), 40):
+        settler.view(text[:end])
+    assert read
+    # Beside each line, the part of one that is there so far, once for each frame.
+    assert sum(read) <= 5 * len(text)
+
+
+@given(TEXTS, STEPS)
+@settings(max_examples=100, deadline=None)
+def test_open_code_ends_where_a_search_from_its_start_ends(text, steps):
+    settler, end = incremental.IncrementalRenderer(), 0
+    for step in steps * 20:
+        end += step
+        settler.settle(text[:end])
+        fence = settler.state.fence
+        if fence:
+            for place in (len(text[:end]), len(text), end // 2):
+                fresh = replace(fence, places=[]).find_end(text, place)
+                assert fence.find_end(text, place) == fresh
 
 
 @pytest.mark.parametrize("text", ["x" * 41_000 + "\n", "> " * 99 + "deep\n\nEnd\n"])
