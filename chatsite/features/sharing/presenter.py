@@ -27,7 +27,7 @@ from chatsite.pages.presenters.calls import (
     without_long_texts,
 )
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
-from chatsite.turns.requests import reply_call, with_model
+from chatsite.turns.requests import reply_call, reply_calls, with_model
 from memory.images.image_source import without_bytes
 from memory.models import Message, ModelCall
 from memory.view import rebuilding
@@ -38,6 +38,7 @@ from .shown import (
     is_request_shown,
     shown_messages,
     shown_replies,
+    shown_requests,
     shown_results,
 )
 
@@ -194,9 +195,11 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
 def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
     """The newest reply of which it can be shown what the model saw; if there is none
     among the latest, the newest."""
-    for seq in replies[:MOST_TRIED]:
-        if is_request_shown(share, reply_call(share.conversation, seq)):
-            return seq
+    for tried in (replies[:1], replies[1:MOST_TRIED]):
+        calls = reply_calls(share.conversation, tried)
+        shown = shown_requests(share, calls.values())
+        if found := [seq for seq in tried if calls.get(seq) in shown]:
+            return found[0]
     return replies[0] if replies else None
 
 

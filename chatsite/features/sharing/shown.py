@@ -5,7 +5,12 @@ in the wording that was in force then. What is written, edited or regenerated la
 not on it. What its owner deletes or hides from the model is gone from it at once.
 """
 
-from django.db.models import Q, QuerySet
+from collections.abc import Collection, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
 
 from chatsite.turns.requests import has_request
 from memory import transcript
@@ -69,25 +74,42 @@ def _is_shown(share: Share) -> Q:
 
 
 def is_request_shown(share: Share, call: ModelCall) -> bool:
-    """Whether the link shows every message that this request was made of, also those
-    that its summaries were made of: only then the request can be shown. Facts are from
-    other conversations."""
-    refs, conversation = call.refs, share.conversation
-    if refs.get("facts"):
-        return False
+    return bool(shown_requests(share, [call]))
+
+
+def shown_requests(share: Share, calls: Collection[ModelCall]) -> list[ModelCall]:
+    """Return those of the requests that can be shown: the link shows every message that
+    they were made of, also those that their summaries were made of. Facts are from
+    other conversations. Two statements, however many requests there are."""
+    calls = [call for call in calls if not call.refs.get("facts")]
+    versions = {version for call in calls for version in call.refs["summaries"]}
+    sent = share.conversation.summaries.filter(version__in=versions)
+    rows = sent.only("version", "first_seq", "last_seq", "flags", "created_at")
+    # What was gone before the words of a summary were written is not in them.
+    covered = {
+        row.version: Q(seq__range=(row.first_seq, row.last_seq))
+        & (
+            Q(excluded_at__gte=row.written_at)
+            | Q(superseded_at__gte=row.written_at)
+            | Q(deleted_at__gte=row.written_at)
+        )
+        for row in rows
+    }
+    hidden = share.conversation.messages.exclude(_is_shown(share))
+    counts = hidden.aggregate(
+        **{
+            f"of_{place}": Count("pk", filter=_used_by(call.refs, covered))
+            for place, call in enumerate(calls)
+        }
+    )
+    return [call for place, call in enumerate(calls) if not counts[f"of_{place}"]]
+
+
+def _used_by(refs: dict[str, Any], covered: Mapping[int, Q]) -> Q:
     ruled = {seq for seq, *_rest in refs.get("rules", ())}
     single = {*list_noted(refs), refs["newest"], *ruled} - {None, 0}
     used = in_ranges(
         [*refs["window"], *refs["pinned"], *refs.get("steps", ()), *to_ranges(single)]
     )
-    sent = conversation.summaries.filter(version__in=refs["summaries"])
-    for row in sent.only("first_seq", "last_seq", "flags", "created_at"):
-        # What was gone before the words of a summary were written is not in them.
-        gone_since = (
-            Q(excluded_at__gte=row.written_at)
-            | Q(superseded_at__gte=row.written_at)
-            | Q(deleted_at__gte=row.written_at)
-        )
-        used |= Q(seq__range=(row.first_seq, row.last_seq)) & gone_since
-    rows = conversation.messages.filter(used)
-    return not rows.exclude(_is_shown(share)).exists()
+    parts = (covered[version] for version in refs["summaries"] if version in covered)
+    return reduce(or_, parts, used)

@@ -209,6 +209,23 @@ class TestModelsView:
     def test_the_page_shows_that_of_the_newest(self, stranger, share):
         assert "As sent for reply #4" in text_of(stranger, link(share))
 
+    def test_replies_that_cannot_be_shown_take_no_statements_of_their_own(
+        self, conversation
+    ):
+        taken = []
+        for _ in range(2):
+            for number in range(6):
+                talk_in_turns(conversation, f"Question {number}")
+            share = create_share(conversation, with_view=True)
+            taken.append(share)
+        actions.exclude_messages(conversation, [3])
+        for place, share in enumerate(taken):
+            with CaptureQueriesContext(connection) as captured:
+                seen = presenter.read_seen(share)
+            assert (seen.reply, seen.is_whole) == (2, True)
+            taken[place] = len(captured)
+        assert taken[0] == taken[1] <= 8
+
     def test_the_replay_shows_both_panes(self, stranger, share):
         moment = text_of(stranger, link(share, "moment", reply=2))
         left = moment.partition('id="replayed"')[2]
