@@ -5,7 +5,7 @@ form of JSON Schema is put into theirs. The tool itself checks its arguments as 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import islice
 from typing import Any
 
@@ -27,6 +27,10 @@ NAMED = ("properties", "patternProperties")
 # Any value at all: some refuse a schema without a type.
 ANY = [{"type": kind} for kind in ("string", "number", "boolean", "object")]
 MAX_PARTS, MAX_CHARS = 2_000, 40_000
+# Schemas that are kept as they were fitted.
+MOST_KEPT = 512
+# What a schema that can't be sent raises.
+UNFIT = (ValueError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +58,25 @@ def _fit_all(tools: Sequence[Schema], refused: frozenset[str]) -> Iterator[Schem
     for tool in tools:
         function = tool["function"]
         try:
-            parameters = fit_schema(function.get("parameters") or {})
-        except (ValueError, TypeError, AttributeError, RecursionError):
+            parameters = _fit_text(json.dumps(function.get("parameters") or {}))
+        except UNFIT:
+            continue
+        if parameters is None:
             continue
         fitted = {**tool, "function": {**function, "parameters": parameters}}
         if not refused or digest_tool(fitted) not in refused:
             yield fitted
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _fit_text(text: str) -> Schema | None:
+    """Return a schema that was written as JSON as it can be sent, or None. Requests
+    offer the same tools again and again, and fitting takes ten times as long as
+    writing them."""
+    try:
+        return fit_schema(json.loads(text))
+    except UNFIT:
+        return None
 
 
 def digest_tool(tool: Schema) -> str:

@@ -1,9 +1,11 @@
 """What tools say of their arguments, in the form that providers take."""
 
+import json
 import time
 
 import pytest
 
+from chatsite.llm import tool_schemas
 from chatsite.llm.tool_schemas import digest_tool, fit_schema, fit_tools
 from tests.fakes import many_tools, provider_rules
 
@@ -122,3 +124,23 @@ def test_tool_that_was_refused_is_left_out():
     [first, second] = fit_tools([make("a"), make("b")]).schemas
     fitted = fit_tools([make("a"), make("b")], refused=frozenset({digest_tool(first)}))
     assert (fitted.schemas, fitted.left_out) == ((second,), ("a",))
+
+
+def test_schemas_are_fitted_once_for_all_requests(monkeypatch):
+    fields = {f"field_{n}": {"type": ["string", "null"]} for n in range(150)}
+    endless = {"$defs": {}, **an_object(n={"$ref": "https://elsewhere.example"})}
+    tools = [make(f"t{n}", an_object(**fields, **{f"own_{n}": {}})) for n in range(128)]
+    tools.append(make("bad", endless))
+    walked, fit = [], tool_schemas._Fitter.fit
+    monkeypatch.setattr(
+        tool_schemas._Fitter,
+        "fit",
+        lambda self, schema: walked.append(1) or fit(self, schema),
+    )
+    tool_schemas._fit_text.cache_clear()
+    first = fit_tools(tools)
+    assert len(walked) > 128 * 150
+    walked.clear()
+    assert fit_tools(json.loads(json.dumps(tools))) == first
+    assert walked == []
+    assert first.left_out == ("bad",)
