@@ -38,8 +38,7 @@ def end_turns_of_leavers() -> list[int]:
 
 
 def cancel_jobs_of_leavers() -> None:
-    for job in find_open_jobs():
-        queue.cancel(job)
+    queue.JOBS.cancel(find_open_jobs())
 
 
 async def stop_turns() -> None:

@@ -3,24 +3,30 @@ process that has what it needs, and ended. Each function is one short transactio
 whose process died is ended by the sweep of any other.
 """
 
-import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError, models, transaction
-from django.db.models.functions import Now
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext_noop
 
 from chatsite.turns.models import JOB_LEASE, Job
 from memory import staging
-from memory.leases import Claim, take_place
+from memory.leases import Claim, new_owner, take_place
 from memory.models import Conversation
+
+from .worker import Worker
 
 State = Job.State
 # The error of a job whose process ended before it did.
 DIED = gettext_noop(
     "The server was restarted while it worked on this. Nothing was changed: try again."
+)
+JOBS = Worker(
+    JOB_LEASE,
+    cancelled=(State.CANCELLED, ""),
+    given_up=(State.FAILED, DIED),
+    freed={"place": None},
 )
 
 
@@ -36,7 +42,7 @@ def add(
     **fields: dict[str, Any],
 ) -> Claim:
     """A job that waits; what the slot had before is forgotten. Raises JobBusyError."""
-    owner = uuid.uuid4().hex
+    owner = new_owner()
     try:
         with transaction.atomic():
             Job.objects.filter(slot=slot).exclude(state__in=Job.UNFINISHED).delete()
@@ -59,16 +65,21 @@ def latest(kind: str, user: AbstractBaseUser) -> Job | None:
     return Job.objects.filter(kind=kind, user=user).order_by("-pk").first()
 
 
-def begin(claim: Claim, places: int) -> bool:
-    """Let a waiting job run, if fewer than `places` of its kind do."""
+def begin(claim: Claim, places: int | None = None) -> Job | None:
+    """Let a waiting job run, if fewer than `places` of its kind do. None: they do, or
+    it does not wait any more."""
     waiting = JOB_LEASE.held(claim).filter(state=State.QUEUED)
     job = waiting.first()
+
+    def take(place: int | None) -> bool:
+        return JOB_LEASE.renew(waiting, state=State.RUNNING, place=place)
+
     if job is None:
-        return False
+        return None
     others = Job.objects.filter(kind=job.kind, state=State.RUNNING)
-    return take_place(
-        others, places, lambda n: JOB_LEASE.renew(waiting, state=State.RUNNING, place=n)
-    )
+    # Mostly any number may run: the limits of spending bound what they pay for.
+    taken = take(None) if places is None else take_place(others, places, take)
+    return job if taken else None
 
 
 def renew(claim: Claim, **values: Any) -> bool:
@@ -84,51 +95,30 @@ def keep(claims: Iterable[Claim]) -> None:
         JOB_LEASE.renew(Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED))
 
 
-def cancel(job: Job) -> None:
-    """Ask it to end; what it is paying for is kept first."""
-    unfinished = Job.objects.filter(pk=job.pk, state__in=Job.UNFINISHED)
-    unfinished.update(cancel_requested_at=Now())
-
-
-def is_cancelled(claim: Claim) -> bool:
-    return JOB_LEASE.held(claim).exclude(cancel_requested_at=None).exists()
-
-
 @transaction.atomic
-def finish(claim: Claim, result: dict[str, Any]) -> bool:
-    """End it as done, and show what it wrote. False: it was ended or erased."""
-    is_done = _end(JOB_LEASE.held(claim), State.DONE, result=result)
-    if is_done:
+def close_job(
+    claim: Claim, state: str, error: str = "", result: Mapping[str, Any] = {}
+) -> bool:
+    """End it, with an error for people or with a result. What it wrote is shown where
+    it is done, and goes where it is not. False: it was ended or erased."""
+    is_ended = JOBS.finish(claim, state, error, {"result": result})
+    if state != State.DONE:
+        staging.abandon_staged(claim.owner)
+    elif is_ended:
         staging.reveal_staged(claim.owner)
-    return is_done
+    return is_ended
 
 
 @transaction.atomic
-def fail(claim: Claim, error: str) -> bool:
-    """End it with an error for people; nothing that it wrote stays."""
-    staging.abandon_staged(claim.owner)
-    return _end(JOB_LEASE.held(claim), State.FAILED, error=error)
-
-
-@transaction.atomic
-def give_up(claim: Claim) -> bool:
-    """End it as cancelled; nothing that it wrote stays."""
-    staging.abandon_staged(claim.owner)
-    return _end(JOB_LEASE.held(claim), State.CANCELLED)
-
-
 def end_dead() -> int:
-    """End the jobs that no process keeps alive; how many they were."""
-    ended = 0
-    for job in Job.objects.filter(JOB_LEASE.expired()).only("owner"):
-        dead = JOB_LEASE.held(Claim(job.pk, job.owner)).filter(JOB_LEASE.expired())
-        with transaction.atomic():
-            if _end(dead, State.FAILED, error=DIED):
-                staging.abandon_staged(job.owner)
-                ended += 1
-    return ended
+    """End the jobs that no process keeps alive; return how many they were."""
+    ended = JOBS.end_left()
+    for job in ended:
+        staging.abandon_staged(job.owner)
+    return len(ended)
 
 
-def _end(rows: models.QuerySet[Job], state: str, **values: Any) -> bool:
-    closed = {"place": None, "lease_until": None, "finished_at": Now()}
-    return bool(rows.update(state=state, **closed, **values))
+def end_own() -> None:
+    """The process ends: its jobs end at once, not when their leases do."""
+    for job in JOB_LEASE.held_here():
+        close_job(Claim(job.pk, job.owner), State.FAILED, DIED)

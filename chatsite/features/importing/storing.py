@@ -50,9 +50,9 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
         texts = archive.read_texts() if archive else reading.read_whole(file)
         _show_all(claim, _Import(claim, job, archive).take(reading.read_items(texts)))
     except ImportFileError as error:
-        queue.fail(claim, str(error))
+        queue.close_job(claim, Job.State.FAILED, str(error))
     except MemoryError:
-        queue.fail(claim, reading.too_much().args[0])
+        queue.close_job(claim, Job.State.FAILED, reading.too_much().args[0])
     except LostError:
         staging.abandon_staged(claim.owner)
         logger.info("import lost job=%s", claim.row_id)
@@ -61,7 +61,7 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
 @transaction.atomic
 def _show_all(claim: Claim, outcome: Outcome) -> None:
     """Also in the list: what should have shown a branch may be deleted since."""
-    if queue.finish(claim, outcome.dump()):
+    if queue.close_job(claim, Job.State.DONE, result=outcome.dump()):
         hooks.list_rows.note_restored(outcome.imported)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import IO
@@ -21,16 +22,16 @@ from django.utils.translation import get_language, gettext, gettext_noop, overri
 
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.jobs import queue
+from chatsite.jobs.worker import RENEW_SECONDS
 from chatsite.turns import runner
 from chatsite.turns.models import JOB_LEASE, Job
-from memory.leases import Claim
+from memory.leases import Claim, LeaseStatus
 
 from .files.reading import check_size
 from .outcome import KIND
 
 logger = logging.getLogger(__name__)
 
-RENEW_SECONDS = 1.0
 TOO_LONG = gettext_noop(
     "The import was stopped after %(minutes)s minutes, and nothing was stored. Split "
     "the file, or ask the site administrator to allow more."
@@ -39,6 +40,9 @@ CRASHED = gettext_noop(
     "The import was stopped: the file took more memory than an import may use, or "
     "something failed on this site. Nothing was stored. Split the file and try again."
 )
+
+CANCELLED = gettext_noop("The import was cancelled. Nothing was stored.")
+State = Job.State
 
 
 @dataclass(slots=True)
@@ -95,11 +99,9 @@ def _start_waiting() -> None:
 
 
 def end_imports() -> None:
-    """Without this process the files are gone: its imports end with it."""
+    """Without this process the files are gone; its jobs end with it."""
     for each in running:
         each.process.kill()
-    for each in [*waiting, *running]:
-        queue.fail(each.claim, queue.DIED)
     while waiting:
         waiting.pop().file.close()
 
@@ -132,16 +134,19 @@ def _see_through(wanted: _Import) -> None:
 
 def _watch_process(wanted: _Import) -> None:
     """Keep the job alive as long as its process works within its time."""
-    end, why = monotonic() + settings.IMPORT_MAX_SECONDS, CRASHED
+    end, why, state = monotonic() + settings.IMPORT_MAX_SECONDS, CRASHED, State.FAILED
     try:
-        while wanted.process.poll() is None and _is_held(wanted.claim):
-            if monotonic() > end:
+        while wanted.process.poll() is None:
+            status = _renew_lease(wanted.claim)
+            if status is LeaseStatus.CANCELLED:
+                why, state = CANCELLED, State.CANCELLED
+            elif monotonic() > end:
                 why = TOO_LONG
-                break
-            try:
-                wanted.process.wait(RENEW_SECONDS)
-            except subprocess.TimeoutExpired:
+            elif status is LeaseStatus.KEPT:
+                with suppress(subprocess.TimeoutExpired):
+                    wanted.process.wait(RENEW_SECONDS)
                 continue
+            break
     finally:
         wanted.process.kill()
         wanted.process.wait()
@@ -149,13 +154,14 @@ def _watch_process(wanted: _Import) -> None:
         wanted.file.close()
     with override(wanted.language):
         minutes = round(settings.IMPORT_MAX_SECONDS / 60)
-        if queue.fail(wanted.claim, gettext(why) % {"minutes": minutes}):
+        error = gettext(why) % {"minutes": minutes}
+        if queue.close_job(wanted.claim, state, error):
             logger.warning("import stopped job=%s", wanted.claim.row_id)
 
 
-def _is_held(claim: Claim) -> bool:
+def _renew_lease(claim: Claim) -> LeaseStatus:
     try:
-        return queue.renew(claim)
+        return queue.JOBS.renew(claim)
     except TRANSIENT_DB_ERRORS as error:
         logger.warning("import not renewed: %s", name_of(error))
-        return True
+        return LeaseStatus.KEPT

@@ -79,4 +79,10 @@ class Job(models.Model):
         return self.state not in self.UNFINISHED
 
 
-JOB_LEASE = Lease(Job, lease_duration, owned=Q(state__in=Job.UNFINISHED))
+# It belongs from its beginning to the process that has queued it.
+JOB_LEASE = Lease(
+    Job,
+    lease_duration,
+    owned=Q(state__in=Job.UNFINISHED),
+    waiting=Q(pk__in=()),
+)

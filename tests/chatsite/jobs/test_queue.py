@@ -25,15 +25,15 @@ def test_a_slot_has_one_unfinished_job(alice):
     with pytest.raises(queue.JobBusyError):
         add(alice)
     assert add(alice, "b") != first
-    queue.fail(first, "It broke.")
+    queue.close_job(first, "failed", "It broke.")
     add(alice)
     assert Job.objects.filter(slot="a").count() == 1
 
 
 def test_only_so_many_run_at_once(alice):
     claims = [add(alice, slot) for slot in "abc"]
-    assert [queue.begin(claim, 2) for claim in claims] == [True, True, False]
-    queue.finish(claims[0], {})
+    assert [bool(queue.begin(claim, 2)) for claim in claims] == [True, True, False]
+    queue.close_job(claims[0], "done")
     assert queue.begin(claims[2], 2)
 
 
@@ -41,10 +41,10 @@ def test_it_counts_and_tells_what_came_of_it(alice):
     claim = add(alice)
     queue.begin(claim, 1)
     assert queue.renew(claim, done=3, total=9)
-    assert queue.finish(claim, {"n": 1})
+    assert queue.close_job(claim, "done", result={"n": 1})
     job = queue.latest("test", alice)
     assert (job.state, job.done, job.total, job.result) == ("done", 3, 9, {"n": 1})
-    assert not queue.fail(claim, "Too late.")
+    assert not queue.close_job(claim, "failed", "Too late.")
 
 
 @pytest.mark.parametrize("runs", [False, True])

@@ -143,7 +143,7 @@ class TestPaidOnce:
             raise LostError
 
         job = self.cut_short(long_ago, monkeypatch, die)
-        queue.fail(Claim(job.pk, job.owner), queue.DIED)
+        queue.close_job(Claim(job.pk, job.owner), "failed", queue.DIED)
         assert "was restarted" in page_of(client, long_ago)
         self.resume(client, long_ago)
 

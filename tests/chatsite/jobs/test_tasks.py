@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils import translation
 
 from chatsite.fair_queue import person
-from chatsite.jobs import queue, tasks
+from chatsite.jobs import queue, tasks, worker
 from chatsite.turns.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(tasks, "RENEW_SECONDS", 0.02)
+    monkeypatch.setattr(worker, "RENEW_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_what_another_process_ended_stays_ended(perform):
 
 def test_a_cancelled_one_ends_soon(perform):
     async def work(running):
-        await sync_to_async(queue.cancel)(running.job)
+        await sync_to_async(queue.JOBS.cancel)(Job.objects.all())
         await asyncio.sleep(30)
 
     assert perform(work).state == "cancelled"
@@ -105,7 +105,7 @@ def test_a_cancelled_one_ends_soon(perform):
 def test_what_is_being_paid_for_is_kept_and_nothing_else_bought(perform):
     async def work(running):
         async with running.paid():
-            await sync_to_async(queue.cancel)(running.job)
+            await sync_to_async(queue.JOBS.cancel)(Job.objects.all())
             await asyncio.sleep(0.2)
             await running.save({"paid": 1})
         async with running.paid():
@@ -117,19 +117,18 @@ def test_what_is_being_paid_for_is_kept_and_nothing_else_bought(perform):
 
 def test_a_process_that_ends_says_so(perform):
     async def work(running):
-        await sync_to_async(tasks.end_own_jobs)()
+        await sync_to_async(queue.end_own)()
         await asyncio.sleep(30)
 
     job = perform(work)
     assert (job.state, job.error) == ("failed", queue.DIED)
 
 
-def test_old_results_go(perform, monkeypatch):
+def test_old_results_go(perform):
     async def work(running):
         return {}
 
     job = perform(work)
-    monkeypatch.setattr(tasks, "_swept_at", -tasks.SWEEP_SECONDS)
     Job.objects.update(finished_at=Now() - timedelta(days=2))
-    async_to_sync(tasks.sweep_jobs)()
+    tasks.sweep_jobs()
     assert not Job.objects.filter(pk=job.pk).exists()

@@ -17,9 +17,11 @@ from chatsite.contrib.lab.experiments import store as experiments
 from chatsite.contrib.lab.experiments.models import Experiment
 from chatsite.contrib.lab.trials import store as trials
 from chatsite.contrib.lab.trials.models import Trial
+from chatsite.jobs import queue
 from chatsite.jobs import worker as worker_module
 from chatsite.jobs.worker import start_waiting
 from chatsite.turns import runner
+from chatsite.turns.models import Job
 from memory.leases import Claim, LeaseStatus, LostError
 
 from ..scenes import talk_in_turns
@@ -27,7 +29,7 @@ from ..scenes import talk_in_turns
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # By table: its worker, what a claim writes beside, and how a row ends that was
-# cancelled, and one that was given up.
+# cancelled, and one that was given up. A job has its claim from the beginning.
 USERS = {
     "experiments": (
         experiments.EXPERIMENTS,
@@ -35,6 +37,7 @@ USERS = {
         ("stopped", "cancelled"),
         ("failed", "interrupted"),
     ),
+    "jobs": (queue.JOBS, {}, ("cancelled", ""), ("failed", queue.DIED)),
     "trials": (
         trials.TRIALS,
         {},
@@ -42,6 +45,9 @@ USERS = {
         ("interrupted", "interrupted"),
     ),
 }
+
+
+taken_over = pytest.mark.parametrize("user", ["experiments", "trials"], indirect=True)
 
 
 @pytest.fixture(params=USERS)
@@ -55,8 +61,11 @@ def worker(user):
 
 
 @pytest.fixture
-def rows(user, conversation):
+def rows(user, conversation, alice):
     """The one row of the table, which waits."""
+    if user == "jobs":
+        row = Job.objects.get(pk=queue.add("test", alice, "slot").row_id)
+        return QuerySet(Job).filter(pk=row.pk)
     talk_in_turns(conversation, "Hello")
     if user == "trials":
         reply = conversation.messages.get(seq=2)
@@ -70,7 +79,11 @@ def rows(user, conversation):
 @pytest.fixture
 def claim(user, worker, rows):
     """claim() -> the claim of the row, or None."""
-    pk, beside = rows.get().pk, USERS[user][1]
+    row, beside = rows.get(), USERS[user][1]
+    if user == "jobs":
+        mine = Claim(row.pk, row.owner)
+        return lambda: mine if queue.begin(mine) else None
+    pk = row.pk
     return lambda: worker.claim(rows.all(), pk, **beside)
 
 
@@ -87,6 +100,7 @@ def end_of(rows):
 
 
 class TestClaims:
+    @taken_over
     def test_claim_is_an_attempt_that_excludes_others(self, claim, rows):
         mine = claim()
         assert claim() is None
@@ -106,6 +120,7 @@ class TestClaims:
         with ThreadPoolExecutor(4) as threads:
             assert len([*filter(None, threads.map(take, range(4)))]) == 1
 
+    @taken_over
     def test_dead_owner_writes_nothing_after_a_takeover(self, claim, rows, worker):
         lost = claim()
         expire(rows)
@@ -127,6 +142,7 @@ class TestClaims:
 
 
 class TestLeftRows:
+    @taken_over
     def test_row_is_given_up_after_its_last_attempt(self, user, claim, rows, worker):
         for _ in range(worker.most_attempts()):
             assert claim()
@@ -146,11 +162,20 @@ class TestLeftRows:
         assert len(worker.end_left()) == 1
         assert end_of(rows) == USERS[user][2]
 
+    def test_job_of_a_dead_process_fails_whether_it_waits_or_runs(self, alice):
+        claims = [queue.add("test", alice, slot) for slot in "ab"]
+        queue.begin(claims[0])
+        expire(QuerySet(Job).all())
+        assert queue.end_dead() == 2
+        for row in Job.objects.all():
+            assert end_of(Job.objects.filter(pk=row.pk)) == ("failed", queue.DIED)
+
     def test_row_that_is_renewed_meanwhile_does_not_end(
         self, claim, rows, worker, monkeypatch
     ):
         mine = claim()
-        rows.update(attempt=99)
+        if hasattr(rows.get(), "attempt"):
+            rows.update(attempt=99)
         expire(rows)
         end = type(worker).end
 
@@ -164,6 +189,7 @@ class TestLeftRows:
 
 
 class TestCancelling:
+    @taken_over
     def test_waiting_row_ends_at_once(self, user, claim, rows, worker):
         assert worker.cancel(rows) == 1
         assert end_of(rows) == USERS[user][2]
@@ -182,6 +208,7 @@ class TestCancelling:
         assert rows.values().get() == before
 
 
+@taken_over
 class TestRelease:
     def test_released_row_waits_and_has_lost_no_attempt(self, claim, rows, worker):
         mine = claim()

@@ -120,7 +120,7 @@ class TestWords:
 
     def test_previews_that_may_quote_it_go(self, client, alice, conversation):
         claim = queue.add(summary_proposals.KIND, alice, "slot", conversation)
-        queue.finish(claim, result={"text": KEY})
+        queue.close_job(claim, "done", result={"text": KEY})
         going = queue.add(summary_proposals.KIND, alice, "other", conversation)
         delete(client, conversation, 1)
         assert not Job.objects.exists()

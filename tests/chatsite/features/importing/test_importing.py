@@ -5,6 +5,8 @@ files.
 import io
 import json
 import re
+import subprocess
+import tempfile
 import uuid
 import zipfile
 from copy import deepcopy
@@ -510,10 +512,22 @@ class TestStaging:
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
         importer = storing._Import(claim, JOB_LEASE.held(claim).get())
         draft = storing._read_item(CLAUDE, alice)
-        queue.fail(claim, "Too late.")
+        queue.close_job(claim, "failed", "Too late.")
         with pytest.raises(storing.LostError):
             importer._take(draft, Outcome())
         assert not Conversation.objects.exists()
+
+    def test_process_of_a_cancelled_import_ends(self, alice):
+        claim = queue.add(KIND, alice, f"import:{alice.pk}")
+        queue.begin(claim, 1)
+        process = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
+        queue.JOBS.cancel(Job.objects.all())
+        with tempfile.TemporaryFile() as file:
+            worker._watch_process(worker._Import(claim, file, "en", process))
+        assert process.returncode
+        job = queue.latest(KIND, alice)
+        assert (job.state, job.place) == ("cancelled", None)
+        assert job.error == "The import was cancelled. Nothing was stored."
 
     def test_it_stops_when_its_person_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
@@ -589,6 +603,7 @@ class TestPage:
     def test_a_restart_is_told(self, client):
         client.post(reverse("import"), {"file": upload([CLAUDE])})
         worker.end_imports()
+        queue.end_own()
         page = client.get(reverse("import")).content.decode()
         assert "The server was restarted" in page
 

@@ -111,13 +111,13 @@ class TestRoundTrip:
     ):
         value = export(alice)
         library.erase_conversation(hostel)
-        finish = storing.queue.finish
+        finish = storing.queue.close_job
 
-        def be_late(*args):
+        def be_late(*args, **values):
             getattr(library, f"{end}_conversation")(talked)
-            return finish(*args)
+            return finish(*args, **values)
 
-        monkeypatch.setattr(storing.queue, "finish", be_late)
+        monkeypatch.setattr(storing.queue, "close_job", be_late)
         [made] = take(alice, value).imported
         assert listed(alice) == [made]
         assert violations() == []
@@ -147,10 +147,10 @@ class TestRoundTrip:
         value = export(alice)
         library.erase_conversation(hostel)
 
-        def die(*args):
+        def die(*args, **values):
             raise LostError
 
-        monkeypatch.setattr(storing.queue, "finish", die)
+        monkeypatch.setattr(storing.queue, "close_job", die)
         with pytest.raises(AssertionError):  # its job goes on
             take(alice, value)
         assert Branch.objects.filter(seq=3).count() == 1
