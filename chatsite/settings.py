@@ -338,7 +338,10 @@ CONTENT_SECURITY_POLICY = {
 # run, straight from their folders before.
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / env.str("STATIC_ROOT", default="staticfiles")
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    *((name, BASE_DIR / "vendor" / name) for name in ("inter", "mermaid")),
+]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {

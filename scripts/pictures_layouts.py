@@ -16,7 +16,7 @@ from tests.browser.test_looks import OBJECTS
 from .camera import Camera
 from .pictures_page import PERSON
 
-FONT = Path(__file__).resolve().parent.parent / "static/fonts/inter-latin.woff2"
+FONT = Path(__file__).resolve().parent.parent / "vendor/inter/inter-latin.woff2"
 SIZE = {"width": 1000, "height": 900}
 # Wide enough for a left pane of the others' width.
 OURS = (1700, 900)

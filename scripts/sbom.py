@@ -19,13 +19,13 @@ ENTRY = re.compile(r"(?m)^(\S.*?) \\\n((?:    --hash=.+\n)+)")
 # What comes with the source, as NOTICE says.
 INTER: dict[str, Any] = {
     "type": "file",
-    "bom-ref": "static/fonts",
+    "bom-ref": "vendor/inter",
     "name": "Inter",
     "licenses": [{"license": {"id": "OFL-1.1"}}],
 }
 MERMAID: dict[str, Any] = {
     "type": "library",
-    "bom-ref": "chatsite/features/code_blocks/static/code_blocks/mermaid.tiny.js",
+    "bom-ref": "vendor/mermaid/mermaid.tiny.js",
     "name": "Mermaid",
     "version": "11.17.2",
     "purl": "pkg:npm/%40mermaid-js/tiny@11.17.2",

@@ -31,7 +31,7 @@ DJANGO_COMMANDS = {
     "createsuperuser",
     "makemigrations",
 }
-FOLDERS = r"(?:chatsite|memory|tests|bench|scripts|static|templates|deploy|docs|locale)"
+FOLDERS = r"(?:chatsite|memory|tests|bench|scripts|static|templates|deploy|docs|locale|vendor)"
 
 
 def section(title):

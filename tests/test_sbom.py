@@ -20,8 +20,8 @@ LOCKS = (
     "requirements/saml.lock",
     "requirements/mcp.lock",
 )
-MERMAID = "chatsite/features/code_blocks/static/code_blocks/mermaid.tiny.js"
-VENDORED = {"static/fonts": "Inter", MERMAID: "Mermaid"}
+MERMAID = "vendor/mermaid/mermaid.tiny.js"
+VENDORED = {"vendor/inter": "Inter", MERMAID: "Mermaid"}
 
 
 def parts(license):

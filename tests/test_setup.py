@@ -13,7 +13,7 @@ from . import warm_python
 from .databases import copy_sqlite
 from .servers import ROOT
 
-CODE = ("chatsite", "memory", "templates", "static", "locale")
+CODE = ("chatsite", "memory", "templates", "static", "locale", "vendor")
 WRITE_A_MESSAGE = """
 from django.contrib.auth import get_user_model
 from chatsite.turns import commands

@@ -64,10 +64,10 @@ def test_five_sizes_and_two_weights():
 
 
 def test_the_fonts_are_small_and_have_their_licence():
-    fonts = ROOT / "static/fonts"
+    fonts = ROOT / "vendor/inter"
     assert sum(font.stat().st_size for font in fonts.glob("*.woff2")) <= 130_000
     assert "SIL Open Font License" in (fonts / "LICENSE.txt").read_text()
     named = re.findall(
-        r"fonts/([\w-]+\.woff2)", (ROOT / "static/css/variables.css").read_text()
+        r"inter/([\w-]+\.woff2)", (ROOT / "static/css/variables.css").read_text()
     )
     assert set(named) == {font.name for font in fonts.glob("*.woff2")}

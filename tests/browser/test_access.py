@@ -3,18 +3,17 @@ letters have the five sizes, and what is long, large or written from right to le
 inside.
 """
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
+from ..servers import ROOT
 from .conftest import open_tab
 from .pages import ConversationPage
 from .test_looks import have_five_sizes
 
 pytestmark = pytest.mark.browser
 
-AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
+AXE = (ROOT / "vendor/axe/axe.min.js").read_text()
 # Without preload: axe would copy what a stylesheet imports into the page, past its CSP.
 RUN = """async ([within, rules]) => {
     const options = { resultTypes: ["violations"], preload: false };

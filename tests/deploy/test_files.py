@@ -133,6 +133,7 @@ def test_the_image_has_what_it_copies_and_what_serves():
     sources = [line.split()[1] for line in image.splitlines() if line[:4] == "COPY"]
     assert all((ROOT / source).exists() for source in sources)
     wanted = {"chatsite", "locale", "memory", "static", "templates", "manage.py"}
+    wanted |= {"vendor/inter", "vendor/mermaid"}
     # chatsite/release.py reads the last one.
     assert wanted | {"requirements/site.lock", "pyproject.toml"} <= set(sources)
     let_in = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()

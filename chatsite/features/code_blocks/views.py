@@ -7,7 +7,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-SCRIPTS = ("code_blocks/mermaid.tiny.js", "code_blocks/diagram-frame.js")
+SCRIPTS = ("mermaid/mermaid.tiny.js", "code_blocks/diagram-frame.js")
 # Without an origin, a network, or scripts besides its own. The library writes styles.
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "

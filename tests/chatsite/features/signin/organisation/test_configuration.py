@@ -169,7 +169,7 @@ class TestSaml:
         name = "chatsite.features.signin.organisation.saml_metadata"
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(
-            ImproperlyConfigured, match=r"needs requirements-saml\.lock"
+            ImproperlyConfigured, match=r"needs requirements/saml\.lock"
         ):
             read_providers(write(tmp_path, {**SAML, "certificates": ["MIIB"]}))
 
