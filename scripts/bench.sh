@@ -36,7 +36,3 @@ echo "== bench/memory"
 echo "== bench/other_suites"
 # The other two are run where checkouts of their libraries are.
 .venv/bin/python -m bench.other_suites --only langchain
-echo "== bench/other_servers"
-for server in litellm llamacpp; do
-    .venv/bin/python -m bench.other_servers "$server"
-done

@@ -16,7 +16,13 @@ from chatsite.protocol import events
 
 from .servers import ROOT
 
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FOLDERS_OF_PAGES = ("docs", "chatsite/contrib", "memory", "bench")
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(page for top in FOLDERS_OF_PAGES for page in (ROOT / top).rglob("*.md")),
+    ]
+)
 PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
 COMMANDS = {
     path.stem
@@ -31,7 +37,10 @@ DJANGO_COMMANDS = {
     "createsuperuser",
     "makemigrations",
 }
-FOLDERS = r"(?:chatsite|memory|tests|bench|scripts|static|templates|deploy|docs|locale|vendor)"
+FOLDERS = (
+    r"(?:chatsite|memory|tests|bench|scripts|static|templates|deploy|docs|locale|"
+    r"vendor)"
+)
 
 
 def section(title):
@@ -208,7 +217,8 @@ COLUMNS = {
 README_SETS = ("beam-100K-odd", "long_replies")
 OF_ALL_SETS = ("alive, short facts", "hostile")
 COMPARISONS = ("## How its memory compares", "## ")
-FIGURES = ("### Figures", "### What they say")
+FIGURES = ("## Figures", "## What they say")
+COMPARED = "bench/memory/README.md"
 
 
 def read_tables(text):
@@ -241,7 +251,7 @@ def list_figures(page, part, sets=()):
 
 def test_a_figure_of_a_row_has_one_value():
     known = {}
-    for key, number in list_figures("docs/memory.md", FIGURES):
+    for key, number in list_figures(COMPARED, FIGURES):
         assert known.setdefault(key, number) == number, key
     readme = [*list_figures("README.md", COMPARISONS, README_SETS)]
     assert len(readme) > 50
@@ -250,6 +260,6 @@ def test_a_figure_of_a_row_has_one_value():
 
 
 def test_earlier_figures_say_of_when_they_are():
-    text = (ROOT / "docs" / "memory.md").read_text()
+    text = (ROOT / COMPARED).read_text()
     told = [row[0] for _, _, rows in read_tables(text) for row in rows]
     assert [cell for cell in told if "made earlier" in cell] == []

@@ -41,7 +41,7 @@ def make(**changes):
 
 
 def test_the_page_shows_the_table():
-    page = (ROOT / "docs" / "agents.md").read_text()
+    page = (ROOT / "memory" / "agents" / "README.md").read_text()
     shown = page.split("<!-- suites -->\n\n")[1].split("\n<!-- end of suites -->")[0]
     assert shown == suites.describe(suites.load())
 

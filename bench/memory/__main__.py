@@ -19,7 +19,9 @@ PLACE = re.compile(r"(<!-- bench -->\n).*(\n<!-- end of bench -->)", re.DOTALL)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.memory")
     parser.add_argument(
-        "--write", action="store_true", help="update docs/memory.md and docs/memory.svg"
+        "--write",
+        action="store_true",
+        help="update README.md here, and docs/memory.svg",
     )
     parser.add_argument("--log", type=Path, help="where to list all requests by hash")
     asked = parser.parse_args()
@@ -29,7 +31,7 @@ def main() -> None:
     if asked.log:
         asked.log.write_text("".join(list_requests(results)))
     if asked.write:
-        page = DOCS / "memory.md"
+        page = Path(__file__).with_name("README.md")
         found = PLACE.sub(lambda at: f"{at[1]}\n{tables}\n{at[2]}", page.read_text())
         page.write_text(found)
         (DOCS / "memory.svg").write_text(draw_results(results))

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.provider import running_provider
-from tests.servers import ROOT, Site
+from tests.servers import Site
 
 from .doors import DOORS, find
 from .figures import Figures, write_table
 from .measure import environment, measure
 
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = Path(__file__).with_name("README.md")
 PLACE = re.compile(r"(<!-- neighbours -->\n).*(\n<!-- end of neighbours -->)", re.S)
 
 

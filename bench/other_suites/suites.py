@@ -1,6 +1,7 @@
 """The suites, their pinned versions and the tests that do not pass, with the reasons.
 
-`exceptions.toml` is the one place that says so; the run and docs/agents.md follow it.
+`exceptions.toml` is the one place that says so; the run and the page of
+memory/agents follow it.
 """
 
 import tomllib

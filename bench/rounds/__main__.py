@@ -14,7 +14,7 @@ from .contestants import CONTESTANTS
 from .play import Turn, play
 from .table import SIZES, WINDOWS, write_table
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "agents.md"
+PAGE = Path(__file__).resolve().parents[2] / "memory" / "agents" / "README.md"
 PLACE = re.compile(r"(<!-- rounds -->\n).*(\n<!-- end of rounds -->)", re.DOTALL)
 
 
@@ -28,7 +28,9 @@ def measure(case: tuple[int, str]) -> list[Turn]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.rounds")
-    parser.add_argument("--write", action="store_true", help="update docs/agents.md")
+    parser.add_argument(
+        "--write", action="store_true", help="update memory/agents/README.md"
+    )
     write = parser.parse_args().write
     cases = list(product(WINDOWS, CONTESTANTS))
     with ProcessPoolExecutor(initializer=keep_quiet) as pool:

@@ -1,7 +1,7 @@
 """LangChain's `SummarizationMiddleware` over the engine: a change of import is enough.
 
 The arguments are read by LangChain's own class, so they mean what they mean in the
-version that is installed. What is different is in docs/agents.md.
+version that is installed. What is different is in README.md.
 """
 
 import warnings

@@ -1,7 +1,8 @@
 """Deep Agents' summarization over the engine: a change of import is enough.
 
 What was summarised can be read again by the model, in a file of the backend that the
-summary names. Deep Agents itself is not needed. What is different is in docs/agents.md.
+summary names. Deep Agents itself is not needed. What is different is in
+../README.md.
 """
 
 from .arguments import TruncateArgsSettings

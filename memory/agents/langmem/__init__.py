@@ -2,7 +2,7 @@
 
 The names and keywords are those of `langmem.short_term`. What is different loses
 nothing: whatever counts as summarised was read by the model, the newest user message
-stays, and a summariser that fails changes nothing. docs/agents.md has the list.
+stays, and a summariser that fails changes nothing. ../README.md has the list.
 """
 
 from .node import SummarizationNode

@@ -126,7 +126,7 @@ class Chat:
 
 def example(name):
     """What a program of the page defines."""
-    text = (ROOT / "docs" / "agents.md").read_text()
+    text = (ROOT / "memory" / "agents" / "README.md").read_text()
     code = text.split(f"<!-- {name} -->\n```python\n")[1].split("```")[0]
     names = {"__name__": "example"}
     exec(code, names)  # noqa: S102 - the page's own program
