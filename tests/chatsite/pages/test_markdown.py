@@ -366,4 +366,4 @@ class TestCache:
     def test_many_long_texts_do_not_fill_the_memory(self):
         for number in range(100):
             markdown.render_markdown(f"{number}" + "x" * 200_000)
-        assert markdown.cache.bytes <= markdown.CACHE_BYTES
+        assert markdown.cache.currsize <= markdown.CACHE_BYTES

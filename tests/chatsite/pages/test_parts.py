@@ -80,7 +80,7 @@ class TestCache:
         cache = Cache(max_bytes=1_000_000)
         for number in range(300):
             cache.get_or_make(("part", f"{number}"), lambda: "梨" * 10_000)
-            assert cache.bytes <= 1_000_000
+            assert cache.currsize <= 1_000_000
         assert 30 < len(cache) < 60
 
     def test_what_was_requested_last_stays(self):
@@ -96,3 +96,10 @@ class TestCache:
         keep("0")
         assert made.count("often") == 1
         assert made.count("0") == 2
+
+    def test_html_larger_than_the_cache_is_made_each_time(self):
+        cache = Cache(max_bytes=1_000)
+        cache.get_or_make("small", lambda: "x")
+        for _ in range(2):
+            assert cache.get_or_make("large", lambda: "y" * 2_000) == "y" * 2_000
+        assert list(cache) == ["small"]

@@ -2,11 +2,11 @@
 of its own, by which a reply cites it. They are kept as files of the results.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from cachetools import LRUCache
 from channels.db import database_sync_to_async
 from django.db.models import Max
 
@@ -18,7 +18,7 @@ from .searching import Result
 
 # Turns whose numbers are known here, with those that are not stored yet.
 MOST_TURNS = 1_000
-_given: OrderedDict[int, dict[str, int]] = OrderedDict()
+_given: LRUCache[int, dict[str, int]] = LRUCache(MOST_TURNS)
 
 
 async def number_sources(call: CallContext, results: Sequence[Result]) -> list[int]:
@@ -33,8 +33,6 @@ async def number_sources(call: CallContext, results: Sequence[Result]) -> list[i
         if address not in known and address not in given:
             last += 1
             given[address] = last
-    while len(_given) > MOST_TURNS:
-        _given.popitem(last=False)
     return [known.get(address) or given[address] for address in addresses]
 
 
