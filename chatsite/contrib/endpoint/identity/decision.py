@@ -44,7 +44,7 @@ class Decision(NamedTuple):
     why: tuple[str, ...] = ()
 
 
-# docs/protocol.md explains them.
+# README.md explains them.
 WHY = (
     *("tip", "inside", "whole", "rewritten", "suffix", "head-cut", "hint-compacted"),
     *("unknown", "one-message", "equal-first", "no-served-reply", "unknown-replies"),

@@ -23,8 +23,7 @@ BODIES = [
     for each in VECTORS["histories"]
     for place, body in enumerate(each["bodies"])
 ]
-PAGE = (ROOT / "docs" / "protocol.md").read_text()
-SECTION = PAGE.split("\n## Which conversation is it?\n")[1].split("\n## ")[0]
+SECTION = (ROOT / "chatsite/contrib/endpoint/identity/README.md").read_text()
 
 
 def read(body):
