@@ -71,6 +71,7 @@ CONTRIB = {
         "chatsite.contrib.lab.experiments",
         "chatsite.contrib.lab.trials",
     ],
+    "organisation": ["chatsite.contrib.organisation"],
     "operators": [
         "chatsite.contrib.operators.announcements",
         "chatsite.contrib.operators.budgets",
@@ -256,33 +257,40 @@ if EMAIL_URL:
             "first."
         )
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
-# Providers of identities, in a JSON file, and whether there is a second factor beside
-# passwords: docs/features/signin.md. Both need requirements/signin.lock, and a provider
-# that speaks SAML needs requirements/saml.lock.
-SIGNIN_PROVIDERS = {}
+# How people of an organisation log in (docs/features/organisation.md): providers of
+# identities in a JSON file, and a second factor, which need a lock of their own; a
+# header in which a proxy names the person, and the proxies that are believed.
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
+SIGNIN_PROVIDERS = {}
 SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")
-if providers_file or SECOND_FACTOR != "no":
-    organisation = import_module("chatsite.features.signin.organisation.configuration")
-    if providers_file:
-        SIGNIN_PROVIDERS = organisation.read_providers(providers_file)
-    INSTALLED_APPS += organisation.list_apps(
-        SIGNIN_PROVIDERS, with_second_factor=SECOND_FACTOR != "no"
-    )
-    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
-    if SECOND_FACTOR == "staff":
-        MIDDLEWARE.append(organisation.STAFF_MIDDLEWARE)
-    globals().update(organisation.make_settings(SIGNIN_PROVIDERS))
-# A header in which a proxy names the person, and the proxies that are believed.
 TRUSTED_USER_HEADER = env.str("TRUSTED_USER_HEADER")
 TRUSTED_USER_PROXIES = env.list("TRUSTED_USER_PROXIES")
-if TRUSTED_USER_HEADER:
-    trusted = import_module("chatsite.features.signin.proxies")
-    if not trusted.are_named(TRUSTED_USER_PROXIES):
-        env.refuse("TRUSTED_USER_PROXIES", trusted.ALLOWED)
-    MIDDLEWARE.insert(
-        MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1,
-        "chatsite.features.signin.trusted_header.TrustedHeaderMiddleware",
+if "organisation" in EXTRAS:
+    organisation = import_module("chatsite.contrib.organisation.configuration")
+    if providers_file:
+        SIGNIN_PROVIDERS = organisation.read_providers(providers_file)
+    if providers_file or SECOND_FACTOR != "no":
+        INSTALLED_APPS += organisation.list_apps(
+            SIGNIN_PROVIDERS, with_second_factor=SECOND_FACTOR != "no"
+        )
+        MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+        globals().update(organisation.make_settings(SIGNIN_PROVIDERS))
+    if SECOND_FACTOR == "staff":
+        MIDDLEWARE.append(organisation.STAFF_MIDDLEWARE)
+    if TRUSTED_USER_HEADER:
+        trusted = import_module("chatsite.contrib.organisation.proxies")
+        if not trusted.are_named(TRUSTED_USER_PROXIES):
+            env.refuse("TRUSTED_USER_PROXIES", trusted.ALLOWED)
+        MIDDLEWARE.insert(
+            MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware")
+            + 1,
+            "chatsite.contrib.organisation.trusted_header.TrustedHeaderMiddleware",
+        )
+elif providers_file or SECOND_FACTOR != "no" or TRUSTED_USER_HEADER:
+    # Ignored in silence, an admin would be open without its second factor.
+    env.problems.append(
+        "SIGNIN_PROVIDERS, SECOND_FACTOR or TRUSTED_USER_HEADER is set, and EXTRAS "
+        "does not name organisation; add it, or take the setting out."
     )
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)

@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh requirements/tests.lock
-export DEBUG=true
+export DEBUG=true EXTRAS=all
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .
 .venv/bin/python manage.py check --fail-level WARNING

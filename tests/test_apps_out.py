@@ -37,6 +37,7 @@ WORDS = {
     "rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
     r"|\"rules\": \[",
     "switches": r"switchedoff|switched off",
+    "organisation": r"connect/|second.factor|passkey|openid|saml",
     "signin": r"forgot|invitation|signin|/accounts/link/",
     "tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b(?!\": \[\])"
     r"|\btool[ -]|consent|remind",

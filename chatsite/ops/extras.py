@@ -19,6 +19,7 @@ TABLES = {
         "desk_experiment",
         "experiments_sample",
     ),
+    "organisation": ("signin_membership",),
     "operators": (
         "announcements_announcement",
         "budgets_budget",

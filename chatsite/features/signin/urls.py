@@ -1,7 +1,6 @@
 """The addresses of links by e-mail."""
 
-from django.conf import settings
-from django.urls import include, path, register_converter
+from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from . import views
@@ -21,5 +20,3 @@ urlpatterns = [
     path("accounts/link/<mailed_token:token>/", views.open_link, name="signin-link"),
     path("account/email/", views.change_email, name="signin-email"),
 ]
-if settings.SIGNIN_PROVIDERS or settings.SECOND_FACTOR != "no":
-    urlpatterns.append(path("", include("chatsite.features.signin.organisation.urls")))

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
-from chatsite.features.signin.models import Membership
 
 from . import rechecking
 from .configuration import SamlProvider
+from .models import Membership
 from .oidc import lead_to_provider
 from .tokens import find_provider
 
@@ -28,7 +28,7 @@ def draw_buttons(request: HttpRequest) -> str:
         "providers": settings.SIGNIN_PROVIDERS.values(),
         "next": request.GET.get("next", ""),
     }
-    return render_to_string("signin/_providers.html", values, request)
+    return render_to_string("organisation/_providers.html", values, request)
 
 
 def draw_connections(request: HttpRequest) -> str:
@@ -45,7 +45,7 @@ def draw_connections(request: HttpRequest) -> str:
         ],
         "has_password": request.user.has_usable_password(),
     }
-    return render_to_string("signin/_connections.html", values, request)
+    return render_to_string("organisation/_connections.html", values, request)
 
 
 def list_connections(user: Any) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None
     if form.is_valid():
         return None
     values = {"form": form, "provider": provider}
-    return render(request, "signin/connect.html", values, status=422)
+    return render(request, "organisation/connect.html", values, status=422)
 
 
 @require_POST
@@ -71,7 +71,7 @@ def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None
 def connect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     refused = _ask_password(request, provider_id)
     if not refused and isinstance(find_provider(provider_id), SamlProvider):
-        from .saml import lead_to_saml  # loaded where a provider speaks it
+        from .saml.login import lead_to_saml  # loaded where a provider speaks it
 
         return lead_to_saml(request, provider_id, "connect")
     return refused or lead_to_provider(request, provider_id, "connect")

@@ -9,18 +9,29 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from chatsite.features.signin.organisation.configuration import (
+from chatsite.contrib.organisation import sealing
+from chatsite.contrib.organisation.configuration import (
     list_apps,
     make_settings,
     read_providers,
 )
-from chatsite.features.signin.organisation.saml_metadata import parse_metadata
+from chatsite.contrib.organisation.saml.metadata import parse_metadata
 from tests.fakes.saml_provider import Key, SamlIdentityProvider
 
 RIGHT = {
     **{"id": "corp", "name": "Corp", "issuer": "https://login.example.org"},
     "client_id": "windowpane",
 }
+
+# By a release whose app was called chatsite.signin.
+OLD_CODE = (
+    "gAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAFnFyZ-KBgMuEoJ09Maa3k98TL9T"
+    "OO46QXJi6H1nop1G_LN7yVAgpUNjUTemOZNA2w=="
+)
+OLD_TOKEN = (
+    "gAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAOX-dkl0cdV_A_ykaas6g1svVvbR"
+    "53iqGsdZ5Z3tnW0snph0MMN3Wmx0K23hom3CXg=="
+)
 
 
 SAML = {
@@ -166,7 +177,7 @@ class TestSaml:
     def test_without_its_libraries_the_start_says_what_to_install(
         self, tmp_path, monkeypatch
     ):
-        name = "chatsite.features.signin.organisation.saml_metadata"
+        name = "chatsite.contrib.organisation.saml.metadata"
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(
             ImproperlyConfigured, match=r"needs requirements/saml\.lock"
@@ -191,3 +202,25 @@ class TestSaml:
         )
         assert done.returncode == 0, done.stderr
         assert (done.stdout == "set()\n") == (protocol == "oidc")
+
+
+@pytest.mark.parametrize(
+    "name", ["SIGNIN_PROVIDERS", "SECOND_FACTOR", "TRUSTED_USER_HEADER"]
+)
+def test_a_site_without_the_app_does_not_start_with_its_settings(name):
+    """It would be open without its second factor, and nothing would say so."""
+    value = {"SECOND_FACTOR": "staff"}.get(name, "given")
+    env = {**os.environ, "EXTRAS": "lab", name: value}
+    done = subprocess.run(
+        [sys.executable, "-c", "import chatsite.settings"],
+        **{"env": env, "capture_output": True, "text": True},
+    )
+    assert done.returncode == 1
+    assert "EXTRAS does not name organisation; add it" in done.stderr
+
+
+def test_what_earlier_releases_have_sealed_opens(settings):
+    settings.SIGNING_KEY = "a key"
+    tokens = {sealing.SECRETS: OLD_CODE, sealing.TOKENS: OLD_TOKEN}
+    opened = [sealing.open_sealed(*each) for each in tokens.items()]
+    assert opened == ["a code", "a token"]

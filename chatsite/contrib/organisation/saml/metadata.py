@@ -12,7 +12,7 @@ from cryptography import x509
 from onelogin.saml2.constants import OneLogin_Saml2_Constants as Names
 from onelogin.saml2.xml_utils import OneLogin_Saml2_XML as Xml
 
-from .configuration import SamlProvider, check_https_address
+from ..configuration import SamlProvider, check_https_address
 
 IN_METADATA = "ds:KeyInfo/ds:X509Data/ds:X509Certificate"
 

@@ -9,9 +9,8 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models.functions import Now
 
-from chatsite.features.signin.models import Membership
-
 from .configuration import Provider
+from .models import Membership
 
 CODENAMES = {
     "metadata": "view_metadata",

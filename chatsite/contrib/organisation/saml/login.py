@@ -30,7 +30,7 @@ from onelogin.saml2.auth import OneLogin_Saml2_Auth
 from onelogin.saml2.constants import OneLogin_Saml2_Constants as Names
 from onelogin.saml2.settings import OneLogin_Saml2_Settings
 
-from .adapters import (
+from ..adapters import (
     MOST_OF_NAME,
     UNTIL,
     check_email,
@@ -39,11 +39,11 @@ from .adapters import (
     refuse_login,
     show_refusal,
 )
-from .configuration import SamlProvider
-from .membership import read_groups
-from .saml_answers import Answer, AnswerError, read_saml_answer
-from .saml_metadata import Description, parse_metadata, read_description
-from .tokens import KEPT, TokenError, fetch, find_provider
+from ..configuration import SamlProvider
+from ..membership import read_groups
+from ..tokens import KEPT, TokenError, fetch, find_provider
+from .answers import Answer, AnswerError, read_saml_answer
+from .metadata import Description, parse_metadata, read_description
 
 logger = logging.getLogger(__name__)
 COOKIE = "saml-answer"
@@ -170,7 +170,9 @@ def lead_to_saml(request: HttpRequest, provider_id: str, process: str) -> HttpRe
         next_url=find_target(request),
         state_id=auth.get_last_request_id(),
     )
-    return render(request, "signin/leaving.html", {"provider": provider, "url": url})
+    return render(
+        request, "organisation/leaving.html", {"provider": provider, "url": url}
+    )
 
 
 @never_cache

@@ -5,11 +5,11 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.test import AsyncClient
 
-from chatsite.features.signin.proxies import are_named
-from chatsite.features.signin.trusted_header import HeaderError, read_header
+from chatsite.contrib.organisation.proxies import are_named
+from chatsite.contrib.organisation.trusted_header import HeaderError, read_header
 
 AUTH = "django.contrib.auth.middleware.AuthenticationMiddleware"
-HEADER = "chatsite.features.signin.trusted_header.TrustedHeaderMiddleware"
+HEADER = "chatsite.contrib.organisation.trusted_header.TrustedHeaderMiddleware"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

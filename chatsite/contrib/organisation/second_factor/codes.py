@@ -36,20 +36,19 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
 
-from . import passkeys, sealing
-from .second_factor_forms import CodeForm, SetupForm
-
-SEALED = "chatsite.features.signin.second_factor"
+from .. import sealing
+from . import passkeys
+from .forms import CodeForm, SetupForm
 
 
 class MfaAdapter(DefaultMFAAdapter):
     """The secrets of apps are encrypted: who reads the database alone has no codes."""
 
     def encrypt(self, text: str) -> str:
-        return sealing.seal(SEALED, text)
+        return sealing.seal(sealing.SECRETS, text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return sealing.open_sealed(SEALED, encrypted_text)
+        return sealing.open_sealed(sealing.SECRETS, encrypted_text)
 
     def get_totp_issuer(self) -> str:
         return "Windowpane"
@@ -108,7 +107,7 @@ def show_question(request: HttpRequest, form: CodeForm) -> HttpResponse:
     values = {"form": form, "has_app": has_app(form.user)}
     if passkeys.list_passkeys(form.user):
         values["options"] = webauthn.begin_authentication(form.user)
-    return _show(request, "signin/ask_code.html", **values)
+    return _show(request, "organisation/ask_code.html", **values)
 
 
 def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
@@ -134,7 +133,7 @@ def set_up(request: HttpRequest) -> HttpResponse:
         "secret": secret,
         "picture": base64.b64encode(picture.encode()).decode(),
     }
-    return _show(request, "signin/set_up_code.html", **values)
+    return _show(request, "organisation/set_up_code.html", **values)
 
 
 @transaction.atomic
@@ -155,7 +154,7 @@ def _forget_app(user: Any) -> None:
 
 
 def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
-    return _show(request, "signin/recovery_codes.html", codes=codes)
+    return _show(request, "organisation/recovery_codes.html", codes=codes)
 
 
 def _change_with_code(
@@ -207,7 +206,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     if request.user.has_usable_password():
         form = PasswordForm(request, request.POST)
         if not form.is_valid():
-            return _show(request, "signin/remove_passkey.html", form=form)
+            return _show(request, "organisation/remove_passkey.html", form=form)
     elif question := ask_factor(request, request.user):
         return show_question(request, question)
     passkeys.delete_passkey(request.user, pk)
@@ -215,8 +214,8 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("account")
 
 
-renew_codes = _change_with_code("signin/renew_codes.html", _renew_codes)
-turn_off = _change_with_code("signin/turn_off_code.html", _turn_off)
+renew_codes = _change_with_code("organisation/renew_codes.html", _renew_codes)
+turn_off = _change_with_code("organisation/turn_off_code.html", _turn_off)
 
 
 def draw_second_factor(request: HttpRequest) -> str:
@@ -225,11 +224,11 @@ def draw_second_factor(request: HttpRequest) -> str:
         "passkeys": len(passkeys.list_passkeys(request.user)),
         "is_required": is_required(request.user),
     }
-    return render_to_string("signin/_second_factor.html", values, request)
+    return render_to_string("organisation/_second_factor.html", values, request)
 
 
 def draw_passkey_link(request: HttpRequest) -> str:
-    return render_to_string("signin/_passkey_link.html", {}, request)
+    return render_to_string("organisation/_passkey_link.html", {}, request)
 
 
 def is_required(user: Any) -> bool:

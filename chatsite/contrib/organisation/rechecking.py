@@ -25,11 +25,11 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from prometheus_client import Counter
 
-from chatsite.features.signin.models import Membership
 from chatsite.turns import runner
 
 from . import membership, sealing
 from .configuration import OidcProvider, Provider
+from .models import Membership
 from .tokens import (
     TokenError,
     find_provider,
@@ -40,7 +40,6 @@ from .tokens import (
 
 logger = logging.getLogger(__name__)
 
-SEALED = "chatsite.features.signin.recheck"
 # People who are taken at once; others can be taken by another process.
 MOST_TAKEN = 20
 # What an answer of another form raises.
@@ -77,7 +76,7 @@ def keep_token(user: AbstractBaseUser, provider: Provider, token: str) -> None:
 
 def _keep(rows: QuerySet[Membership], provider: OidcProvider, token: str) -> None:
     next_at = Now() + timedelta(seconds=provider.recheck_seconds)
-    rows.update(refresh_token=sealing.seal(SEALED, token), recheck_at=next_at)
+    rows.update(refresh_token=sealing.seal(sealing.TOKENS, token), recheck_at=next_at)
 
 
 def forget_tokens(rows: QuerySet[Membership]) -> None:
@@ -111,7 +110,7 @@ def ask_provider(due: Due) -> tuple[set[str] | None, str]:
     the next time. Reads nothing of the database. Raises UnknownError, TokenError,
     requests.RequestException."""
     try:
-        token = sealing.open_sealed(SEALED, due.token)
+        token = sealing.open_sealed(sealing.TOKENS, due.token)
     except InvalidToken:
         # Of a key that the site has no more: no provider can be asked about the person.
         raise UnknownError from None

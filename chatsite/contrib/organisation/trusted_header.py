@@ -101,4 +101,4 @@ class TrustedHeaderMiddleware:
 
 def _refuse(request: HttpRequest, reason: str) -> HttpResponse:
     values = {"provider": None, "reason": reason}
-    return render(request, "signin/refused.html", values, status=403)
+    return render(request, "organisation/refused.html", values, status=403)

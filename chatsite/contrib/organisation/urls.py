@@ -7,34 +7,37 @@ from django.urls import path
 
 from chatsite.accounts.views import LoginView
 
-from . import connections, oidc
 from .configuration import find_saml
 
-urlpatterns = [
-    path(
-        "accounts/oidc/<slug:provider_id>/login/",
-        oidc.begin_login,
-        name="openid_connect_login",
-    ),
-    path(
-        "accounts/oidc/<slug:provider_id>/login/callback/",
-        oidc.finish_login,
-        name="openid_connect_callback",
-    ),
-    path(
-        "account/connect/<slug:provider_id>/",
-        connections.connect_provider,
-        name="signin-connect",
-    ),
-    path(
-        "account/disconnect/<slug:provider_id>/",
-        connections.disconnect_provider,
-        name="signin-disconnect",
-    ),
-    path("accounts/login/", LoginView.as_view(), name="account_login"),
-]
+urlpatterns = []
+if settings.SIGNIN_PROVIDERS or settings.SECOND_FACTOR != "no":
+    from . import connections, oidc
+
+    urlpatterns = [
+        path(
+            "accounts/oidc/<slug:provider_id>/login/",
+            oidc.begin_login,
+            name="openid_connect_login",
+        ),
+        path(
+            "accounts/oidc/<slug:provider_id>/login/callback/",
+            oidc.finish_login,
+            name="openid_connect_callback",
+        ),
+        path(
+            "account/connect/<slug:provider_id>/",
+            connections.connect_provider,
+            name="signin-connect",
+        ),
+        path(
+            "account/disconnect/<slug:provider_id>/",
+            connections.disconnect_provider,
+            name="signin-disconnect",
+        ),
+        path("accounts/login/", LoginView.as_view(), name="account_login"),
+    ]
 if find_saml(settings.SIGNIN_PROVIDERS):
-    from . import saml
+    from .saml import login as saml
 
     there = "accounts/saml/<slug:provider_id>/"
     urlpatterns += [
@@ -44,8 +47,8 @@ if find_saml(settings.SIGNIN_PROVIDERS):
         path(f"{there}metadata/", saml.show_metadata, name="signin-saml-metadata"),
     ]
 if settings.SECOND_FACTOR != "no":
-    from . import passkeys
-    from . import second_factor as second
+    from .second_factor import codes as second
+    from .second_factor import passkeys
 
     here = "account/second-factor/"
     urlpatterns += [

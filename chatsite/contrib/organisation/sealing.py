@@ -8,6 +8,10 @@ import hashlib
 from cryptography.fernet import Fernet
 from django.conf import settings
 
+# The purposes, in words that stay: stored values are sealed with them.
+SECRETS = "chatsite.signin.second_factor"
+TOKENS = "chatsite.signin.recheck"
+
 
 def seal(purpose: str, text: str) -> str:
     """For this purpose alone: sealed for another one it opens nothing."""

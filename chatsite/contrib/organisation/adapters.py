@@ -64,7 +64,7 @@ def show_refusal(
     request: HttpRequest, reason: str, provider: Provider | None
 ) -> HttpResponse:
     values = {"provider": provider, "reason": reason}
-    return render(request, "signin/refused.html", values, status=403)
+    return render(request, "organisation/refused.html", values, status=403)
 
 
 def find_target(request: HttpRequest) -> str | None:

@@ -25,7 +25,7 @@ from pydantic import (
 from chatsite.strict_json import RepeatedNameError, make_object
 
 Right = Literal["metadata", "content", "export", "purge"]
-FOLDER = "chatsite.features.signin.organisation"
+FOLDER = "chatsite.contrib.organisation"
 LEAST_RECHECK_SECONDS = 30
 
 
@@ -193,7 +193,7 @@ def read_providers(path: str) -> dict[str, Provider]:
     for each in find_saml(found):
         try:
             # Not before one speaks SAML: the site does without its libraries.
-            import_module(f"{FOLDER}.saml_metadata").check_provider(each)
+            import_module(f"{FOLDER}.saml.metadata").check_provider(each)
         except ImportError as error:
             raise ImproperlyConfigured(
                 f"SIGNIN_PROVIDERS, {path}: {each.id} speaks SAML, which needs "
@@ -216,7 +216,7 @@ APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
 ]
-STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.StaffSecondFactorMiddleware"
+STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.codes.StaffSecondFactorMiddleware"
 
 
 def list_apps(providers: dict[str, Provider], *, with_second_factor: bool) -> list[str]:
@@ -233,7 +233,7 @@ def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
         "ACCOUNT_EMAIL_NOTIFICATIONS": False,
         "ACCOUNT_SIGNUP_FIELDS": ["username*", "password1*"],
         "ACCOUNT_REAUTHENTICATION_REQUIRED": False,
-        "MFA_ADAPTER": f"{FOLDER}.second_factor.MfaAdapter",
+        "MFA_ADAPTER": f"{FOLDER}.second_factor.codes.MfaAdapter",
         "MFA_ALLOW_UNVERIFIED_EMAIL": True,
         "MFA_SUPPORTED_TYPES": ["totp", "recovery_codes", "webauthn"],
         # A code before and after the one of now: clocks of phones are off.

@@ -98,7 +98,7 @@ def lead_to_provider(request: HttpRequest, provider_id: str, process: str) -> An
     if not answer.has_header("Location"):
         return answer
     values = {"provider": adapter.ours, "url": answer["Location"]}
-    return render(request, "signin/leaving.html", values)
+    return render(request, "organisation/leaving.html", values)
 
 
 @never_cache

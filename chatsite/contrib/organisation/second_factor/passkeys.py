@@ -101,7 +101,7 @@ def manage_passkeys(request: HttpRequest) -> HttpResponse:
         "options": auth.begin_registration(request.user, passwordless=True),
     }
     status = 422 if form.is_bound else 200
-    return render(request, "signin/passkeys.html", values, status=status)
+    return render(request, "organisation/passkeys.html", values, status=status)
 
 
 @never_cache
@@ -117,7 +117,7 @@ def log_in_by_passkey(request: HttpRequest) -> HttpResponse:
         values["is_wrong"] = True
     values["options"] = auth.begin_authentication()
     status = 422 if values["is_wrong"] else 200
-    return render(request, "signin/passkey_login.html", values, status=status)
+    return render(request, "organisation/passkey_login.html", values, status=status)
 
 
 def accept_passkey(request: HttpRequest, user: AbstractBaseUser) -> bool:

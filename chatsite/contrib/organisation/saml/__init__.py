@@ -1,0 +1,1 @@
+"""SAML, by python3-saml. Loaded where a provider speaks it."""
