@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.hooks import Seq, Time, conversation_fields, export_sections
-from chatsite.llm.streaming import MAX_JSON_DEPTH as MAX_ARGUMENTS_DEPTH
+from chatsite.llm.streaming import MAX_JSON_DEPTH as MAX_WRITTEN_DEPTH
 from chatsite.llm.streaming import MAX_REPLY_CHARS
 from chatsite.turns.models import Turn
 from memory import models
@@ -46,10 +46,10 @@ def _check_small(value: Any) -> Any:
     return _check_depth(value, MAX_JSON_DEPTH)
 
 
-def _check_arguments(value: Any) -> Any:
-    """Check that it is no deeper than the arguments that the site stores; it can be a
+def _check_written(value: Any) -> Any:
+    """Check that it is no deeper than what the site stores of a model; it can be a
     whole file."""
-    return _check_depth(value, MAX_ARGUMENTS_DEPTH + 1)
+    return _check_depth(value, MAX_WRITTEN_DEPTH + 1)
 
 
 def _check_depth(value: Any, most: int) -> Any:
@@ -88,6 +88,8 @@ FactPlace = Annotated[
     str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}#\d{1,10}$")
 ]
 Json = Annotated[dict[str, Any], AfterValidator(_check_small)]
+# What a model or its provider has written.
+WrittenJson = Annotated[dict[str, Any], AfterValidator(_check_written)]
 Rows = Annotated[list[T], Field(max_length=100_000)]
 Few = Annotated[list[T], Field(max_length=1_000)]
 Pair = Annotated[list[T], Field(min_length=2, max_length=2)]
@@ -118,7 +120,7 @@ class AskedCall(Row):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     name: str
-    args: Annotated[dict[str, Any], AfterValidator(_check_arguments)]
+    args: WrittenJson
     id: Name | None
     type: Literal["tool_call"] = "tool_call"
 
@@ -190,7 +192,7 @@ class Message(RunningReply):
     reasoning: Masked[Annotated[str, Field(max_length=2 * MAX_REPLY_CHARS)]] = ""
     error: Masked[Name] = ""
     tool_calls: Masked[list[AskedCall]] = []
-    extras: Masked[Json] = {}
+    extras: Masked[WrittenJson] = {}
     tool_call_id: Masked[Name] = ""
     attachments: Masked[Annotated[list[Attachment], Field(max_length=20)]] = []
     late_for: Seq | None = None
@@ -222,7 +224,7 @@ class Summary(Row):
     first_seq: Seq
     last_seq: Seq
     text: Masked[str]
-    structured: Masked[Json | None] = None
+    structured: Masked[WrittenJson | None] = None
     flags: Masked[Annotated[dict[Name, list[str]], AfterValidator(_check_small)]] = {}
     trigger: Trigger
     policy_hash: Hash = ""

@@ -18,8 +18,12 @@ MEGABYTE = 1024 * 1024
 # No export is nested by a third of it, and what is taken can be exported again.
 MAX_DEPTH = 60
 MAX_VALUES = 3_000_000
-# Where the arguments of a call are in a message.
-ARGUMENTS = ("tool_calls", "args")
+# What a model or its provider has written as JSON: it stands in no other column.
+AS_WRITTEN = {
+    ("messages", "extras"),
+    ("messages", "tool_calls", "args"),
+    ("summaries", "structured"),
+}
 # One that isn't closed goes on to the end of the file, which is no JSON then.
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -184,15 +188,16 @@ def check_values(item: Any) -> None:
             waiting += [(part, (*path, key)) for key, part in value.items()]
         elif isinstance(value, list):
             waiting += [(part, (*path, n)) for n, part in enumerate(value)]
-        elif not (_is_storable(value) or _is_argument(path, value)):
+        elif not (_is_storable(value) or _is_number_in_json(path, value)):
             why = _("it has characters or a number that can't be stored")
             raise ImportItemError(explain_fault(path, why))
 
 
-def _is_argument(path: tuple[Any, ...], value: Any) -> bool:
-    """A number that a model gave to a tool: it stands in JSON only, at any size."""
+def _is_number_in_json(path: tuple[Any, ...], value: Any) -> bool:
+    """A number in AS_WRITTEN, which can have any size."""
     is_number = isinstance(value, int) or isinstance(value, float) and isfinite(value)
-    return is_number and path[:1] == ("messages",) and path[2:5:2] == ARGUMENTS
+    names = path[::2]
+    return is_number and any(names[: len(each)] == each for each in AS_WRITTEN)
 
 
 def _is_storable(value: Any) -> bool:

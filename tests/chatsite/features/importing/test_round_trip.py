@@ -13,13 +13,14 @@ from chatsite.contrib.endpoint import keys
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.tools.registry import SiteTool
 from chatsite.features.tools.results import refine
+from chatsite.features.tools.tool_loop.asked import Asked, read_extras
 from chatsite.llm.streaming import clean_json
 from chatsite.turns import commands
 from memory import actions, library, transcript
-from memory.models import Conversation, Message
+from memory.models import Conversation, Message, Summary
 from memory.transcript import LAST_SEQ, TextError
 from memory.view import rebuilding
-from tests.memory.scenes import unguarded
+from tests.memory.scenes import summarise, unguarded
 
 from ...contrib.endpoint.wire import Call
 from ...scenes import (
@@ -275,6 +276,39 @@ class TestValues:
     def test_large_numbers_of_arguments_come_back(self, chat, alice, number):
         use_tools(chat, "Go", Use(arguments={"n": [number]}))
         self.come_back(chat, alice)
+
+    @pytest.mark.parametrize("number", [2**63, -(2**64), 1e305])
+    @pytest.mark.parametrize("depth", [18, 45])
+    def test_extras_of_calls_come_back(self, chat, alice, depth, number):
+        """What a provider puts beside a call, as the loop of tools stores it."""
+        beside = {"reasoning_details": [self.nest(depth), {"n": number}]}
+        use_tools(chat, "Go", Use())
+        row = chat.messages.get(seq=2)
+        asked = Asked(row.tool_calls[0]["id"], "a", {}, extras={"e": beside})
+        row.extras = read_extras("a.example", beside, [asked])
+        assert row.extras.keys() == {"provider", "message", "calls"}
+        unguarded(chat.messages.filter(seq=2)).update(extras=row.extras)
+        _made, _written, again = self.come_back(chat, alice)
+        assert again["messages"][1]["extras"]
+
+    def test_longest_extras_come_back(self, chat, alice):
+        """A database can write a number with more digits than its provider has."""
+        use_tools(chat, "Go", Use())
+        numbers = {"reasoning_details": [1e300 + n * 1e285 for n in range(4_000)]}
+        extras = read_extras("a.example", numbers, [])
+        assert extras
+        unguarded(chat.messages.filter(seq=2)).update(extras=extras)
+        self.come_back(chat, alice)
+
+    @pytest.mark.parametrize("number", [2**63, 1e305])
+    def test_data_of_summaries_comes_back(self, chat, alice, number):
+        """A schema of the site's own can have fields of any number and depth."""
+        talk_in_turns(chat, "One")
+        row = summarise(chat, 1, 2)
+        data = {"n": number, "deep": self.nest(30), "text": "x" * 110_000}
+        unguarded(Summary.objects.filter(pk=row.pk)).update(structured=data)
+        _made, written, again = self.come_back(chat, alice)
+        assert again["summaries"] == written["summaries"]
 
     def test_long_arguments_come_back(self, chat, alice):
         use_tools(chat, "Go", Use(arguments={"text": "x" * 190_000}))
