@@ -20,6 +20,8 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from memory.engine.summaries.facts import DOLLARS
+
 # What is longer is no formula; looking for its end at every dollar would take long.
 MAX_CHARS = 1_000
 MAX_LINES = 60
@@ -34,9 +36,8 @@ MAX_DEPTH = 60
 FRAMES = ("equation", "equation*", "displaymath")
 ROWS = ("align", "align*", "eqnarray", "eqnarray*", "gather", "gather*")
 OPENING = re.compile(rf"\\begin\{{({'|'.join(map(re.escape, FRAMES + ROWS))})\}}")
-# A price is no formula: no space inside the dollars, no digit behind them.
 INLINE = re.compile(
-    r"\$\$[^$]+\$\$|\$(?![\s$])[^$\n]*[^\s$\\]\$(?![\d$])|\\\(.+?\\\)|\\\[.+?\\\]"
+    rf"\$\$[^$]+\$\$|{DOLLARS}|\\\(.+?\\\)|\\\[.+?\\\]"
     rf"|{OPENING.pattern}.+?\\end\{{\1\}}",
     re.DOTALL,
 )

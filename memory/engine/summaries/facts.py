@@ -40,12 +40,16 @@ QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 # No two parts that can match the same signs: a long line costs linear time.
 RULER = re.compile(r"^[ \t]*(?:\|[ \t]*)?:?-{3}[-:| \t]*$")
+# A price is no formula: no space inside the dollars, no digit behind them and, as in
+# "US$5", no letter or digit before them.
+DOLLARS = r"(?<![A-Za-z0-9])\$(?![\s$])[^$\n]*[^\s$\\]\$(?![\d$])"
 # What TeX sets, and commands of it that stand alone.
 FORMULA = re.compile(
-    r"""
-    \$\$[^$]{1,2000}\$\$ | \\\[[^\[\]]{1,2000}\\\] | \\\([^()]{1,500}\\\)
-    | \$(?=[^$\n]{0,300}[\\^_=])[^$\n]{1,300}\$
-    | (?<![\w/\\.:])\\[A-Za-z]{2,20}(?![\w/\\.-])
+    rf"""
+    \$\$[^$]{{1,2000}}\$\$
+    | \\\[[^\[\]]{{1,2000}}\\\] | \\\([^()]{{1,500}}\\\)
+    | (?=\$[^$\n]*[\\^_=]){DOLLARS}
+    | (?<![\w/\\.:])\\[A-Za-z]{{2,20}}(?![\w/\\.-])
     """,
     re.VERBOSE,
 )

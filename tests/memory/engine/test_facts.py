@@ -164,6 +164,10 @@ def test_code_formulas_and_rulers_are_no_facts(text):
     [
         (r"Open C:\\Users\\mia\\plan.txt", "plan.txt"),
         ("It costs $5 today and $6 tomorrow", "5"),
+        ("We paid $1,500 (order=A17-X) and later $200 in cash.", "A17-X"),
+        ("We paid $1,500 (order=A17-X) and later $200 in cash.", "1,500"),
+        ("It was $1,500 for a_b=17, or/$200", "17"),
+        ("From US$1,500 (a_b=17 k) to 200 US$", "17"),
         ("```\ncode\n```\nThe port is 8080.", "8080"),
         ("see /etc", "/etc"),
     ],
