@@ -146,9 +146,12 @@ def _says_same(text: str, summary: str) -> bool:
 
 
 def _share_words(text: str, other: str) -> float:
-    """The share of the words of a text that another has."""
-    words = set(extract_terms(text))
-    return len(words & set(extract_terms(other))) / len(words) if words else 1.0
+    """The share of the words of a text that another has; all or nothing of a text
+    without any."""
+    if words := set(extract_terms(text)):
+        return len(words & set(extract_terms(other))) / len(words)
+    signs = text.strip()
+    return float(bool(signs) and signs in other)
 
 
 def _find_sent(

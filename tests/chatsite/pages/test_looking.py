@@ -115,6 +115,26 @@ class TestFinding:
         text = strip_tags(page(client, made, "find", q="budget"))
         assert says.replace("v1", f"v{version}") in " ".join(text.split())
 
+    def test_message_without_words_is_said_by_none_that_lacks_its_signs(
+        self, client, alice
+    ):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "👍👍", "Ok")
+        summarise(made, 1, 2, text="They talked of hotels.", model="m")
+        made.refresh_from_db()
+        text = page(client, made, "find", q="👍")
+        assert "Summary v1 covers this message but says nothing of it." in text
+        actions.exclude_messages(made, [1], edited=actions.Edited.KEEP)
+        assert "still says it" not in page(client, made, "find", q="👍")
+
+    def test_hidden_signs_that_another_message_has_are_named(self, client, alice):
+        made = transcript.create_conversation(alice)
+        talk_in_turns(made, "👍", "Thank you 👍", reply="Good.")
+        made.refresh_from_db()
+        actions.exclude_messages(made, [1])
+        text = page(client, made, "find", q="👍")
+        assert "Hidden, but message #3 says the same and is sent." in text
+
     def test_a_message_that_says_the_same_as_a_hidden_one_is_named(self, client, alice):
         made = transcript.create_conversation(alice)
         talk_in_turns(made, *["The budget is 9,500 francs."] * 2, reply="Good.")
