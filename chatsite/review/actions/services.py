@@ -120,11 +120,13 @@ def restore_as_staff(
     *,
     version: int,
     seen: State | None = None,
+    edited: actions.Edited = actions.Edited.ASK,
 ) -> str:
-    """Put an older version in force again, as a new one by the reviewer."""
+    """Put an older version in force again, as a new one by the reviewer. Raises
+    EditedError when `edited` says that the reviewer is asked about others."""
     with transaction.atomic():
         row = _lock_seen(conversation, seen)
-        new = actions.restore_version(row, version, author=request.user)
+        new = actions.restore_version(row, version, author=request.user, edited=edited)
         target = f"version {version} as {new.version}"
         record_access(request, Action.RESTORE, conversation, target)
         _log_action(request, conversation, f"Restored v{version} as v{new.version}.")

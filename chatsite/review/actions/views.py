@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import lead_back
-from memory.actions import ActionError
+from memory.actions import ActionError, Edited, EditedError
 from memory.models import Conversation
 
 from .. import redaction
@@ -33,6 +33,8 @@ from .forms import ActionForm, PurgeForm, RebuildForm, ReviewForm, code_of, firs
 from .services import State
 
 MAX_AT_ONCE = 50
+# Of the form of *Restore*, beside the choice.
+SENT_AGAIN = ("uuid", "seen", "next", "version")
 
 View = Callable[[HttpRequest, Conversation, Rights], HttpResponseBase | str]
 
@@ -154,14 +156,35 @@ post_review = _make_post(BULK_ACTIONS["review"])
 @post_action("content")
 def post_restore(
     request: HttpRequest, conversation: Conversation, rights: Rights
-) -> str:
+) -> HttpResponse | str:
     version = request.POST.get("version", "")
     if not version.isdecimal() or len(version) > 9:
         raise ActionError(_("Choose a version."))
     seen = State.read(request.POST.get("seen", ""))
-    return services.restore_as_staff(
-        request, conversation, version=int(version), seen=seen
-    )
+    edited = Edited.WRITE if request.POST.get("edited") == "write" else Edited.ASK
+    try:
+        return services.restore_as_staff(
+            request, conversation, version=int(version), seen=seen, edited=edited
+        )
+    except EditedError as error:
+        return _ask_about_edited(request, conversation, int(version), str(error))
+
+
+def _ask_about_edited(
+    request: HttpRequest, conversation: Conversation, version: int, text: str
+) -> HttpResponse:
+    """Return the page that asks whether edited summaries may go; nothing was done."""
+    sent = {name: value for name, value in request.POST.items() if name in SENT_AGAIN}
+    values: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "opts": Conversation._meta,
+        "title": _("Not restored yet"),
+        "conversation": conversation,
+        "text": text,
+        "version": version,
+        "sent": sent,
+    }
+    return render(request, "admin/review/ask_restore.html", values, status=409)
 
 
 def show_confirmation(

@@ -217,6 +217,24 @@ class TestRestore:
         assert AccessEvent.objects.get(action="restore").target == "version 1 as 3"
         assert len(published) == 1
 
+    def test_edited_summary_that_would_go_is_asked_about(
+        self, reviewer, versions, conversation
+    ):
+        owner = conversation.owner
+        conversation.refresh_from_db()
+        actions.rewrite_summary(conversation, 2, "By hand.", author=owner)
+        before = in_force(conversation)
+        asked = post(reviewer, "restore", conversation, next="/admin/?a=1")
+        text = asked.content.decode()
+        assert asked.status_code == 409
+        assert "The edited summary v3 covers messages of v1 and others." in text
+        assert in_force(conversation) == before
+        names = re.findall(r'<input type="hidden" name="(\w+)" value="(.*?)">', text)
+        done = reviewer.post(asked.wsgi_request.path, dict(names))
+        assert done["Location"] == "/admin/?a=1"
+        assert in_force(conversation) == [4]
+        assert AccessEvent.objects.get(action="restore").target == "version 1 as 4"
+
     def test_of_two_reviewers_the_second_is_told(
         self, reviewer, versions, conversation
     ):
