@@ -261,11 +261,21 @@ def _send_again(
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
     tools = texts.get(refs.get("tools_sha256", ""), "")
-    built = replace(built, texts=told, tools=json.loads(tools) if tools else ())
+    built = replace(built, texts=told, tools=read_definitions(tools))
     if call.pk:
         parts = list_parts(call, context, count_text(tools))
         built = replace(built, parts=parts, tokens=call.tokens_estimated)
     return replace(built, summaries=found.quoted(refs))
+
+
+def read_definitions(text: str) -> list[Any]:
+    """The definitions of tools that were sent. A file that was imported can have
+    anything in their place."""
+    try:
+        found = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return []
+    return found if isinstance(found, list) else [found]
 
 
 def list_parts(call: ModelCall, context: Context, tool_tokens: int = 0) -> Parts:

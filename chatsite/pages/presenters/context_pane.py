@@ -135,10 +135,12 @@ class SentTool:
     schema: str
 
     @classmethod
-    def of(cls, definition: Mapping[str, Any]) -> "SentTool":
-        # In the form of one wire or another.
-        function = definition.get("function", definition)
-        name = str(function.get("name", definition.get("type", "")))
+    def of(cls, definition: Any) -> "SentTool":
+        """In the form of one wire or another, or whatever a client or a file has."""
+        known = definition if isinstance(definition, dict) else {}
+        function = known.get("function")
+        function = function if isinstance(function, dict) else known
+        name = str(function.get("name", known.get("type", "")))
         text = json.dumps(definition, ensure_ascii=False, indent=2)
         description = str(function.get("description", ""))
         return cls(hooks.turn_steps.label(name) or name, description, text)

@@ -22,6 +22,7 @@ from memory.engine.file_names import clean_file_name
 from memory.engine.policy import Policy
 from memory.engine.wording import explain_refusal
 from memory.models import ModelCall as ModelCallRow
+from memory.view import rebuilding
 
 from ..thread_format import (
     FORMAT,
@@ -191,7 +192,11 @@ def _is_source_of(source: Summary, made: Summary) -> bool:
 
 
 def _is_in_form(row: ModelCall) -> bool:
-    """Return whether its references have the form of requests of its purpose."""
+    """Return whether its references have the form of requests of its purpose. What was
+    not composed by a site can't be proved by its file, and is not read at all: a few
+    numbers in it can ask for any amount of memory."""
+    if rebuilding.rebuilders.keys() & row.refs.keys():
+        return False
     is_composed = row.purpose in ModelCallRow.COMPOSED
     try:
         (ReplyReferences if is_composed else SummaryReferences).model_validate(row.refs)
