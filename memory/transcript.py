@@ -21,7 +21,7 @@ from .engine.attachments import Attachment
 from .engine.blank import drop_fences, is_blank
 from .engine.policy import Policy
 from .engine.tokens import count_message
-from .models import Change, Conversation, Message
+from .models import Change, Conversation, Message, ModelCall
 from .rules import rule_source
 from .search import recall
 from .sql import Update, prepared_rows, prepared_update
@@ -172,12 +172,25 @@ def suggest_title(conversation: Conversation, text: str, seq: int | None = None)
     return title if named else ""
 
 
+def list_title_seqs(conversation: Conversation) -> list[int] | None:
+    """The messages that the title was made of, if they are known. A process of an older
+    release writes a title without them, and records only what it has asked."""
+    rows = Conversation.objects.filter(pk=conversation.pk)
+    of = rows.values_list("title_seqs", flat=True).first()
+    if of is None:
+        return None
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.TITLE, error="")
+    asked = calls.values_list("refs__messages", flat=True)
+    read = (seq for seqs in asked if isinstance(seqs, list) for seq in seqs)
+    return list(dict.fromkeys([*of, *read]))
+
+
 def forget_title(conversation: Conversation, seq: int) -> None:
     """Message `seq` was deleted: remove a title that was made of it, or may have been,
     and make another of the first message that is left."""
     made = (Conversation.TitleSource.AUTO, Conversation.TitleSource.COPY)
     rows = Conversation.objects.filter(pk=conversation.pk, title_set_by__in=made)
-    of = rows.values_list("title_seqs", flat=True).first()
+    of = list_title_seqs(conversation)
     if of is not None and seq not in of:
         return
     if not rows.update(title="", title_set_by=Conversation.TitleSource.NONE):

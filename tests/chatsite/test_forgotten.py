@@ -43,7 +43,7 @@ from chatsite.review.models import Review
 from chatsite.turns import commands
 from chatsite.turns.models import Job
 from memory import library, transcript
-from memory.models import Conversation, Message, RecallEntry
+from memory.models import Conversation, Message, ModelCall, RecallEntry
 from memory.search import recall
 from tests.memory.scenes import plant, summarise
 from tests.remembered import remembered
@@ -429,6 +429,19 @@ class TestOrders:
                 ORDERS[order][: ORDERS[order].index(word) + 1]
             )
             assert (rows.get().title == f"About {WORDS[1]}") is is_kept
+
+    def test_title_that_an_older_release_wrote_goes_with_what_it_asked_about(
+        self, client, talked
+    ):
+        """It records the request, and leaves the sources of the title before."""
+        rows = Conversation.objects.filter(pk=talked.pk)
+        values = {"purpose": "title", "sha256": "0" * 64, "model": "m"}
+        values |= {"refs": {"messages": [3, 4]}, "tokens_estimated": 1}
+        ModelCall.objects.create(conversation=talked, **values)
+        rows.update(title=f"About {WORDS[1]}", title_set_by="auto", title_seqs=[1])
+        assert transcript.list_title_seqs(talked) == [1, 3, 4]
+        self.delete(client, talked, WORDS[1])
+        assert WORDS[1] not in rows.get().title
 
     @pytest.mark.parametrize("source", ["auto", "copy"])
     def test_a_title_of_unknown_messages_goes_with_any(self, client, talked, source):

@@ -25,7 +25,7 @@ def title_of_share(share: Share) -> str:
     replaced by the beginning of the first that is."""
     row = share.conversation
     is_own = row.title_set_by == Conversation.TitleSource.USER
-    of = row.title_seqs or ()
+    of = transcript.list_title_seqs(row) or ()
     if is_own or (of and shown_messages(share).filter(seq__in=of).count() == len(of)):
         return row.title
     said = shown_messages(share).filter(role=Message.Role.USER).order_by("seq").first()

@@ -175,8 +175,8 @@ def list_branch(conversation: Conversation) -> None:
     shown = shown.filter(conversation__deleted_at=None).exclude(conversation=None)
     if listed := shown.select_related("conversation").first():
         named = listed.conversation
-        names = ("title", "title_set_by", "title_seqs")
-        values = {name: getattr(named, name) for name in names}
+        values = {name: getattr(named, name) for name in ("title", "title_set_by")}
+        values["title_seqs"] = transcript.list_title_seqs(named)
         Conversation.objects.filter(pk=conversation.pk).update(**values)
         for name, value in values.items():
             setattr(conversation, name, value)

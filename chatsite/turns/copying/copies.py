@@ -138,7 +138,7 @@ def _make_copy(conversation: Conversation, title: str) -> Conversation:
         tools=conversation.tools,
         temporary=conversation.is_temporary,
     )
-    made.title_seqs = conversation.title_seqs
+    made.title_seqs = transcript.list_title_seqs(conversation)
     made.branched_from = conversation
     made.token_ratio = conversation.token_ratio
     made.token_overhead = conversation.token_overhead

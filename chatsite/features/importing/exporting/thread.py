@@ -8,7 +8,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from chatsite import hooks
 from chatsite.pages.presenters.thread_json import list_messages, list_summaries
 from chatsite.turns import requests
-from memory import context, prompts
+from memory import context, prompts, transcript
 from memory.models import Conversation, Prompt
 
 from ..thread_format import FORMAT, ModelCall
@@ -25,7 +25,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             "uuid": conversation.uuid,
             "title": conversation.title,
             "title_set_by": conversation.title_set_by,
-            "title_seqs": conversation.title_seqs,
+            "title_seqs": transcript.list_title_seqs(conversation),
             "created_at": conversation.created_at,
             "policy": conversation.get_policy().dump(),
             "own_policy": conversation.policy,
