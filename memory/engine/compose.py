@@ -312,7 +312,9 @@ class Shape:
 
     @classmethod
     def of(cls, refs: Mapping[str, Any]) -> "Shape":
-        known = refs.get("shape", {})
+        """Of a later release's, as far as it is known: its hash then differs."""
+        kept = refs.get("shape", {})
+        known = {name: kept[name] for name in cls.__slots__ if name in kept}
         return cls(**{**known, "wanted": tuple(known.get("wanted", ()))})
 
     def to_refs(self) -> dict[str, Any]:

@@ -168,3 +168,9 @@ class TestShape:
         shape = Shape(calls="plain", provider="one.example").narrow_to(messages)
         assert shape == Shape(**left)
         assert Shape.of(shape.to_refs()) == shape
+
+
+def test_shape_of_a_later_release_is_read_as_far_as_it_is_known():
+    """A process of this release reads it while an upgrade runs, or after going back."""
+    refs = {"shape": {"system_role": "user", "joined": True, "later": [5]}}
+    assert Shape.of(refs) == Shape("user", True)
