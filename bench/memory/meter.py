@@ -16,7 +16,7 @@ from memory.evaluation.metrics import Tally, count_cacheable, shared_tokens
 from memory.evaluation.replay import RECALLED, Question, Recording, has_number
 
 from .ledger import Ledger, plain_texts
-from .models import Asked, Summarised, hash_requests
+from .models import ChatRequest, SummaryRequest, hash_requests
 from .systems.base import System
 
 PROBE = "What did we talk about?"
@@ -61,21 +61,25 @@ class Meter:
         self._examine(self.probed)
         return self.tally
 
-    def _count_turn(self, asked: BaseMessage, events: list[Asked | Summarised]) -> None:
-        prompt = next(event.prompt for event in events if isinstance(event, Asked))
+    def _count_turn(
+        self, asked: BaseMessage, events: list[ChatRequest | SummaryRequest]
+    ) -> None:
+        prompt = next(
+            event.prompt for event in events if isinstance(event, ChatRequest)
+        )
         tokens = count_tokens(prompt)
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
         self.tally.prompt_tokens += tokens
         self.tally.cached_tokens += count_cacheable(shared_tokens(self.sent, prompt))
-        self.tally.blocked_turns += isinstance(events[0], Summarised)
+        self.tally.blocked_turns += isinstance(events[0], SummaryRequest)
         self.tally.without_user_message += prompt[-1].text != asked.text
         self.sent = prompt
         self._count_summaries(events)
 
-    def _count_summaries(self, events: list[Asked | Summarised]) -> None:
+    def _count_summaries(self, events: list[ChatRequest | SummaryRequest]) -> None:
         for event in events:
-            if isinstance(event, Summarised):
+            if isinstance(event, SummaryRequest):
                 self.tally.summary_tokens_in += count_tokens(event.request)
                 shared = shared_tokens(self.sent, event.request)
                 self.tally.summary_tokens_cached += count_cacheable(shared)
@@ -90,9 +94,9 @@ class Meter:
         )
         events = self.system.log[start:]
         for event in events:
-            if isinstance(event, Summarised):
+            if isinstance(event, SummaryRequest):
                 self.ledger.read(event)
-        return next(event.prompt for event in events if isinstance(event, Asked))
+        return next(event.prompt for event in events if isinstance(event, ChatRequest))
 
     def _examine(self, prompt: list[BaseMessage]) -> None:
         window = {

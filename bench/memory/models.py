@@ -20,27 +20,27 @@ Write = Callable[[Sequence[BaseMessage], int], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChatRequest:
     """What the chat model was sent."""
 
     prompt: list[BaseMessage]
 
 
 @dataclass(frozen=True, slots=True)
-class Summarised:
+class SummaryRequest:
     """What the summariser was sent, and what it wrote."""
 
     request: list[BaseMessage]
     text: str
 
 
-Log = list[Asked | Summarised]
+Log = list[ChatRequest | SummaryRequest]
 
 
-def hash_requests(log: Iterable[Asked | Summarised]) -> list[str]:
+def hash_requests(log: Iterable[ChatRequest | SummaryRequest]) -> list[str]:
     """The SHA-256 of what each request of a log said, in their order: two runs that
     give the same ones sent the same."""
-    sent = (e.prompt if isinstance(e, Asked) else e.request for e in log)
+    sent = (e.prompt if isinstance(e, ChatRequest) else e.request for e in log)
     return [hashlib.sha256(_to_json(each).encode()).hexdigest() for each in sent]
 
 
@@ -61,7 +61,7 @@ class ReplyModel(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
-        self.log.append(Asked(list(messages)))
+        self.log.append(ChatRequest(list(messages)))
         return ChatResult(generations=[ChatGeneration(message=self.reply)])
 
 
@@ -79,5 +79,5 @@ class SummaryModel(BaseChatModel):
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
         text = self.write(messages, kwargs.get("max_tokens", SUMMARY_TOKENS))
-        self.log.append(Summarised(list(messages), text))
+        self.log.append(SummaryRequest(list(messages), text))
         return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memory.engine.tokens import count_tokens
 
-from .models import Asked, Summarised, Write
+from .models import ChatRequest, SummaryRequest, Write
 from .systems.base import Make, System
 
 RULES = (
@@ -89,7 +89,7 @@ def keep_rules(make: Make) -> dict[str, RuleSurvival]:
 
 def _play(system: System) -> RuleSurvival:
     talk = (f"Turn {n}. " + "word " * WORDS for n in count())
-    asked: list[Asked] = []
+    asked: list[ChatRequest] = []
     sent = compactions = 0
     for n, text in enumerate(chain(RULES, talk)):
         reply = AIMessage("All right. " + "word " * WORDS, id=str(2 * n + 2))
@@ -97,10 +97,10 @@ def _play(system: System) -> RuleSurvival:
         system.play(HumanMessage(text, id=str(2 * n + 1)), reply)
         system.rest(None)
         for event in system.log[start:]:
-            if isinstance(event, Asked):
+            if isinstance(event, ChatRequest):
                 asked.append(event)
                 sent += count_tokens(event.prompt)
-            compactions += isinstance(event, Summarised)
+            compactions += isinstance(event, SummaryRequest)
         if compactions >= COMPACTIONS or sent >= MOST_TOKENS:
             break
     found = [count_rules(each.prompt) for each in asked[len(RULES) :]]

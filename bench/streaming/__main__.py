@@ -17,7 +17,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from time import monotonic
 
-from .clients import Person, Reading, ask_all
+from .clients import Person, ReplyTimes, ask_all
 from .contestants import Contestant, Upstream, all_of_them
 
 NAMES = ("raw", "langchain", "chainlit", "sqlite", "postgresql")
@@ -39,7 +39,7 @@ class Figures:
     wrong: int
 
     @classmethod
-    def of(cls, readings: list[Reading], cpu: float, words: int) -> "Figures":
+    def of(cls, readings: list[ReplyTimes], cpu: float, words: int) -> "Figures":
         late = [value for reading in readings for value in reading.late]
         first = [reading.first_over_upstream for reading in readings]
         return cls(

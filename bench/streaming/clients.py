@@ -22,7 +22,7 @@ LONGEST = 600_000
 
 
 @dataclass
-class Reading:
+class ReplyTimes:
     """One reply as it was read. Times in milliseconds."""
 
     sent_at: float
@@ -77,8 +77,8 @@ class Person:
         """What is added to the reply, until it has ended."""
         raise NotImplementedError
 
-    async def ask(self) -> Reading:
-        reading = Reading(upstream.clock() * 1000)
+    async def ask(self) -> ReplyTimes:
+        reading = ReplyTimes(upstream.clock() * 1000)
         await self.send()
         text, read_to = "", 0
         async for piece in self.pieces():
@@ -227,10 +227,10 @@ class ChainlitPerson(Person):
                 return
 
 
-async def ask_all(people: list[Person], spread: float) -> list[Reading]:
+async def ask_all(people: list[Person], spread: float) -> list[ReplyTimes]:
     """Everybody sends one message, evenly within `spread` seconds."""
 
-    async def ask(number: int, person: Person) -> Reading:
+    async def ask(number: int, person: Person) -> ReplyTimes:
         await asyncio.sleep(spread * number / len(people))
         return await person.ask()
 

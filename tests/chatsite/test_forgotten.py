@@ -412,7 +412,7 @@ class TestOrders:
             client.post(target, {"edited": "write"}, headers=HTMX)
 
     @pytest.mark.parametrize("order", ORDERS)
-    def test_no_column_has_a_word_of_a_deleted_message(self, client, talked, order):
+    def test_columns_lose_the_words_of_a_deleted_message(self, client, talked, order):
         summarise(talked, 1, 8, text=" ".join(WORDS[:4]), model="m")
         for word in ORDERS[order]:
             self.delete(client, talked, word)

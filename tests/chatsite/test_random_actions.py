@@ -24,7 +24,7 @@ from chatsite.features.tools.context import CallCancelledError, Pending
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import records
 from chatsite.features.tools.tool_loop.answers import Answer, NoRoomError
-from chatsite.features.tools.tool_loop.asked import Asked
+from chatsite.features.tools.tool_loop.asked import CallRequest
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.copying import copies
@@ -144,7 +144,7 @@ class People:
         if self.random.random() < 0.6:
             names = self.random.choices(TOOLS, k=self.random.randint(1, 3))
             asked = [
-                Asked(f"call_{place}", name, {"a": self.text()})
+                CallRequest(f"call_{place}", name, {"a": self.text()})
                 for place, name in enumerate(names)
             ]
             result = lifecycle.Result(Turn.State.DONE, self.pick(["", "Let me look."]))

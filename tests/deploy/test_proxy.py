@@ -148,7 +148,7 @@ def test_other_names_get_no_answer(proxy, passed_on):
     assert passed_on() == []
 
 
-def test_no_secret_of_a_link_is_logged(proxy):
+def test_log_leaves_out_the_secrets_of_links(proxy):
     for start in ("/s/", "/accounts/link/"):
         ask(proxy, f"{start}{'A' * 32}/")
         line = f'"GET {start}..." '

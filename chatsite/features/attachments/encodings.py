@@ -103,7 +103,7 @@ AFTER_LETTERS = "°²³ªº™®©€£¹"
 BESIDE_SPACE = "–—†‡•"
 
 
-class Reading(NamedTuple):
+class EncodingChoice(NamedTuple):
     """A file in an encoding: how it is called, and a line of it to choose by."""
 
     codec: str
@@ -193,14 +193,14 @@ def find_marked(data: bytes) -> str:
     return next((codec for mark, codec in MARKS if data.startswith(mark)), "")
 
 
-def make_reading(data: bytes, codec: str) -> Reading:
+def make_reading(data: bytes, codec: str) -> EncodingChoice:
     """With the first line that has a letter beyond ASCII."""
     text = _decode_sample(_take_sample(data), codec)
     found = BEYOND_ASCII.search(text)
     at = found.start() if found else 0
     start = max(text.rfind("\n", 0, at) + 1, text.rfind("\r", 0, at) + 1, at - 30)
     line = " ".join(text[start : start + 200].lstrip().splitlines()[:1])
-    return Reading(codec, name_codec(codec), line[:80])
+    return EncodingChoice(codec, name_codec(codec), line[:80])
 
 
 def decode_page(data: bytes, *labels: str) -> str:

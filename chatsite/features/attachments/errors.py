@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from memory.transcript import TextError
 
-from .encodings import Reading
+from .encodings import EncodingChoice
 
 
 class FileError(TextError):
@@ -16,7 +16,7 @@ class FileError(TextError):
 class UnsureError(FileError):
     """A text that may be in one of several encodings: a person has to choose."""
 
-    def __init__(self, readings: Sequence[Reading]) -> None:
+    def __init__(self, readings: Sequence[EncodingChoice]) -> None:
         words = _(
             "The file does not say which encoding its letters are in. Choose the "
             "reading that is right, or save the file as UTF-8 and attach it again."

@@ -20,7 +20,7 @@ from memory.engine.tokens import count_text
 from memory.models import Message
 from memory.transcript import TextError
 
-from .encodings import Reading
+from .encodings import EncodingChoice
 from .errors import FileError
 from .images import files
 from .long_files import store
@@ -91,7 +91,7 @@ def _check_count(owner: AbstractBaseUser) -> None:
 
 @transaction.atomic
 def store_unread(
-    owner: AbstractBaseUser, name: str, data: bytes, readings: Sequence[Reading]
+    owner: AbstractBaseUser, name: str, data: bytes, readings: Sequence[EncodingChoice]
 ) -> Upload:
     """Keep the bytes of a text until its owner has chosen a reading. Raises TextError
     when they have too many."""

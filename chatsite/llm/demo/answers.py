@@ -63,7 +63,7 @@ NO_NAME = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A message, or a part that asks one thing, with what was sent before it."""
 
     text: str
@@ -153,7 +153,7 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     return found or whole.say("unknown", sent=whole.describe_sent()), bool(found)
 
 
-def answer_files(asked: Asked, files: Sequence[tuple[str, str]]) -> str:
+def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:
     """That the files were read, and what they say to the question, or first."""
     named = [
         asked.say("file", name=name, tokens=count_text(text)) for name, text in files
@@ -171,12 +171,12 @@ def answer_files(asked: Asked, files: Sequence[tuple[str, str]]) -> str:
     return asked.phrases["space"].join(parts)
 
 
-def read_asked(chat: Sequence[BaseMessage]) -> Asked:
+def read_asked(chat: Sequence[BaseMessage]) -> Question:
     """The newest of these messages, and what the others say."""
     text = chat[-1].text.strip() if chat else ""
     stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
     phrases = CHINESE if is_chinese(split_files(text)[0]) else ENGLISH
-    return Asked(text, stated, read_sent(chat[:-1]), phrases)
+    return Question(text, stated, read_sent(chat[:-1]), phrases)
 
 
 def is_chinese(text: str) -> bool:
@@ -189,7 +189,7 @@ def clip_quote(text: str) -> str:
     return text if len(text) <= MAX_QUOTE else text[: MAX_QUOTE - 1] + "…"
 
 
-def look_up_fact(asked: Asked) -> str:
+def look_up_fact(asked: Question) -> str:
     """The user's name, or the earlier sentence that has most in common with the
     question; "" if there is none."""
     questions = [s for s in split_sentences(asked.text) if is_question(s)]
@@ -201,7 +201,7 @@ def look_up_fact(asked: Asked) -> str:
     return asked.quote(hits[0][1]) if hits else ""
 
 
-def echo_message(asked: Asked) -> str:
+def echo_message(asked: Question) -> str:
     """Repeats what was said; the first reply of a conversation says who writes it."""
     names = (find_name(statement.text) for statement in asked.stated)
     name = next(filter(None, names), "")

@@ -16,7 +16,7 @@ from memory.engine.cut_points import find_newest_question, is_late
 
 from .answers import (
     AND_QUESTION,
-    Asked,
+    Question,
     clip_quote,
     find_answer,
     is_chinese,
@@ -215,7 +215,9 @@ def _tell_late(text: str) -> str:
     return phrases["result"].format(tool=tool, text=clip_quote(result))
 
 
-def _describe_result(asked: Asked, name: str, arguments: Arguments, result: str) -> str:
+def _describe_result(
+    asked: Question, name: str, arguments: Arguments, result: str
+) -> str:
     if name == "calculate" and NUMBER_ONLY.fullmatch(result):
         return f"{arguments.get('expression', '')} = {result}"
     if name == "search_transcript":
@@ -234,7 +236,7 @@ def _cite_sources(result: str) -> str:
     return " ".join(islice(quotes, MOST_SOURCES))
 
 
-def _tell_found(asked: Asked, query: str, result: str) -> str:
+def _tell_found(asked: Question, query: str, result: str) -> str:
     statements = [s for s in read_fenced(result) if not s.is_question]
     if not statements:
         return asked.say("not_found", query=query)

@@ -55,13 +55,13 @@ class SearchHit:
     # Whether that summary has no word of it.
     is_unsaid: bool
     # What of a hidden message is sent all the same; None: nothing, or it is not hidden.
-    sent: "StillSent | None"
+    sent: "SentRemainder | None"
     # Whether it contains the query as it stands; else it is one of the best matches.
     is_exact: bool
 
 
 @dataclass(frozen=True, slots=True)
-class StillSent:
+class SentRemainder:
     """The place at which the words of a hidden message are still sent, and its facts
     there if not all of it is."""
 
@@ -156,23 +156,23 @@ def _share_words(text: str, other: str) -> float:
 
 def _find_sent(
     text: str, summaries: Sequence[Summary], sent: Context
-) -> StillSent | None:
+) -> SentRemainder | None:
     """Return the place at which the next request says this text: a summary with some of
     it, or another message with all of it."""
     found = [fact for fact in facts.find_facts(text) if len(fact.text) > 1]
     for summary in summaries:
         said = facts.find_said(found, [summary.text])
         if _says_same(text, summary.text):
-            return StillSent(summary)
+            return SentRemainder(summary)
         if said:
             named = [fact.text for fact in found if fact in said]
-            return StillSent(summary, facts=tuple(named[:MAX_MISSING]))
+            return SentRemainder(summary, facts=tuple(named[:MAX_MISSING]))
     for section in sent.sections:
         if section.kind in ("system", "summaries"):
             continue
         for message in section.messages:
             if _says_same(text, message.text) and not _find_unsaid(text, message.text):
-                return StillSent(seq=int(message.id) if message.id else None)
+                return SentRemainder(seq=int(message.id) if message.id else None)
     return None
 
 

@@ -338,7 +338,7 @@ PNG = "data:image/png;base64,iVBORw0KGgoAAAAN"
         ({"citations": "https://example.org/", "images": {}}, ""),
     ],
 )  # fmt: skip
-def test_what_stands_beside_a_reply_is_described(extras, lines):
+def test_extras_of_a_reply_are_described(extras, lines):
     assert describe_extras(extras) == lines
 
 

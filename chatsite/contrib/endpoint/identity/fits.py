@@ -114,8 +114,8 @@ def find_fits(
     hits = _find_hits(messages, known)
     for find in (list_candidates, list_newest):
         for candidate in find(messages, reach, client, known, hits):
-            comparing = Comparing(messages, candidate, known, hits)
-            if fit := prove_candidate(comparing, client):
+            comparison = Comparison(messages, candidate, known, hits)
+            if fit := prove_candidate(comparison, client):
                 found.append(_add_reach(fit, reach))
         proved = [fit for fit in found if fit.proof]
         # Of many branches, the one that the client wrote in last may be missing there.
@@ -141,40 +141,40 @@ def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
     return any(_has_more(other, fit) for other in found)
 
 
-def prove_candidate(comparing: "Comparing", client: ClientId) -> Fit | None:
+def prove_candidate(comparison: "Comparison", client: ClientId) -> Fit | None:
     """Where the client names the conversation, also by its end alone: a short reply can
     come back in the form of another one before it ("OK.")."""
-    place = comparing.candidate.place
+    place = comparison.candidate.place
     is_own = bool(client.name) and place.client == client.name
     for by_end in (False, True) if is_own else (False,):
-        fit = comparing.compare(by_end=by_end)
-        if fit and (proof := name_proof(fit, comparing.messages, client)):
+        fit = comparison.compare(by_end=by_end)
+        if fit and (proof := name_proof(fit, comparison.messages, client)):
             return fit._replace(proof=proof)
-    fit = comparing.compare(with_question=True)
+    fit = comparison.compare(with_question=True)
     if fit is None or not fit.evidence.replies:
         return None
     # An agent that has no id goes on no conversation of one that has.
-    if place.client in ("", client.name) and is_asked(fit, comparing):
+    if place.client in ("", client.name) and is_asked(fit, comparison):
         is_named = client.is_trusted and is_own
         return fit._replace(proof="client" if is_named else "question")
     if (
         fit.is_loose
         and fit.evidence.last_own >= 0
-        and (cut := comparing.compare(is_cut=True))
+        and (cut := comparison.compare(is_cut=True))
     ):
-        return cut._replace(proof=name_proof(cut, comparing.messages, client))
+        return cut._replace(proof=name_proof(cut, comparison.messages, client))
     return fit
 
 
-def is_asked(fit: Fit, comparing: "Comparing") -> bool:
+def is_asked(fit: Fit, comparison: "Comparison") -> bool:
     """Only calls are known, which others make, too, but after a question that is the
     same, or says the same in other words."""
     if fit.left and (fit.leading or fit.is_cut):
         return False
-    if fit.leading > MOST_LEADING or _has_later_reply(fit, comparing.messages):
+    if fit.leading > MOST_LEADING or _has_later_reply(fit, comparison.messages):
         return False
     is_same = fit.evidence.is_same_but_asked and not fit.is_loose
-    messages = comparing.messages
+    messages = comparison.messages
     there = (messages[at] for at, _ in (*fit.same, *fit.rewritten))
     return is_same and _has_calls(fit, messages) and any(map(is_question, there))
 
@@ -290,7 +290,7 @@ def _rank_hits(
         yield from ((index, 1 / len(places), place) for place in places)
 
 
-class Comparing:
+class Comparison:
     """A history and a candidate, of which messages and texts are read once."""
 
     def __init__(

@@ -99,7 +99,7 @@ class Same(NamedTuple):
         )
 
 
-class Reading(NamedTuple):
+class ParsedBody(NamedTuple):
     """A body as it was read. `same`: what of it was known."""
 
     body: Body
@@ -119,18 +119,20 @@ class Remembered:
         self._people: OrderedDict[Hashable, list[Kept]] = OrderedDict()
         self.memory = 0
 
-    def read(self, whose: Hashable, wire: Wire, raw: bytes) -> Reading:
+    def read(self, whose: Hashable, wire: Wire, raw: bytes) -> ParsedBody:
         """Raises BodyError and UnreadableHistoryError."""
         same = self._find(whose, raw)
         if same is None:
             body = read_body(raw, wire.list_name)
-            return Reading(body, read_history(wire.name, body.value))
+            return ParsedBody(body, read_history(wire.name, body.value))
         body = read_body(raw, wire.list_name, same.begin(wire.list_name))
         known, pause = same.kept.history, same.mark.pause
         history = read_history_on(wire.name, body.value, known, pause)
-        return Reading(body, history, same)
+        return ParsedBody(body, history, same)
 
-    def keep(self, whose: Hashable, wire: Wire, raw: bytes, reading: Reading) -> None:
+    def keep(
+        self, whose: Hashable, wire: Wire, raw: bytes, reading: ParsedBody
+    ) -> None:
         """Remember a body that may be sent."""
         same = reading.same
         known = same.kept.marks[: same.place + 1] if same else []
@@ -176,7 +178,7 @@ class Remembered:
                 del self._people[oldest]
 
 
-def _list_new_marks(raw: bytes, reading: Reading) -> Iterator[Mark]:
+def _list_new_marks(raw: bytes, reading: ParsedBody) -> Iterator[Mark]:
     """Those after what was known, as far as one person's memory goes."""
     body, same = reading.body, reading.same
     first, end, memory = 0, 0, 0
@@ -201,7 +203,7 @@ def _weigh(text: str) -> int:
     return FORMS * getsizeof(text) + OF_VALUE * values
 
 
-def _cut_to_marks(list_name: str, reading: Reading, marks: Sequence[Mark]) -> Kept:
+def _cut_to_marks(list_name: str, reading: ParsedBody, marks: Sequence[Mark]) -> Kept:
     body, history, last = reading.body, reading.history, marks[-1]
     # Without the fields behind the list, which the next body may not have.
     fields = body.value.items()

@@ -26,7 +26,7 @@ MAX_CUT_OFF = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallRequest:
     """One call of a reply. `error` says why it can't be run: "bad_arguments" where they
     were no JSON object; `arguments` is then empty."""
 
@@ -43,12 +43,12 @@ class Asked:
 
 def read(
     chunks: Iterable[ToolCallChunk], limit: int, *, is_cut: bool = False
-) -> list[Asked]:
+) -> list[CallRequest]:
     """The first `limit` calls, each with an id of its own. Of a reply that was cut off,
     few of them and as much of the arguments as has come: such calls are shown and never
     run."""
     limit = min(limit, MAX_CUT_OFF) if is_cut else limit
-    asked: dict[str, Asked] = {}
+    asked: dict[str, CallRequest] = {}
     for chunk in list(chunks)[:limit]:
         call_id = str(chunk.get("id") or "")
         if not CALL_ID.fullmatch(call_id) or call_id in asked:
@@ -59,12 +59,12 @@ def read(
         except (ValueError, RecursionError):
             arguments, error = {}, "bad_arguments"
         extras = dict(chunk.get("extras") or {})
-        asked[call_id] = Asked(call_id, name, arguments, error, extras)
+        asked[call_id] = CallRequest(call_id, name, arguments, error, extras)
     return list(asked.values())
 
 
 def read_extras(
-    provider: str, beside: Mapping[str, Any], asked: Iterable[Asked]
+    provider: str, beside: Mapping[str, Any], asked: Iterable[CallRequest]
 ) -> dict[str, Any]:
     """Return the extras that go back to the provider with these calls, as they are
     stored."""

@@ -28,7 +28,7 @@ from memory.models import ModelCall
 
 from . import answers, call_context
 from .answers import Answer, NoRoomError
-from .asked import Asked, read_extras
+from .asked import CallRequest, read_extras
 
 State = ToolCall.State
 
@@ -54,7 +54,7 @@ class Settled(NamedTuple):
 
 @transaction.atomic
 def ask(
-    claim: TurnClaim, result: Result, asked: Sequence[Asked]
+    claim: TurnClaim, result: Result, asked: Sequence[CallRequest]
 ) -> tuple[TurnClaim, list[ToolCall]] | None:
     """Store a reply that asks for calls, and its calls; bill its request. The claim of
     what follows, whose frames begin again. None: the turn was lost.
@@ -114,7 +114,7 @@ def ask(
 
 @transaction.atomic
 def keep_cut_off(
-    claim: TurnClaim, result: Result, asked: Sequence[Asked]
+    claim: TurnClaim, result: Result, asked: Sequence[CallRequest]
 ) -> tuple[TurnClaim, list[ToolCall]] | None:
     """ask() for a reply that was cut off: its calls are answered at once, as not run,
     and the last one says how many more there were.

@@ -7,7 +7,7 @@ from langchain.tools import ToolRuntime
 from chatsite.features.tools.context import CallContext, Pending
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import answers, records
-from chatsite.features.tools.tool_loop.asked import Asked
+from chatsite.features.tools.tool_loop.asked import CallRequest
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import context, transcript
@@ -41,7 +41,7 @@ def ask(conversation, *calls, text="Do it."):
     calls."""
     submit(conversation, text)
     asked = [
-        Asked(f"call_{conversation.pk}_{place}", name, arguments)
+        CallRequest(f"call_{conversation.pk}_{place}", name, arguments)
         for place, (name, arguments) in enumerate(calls)
     ]
     claim = claim_next(conversation)

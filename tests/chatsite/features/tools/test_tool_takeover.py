@@ -13,7 +13,7 @@ from chatsite.features.tools import events as tool_events
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import answers, records
 from chatsite.features.tools.tool_loop.answers import Answer, NoRoomError
-from chatsite.features.tools.tool_loop.asked import Asked
+from chatsite.features.tools.tool_loop.asked import CallRequest
 from chatsite.llm import dialects
 from chatsite.protocol import events
 from chatsite.turns import attempt, commands, lifecycle, runner
@@ -52,7 +52,7 @@ def ask(conversation, *names, text="Let me see."):
     claim = lifecycle.begin(claim, request.built, "ok")
     result = lifecycle.Result("done", text, tokens_input=40, tokens_output=9)
     wanted = [
-        Asked(f"c{place}", name, {"city": "Rome"} if name == "look_up" else {})
+        CallRequest(f"c{place}", name, {"city": "Rome"} if name == "look_up" else {})
         for place, name in enumerate(names)
     ]
     return records.ask(claim, result, wanted)
@@ -154,7 +154,7 @@ def test_each_step_finds_what_it_did(conversation):
     request = attempt.prepare_attempt(claim, tools=attempt.Tools())
     claim = lifecycle.begin(claim, request.built, "ok")
     result = lifecycle.Result("done", "Let me see.")
-    wanted = [Asked("a", "look_up", {"city": "Rome"})]
+    wanted = [CallRequest("a", "look_up", {"city": "Rome"})]
     following, (call,) = records.ask(claim, result, wanted)
     again, (same,) = records.ask(claim, result, wanted)
     assert (again, same) == (following, call)
