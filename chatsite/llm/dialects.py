@@ -32,11 +32,15 @@ SIGNATURE_MARKS = ("thought_signature", "thought signature", "thoughtsignature")
 CALL_MARKS = (
     *("tool_call", "tool call", "toolcall", "tool_use", "tool_result", "toolconfig"),
     *("function call", "function_call", "functioncall", "function response"),
+    *("call_id", "call id"),
     *("'tool'", '"tool"', "`tool`", "tool role", "role tool", "tool message"),
 )
 ID_MARKS = (".id", "_id", " id ", "ids")
 # What is said of a tool that is offered, and where the tool is not named.
-SCHEMA_MARKS = ("schema", "grammar", "function_declarations", "function parameters")
+SCHEMA_MARKS = (
+    *("schema", "grammar", "function_declarations", "function parameters"),
+    "function name",
+)
 TOOL_NUMBERS = (r"function_declarations\[(\d+)", r"\btools[\[.]+(\d+)")
 MOST_TOOLS_TOLD = re.compile(r"(?:maximum|at most|up to|limit|exceeds?)\D{0,40}?(\d+)")
 TOO_MANY_MARKS = ("too long", "too many", "maximum", "at most", "exceed", "limit")

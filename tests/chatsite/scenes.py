@@ -72,6 +72,7 @@ class Use:
     sent: str = ""
     late: str | None = None
     columns: dict = field(default_factory=dict)
+    call_id: str = ""
 
 
 def use_tools(
@@ -89,7 +90,11 @@ def use_tools(
         return transcript._save_message(row)
 
     named = [
-        {"name": use.name, "args": use.arguments, "id": f"c{turn.pk}-{place}"}
+        {
+            "name": use.name,
+            "args": use.arguments,
+            "id": use.call_id or f"c{turn.pk}-{place}",
+        }
         for place, use in enumerate(uses)
     ]
     calls = [{**call, "type": "tool_call"} for call in named]

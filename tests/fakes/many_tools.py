@@ -28,7 +28,7 @@ SCHEMAS = (
     {**an_object(), "allOf": [{**an_object(e=TEXT), "required": ["e"]}]},
     {"$defs": {"N": an_object(next={"$ref": "#/$defs/N"})}, "$ref": "#/$defs/N"},
 )
-NAMES = ("look.up", "look_up", "2nd tool", "天气", "x" * 70, "x" * 71)
+NAMES = ("look.up", "look_up", "2nd tool", "天气", "x" * 70, "x" * 71, "ls")
 
 
 def name_of(number: int) -> str:

@@ -1,6 +1,6 @@
-"""What twelve providers and servers refuse of a chat request, in their words as far as
-people have quoted them. Each rule says where it is from. All of them get what
-openai_rules.py has, except where a comment says that one takes it.
+"""Rules of twelve providers and servers for a chat request, in their own words as far
+as people have quoted them. Above each rule stands its source: the page or the issue,
+and the sentence there. All of them also get what openai_rules.py has.
 """
 
 import json
@@ -83,7 +83,9 @@ def walk(schema: Any, path: str = "parameters") -> Iterator[tuple[str, dict[str,
             yield from walk(each, f"{path}.{kind}[{number}]")
 
 
-# OpenAI: the messages of its API, as in vercel/ai 5171 (ids), opencode 48750 (names).
+# vercel/ai issue 5171, of OpenAI: "Invalid 'messages[2].tool_calls[0].id': string too
+# long. Expected a string with maximum length 40, but got a string with length 43
+# instead." Portkey-AI/gateway issue 1062 has the same of Azure.
 def limit_ids(body: Body) -> Iterator[str]:
     for place, number, call in list_calls(body):
         if (size := len(call["id"])) > 40:
@@ -94,6 +96,41 @@ def limit_ids(body: Body) -> Iterator[str]:
             )
 
 
+# AnswerDotAI/fastllm issue 45, of OpenAI's /responses: "Invalid 'input[95].call_id':
+# string too long. Expected a string with maximum length 64, but got a string with
+# length 116 instead." A gateway makes the items of its input from the messages.
+def limit_call_ids(body: Body) -> Iterator[str]:
+    for place, _, call in list_calls(body):
+        if (size := len(call["id"])) > 64:
+            yield (
+                f"Invalid 'input[{place}].call_id': string too long. Expected a string "
+                f"with maximum length 64, but got a string with length {size} instead."
+            )
+
+
+# The same route takes calls as items: their names are at `input`, those of tools at
+# `tools[].name`, without a `function` around them.
+def match_item_names(body: Body) -> Iterator[str]:
+    pattern = r"[a-zA-Z0-9_-]{1,128}"
+    for place, _, call in list_calls(body):
+        if not re.fullmatch(pattern, call["function"]["name"]):
+            yield (
+                f"Invalid 'input[{place}].name': string does not match pattern. "
+                "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+            )
+    for number, function in list_functions(body):
+        if not re.fullmatch(pattern, function["name"]):
+            yield (
+                f"Invalid 'tools[{number}].name': string does not match pattern. "
+                "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+            )
+
+
+# opencode issue 48750, of OpenAI: "Invalid 'tools[0].function.name': string does not
+# match pattern." Of the length: mrexodia/ida-pro-mcp issue 129, of DeepSeek, "Expected
+# a string with maximum length 64"; QwenLM/Qwen3-VL issue 2069, "The length of the tool
+# name cannot exceed 64."; anthropics/claude-code issue 3102, "tools.17.custom.name:
+# String should have at most 64 characters".
 def match_names(body: Body) -> Iterator[str]:
     pattern = r"[a-zA-Z0-9_-]{1,64}"
     for place, number, call in list_calls(body):
@@ -107,7 +144,10 @@ def match_names(body: Body) -> Iterator[str]:
             yield f"Invalid 'tools[{number}].function.name': does not match pattern."
 
 
-# https://platform.openai.com/docs/api-reference/chat/create ("A max of 128 functions").
+# zed issue 42393, of OpenAI: "Invalid 'tools': array too long. Expected an array with
+# maximum length 128, but got an array with length 133 instead."
+# https://platform.kimi.ai/docs/api/tool-use: "The number of functions in tools
+# currently cannot exceed 128."
 def limit_tools(body: Body) -> Iterator[str]:
     if (count := len(body.get("tools") or ())) > 128:
         yield (
@@ -116,7 +156,7 @@ def limit_tools(body: Body) -> Iterator[str]:
         )
 
 
-# langchainjs 9804, crawl4ai 2207: OpenAI's words.
+# langchain-ai/langchainjs issue 9804 and unclecode/crawl4ai issue 2207, of OpenAI.
 def read_top(body: Body) -> Iterator[str]:
     for _, function in list_functions(body):
         schema = function.get("parameters") or {}
@@ -133,7 +173,8 @@ def read_top(body: Body) -> Iterator[str]:
                 yield head + f"In context=({path!r}), array schema missing items."
 
 
-# anthropics/claude-code 5319 and others: the words of the API.
+# anthropics/claude-code issue 5319: "tools.106.custom.input_schema: input_schema does
+# not support oneOf, allOf, or anyOf at the top level".
 def read_anthropic_top(body: Body) -> Iterator[str]:
     for number, function in list_functions(body):
         if any(kind in (function.get("parameters") or {}) for kind in TOP[:3]):
@@ -143,8 +184,10 @@ def read_anthropic_top(body: Body) -> Iterator[str]:
             )
 
 
-# https://docs.claude.com/en/docs/agents-and-tools/tool-use: ids match this pattern; and
-# the conversion of LiteLLM refuses calls in the history beside no tools.
+# CommandCodeAI/command-code issue 323: "messages.1.content.1.tool_use.id: String should
+# match pattern '^[a-zA-Z0-9_-]+$'". That calls need tools is of Bedrock, as in
+# langgenius/dify issue 17545 ("The toolConfig field must be defined when using toolUse
+# and toolResult content blocks"), and of Anthropic's models through a gateway.
 def match_anthropic(body: Body) -> Iterator[str]:
     for place, _, call in list_calls(body):
         if not re.fullmatch(r"[a-zA-Z0-9_-]+", call["id"]):
@@ -156,8 +199,10 @@ def match_anthropic(body: Body) -> Iterator[str]:
             )
 
 
-# https://ai.google.dev/gemini-api/docs/thought-signatures: of the running turn, the
-# first call of each step has one.
+# nearai/ironclaw issue 1510: "Function call is missing a thought_signature in
+# functionCall parts. This is required for tools to work correctly". Of the running
+# turn, the first call of each step has one:
+# https://ai.google.dev/gemini-api/docs/thought-signatures
 def want_signatures(body: Body) -> Iterator[str]:
     messages = body["messages"]
     users = [n for n, each in enumerate(messages) if each["role"] == "user"]
@@ -186,17 +231,49 @@ def read_gemini_schemas(body: Body) -> Iterator[str]:
                 yield f"Unknown name {min(unknown)!r} at '{head}{path}'"
 
 
-# https://ai.google.dev/api/caching#FunctionDeclaration: how a name begins.
+# AstrBotDevs/AstrBot issue 5416, of Gemini: "Invalid function name. Must start with a
+# letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots
+# (.), colons (:), or dashes (-), with a maximum length of 64."
 def begin_names(body: Body) -> Iterator[str]:
     for number, function in list_functions(body):
-        if not re.match(r"[A-Za-z_]", function["name"]):
+        if not re.fullmatch(r"[A-Za-z_][\w.:-]{0,63}", function["name"], re.ASCII):
             yield (
-                f"Invalid function name at tools[0].function_declarations[{number}]. "
-                "Must start with a letter or an underscore."
+                f"GenerateContentRequest.tools[0].function_declarations[{number}].name:"
+                " Invalid function name. Must start with a letter or an underscore. "
+                "Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons "
+                "(:), or dashes (-), with a maximum length of 64."
             )
 
 
-# claurst 121, cc-switch-cli 170: DeepSeek V4 in its thinking mode.
+# https://platform.kimi.ai/docs/api/tool-use: "a name (which must follow this regular
+# expression: ^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$)". MoonshotAI/kimi-cli issue 1773:
+# "function name is invalid, must start with a letter and can contain letters, numbers,
+# underscores, and dashes".
+def match_kimi_names(body: Body) -> Iterator[str]:
+    for _, function in list_functions(body):
+        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_-]{2,63}", function["name"]):
+            yield (
+                "function name is invalid, must start with a letter and can contain "
+                "letters, numbers, underscores, and dashes"
+            )
+
+
+# MoonshotAI/kimi-cli issue 2531: "tools.function.parameters is not a valid moonshot
+# flavored json schema, details: <At path 'root': when using anyOf, type should be
+# defined in anyOf items instead of the parent schema>".
+def read_kimi_schemas(body: Body) -> Iterator[str]:
+    for _, function in list_functions(body):
+        for path, each in walk(function.get("parameters") or {}):
+            if "anyOf" in each and "type" in each:
+                yield (
+                    "tools.function.parameters is not a valid moonshot flavored json "
+                    f"schema, details: <At path '{path}': when using anyOf, type "
+                    "should be defined in anyOf items instead of the parent schema>"
+                )
+
+
+# syt2/paper-chat-for-zotero issue 16, of DeepSeek V4: "The `reasoning_content` in the
+# thinking mode must be passed back to the API."
 def want_reasoning(body: Body) -> Iterator[str]:
     for _, _, _ in _without_reasoning(body):
         yield (
@@ -205,7 +282,8 @@ def want_reasoning(body: Body) -> Iterator[str]:
         )
 
 
-# continuedev/continue 11600: Kimi K2.5.
+# continuedev/continue issue 11711, of Kimi K2.5: "thinking is enabled but
+# reasoning_content is missing in assistant tool call message at index 19".
 def want_kimi_reasoning(body: Body) -> Iterator[str]:
     for place, _, _ in _without_reasoning(body):
         yield (
@@ -220,7 +298,8 @@ def _without_reasoning(body: Body) -> Iterator[tuple[int, int, dict[str, Any]]]:
             yield place, number, call
 
 
-# gptel 1203, magentic 276, eca 233: the words of Mistral's API.
+# karthink/gptel issue 1203, of Mistral: "Tool call id was call_0fypS1hVX but must be
+# a-z, A-Z, 0-9, with a length of 9".
 def want_nine(body: Body) -> Iterator[str]:
     for _, _, call in list_calls(body):
         if not re.fullmatch(r"[a-zA-Z0-9]{9}", call["id"]):
@@ -230,21 +309,17 @@ def want_nine(body: Body) -> Iterator[str]:
             )
 
 
-# Templates of Mistral's models: "Conversation roles must alternate".
+# microsoft/autogen issue 1037, of a template of Mistral's in vLLM: "Conversation roles
+# must alternate user/assistant/user/assistant/..."
 def alternate_roles(body: Body) -> Iterator[str]:
-    talk = [
-        each["role"]
-        for each in body["messages"]
-        if each["role"] in ("user", "assistant") and not each.get("tool_calls")
-    ]
-    talk = [role for role in talk if role == "user"] if "tools" in body else talk
     roles = [each["role"] for each in body["messages"]]
     if any(a == b == "user" for a, b in zip(roles, roles[1:], strict=False)):
         yield "Conversation roles must alternate user/assistant/user/assistant/..."
 
 
-# https://openrouter.ai/docs/guides/best-practices/reasoning-tokens: blocks of reasoning
-# go back as they came, for the models that sign them.
+# https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks, as
+# RooCodeInc/Roo-Code pull request 9506 follows it: blocks of reasoning go back as they
+# came, for the models that sign them. The words are our own.
 def want_details(body: Body) -> Iterator[str]:
     messages = body["messages"]
     users = [n for n, each in enumerate(messages) if each["role"] == "user"]
@@ -254,8 +329,10 @@ def want_details(body: Body) -> Iterator[str]:
             yield "reasoning_details: a signed block is missing in the tool round"
 
 
-# llama.cpp 14227, BrowserOS 255: a schema without a type has no grammar; 25895: so has
-# a list of tools of more than about 100,000 bytes; openclaw 107430: patterns.
+# containers/kubernetes-mcp-server issue 758, of llama.cpp: {"error":{"code":400,
+# "message":"JSON schema conversion failed:\nPattern must start with '^' and end with
+# '$'"}}. ggml-org/llama.cpp issue 14227: "Unrecognized schema"; 25895: no grammar for
+# tools of more than about 100,000 bytes.
 def make_grammar(body: Body) -> Iterator[str]:
     for _, function in list_functions(body):
         for _, each in walk(function.get("parameters") or {}):
@@ -272,7 +349,8 @@ def make_grammar(body: Body) -> Iterator[str]:
         yield "Failed to initialize samplers: failed to parse grammar"
 
 
-# vLLM: without its options a server takes no tools.
+# vllm-project/vllm issue 9986: "\"auto\" tool choice requires --enable-auto-tool-choice
+# and --tool-call-parser to be set".
 def have_no_parser(body: Body) -> Iterator[str]:
     if body.get("tools"):
         yield (
@@ -281,7 +359,8 @@ def have_no_parser(body: Body) -> Iterator[str]:
         )
 
 
-# Ollama: of models without tools in their template (registry.ollama.ai/library/gemma3).
+# louisho5/picobot issue 6, of Ollama: "registry.ollama.ai/library/gemma3:4b does not
+# support tools".
 def take_no_tools(body: Body) -> Iterator[str]:
     if body.get("tools"):
         yield f"registry.ollama.ai/library/{body['model']} does not support tools"
@@ -291,12 +370,13 @@ def take_no_tools(body: Body) -> Iterator[str]:
 
 # https://learn.microsoft.com/azure/ai-foundry/openai: the rules of OpenAI, by its code.
 OPENAI = (limit_ids, match_names, limit_tools, read_top)
+RESPONSES = (limit_call_ids, match_item_names, limit_tools, read_top)
 DETAILS = [{"type": "reasoning.encrypted", "data": "c2lnbmVk", "index": 0}]
 SIGNATURE = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
 PROVIDERS = (
     Provider("OpenAI", "gpt-5", OPENAI),
-    # The site speaks to it by the chat wire; its rules for names and ids are these.
-    Provider("OpenAI responses", "gpt-5-pro", OPENAI),
+    # The site speaks to it by the chat wire, through a gateway.
+    Provider("OpenAI responses", "gpt-5-pro", RESPONSES),
     Provider("Azure", "azure-gpt-5", OPENAI),
     Provider(
         "Anthropic",
@@ -306,7 +386,7 @@ PROVIDERS = (
     Provider(
         "Gemini",
         "gemini-3-pro",
-        (match_names, begin_names, limit_tools, read_gemini_schemas, want_signatures),
+        (begin_names, limit_tools, read_gemini_schemas, want_signatures),
         beside=SIGNATURE,
     ),
     Provider(
@@ -327,7 +407,7 @@ PROVIDERS = (
     Provider(
         "Kimi",
         "kimi-k2.5",
-        (match_names, begin_names, limit_tools, read_top, want_kimi_reasoning),
+        (match_kimi_names, limit_tools, read_kimi_schemas, want_kimi_reasoning),
         thinks=True,
     ),
     Provider(
@@ -337,6 +417,6 @@ PROVIDERS = (
         has_details=True,
     ),
     Provider("Ollama", "gemma3", (take_no_tools,)),
-    Provider("llama.cpp", "local", (make_grammar, match_names), status=500),
+    Provider("llama.cpp", "local", (make_grammar,)),
     Provider("vLLM", "served", (have_no_parser, want_nine, alternate_roles)),
 )

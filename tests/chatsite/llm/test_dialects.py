@@ -253,6 +253,8 @@ def test_limit_of_tools_is_learned(words, most):
     [
         "JSON schema conversion failed: Unrecognized schema",
         "Failed to initialize samplers: failed to parse grammar",
+        "function name is invalid, must start with a letter and can contain letters",
+        "tools.function.parameters is not a valid moonshot flavored json schema",
     ],
 )
 def test_tools_are_left_out_where_none_is_named(words):
@@ -280,6 +282,9 @@ def test_context_that_is_too_long_is_not_about_tools():
         ("Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.",
          "plain", "nine"),
         ("Invalid 'messages[2].tool_calls[0].function.name'", "plain", "quoted"),
+        ("Invalid 'input[2].call_id': string too long. Expected a string with maximum "
+         "length 64, but got a string with length 116 instead.", "plain", "nine"),
+        ("No tool output found for function call call_x.", "plain", "quoted"),
         ("tool_use ids: String should match pattern", "nine", "quoted"),
         ("Requests which include `tool_use` or `tool_result` blocks must define tools",
          "plain", "quoted"),

@@ -128,6 +128,15 @@ async def test_two_hundred_tools_are_offered_as_far_as_they_can_be(
         assert left[0] in page.partition('id="tools-left-out"')[2].partition("</p>")[0]
 
 
+@pytest.mark.parametrize("size", [40, 41, 64, 65])
+async def test_long_ids_are_answered(conversation, session, provider, size):
+    await reading(use_tools)(
+        conversation, "Look it up.", Use(call_id="c" * size), Use(call_id="d" * size)
+    )
+    await give_tools(conversation, "calculate")
+    await say(conversation, session, "And now?", "And then?")
+
+
 async def test_images_and_calls_go_together(conversation, session, provider, settings):
     settings.IMAGE_MODELS = ["*"]
     await reading(use_tools)(conversation, "Look it up.", Use(name="web.run"))
