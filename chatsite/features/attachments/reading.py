@@ -37,7 +37,7 @@ PDF = b"%PDF-"
 PDF_HEAD = 1_024
 # Kinds of files that are no text, by how they begin, and what to do with them.
 SIGNATURES = (
-    b"PK\x03\x04",  # zip, odt
+    b"PK\x03\x04",  # zip
     b"PK\x05\x06",
     b"\x1f\x8b",  # gzip
     b"BZh",
@@ -159,6 +159,9 @@ DOCUMENTS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
     "text/html": "html",
     "application/xhtml+xml": "html",
 }
@@ -293,9 +296,9 @@ def _refuse_binary() -> FileError:
         "not_text",
         _(
             "This site can't read this kind of file. Text, code, PDF, Word (docx), "
-            "Excel (xlsx), PowerPoint (pptx), EPUB, e-mail (eml) and images (PNG, "
-            "JPEG, WebP, GIF) can be attached; save or export it as one of these, or "
-            "paste its text."
+            "Excel (xlsx), PowerPoint (pptx), OpenDocument (odt, ods, odp), EPUB, "
+            "e-mail (eml) and images (PNG, JPEG, WebP, GIF) can be attached; save or "
+            "export it as one of these, or paste its text."
         ),
     )
 

@@ -10,9 +10,14 @@ import json
 import re
 import sys
 import zipfile
+from functools import partial
 from xml.parsers import expat
 
 from chatsite.features.attachments.documents.office import read_docx, read_pptx
+from chatsite.features.attachments.documents.opendocument import (
+    TYPES,
+    read_opendocument,
+)
 from chatsite.features.attachments.documents.pages import (
     find_title,
     read_eml,
@@ -30,6 +35,7 @@ BROKEN = (
 )
 
 ZIPPED = {"docx": read_docx, "xlsx": read_xlsx, "pptx": read_pptx, "epub": read_epub}
+ZIPPED |= {each: partial(read_opendocument, each) for each in TYPES}
 PLAIN = {"html": read_web_page, "eml": read_eml}
 FETCHED = "page"
 

@@ -21,7 +21,7 @@ from ..processes import Leave
 PROGRAM = Path(__file__).with_name("document_text.py")
 # By the ending of their name. The others are text, too, which is what is attached where
 # the program has none.
-ZIPPED = ("docx", "xlsx", "pptx", "epub")
+ZIPPED = ("docx", "xlsx", "pptx", "epub", "odt", "ods", "odp")
 ZIP, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 PAGES = ("html", "htm", "xhtml")
 

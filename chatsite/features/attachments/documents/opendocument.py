@@ -1,0 +1,146 @@
+"""The text of OpenDocument: texts, spreadsheets and presentations, as LibreOffice and
+others save them.
+
+It knows no Django: it runs in the program of document_text.py.
+"""
+
+from collections.abc import Callable
+
+from .parts import Parts, Text, UnreadableError, parse_xml
+
+MAIN, TYPE, MANIFEST = "content.xml", "mimetype", "META-INF/manifest.xml"
+TYPES = {
+    "odt": b"application/vnd.oasis.opendocument.text",
+    "ods": b"application/vnd.oasis.opendocument.spreadsheet",
+    "odp": b"application/vnd.oasis.opendocument.presentation",
+}
+# What was deleted, what is no text of the document, marks and authors of notes, and
+# numbers of pages, which are others wherever the text is read.
+SKIPPED = {
+    *("tracked-changes", "forms", "scripts", "note-citation", "creator"),
+    *("page-number", "page-count"),
+}
+# What has no text here, by its element.
+LEFT_OUT = {"image": "picture", "object": "file", "object-ole": "file"}
+PARAGRAPHS, NOTES = ("p", "h"), ("note-body", "annotation")
+CELLS = ("table-cell", "covered-table-cell")
+# A sheet is filled up with empty cells and rows: of what repeats, so much is written.
+MOST_REPEATED = 1_000
+
+
+def read_opendocument(kind: str, parts: Parts, text: Text) -> None:
+    if TYPE in parts and parts.read(TYPE).strip() != TYPES[kind]:
+        raise UnreadableError("wrong_kind")
+    if MANIFEST in parts and b"encryption-data" in parts.read(MANIFEST):
+        raise UnreadableError("encrypted")
+    if MAIN not in parts:
+        raise UnreadableError("wrong_kind")
+    reader = OpenDocumentText(text)
+    parse_xml(parts.read(MAIN), reader.start, reader.end, reader.say)
+
+
+class OpenDocumentText:
+    """The text of a document as elements come. Cells are collected, as an empty one
+    counts only before one with text."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+        self._skipping = self._depth = self._notes = 0
+        # The cells of each row that is open, of tables inside of each other, and how
+        # often a row and a cell come.
+        self._rows: list[list[str]] = []
+        self._repeats: list[int] = []
+        self._cell: list[list[str]] = []
+        self._starts: dict[str, Callable[[dict[str, str]], None]] = {
+            **dict.fromkeys(PARAGRAPHS, self._begin_paragraph),
+            **dict.fromkeys(NOTES, self._begin_note),
+            **dict.fromkeys(CELLS, self._begin_cell),
+            "table-row": self._begin_row,
+            "page": lambda found: self._begin_part(found.get("name") or "Slide"),
+            "table": lambda found: self._begin_part(found.get("name", "")),
+            "s": lambda found: self._add(" " * _read_count(found, "c")),
+            "tab": lambda _: self._add(" " if self._cell else "\t"),
+            "line-break": lambda _: self._add(" " if self._cell else "\n"),
+            "list-item": lambda _: self._add("- "),
+        }
+        self._ends: dict[str, Callable[[], None]] = {
+            **dict.fromkeys(PARAGRAPHS, self._end_paragraph),
+            **dict.fromkeys(NOTES, self._end_note),
+            **dict.fromkeys(CELLS, self._end_cell),
+            "table-row": self._end_row,
+        }
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        is_of_note = self._notes and tag == "date"
+        if self._skipping or tag in SKIPPED or is_of_note:
+            self._skipping += 1
+        elif tag in self._starts:
+            self._starts[tag](attributes)
+        elif tag in LEFT_OUT:
+            self._text.leave_out(LEFT_OUT[tag], attributes.get("href", ""))
+
+    def say(self, said: str) -> None:
+        if self._depth and not self._skipping:
+            # Ends of lines in the file are spaces.
+            self._add(said.replace("\n", " "))
+
+    def end(self, tag: str) -> None:
+        if self._skipping:
+            self._skipping -= 1
+        elif tag in self._ends:
+            self._ends[tag]()
+
+    def _add(self, said: str) -> None:
+        if said and self._cell:
+            self._cell[-1].append(said)
+        elif said:
+            self._text.add(said)
+
+    def _begin_part(self, name: str) -> None:
+        if name and not self._rows:
+            self._text.begin_part(name)
+
+    def _begin_paragraph(self, _: dict[str, str]) -> None:
+        self._depth += 1
+        if self._cell and self._cell[-1]:
+            self._add(" ")
+
+    def _end_paragraph(self) -> None:
+        self._depth -= 1
+        if not (self._cell or self._notes):
+            self._text.end_line()
+
+    def _begin_note(self, _: dict[str, str]) -> None:
+        self._notes += 1
+        self._add(" [")
+
+    def _end_note(self) -> None:
+        self._notes -= 1
+        self._add("]")
+
+    def _begin_row(self, attributes: dict[str, str]) -> None:
+        self._rows.append([])
+        self._repeats.append(_read_count(attributes, "number-rows-repeated"))
+
+    def _begin_cell(self, attributes: dict[str, str]) -> None:
+        self._cell.append([])
+        self._repeats.append(_read_count(attributes, "number-columns-repeated"))
+
+    def _end_cell(self) -> None:
+        said, count = "".join(self._cell.pop()).strip(), self._repeats.pop()
+        self._rows[-1].extend([said] * count)
+
+    def _end_row(self) -> None:
+        cells, count = self._rows.pop(), self._repeats.pop()
+        while cells and not cells[-1]:
+            cells.pop()
+        if self._cell:
+            # A table in a cell is words of that cell.
+            self._add(" ".join([*cells, ""]))
+        elif cells:
+            for _ in range(count):
+                self._text.add("\t".join(cells) + "\n")
+
+
+def _read_count(attributes: dict[str, str], name: str) -> int:
+    return max(1, min(int(attributes.get(name, "1")), MOST_REPEATED))
