@@ -1,8 +1,12 @@
-.PHONY: setup run test test-fast test-newest lint bench soak screenshots messages lock sbom
+.PHONY: setup run test test-all test-weekly test-fast test-newest lint bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
-test:         ; scripts/test.sh
+test:         ; scripts/test.sh first
+test-all: test
+	scripts/test.sh rest
+	scripts/test-newest.sh
+test-weekly:  ; scripts/test.sh weekly
 test-fast:    ; scripts/test-fast.sh
 test-newest:  ; scripts/test-newest.sh
 lint:         ; scripts/lint.sh

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What one runs while working: the tests that start no programs and take no seconds, on
-# SQLite, on two cores. The whole suite is scripts/test.sh. Arguments go to pytest.
+# SQLite, on two cores. The others are in scripts/test.sh. Arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,4 +10,4 @@ python="${VENV:-.venv}/bin/python"
 
 unset PYTHONDONTWRITEBYTECODE
 export TEST_DATABASE=sqlite
-exec "$python" -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" "$@"
+exec "$python" -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not weekly" "$@"

@@ -1,11 +1,13 @@
 #!/bin/sh
-# The whole suite on two cores. Two processes take what needs no browser and no faults,
-# on SQLite and then, where the database matters (tests/streams.py), on PostgreSQL. Beside
-# them two that wait for servers more than they compute: one takes the faults on SQLite and
-# then on PostgreSQL, the other the browser on SQLite. The tests start their own servers.
-# Arguments go to pytest.
+# The tests of one tier (tests/streams.py) on two cores: first, with which the smoke tests
+# run, rest or weekly. Two processes take what needs no browser and no faults, on SQLite
+# and then, where the database matters, on PostgreSQL. Beside them run those that wait for
+# servers more than they compute. The tests start their own servers.
+# Further arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
+tier="${1:-first}"
+[ "$#" = 0 ] || shift
 
 scripts/setup.sh requirements/tests.lock
 scripts/programs.sh
@@ -15,7 +17,7 @@ scripts/programs.sh
 # again where the environment forbids to keep what was compiled.
 unset PYTHONDONTWRITEBYTECODE
 
-# Four processes on two cores, on any machine: a test may wait longer than alone.
+# Several processes on two cores, on any machine: a test may wait longer than alone.
 export TEST_PATIENCE="${TEST_PATIENCE:-4}"
 
 failed=0 running=""
@@ -29,21 +31,42 @@ run() { # DATABASE MARKS [ARGUMENTS]
   wait "$running" || failed=1
 }
 
-units() {
-  # Whole files, in the order in which they are collected: the slow ones first.
-  set -- -n 2 --dist loadfile --no-loadscope-reorder "$@"
-  run sqlite "not browser and not fault" "$@"
-  run postgresql "postgresql and not browser and not fault" "$@"
+# Whole files, in the order in which they are collected: the slow ones first.
+run_on_two() { run "$@" -n 2 --dist loadfile --no-loadscope-reorder; }
+
+first() {
+  run_on_two sqlite "first" "$@"
+  run_on_two postgresql "first and postgresql" "$@"
+}
+
+smoke() {
+  run sqlite "smoke" "$@"
+}
+
+rest() {
+  run_on_two sqlite "rest and not browser and not fault" "$@"
+  run_on_two postgresql "rest and postgresql and not fault" "$@"
 }
 
 faults() {
-  run sqlite "fault" "$@"
-  run postgresql "fault" "$@"
+  run sqlite "rest and fault" "$@"
+  run postgresql "rest and postgresql and fault" "$@"
 }
 
 browser() {
-  run sqlite "browser and not fault" "$@"
+  run sqlite "rest and browser and not fault" "$@"
 }
+
+weekly() {
+  run_on_two sqlite "weekly" "$@"
+}
+
+case "$tier" in
+  first) beside="smoke" ;;
+  rest) beside="faults browser" ;;
+  weekly) beside="" ;;
+  *) echo "No tier $tier: it is first, rest or weekly." >&2; exit 2 ;;
+esac
 
 logs="$(mktemp -d)" started=""
 # What fails is noted here and run again when nothing else runs (tests/unsteady.py).
@@ -51,7 +74,7 @@ export TEST_FAILURES="$logs/failures"
 mkdir "$TEST_FAILURES"
 trap 'kill $started 2> /dev/null || true; rm -rf "$logs"' EXIT
 
-start() { # units, faults or browser [ARGUMENTS]
+start() { # TIER, smoke, faults or browser [ARGUMENTS]
   (
     trap 'kill $running 2> /dev/null; exit 1' TERM
     "$@"
@@ -60,14 +83,17 @@ start() { # units, faults or browser [ARGUMENTS]
   started="$started $!"
 }
 
-# Those of units are seen at once, the others' lines when all have ended.
-start faults "$@" > "$logs/faults" 2>&1
-start browser "$@" > "$logs/browser" 2>&1
-start units "$@"
+# Those of the tier itself are seen at once, the others' lines when all have ended.
+for name in $beside; do
+  start "$name" "$@" > "$logs/$name" 2>&1
+done
+start "$tier" "$@"
 for process in $started; do
   wait "$process" || failed=1
 done
 started=""
-cat "$logs/faults" "$logs/browser"
+for name in $beside; do
+  cat "$logs/$name"
+done
 .venv/bin/python -m tests.unsteady "$TEST_FAILURES" || failed=1
 exit "$failed"

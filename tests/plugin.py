@@ -6,11 +6,12 @@ starts only when a test needs the database.
 
 import gc
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from . import streams
+from . import streams, totals
 from .databases import Postgres
 from .unsteady import Recorder
 
@@ -44,6 +45,9 @@ if database not in DATABASES:
     raise RuntimeError(f"TEST_DATABASE is {database!r}, expected one of {DATABASES}.")
 
 cluster = Postgres() if database == "postgresql" else None
+began = time.time()
+# Taken from the environment, as tests run pytest too.
+totals_folder = os.environ.pop("TEST_TOTALS", "")
 
 os.environ.update(ENVIRONMENT)
 # Next to nothing becomes garbage while files are imported and tests collected, and
@@ -76,7 +80,7 @@ def pytest_collection_modifyitems(
     """Tests that need one database belong to the run on that database only. Files with
     slow ones come first: at the end of a run they would leave a core without work."""
     for item in items:
-        streams.mark(item)
+        streams.mark(item, database)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
     others = [item for item in items if not _belongs(item)]
@@ -106,8 +110,11 @@ def pytest_report_header() -> str:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In CI a skipped test is a failure, because it would not be noticed."""
+    """Note what ran. In CI a skipped test is a failure, because it would not be
+    noticed."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and totals_folder:
+        totals.note_run(Path(totals_folder), database, began, reporter.stats)
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if skipped and os.environ.get("CI") == "true":
         reporter.write_line(f"CI: {len(skipped)} skipped tests count as failed.")

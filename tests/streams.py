@@ -1,8 +1,9 @@
 """Which tests run where: the one place that says so.
 
-Every test runs on SQLite. Here is what runs on PostgreSQL as well, because its SQL, its
-locks and transactions or its migrations matter to what it proves; and what the daily
-run leaves to the whole one, because it takes seconds. docs/testing.md says why.
+Each test belongs to one tier: `first` (make test), `smoke` (what make test takes of the
+browser and of faults), `rest` (make test-all) or `weekly` (make test-weekly). And every
+test runs on SQLite. Here is what runs on PostgreSQL as well, because its SQL, its locks
+and transactions or its migrations matter to what it proves. docs/testing.md says why.
 """
 
 import re
@@ -12,11 +13,52 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
+TIERS = ("first", "smoke", "rest", "weekly")
+# What nobody who changes the site breaks: tests of tests and of measurements.
+WEEKLY = (
+    "bench/",
+    "test_left_rows.py",
+    "test_other_suites.py",
+    "test_plugin.py",
+    "test_unsteady.py",
+)
+# Every page in a browser, and one process that is killed.
+SMOKE = (
+    "browser/test_smoke.py",
+    "faults/test_sqlite.py::test_the_same_process_goes_on_when_it_is_back[9]",
+)
+# Apps that are off until they are named.
+CONTRIB = ("chatsite/contrib/",)
 # All tests with these marks are there.
-FOLDERS = {"fault": "faults/", "browser": "browser/"}
+FOLDERS = {"fault": "faults/", "browser": "browser/", "weekly": WEEKLY}
+FOLDERS["smoke"] = tuple(name.partition("::")[0] for name in SMOKE)
 # In files with tests that say themselves on which database they run.
 OWN_MARK = re.compile(r"mark\.(database\(|postgresql)")
+# Its locks, leases, migrations and own words: `make test` runs them there, too.
+DIALECT = (
+    "chatsite/accounts/test_names.py",
+    "chatsite/features/attachments/test_migrations.py",
+    "chatsite/features/feedback/test_migrations.py",
+    "chatsite/features/labels/test_migrations.py",
+    "chatsite/features/rules/test_migrations.py",
+    "chatsite/features/sharing/test_migrations.py",
+    "chatsite/features/tools/test_late_results.py",
+    "chatsite/features/tools/test_migrations.py",
+    "chatsite/features/tools/test_tool_takeover.py",
+    "chatsite/jobs/",
+    "chatsite/ops/test_health.py",
+    "chatsite/protocol/test_layer.py",
+    "chatsite/turns/test_checkpoints.py",
+    "chatsite/turns/test_lifecycle.py",
+    "chatsite/turns/test_limits.py",
+    "memory/test_mending.py",
+    "memory/test_migrations.py",
+    "memory/test_prompts.py",
+    "memory/test_recall.py",
+    "memory/test_sql.py",
+)
 POSTGRESQL = (
+    *DIALECT,
     # Rows of messages, summaries and calls; search, audit and migrations.
     "memory/test_actions.py",
     "memory/test_agent_threads.py",
@@ -26,46 +68,30 @@ POSTGRESQL = (
     "memory/test_context.py",
     "memory/test_erasing.py",
     "memory/test_library.py",
-    "memory/test_mending.py",
-    "memory/test_migrations.py",
-    "memory/test_prompts.py",
     "memory/test_property.py",
     "memory/test_proposals.py",
     "memory/test_ranges.py",
-    "memory/test_recall.py",
     "memory/test_signatures.py",
     "memory/test_temporary.py",
     # Claims, leases and deadlines; two processes at the same rows.
     "chatsite/features/feedback/",
     "chatsite/features/labels/",
-    "chatsite/features/rules/test_migrations.py",
     "chatsite/features/rules/test_requests.py",
     "chatsite/features/rules/test_store.py",
-    "chatsite/features/sharing/test_migrations.py",
     "chatsite/features/sharing/test_services.py",
-    "chatsite/jobs/",
-    "chatsite/protocol/test_layer.py",
     "chatsite/turns/test_audit.py",
-    "chatsite/turns/test_checkpoints.py",
     "chatsite/turns/test_deleting.py",
-    "chatsite/features/tools/test_late_results.py",
-    "chatsite/features/tools/test_migrations.py",
-    "chatsite/turns/test_lifecycle.py",
-    "chatsite/turns/test_limits.py",
     "chatsite/test_random_actions.py",
     "chatsite/turns/test_spending.py",
-    "chatsite/features/tools/test_tool_takeover.py",
     "chatsite/contrib/lab/experiments/test_migrations.py",
     "chatsite/live/test_socket.py",
     "chatsite/live/test_two_processes.py",
     "chatsite/live/test_watcher.py",
     # Counts, groups, filters and pages of rows that are put together in SQL.
     "chatsite/accounts/test_account.py",
-    "chatsite/accounts/test_names.py",
     "chatsite/accounts/test_leaving.py::TestNothingIsLeft",
     "chatsite/accounts/test_leaving.py::TestWhileThingsGoOn",
     "chatsite/ops/test_commands.py",
-    "chatsite/ops/test_health.py",
     "chatsite/pages/test_conversation_list.py",
     "chatsite/pages/test_long_conversation.py",
     "chatsite/pages/test_several.py",
@@ -87,7 +113,6 @@ POSTGRESQL = (
     "chatsite/review/test_summaries.py",
     "chatsite/review/test_timeline.py",
     "chatsite/features/attachments/test_messages.py",
-    "chatsite/features/attachments/test_migrations.py",
     "chatsite/features/attachments/test_uploads.py",
     # What no row can hold is refused by each database in its own words.
     "chatsite/test_doors.py",
@@ -111,8 +136,6 @@ SLOW = (
     "chatsite/contrib/endpoint/test_bad_input.py::test_ten_thousand_messages",
     "chatsite/jobs/test_summary_proposals.py",
     "chatsite/contrib/lab/experiments/test_experiments.py",
-    "chatsite/live/test_socket.py",
-    "chatsite/live/test_socket_ends.py",
     "chatsite/live/test_socket_fuzz.py",
     "chatsite/llm/test_fuzzed_streams.py",
     "chatsite/pages/test_long_conversation.py",
@@ -125,7 +148,6 @@ SLOW = (
     "chatsite/features/importing/test_fuzzed_imports.py",
     "chatsite/test_random_actions.py",
     "chatsite/turns/test_small_windows.py",
-    "chatsite/features/tools/test_tool_loop.py",
     "memory/agents/test_langmem.py::test_of_any_history",
     "memory/agents/test_long_turns.py",
     "memory/agents/test_property.py",
@@ -156,22 +178,39 @@ def can_have(path: Path, expression: str) -> bool:
 @cache
 def _can_have(path: Path, mark: str) -> bool:
     name = str(path.relative_to(TESTS))
+    if mark == "first":
+        others = (*SLOW, *CONTRIB, *WEEKLY)
+        return name.startswith(DIALECT) or not name.startswith(others)
     if mark != "postgresql":
         return name.startswith(FOLDERS.get(mark, ""))
     files = tuple(each.partition("::")[0] for each in POSTGRESQL)
     return name.startswith(files) or bool(OWN_MARK.search(path.read_text()))
 
 
-def mark(item: pytest.Item) -> None:
-    """Give a test the marks `postgresql` and `slow` when it belongs there."""
+def mark(item: pytest.Item, database: str) -> None:
+    """Give a test its tier, and the marks `postgresql` and `slow` where it has them."""
     if not item.path.is_relative_to(TESTS):
         return
     name = item.nodeid.removeprefix(f"{TESTS.name}/")
-    database = item.get_closest_marker("database")
-    if name.startswith(POSTGRESQL) or (database and database.args == ("postgresql",)):
+    own = item.get_closest_marker("database")
+    if name.startswith(POSTGRESQL) or (own and own.args == ("postgresql",)):
         item.add_marker("postgresql")
     if name.startswith(SLOW) or item.get_closest_marker("server"):
         item.add_marker("slow")
-    for mark in (*FOLDERS, "postgresql"):
+    item.add_marker(_find_tier(item, name, database))
+    for mark in (*FOLDERS, "first", "postgresql"):
         if item.get_closest_marker(mark) and not _can_have(item.path, mark):
             raise pytest.UsageError(f"{name} has the mark {mark!r}, its file can't.")
+
+
+def _find_tier(item: pytest.Item, name: str, database: str) -> str:
+    if name.startswith(WEEKLY):
+        return "weekly"
+    if name.startswith(SMOKE):
+        return "smoke"
+    if database == "postgresql" and name.startswith(DIALECT):
+        return "rest" if item.get_closest_marker("server") else "first"
+    is_first = not name.startswith(CONTRIB) and not item.get_closest_marker("slow")
+    if database == "postgresql":
+        is_first = is_first and bool(item.get_closest_marker("database"))
+    return "first" if is_first else "rest"

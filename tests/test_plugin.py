@@ -4,8 +4,6 @@ from functools import partial
 
 import pytest
 
-from . import streams
-from .servers import ROOT
 from .small_suites import run_python
 
 SUITE = """
@@ -53,44 +51,3 @@ def test_it_refuses_an_unknown_database(run_suite):
 
 def test_it_leaves_no_key_to_the_tests(settings):
     assert (settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL) == ("", "")
-
-
-def test_every_name_in_the_lists_of_runs_is_there():
-    names = {name.partition("::")[0] for name in streams.POSTGRESQL + streams.SLOW}
-    assert [each for each in names if not (ROOT / "tests" / each).exists()] == []
-
-
-@pytest.mark.parametrize(
-    ("marks", "read"),
-    [
-        ("fault", ["faults/test_clock.py"]),
-        ("browser and not fault", ["browser/test_page.py"]),
-        (
-            "postgresql and not browser and not slow",
-            [
-                "faults/test_clock.py",
-                "memory/test_audit.py",
-                "memory/test_sql.py",
-                "deploy/test_proxy.py",
-            ],
-        ),
-        # Whatever else somebody asks for is looked for everywhere.
-        ("fault or browser", None),
-        ("not browser and not fault", None),
-        ("", None),
-    ],
-)
-def test_a_run_reads_the_files_that_can_have_its_tests(marks, read):
-    files = ["faults/test_clock.py", "browser/test_page.py", "memory/test_audit.py"]
-    files += ["memory/test_sql.py", "deploy/test_proxy.py", "test_docs.py"]
-    found = [name for name in files if streams.can_have(streams.TESTS / name, marks)]
-    assert found == (files if read is None else read)
-
-
-def test_a_mark_outside_of_its_files_is_an_error(request):
-    """The run of that mark would not find the test."""
-    parent = request.node.parent
-    item = pytest.Function.from_parent(parent, name="test_x", callobj=run_python)
-    item.add_marker("fault")
-    with pytest.raises(pytest.UsageError, match="test_x has the mark 'fault'"):
-        streams.mark(item)

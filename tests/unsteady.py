@@ -79,8 +79,10 @@ def read(folder: Path) -> list[Failure]:
 def passes_alone(failure: Failure) -> bool:
     """Run it again. Its output is shown if it fails again."""
     command = [sys.executable, "-m", "pytest", "-q", "-o", "timeout=480"]
-    # Without a folder for failures: a run that notes them ends well all the same.
-    env = {name: os.environ[name] for name in os.environ if name != "TEST_FAILURES"}
+    # Without a folder for failures: a run that notes them ends well all the same. And
+    # its first run is counted already.
+    noting = ("TEST_FAILURES", "TEST_TOTALS")
+    env = {name: os.environ[name] for name in os.environ if name not in noting}
     done = subprocess.run(
         [*command, failure.nodeid],
         env={**env, "TEST_DATABASE": failure.database},

@@ -1,10 +1,28 @@
 """The split page as a person uses it."""
 
+import re
+from urllib.parse import urljoin
+
 from playwright.sync_api import expect
 
 from tests.patience import PATIENCE
 
 USER, PASSWORD = "lance", "correct horse battery"
+# Where a page leads to, files to keep apart.
+LINKS = """() => [...document.querySelectorAll("a[href]:not([download])")]
+    .map((link) => link.getAttribute("href").replace(/[?#].*/, ""))
+    .filter((path) => path && !/[.](json|md)$/.test(path))"""
+# One of many: an id, and what Django shows alike for each table.
+ONE = re.compile(r"[0-9a-f-]{8,}|[0-9]+")
+ALIKE = re.compile(r"/admin/(?!settings/)[a-z]+/$|/admin/.*/history/$")
+RIGHTS_AND_TITLE = """
+from django.contrib.auth.models import User
+from memory.models import Conversation
+User.objects.filter(username="demo").update(is_staff={on}, is_superuser={on})
+if {on}:
+    print(Conversation.objects.get(owner__username="demo").title)
+Conversation.objects.filter(owner__username="demo").update(title={title!r})
+"""
 
 
 class ConversationPage:
@@ -122,3 +140,27 @@ class ConversationPage:
 
     def transcript(self):
         return self.json("transcript.json")["messages"]
+
+
+def change_demo(site, **values):
+    """The title of the demo's conversation before."""
+    code = RIGHTS_AND_TITLE.format(**values)
+    return site.manage("shell", "--no-imports", "-c", code).strip()
+
+
+def crawl(page, root):
+    """Go to one page of each kind that a link leads to, from the home page and the
+    admin on; each kind when it is open."""
+    todo, seen = ["/", "/admin/"], set()
+    while todo:
+        path = todo.pop()
+        kind = ALIKE.sub("alike", ONE.sub("one", path))
+        if kind in seen:
+            continue
+        seen.add(kind)
+        answer = page.goto(f"{root}{path}")
+        assert answer.ok, path
+        assert answer.header_value("content-security-policy"), path
+        yield kind
+        links = {urljoin(page.url, link) for link in page.evaluate(LINKS)}
+        todo += (link[len(root) :] for link in links if link.startswith(f"{root}/"))

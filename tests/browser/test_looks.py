@@ -1,11 +1,10 @@
 """How the pages look, as far as a browser can measure it: the words in front, and the
 rest at a glance."""
 
-import re
-from urllib.parse import urljoin
-
 import pytest
 from playwright.sync_api import expect
+
+from .pages import change_demo, crawl
 
 pytestmark = pytest.mark.browser
 MOTION = "no-preference"
@@ -26,21 +25,6 @@ LETTERS = """() => {
     }
     return [Object.fromEntries(sizes), Object.fromEntries(weights)];
 }"""
-# Where a page leads to, files to keep apart.
-LINKS = """() => [...document.querySelectorAll("a[href]:not([download])")]
-    .map((link) => link.getAttribute("href").replace(/[?#].*/, ""))
-    .filter((path) => path && !/[.](json|md)$/.test(path))"""
-# One of many: an id, and what Django shows alike for each table.
-ONE = re.compile(r"[0-9a-f-]{8,}|[0-9]+")
-ALIKE = re.compile(r"/admin/(?!settings/)[a-z]+/$|/admin/.*/history/$")
-RIGHTS_AND_TITLE = """
-from django.contrib.auth.models import User
-from memory.models import Conversation
-User.objects.filter(username="demo").update(is_staff={on}, is_superuser={on})
-if {on}:
-    print(Conversation.objects.get(owner__username="demo").title)
-Conversation.objects.filter(owner__username="demo").update(title={title!r})
-"""
 # A list of the admin with columns beside the screen.
 IS_CUT = """() => [...document.querySelectorAll("#changelist .results")].some(
     (box) => box.scrollWidth > box.clientWidth)"""
@@ -108,32 +92,17 @@ def test_every_page_that_a_link_leads_to_has_five_sizes_and_two_weights(demo):
     page, root = demo.page, demo.site.url
     before = change_demo(demo.site, on=True, title="W" * 120)
     try:
-        crawl_pages(page, root)
+        measure_pages(page, root)
     finally:
         change_demo(demo.site, on=False, title=before)
 
 
-def change_demo(site, **values):
-    """The title of the demo's conversation before."""
-    code = RIGHTS_AND_TITLE.format(**values)
-    return site.manage("shell", "--no-imports", "-c", code).strip()
-
-
-def crawl_pages(page, root):
-    todo, seen = ["/", "/admin/"], set()
-    while todo:
-        path = todo.pop()
-        kind = ALIKE.sub("alike", ONE.sub("one", path))
-        if kind in seen:
-            continue
-        seen.add(kind)
-        answer = page.goto(f"{root}{path}")
-        assert answer.ok, path
-        assert answer.header_value("content-security-policy"), path
-        assert not page.evaluate(IS_CUT), path
+def measure_pages(page, root):
+    seen = set()
+    for kind in crawl(page, root):
+        assert not page.evaluate(IS_CUT), page.url
         have_five_sizes(page)
-        links = {urljoin(page.url, link) for link in page.evaluate(LINKS)}
-        todo += (link[len(root) :] for link in links if link.startswith(f"{root}/"))
+        seen.add(kind)
     assert {"/account/", "/c/one/costs/", "/c/one/compare/", "/admin/settings/"} <= seen
     pages = ("change", "timeline", "request/one", "figures", "experiments")
     assert {f"/admin/memory/conversation/one/{each}/" for each in pages} <= seen
