@@ -49,6 +49,8 @@ MEMORY_LAYERS = (
     *("evaluation", "agents", "engine.summaries", "engine"),
 )
 MOST_MODULES = 15
+# What puts the parts of an app or of the site together: it imports them all.
+PUT_TOGETHER = ("apps", "urls", "settings", "asgi")
 # Django's own folders, and the roots of the two trees, which load nothing.
 SELF_EXPLAINING = {"management", "commands", "templatetags", "chatsite", "memory"}
 
@@ -86,12 +88,12 @@ def module_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(path):
+def imports_of(path, walk=ast.walk):
     """Full names of everything a file imports, relative imports resolved."""
     package = module_of(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(tree_of(path)):
+    for node in walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -106,6 +108,34 @@ def absolute_imports_of(path):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             yield node.module
+
+
+def find_module(name, files):
+    """The module that has this name, or in which it is defined."""
+    while name and name not in files:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def is_reached(name, imported):
+    """Whether following the imports of a module leads back to it."""
+    seen, left = {name}, [*imported[name]]
+    while left:
+        module = left.pop()
+        if module not in seen:
+            seen.add(module)
+            left += imported.get(module, ())
+    return any(name in imported.get(each, ()) for each in seen - {name})
+
+
+def walk_run(tree):
+    """The nodes of a module but those that only a type checker reads."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
+            yield node
+            left += ast.iter_child_nodes(node)
 
 
 def find_imports(folder, prefixes):
@@ -179,6 +209,19 @@ class TestImports:
                 if here is not None and there is not None and there < here:
                     upward.append(f"{path.relative_to(ROOT)} imports {name}")
         assert upward == []
+
+    @pytest.mark.parametrize("package", PACKAGES)
+    def test_modules_import_in_no_circle(self, package):
+        """Imports in functions count: they hide a circle from Python, not from who
+        reads one module and has to know the other."""
+        files = {module_of(path): path for path in sources(package)}
+        imported = {
+            name: {find_module(each, files) for each in imports_of(path, walk_run)}
+            for name, path in files.items()
+            if path.stem not in PUT_TOGETHER
+        }
+        circles = [name for name in imported if is_reached(name, imported)]
+        assert circles == []
 
     def test_the_memory_imports_downward_only(self):
         upward = []

@@ -9,8 +9,13 @@ from pathlib import Path
 from langchain.tools import ToolRuntime, tool
 from langchain_core.tools import ToolException
 
-from chatsite.features.tools.context import CallContext, Pending, Progress, reporter
-from chatsite.features.tools.registry import site_tool
+from chatsite.features.tools.context import (
+    CallContext,
+    Pending,
+    Progress,
+    reporter,
+    site_tool,
+)
 
 from .tool_paths import NAMES, PATHS  # noqa: F401
 

@@ -15,14 +15,14 @@ from chatsite import hooks
 from chatsite.database import TROUBLE, is_away
 from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.llm import providers
-from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
+from chatsite.ops.processor_time import account_of_user
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import model_access
 from chatsite.turns.models import Turn
 
 from . import keys
-from .access.pace import keep_pace
+from .access.pace import check_rest, keep_pace
 from .addresses import MODELS
 from .models import ApiKey
 from .relay.answering import fetch_count, list_own_models, list_upstream_models
@@ -89,13 +89,6 @@ def leave_place(owner_id: int) -> None:
     _running[owner_id] -= 1
     if not _running[owner_id]:
         del _running[owner_id]
-
-
-def check_rest(key: ApiKey) -> None:
-    """Raises WireError for who has had more than their share of the processor."""
-    if seconds := account_of_user(key.owner_id).rest(BURST_SECONDS):
-        detail = "Your requests have taken more than their share of this site's time."
-        raise WireError(429, "rate_limited", detail, retry_after=seconds)
 
 
 async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:

@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from chatsite.features.tools.context import SiteTool
 from chatsite.features.tools.models import ToolCall, digest_of
-from chatsite.features.tools.registry import SiteTool
 from chatsite.protocol.errors import CommandError
 from chatsite.turns.models import Turn
 from memory import transcript

@@ -1,20 +1,33 @@
-"""What a tool learns of the call that it answers, and how it says how far it is or that
-its result comes later.
+"""A tool and what the site has to know of it; what it learns of the call that it
+answers, and how it says how far it is or that its result comes later.
 """
 
+import asyncio
 import math
-from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import Any, Self
+from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import ToolException
+from langchain_core.tools import BaseTool, ToolException, tool
 
 from chatsite.accounts.preferences import find_zone
 
+# Of all people together; and how many of them one person has at a time, so that slow
+# tools of one do not keep those of others waiting.
+THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
+THREADS_PER_USER = 8
+# Whose call it is that runs in this context.
+user_id: ContextVar[int] = ContextVar("user_id", default=0)
+_own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
+BUILT_IN, SITE = "built in", "site"
 # Of progress: what JSON of a browser can hold.
 MOST_DONE = 2**53
 
@@ -110,3 +123,126 @@ class CallCancelledError(ToolException):
 
 class AnswerLostError(ToolException):
     """The call was begun, and no answer came: it is not known whether it ran."""
+
+
+Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
+Cancel = Callable[[dict[str, Any], CallContext], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteTool:
+    """A LangChain tool, and what the site has to know of it.
+
+    read_only: it changes nothing. idempotent: running one call twice is as running it
+    once. needs_consent: a person has to allow each call. result_tokens: what of a
+    result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a result that comes
+    later, with the handle of the Pending that the tool returned; returns the result or
+    another Pending, raises ToolException where there will be none. cancel: with the
+    same, says that no one waits for it any more. seconds: what a call may take without
+    a report of its progress, 0: TOOL_SECONDS; max_seconds: with them, 0: as long.
+    source_notes: what a model reads of all tools of the source, before the first.
+    reminds_of: the argument that a late result reminds the person of.
+    """
+
+    tool: BaseTool
+    # What people see of it; "": its name.
+    label: Any = ""
+    read_only: bool = False
+    idempotent: bool = False
+    needs_consent: bool = False
+    source: str = SITE
+    source_notes: str = ""
+    result_tokens: int = 0
+    look: Look | None = None
+    cancel: Cancel | None = None
+    seconds: float = 0.0
+    max_seconds: float = 0.0
+    reminds_of: str = ""
+
+    @classmethod
+    def of(cls, found: Any) -> Self:
+        """The tool that a setting names: one of the site's or of LangChain's, or a
+        function. Raises TypeError for what is none, ValueError for a function without
+        a docstring, which models need."""
+        if isinstance(found, cls):
+            return found
+        if isinstance(found, BaseTool):
+            return cls(_with_threads(found))
+        if isinstance(found, type) or not callable(found):
+            raise TypeError(f"{found!r} is no tool and no function")
+        return cls(_with_threads(tool(found)))
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    def rename(self, name: str) -> Self:
+        """The tool under a name that providers take; people see its own."""
+        if name == self.name:
+            return self
+        renamed = self.tool.model_copy(update={"name": name})
+        return replace(self, tool=renamed, label=self.title)
+
+    @property
+    def title(self) -> str:
+        return str(self.label or self.name)
+
+    @property
+    def budget(self) -> int:
+        """Tokens that its result may have in a request."""
+        return self.result_tokens or settings.TOOL_RESULT_TOKENS
+
+    @property
+    def time_limits(self) -> tuple[float, float]:
+        """Seconds without a report of progress, and in all."""
+        idle = self.seconds or settings.TOOL_SECONDS
+        return idle, max(idle, self.max_seconds)
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether a call that may have begun can be run once more."""
+        return self.read_only or self.idempotent
+
+
+def _with_threads(found: BaseTool) -> BaseTool:
+    """A copy whose function runs in the threads of tools. LangChain would take those of
+    the event loop, which also look up the addresses of providers."""
+    function = getattr(found, "func", None)
+    if function is None or getattr(found, "coroutine", None):
+        return found
+
+    @wraps(function)
+    async def run(*args: Any, **kwargs: Any) -> Any:
+        work = partial(copy_context().run, function, *args, **kwargs)
+        return await run_in_own_thread(work)
+
+    return found.model_copy(update={"coroutine": run})
+
+
+async def run_in_own_thread(work: Callable[[], Any]) -> Any:
+    """work() in one of the person's threads. It is taken until the work has ended, also
+    where no one waits for it any more."""
+    loop = asyncio.get_running_loop()
+    semaphore = asyncio.Semaphore(THREADS_PER_USER)
+    own = _own_threads.setdefault(user_id.get(), semaphore)
+    await own.acquire()
+    begun = THREADS.submit(work)
+
+    def release(_: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(own.release)
+
+    begun.add_done_callback(release)
+    return await asyncio.wrap_future(begun)
+
+
+def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:
+    """Decorate a function or a LangChain tool with fields of SiteTool:
+
+    @site_tool(needs_consent=True)
+    """
+
+    def decorate(found: Any) -> SiteTool:
+        return replace(SiteTool.of(found), **marks)
+
+    return decorate

@@ -20,7 +20,12 @@ from langchain_core.tools import ToolException
 from chatsite import hooks
 from chatsite.database import name_of
 from chatsite.features.tools import registry, results
-from chatsite.features.tools.context import CallCancelledError, Pending
+from chatsite.features.tools.context import (
+    CallCancelledError,
+    Cancel,
+    Look,
+    Pending,
+)
 from chatsite.features.tools.events import Tool
 from chatsite.features.tools.models import ToolCall
 from chatsite.protocol import events
@@ -236,7 +241,7 @@ async def look(call: ToolCall) -> None:
         await _tell_tool(call, tool.cancel)
 
 
-async def _ask(call: ToolCall, ask: registry.Look) -> None:
+async def _ask(call: ToolCall, ask: Look) -> None:
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             found = await ask(call.handle or {}, call_context.of(call))
@@ -255,7 +260,7 @@ async def _ask(call: ToolCall, ask: registry.Look) -> None:
             await _finish(call, Answer(State.DONE, found, summary=summary))
 
 
-async def _tell_tool(call: ToolCall, cancel: registry.Cancel | None) -> None:
+async def _tell_tool(call: ToolCall, cancel: Cancel | None) -> None:
     try:
         async with asyncio.timeout(LOOK_SECONDS):
             if cancel:

@@ -1,165 +1,28 @@
-"""The tools of the site: which there are, what each of them may do, and which of them a
-conversation has.
-"""
+"""The tools of the site: which there are, and which of them a conversation has."""
 
-import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from contextvars import ContextVar, copy_context
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial, wraps
-from typing import Any, Self
-from weakref import WeakValueDictionary
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
-from langchain_core.tools import BaseTool, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite import hooks
 from chatsite.pages.presenters.calls import visible
+from chatsite.turns.attempt import Tools
+from memory.engine.compose import dump_wire
 from memory.engine.tokens import count_text
 from memory.engine.tools import call_forms
 
-from .context import CallContext
+from .context import SiteTool
 
 logger = logging.getLogger(__name__)
 
-# Of all people together; and how many of them one person has at a time, so that slow
-# tools of one do not keep those of others waiting.
-THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
-THREADS_PER_USER = 8
-# Whose call it is that runs in this context.
-user_id: ContextVar[int] = ContextVar("user_id", default=0)
-_own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
-BUILT_IN, SITE = "built in", "site"
 # What hooks call tools.
 KIND = "tool"
-
-Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
-Cancel = Callable[[dict[str, Any], CallContext], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class SiteTool:
-    """A LangChain tool, and what the site has to know of it.
-
-    read_only: it changes nothing. idempotent: running one call twice is as running it
-    once. needs_consent: a person has to allow each call. result_tokens: what of a
-    result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a result that comes
-    later, with the handle of the Pending that the tool returned; returns the result or
-    another Pending, raises ToolException where there will be none. cancel: with the
-    same, says that no one waits for it any more. seconds: what a call may take without
-    a report of its progress, 0: TOOL_SECONDS; max_seconds: with them, 0: as long.
-    source_notes: what a model reads of all tools of the source, before the first.
-    reminds_of: the argument that a late result reminds the person of.
-    """
-
-    tool: BaseTool
-    # What people see of it; "": its name.
-    label: Any = ""
-    read_only: bool = False
-    idempotent: bool = False
-    needs_consent: bool = False
-    source: str = SITE
-    source_notes: str = ""
-    result_tokens: int = 0
-    look: Look | None = None
-    cancel: Cancel | None = None
-    seconds: float = 0.0
-    max_seconds: float = 0.0
-    reminds_of: str = ""
-
-    @classmethod
-    def of(cls, found: Any) -> Self:
-        """The tool that a setting names: one of the site's or of LangChain's, or a
-        function. Raises TypeError for what is none, ValueError for a function without
-        a docstring, which models need."""
-        if isinstance(found, cls):
-            return found
-        if isinstance(found, BaseTool):
-            return cls(_with_threads(found))
-        if isinstance(found, type) or not callable(found):
-            raise TypeError(f"{found!r} is no tool and no function")
-        return cls(_with_threads(tool(found)))
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    def rename(self, name: str) -> Self:
-        """The tool under a name that providers take; people see its own."""
-        if name == self.name:
-            return self
-        renamed = self.tool.model_copy(update={"name": name})
-        return replace(self, tool=renamed, label=self.title)
-
-    @property
-    def title(self) -> str:
-        return str(self.label or self.name)
-
-    @property
-    def budget(self) -> int:
-        """Tokens that its result may have in a request."""
-        return self.result_tokens or settings.TOOL_RESULT_TOKENS
-
-    @property
-    def time_limits(self) -> tuple[float, float]:
-        """Seconds without a report of progress, and in all."""
-        idle = self.seconds or settings.TOOL_SECONDS
-        return idle, max(idle, self.max_seconds)
-
-    @property
-    def runs_again(self) -> bool:
-        """Whether a call that may have begun can be run once more."""
-        return self.read_only or self.idempotent
-
-
-def _with_threads(found: BaseTool) -> BaseTool:
-    """A copy whose function runs in the threads of tools. LangChain would take those of
-    the event loop, which also look up the addresses of providers."""
-    function = getattr(found, "func", None)
-    if function is None or getattr(found, "coroutine", None):
-        return found
-
-    @wraps(function)
-    async def run(*args: Any, **kwargs: Any) -> Any:
-        work = partial(copy_context().run, function, *args, **kwargs)
-        return await run_in_own_thread(work)
-
-    return found.model_copy(update={"coroutine": run})
-
-
-async def run_in_own_thread(work: Callable[[], Any]) -> Any:
-    """work() in one of the person's threads. It is taken until the work has ended, also
-    where no one waits for it any more."""
-    loop = asyncio.get_running_loop()
-    semaphore = asyncio.Semaphore(THREADS_PER_USER)
-    own = _own_threads.setdefault(user_id.get(), semaphore)
-    await own.acquire()
-    begun = THREADS.submit(work)
-
-    def release(_: Any) -> None:
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(own.release)
-
-    begun.add_done_callback(release)
-    return await asyncio.wrap_future(begun)
-
-
-def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:
-    """Decorate a function or a LangChain tool with fields of SiteTool:
-
-    @site_tool(needs_consent=True)
-    """
-
-    def decorate(found: Any) -> SiteTool:
-        return replace(SiteTool.of(found), **marks)
-
-    return decorate
 
 
 def available() -> dict[str, SiteTool]:
@@ -213,6 +76,12 @@ def make_schemas(site_tools: Iterable[SiteTool]) -> Iterator[dict[str, Any]]:
             text = f"{function.get('description', '')}\n\n{each.source_notes}"
             schema = {**schema, "function": {**function, "description": text}}
         yield schema
+
+
+def offer_tools(site_tools: Iterable[SiteTool]) -> Tools:
+    """The tools as a request names them, and how many tokens that takes, estimated."""
+    schemas = tuple(make_schemas(site_tools))
+    return Tools(schemas, count_text(dump_wire(schemas)) if schemas else 0)
 
 
 def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:

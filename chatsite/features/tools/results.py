@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from memory.engine.tokens import BYTES_PER_TOKEN, MESSAGE_OVERHEAD, count_text
 
-from .registry import SiteTool
+from .context import SiteTool
 
 # Of a stored result; what is beyond is dropped, and the text says so.
 MAX_CHARS = 10_000_000

@@ -1,9 +1,12 @@
-"""How often one person may ask with their keys, where no turn is counted for it."""
+"""How often one person may ask with their keys where no turn is counted for it, and how
+much of the processor they may take."""
 
 from django.conf import settings
 
+from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.ops.pace import Pace
+from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 
 pace = Pace()
 
@@ -16,4 +19,11 @@ def keep_pace(owner_id: int, setting: str) -> None:
         detail = (
             f"You may ask {limit:,} times a minute. Wait, and ask for more at once."
         )
+        raise WireError(429, "rate_limited", detail, retry_after=seconds)
+
+
+def check_rest(key: ApiKey) -> None:
+    """Raises WireError for who has had more than their share of the processor."""
+    if seconds := account_of_user(key.owner_id).rest(BURST_SECONDS):
+        detail = "Your requests have taken more than their share of this site's time."
         raise WireError(429, "rate_limited", detail, retry_after=seconds)

@@ -13,7 +13,6 @@ from django.core.handlers.asgi import ASGIRequest
 from django.core.serializers.json import DjangoJSONEncoder
 
 from chatsite.contrib.endpoint import keys
-from chatsite.contrib.endpoint.exchange import check_rest
 from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.fair_queue import for_drawing
@@ -22,7 +21,7 @@ from chatsite.pages.presenters import thread_json
 from chatsite.review.access_log import LIST_PREFIX, record_access
 from memory.models import Conversation, ModelCall
 
-from .pace import keep_pace
+from .pace import check_rest, keep_pace
 
 READ_ACTION = "key"
 PATH = re.compile(r"/v1/conversations/([0-9a-f-]{36})/(transcript|context)\.json")

@@ -17,15 +17,11 @@ from chatsite.protocol.events import read_integer
 from memory.models import Conversation
 
 from .models import Trial
+from .parts import draw_card, name_live
 
 if TYPE_CHECKING:
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client
-
-
-def name_live(trial_id: int) -> str:
-    """What stands for the number of a turn in the ids of its HTML."""
-    return f"trial-{trial_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +65,6 @@ class TrialEvent(LeafEvent):
 
     def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
         """Its card as it is in the database."""
-        from .parts import draw_card
-
         name = name_live(self.trial)
         trial = Trial.objects.select_related("message").filter(pk=self.trial).first()
         if trial is None or name not in page.watched:

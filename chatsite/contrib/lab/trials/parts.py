@@ -23,9 +23,13 @@ from memory.engine.policy import LABELS
 from memory.models import Conversation
 from memory.view.variation import VARIED
 
-from .events import name_live
 from .models import Trial
 from .services import read_changes
+
+
+def name_live(trial_id: int) -> str:
+    """What stands for the number of a turn in the ids of its HTML."""
+    return f"trial-{trial_id}"
 
 
 def describe_changes(changes: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from ..registry import BUILT_IN, SiteTool
+from ..context import BUILT_IN, SiteTool
 from .arithmetic import calculate
 from .clock import current_time, look_for_reminder, remind_me
 from .own_words import search_own_words

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from chatsite.strict_json import make_object
 
-from ..registry import SiteTool
+from ..context import SiteTool
 
 if TYPE_CHECKING:
     from .mcp_link import Link

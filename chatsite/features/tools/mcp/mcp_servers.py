@@ -16,8 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from memory.engine.tools.call_forms import name_tools
 
-from ..context import AnswerLostError, CallContext, Progress, reporter
-from ..registry import SiteTool
+from ..context import AnswerLostError, CallContext, Progress, SiteTool, reporter
 from . import mcp_content, mcp_link
 from .mcp_config import Server, problem, servers
 from .mcp_link import close, connect, run

@@ -21,7 +21,12 @@ from langgraph.runtime import Runtime
 from chatsite import metrics
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.features.tools import registry
-from chatsite.features.tools.context import AnswerLostError, Pending, Progress
+from chatsite.features.tools.context import (
+    AnswerLostError,
+    Pending,
+    Progress,
+    user_id,
+)
 from chatsite.features.tools.events import Tool
 from chatsite.features.tools.models import ToolCall
 from chatsite.protocol import events
@@ -36,7 +41,6 @@ from . import answers, asked, call_context, records, summaries
 from .answers import Answer, NoRoomError
 from .progress import Reports
 from .records import Settled
-from .steps import offer
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +87,7 @@ class ToolLoop:
         self._make_room = make_room
         self._site_tools = registry.chosen(turn.conversation.tools)
         self._node = ToolNode([each.tool for each in self._site_tools])
-        self._offer = offer(self._site_tools)
+        self._offer = registry.offer_tools(self._site_tools)
         self._result: Result | None = None
         self._over = asyncio.Event()
         # What was answered by the site, and not told to the pages yet.
@@ -155,7 +159,7 @@ class ToolLoop:
             each for each in self._site_tools if not registry.is_tool_off(each.name)
         ]
         if len(left) < len(self._site_tools):
-            self._site_tools, self._offer = left, offer(left)
+            self._site_tools, self._offer = left, registry.offer_tools(left)
 
     async def _ask(self, following: Following) -> list[ToolCall]:
         """Send a request. The calls of its reply; none where it was the last one."""
@@ -242,7 +246,7 @@ class ToolLoop:
         """What the tool gives, or what is wrong with the arguments; None for a Command,
         which has no words."""
         context = call_context.of(call)
-        registry.user_id.set(context.user_id)
+        user_id.set(context.user_id)
         asked = {"id": str(call.pk), "name": call.name, "args": call.arguments}
         # Without metadata LangChain passes on what a ToolRuntime warns of.
         found = await self._node.ainvoke(

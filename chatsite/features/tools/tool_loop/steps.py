@@ -1,7 +1,7 @@
 """What calls of tools are to the turns that make them: steps of their own."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -15,17 +15,9 @@ from chatsite.pages.presenters.locations import Location
 from chatsite.turns.attempt import MakeRoom, Tools
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
-from memory.engine.compose import dump_wire
-from memory.engine.tokens import count_text
 from memory.models import Conversation, Message
 
 from . import answers, result_files
-
-
-def offer(site_tools: Iterable[registry.SiteTool]) -> Tools:
-    """The tools as a request names them, and how many tokens that takes, estimated."""
-    schemas = tuple(registry.make_schemas(site_tools))
-    return Tools(schemas, count_text(dump_wire(schemas)) if schemas else 0)
 
 
 class ToolSteps(TurnSteps):
@@ -47,11 +39,11 @@ class ToolSteps(TurnSteps):
         return await loop.run(claim, turn, make_room)
 
     def offer_now(self, conversation: Conversation) -> Tools:
-        return offer(registry.chosen(self.offered(conversation)))
+        return registry.offer_tools(registry.chosen(self.offered(conversation)))
 
     async def offer_again(self, names: Sequence[str]) -> Tools:
         await registry.ready()
-        return offer(registry.chosen(names))
+        return registry.offer_tools(registry.chosen(names))
 
     async def _load(self) -> ModuleType:
         if self._tool_loop is None:

@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 from langchain_core.tools import ToolException
 from yarl import URL
 
-from ..registry import run_in_own_thread
+from ..context import run_in_own_thread
 from ..results import UNSTORABLE
 from .fetching import FetchError, ask_engine
 

@@ -19,8 +19,7 @@ from memory.engine.tokens import count_text
 from memory.transcript import TextError
 
 from ..builtin.transcript import room_for_quotes
-from ..context import CallContext
-from ..registry import BUILT_IN, SiteTool
+from ..context import BUILT_IN, CallContext, SiteTool
 from . import sources
 from .fetching import Fetched, FetchError, fetch_page, parse_page_address
 from .limits import enter_web

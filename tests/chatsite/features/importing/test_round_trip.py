@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 
 from chatsite.contrib.endpoint import keys
 from chatsite.features.importing.exporting.thread import export_thread
-from chatsite.features.tools.registry import SiteTool
+from chatsite.features.tools.context import SiteTool
 from chatsite.features.tools.results import refine
 from chatsite.features.tools.tool_loop.asked import Asked, read_extras
 from chatsite.llm.streaming import clean_json

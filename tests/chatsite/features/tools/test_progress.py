@@ -26,7 +26,7 @@ async def test_progress_is_told_and_is_a_sign_of_life(
     conversation, session, upstream, monkeypatch
 ):
     monkeypatch.setattr(
-        "chatsite.features.tools.registry.SiteTool.time_limits",
+        "chatsite.features.tools.context.SiteTool.time_limits",
         property(lambda _: (1.0, 60.0)),
     )
     upstream.script(calling(("count_up", {"steps": 12, "pause": 0.25})), "ok")
@@ -45,7 +45,7 @@ async def test_progress_does_not_extend_the_whole(
     conversation, session, upstream, monkeypatch
 ):
     monkeypatch.setattr(
-        "chatsite.features.tools.registry.SiteTool.time_limits",
+        "chatsite.features.tools.context.SiteTool.time_limits",
         property(lambda _: (0.6, 1.0)),
     )
     upstream.script(calling(("count_up", {"steps": 99, "pause": 0.2})), "ok")

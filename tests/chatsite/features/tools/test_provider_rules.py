@@ -7,6 +7,7 @@ from channels.db import database_sync_to_async as reading
 
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.tools import registry
+from chatsite.features.tools.context import SITE
 from chatsite.llm import dialects
 from memory import transcript
 from memory.models import Conversation, ModelCall
@@ -109,7 +110,7 @@ async def test_two_hundred_tools_are_offered_as_far_as_they_can_be(
     conversation, session, provider, upstream
 ):
     known = await reading(registry.known)()
-    names = [name for name in known if known[name].source == registry.SITE]
+    names = [name for name in known if known[name].source == SITE]
     assert len(names) == many_tools.COUNT
     conversation = await give_tools(conversation, *names)
     await say(conversation, session, "Call one.", "Call another.")

@@ -9,15 +9,9 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from chatsite.features.tools import checks, registry
-from chatsite.features.tools.context import CallContext
-from chatsite.features.tools.registry import (
-    SiteTool,
-    available,
-    chosen,
-    missing,
-    site_tool,
-)
+from chatsite.features.tools import checks, context, registry
+from chatsite.features.tools.context import CallContext, SiteTool, site_tool
+from chatsite.features.tools.registry import available, chosen, missing
 from tests.patience import PATIENCE
 
 from .calls import context_of, run
@@ -45,7 +39,7 @@ go_on, all_begun, begun = Event(), Event(), []
 def slow() -> str:
     """Wait."""
     begun.append(1)
-    if len(begun) == registry.THREADS_PER_USER:
+    if len(begun) == context.THREADS_PER_USER:
         all_begun.set()
     go_on.wait(60 * PATIENCE)
     return "Done."
@@ -109,16 +103,16 @@ async def test_functions_run_in_threads_of_their_own(settings):
 async def test_slow_tools_of_one_person_leave_threads_to_others(settings):
     settings.TOOLS = [f"{HERE}.slow", f"{HERE}.weather"]
     held, plain = chosen(["slow", "weather"])
-    registry.user_id.set(1)
+    context.user_id.set(1)
     slow_ones = [asyncio.create_task(run(held.tool, context_of())) for _ in range(80)]
     await asyncio.to_thread(all_begun.wait, 10 * PATIENCE)
     # Told to end, a thread goes on: it is still the person's.
     for task in slow_ones[:40]:
         task.cancel()
-    registry.user_id.set(2)
+    context.user_id.set(2)
     async with asyncio.timeout(10 * PATIENCE):
         assert "Sunny" in (await run(plain.tool, context_of(), city="Oslo")).text
-    assert len(begun) == registry.THREADS_PER_USER
+    assert len(begun) == context.THREADS_PER_USER
     go_on.set()
     await asyncio.gather(*slow_ones, return_exceptions=True)
 
