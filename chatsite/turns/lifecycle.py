@@ -316,13 +316,27 @@ def finish(claim: TurnClaim, result: Result) -> Turn | None:
     why = turn.error if result.state == State.STOPPED else ""
     turn.state, turn.error = result.state, result.error or why
     turn.reply = _store_reply(turn, reasoning)
+    close_turn(turn, claim, result)
+    return turn
+
+
+def close_turn(
+    turn: Turn, claim: TurnClaim, result: Result, *, is_calibrated: bool = True
+) -> None:
+    """Write the end of a turn that was run, as its fields say, in the transaction of
+    lock_held(): its row, the bill of its last request, and the link from the request
+    that its reply came from. `is_calibrated`: the request was made here."""
     ended = _ended_as(turn, turn.state, turn.error)
     reply = turn.reply and turn.reply.pk
     _finish(held_turn=claim.row_id, held_by=claim.owner, reply=reply, **ended)
-    _close_books(turn, claim, result)
-    reported = calibrated(turn.conversation, claim, result)
-    lease.mark_due(turn.conversation_id, **reported)
-    return turn
+    link = {"message": turn.reply} if turn.reply else {}
+    is_same = turn.call_id == claim.call_id
+    is_billed = bill(turn.conversation, claim, result, **(link if is_same else {}))
+    if link and not (is_same and is_billed):
+        ModelCall.objects.filter(pk=turn.call_id).update(**link)
+    if is_calibrated:
+        reported = calibrated(turn.conversation, claim, result)
+        lease.mark_due(turn.conversation_id, **reported)
 
 
 @prepared_update()
@@ -334,15 +348,6 @@ def _ended(claim: TurnClaim) -> Turn | None:
     rows = Turn.objects.filter(pk=claim.row_id, owner=claim.owner)
     ended = rows.exclude(state__in=Turn.UNFINISHED)
     return ended.select_related("conversation", "reply").first()
-
-
-def _close_books(turn: Turn, claim: TurnClaim, result: Result) -> None:
-    """Bill the last request, and link the reply with the one that it came from."""
-    link = {"message": turn.reply} if turn.reply else {}
-    is_same = turn.call_id == claim.call_id
-    is_billed = bill(turn.conversation, claim, result, **(link if is_same else {}))
-    if link and not (is_same and is_billed):
-        ModelCall.objects.filter(pk=turn.call_id).update(**link)
 
 
 @transaction.atomic

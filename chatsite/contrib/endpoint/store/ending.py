@@ -4,7 +4,6 @@ compared with."""
 from typing import Any
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
@@ -14,10 +13,8 @@ from chatsite.contrib.endpoint.wires.wire import ID
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
-from memory.compaction import lease
 from memory.engine.tokens import count_text
 from memory.models import Message
-from memory.sql import Update, prepared_update
 
 from .opening import Opened, update_standing
 from .served_items import keep_items
@@ -37,50 +34,35 @@ def end_exchange(
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
-    reply, stands = None, {}
+    stands: dict[str, Any] = {}
+    turn.state, turn.text, turn.error = result.state, result.text, result.error
+    turn.call_id = claim.call_id
     if result.text or calls:
-        reply = transcript.append_reply(
+        turn.reply = transcript.append_reply(
             turn.conversation,
             seq=turn.reply_seq,
             text=result.text,
             reasoning=result.reasoning,
             tool_calls=calls,
         )
-        stands = _note_reply(wire, opened, reply, said)
+        stands = _note_reply(wire, opened, turn.reply, said)
         if ID.fullmatch(response_id := said.get("id", "")):
             asked = ClientRequest.objects.filter(call=claim.call_id)
             asked.update(response_id=response_id)
     else:
         transcript.give_back(turn.conversation_id, turn.reply_seq)
-    if wire.names_replies and (answered := reply or turn.user_message):
+    if wire.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, opened.sent.asked, said["output"])
-    _end_turn(
-        pk=turn.pk,
-        state=result.state,
-        text=result.text,
-        reply_id=reply and reply.pk,
-        error=result.error,
-    )
     if result.state == Turn.State.DONE:
         stands["open_position"] = None
     if stands:
         update_standing(pk=turn.conversation_id, **stands)
-    if opened.sent.is_bound:
-        reported = lifecycle.calibrated(turn.conversation, claim, result)
-        lease.mark_due(turn.conversation_id, **reported)
-    link = {"message": reply} if reply else {}
-    lifecycle.bill(turn.conversation, claim, result, **link)
-    used = (result.tokens_input or claim.tokens) if reply else 0
+    is_bound = opened.sent.is_bound
+    lifecycle.close_turn(turn, claim, result, is_calibrated=is_bound)
+    used = (result.tokens_input or claim.tokens) if turn.reply else 0
     used += result.tokens_output or count_text(result.text)
     keys.charge_api_key(key_id, used)
     return turn.read_again()
-
-
-@prepared_update()
-def _end_turn(pk: Any, state: Any, text: Any, reply_id: Any, error: Any) -> Update:
-    values = {"state": state, "text": text, "reply": reply_id, "error": error}
-    ended = {"finished_at": Now(), "lease_until": None}
-    return Turn.objects.filter(pk=pk), values | ended
 
 
 def _note_reply(
