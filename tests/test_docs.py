@@ -16,7 +16,7 @@ from chatsite.protocol import events
 
 from .servers import ROOT
 
-FOLDERS_OF_PAGES = ("docs", "chatsite", "memory", "bench")
+FOLDERS_OF_PAGES = ("docs", "chatsite", "memory", "bench", "tests", "deploy")
 PAGES = sorted(
     [
         *ROOT.glob("*.md"),

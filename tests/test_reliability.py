@@ -1,10 +1,10 @@
-"""docs/reliability.md names the tests of every fault, and none that are not there."""
+"""The page of tests/faults names the tests of every fault, and only those."""
 
 import re
 
 from .servers import ROOT
 
-PAGE = (ROOT / "docs" / "reliability.md").read_text()
+PAGE = (ROOT / "tests" / "faults" / "README.md").read_text()
 
 
 def test_every_test_of_a_fault_is_in_the_table():

@@ -170,7 +170,7 @@ def main() -> int:
         prog="python -m bench.endpoint.clients", description=__doc__
     )
     parser.add_argument("--folder", type=Path, default=Path(".venv-clients"))
-    parser.add_argument("--picture", help="of which client, for docs/clients.md")
+    parser.add_argument("--picture", help="of which client, for clients.md")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     folder = given.folder.resolve()

@@ -1,8 +1,5 @@
 """History can be added to and read; nothing that the site's code offers changes it."""
 
-import re
-from pathlib import Path
-
 import pytest
 from django.core.exceptions import FieldDoesNotExist
 from django.db import DatabaseError, IntegrityError, connection, transaction
@@ -16,6 +13,7 @@ from chatsite.turns.copying import copies
 from memory import actions, transcript
 from memory.models import Message, ModelCall, Prompt, Summary
 from tests.memory.scenes import summarise, talk
+from tests.servers import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -134,9 +132,8 @@ def test_rows_go_with_their_conversation_and_people_by_themselves(
 
 @pytest.fixture
 def triggers():
-    """The triggers of docs/admin.md, as they stand there."""
-    text = (Path(__file__).parents[3] / "docs" / "admin.md").read_text()
-    run(re.search(r"```sql\n(.+?)```", text, re.DOTALL)[1])
+    """The triggers of deploy/history.sql."""
+    run((ROOT / "deploy" / "history.sql").read_text())
 
 
 CHANGES_BY_HAND = (
