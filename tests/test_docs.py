@@ -263,3 +263,12 @@ def test_earlier_figures_say_of_when_they_are():
     text = (ROOT / COMPARED).read_text()
     told = [row[0] for _, _, rows in read_tables(text) for row in rows]
     assert [cell for cell in told if "made earlier" in cell] == []
+
+
+def test_releases_have_at_most_65_lines_in_the_changelog():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    sections = {
+        part.partition("\n")[0]: part.strip().count("\n")
+        for part in text.split("\n## ")[1:]
+    }
+    assert {name: lines for name, lines in sections.items() if lines > 65} == {}
