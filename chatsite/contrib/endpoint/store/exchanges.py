@@ -32,6 +32,10 @@ def _list_superseded(conversation_id: Any) -> QuerySet[Message, Any]:
     return rows.values_list("seq", flat=True)
 
 
+def _has_ended(turn: Turn) -> bool:
+    return turn.reply is not None and not turn.reply.tool_calls
+
+
 class Exchanges:
     """Goes on from the last turn that there is."""
 
@@ -51,6 +55,9 @@ class Exchanges:
                 self.turn = self._make_turn(row)
             elif self._is_reply(row):
                 changed |= self._place_reply(row)
+            elif row.role == Role.TOOL and self.turn and _has_ended(self.turn):
+                # A client has put its summary, with a reply, before these results.
+                self.turn = self._make_turn(row)
         created, self._new = self._new, []
         Turn.objects.bulk_create(created)
         for turn in changed.difference(created):
@@ -61,7 +68,7 @@ class Exchanges:
 
     def _place_reply(self, row: Message) -> set[Turn]:
         turn = self.turn
-        if turn is None or (turn.reply and not turn.reply.tool_calls):
+        if turn is None or _has_ended(turn):
             # Two replies in a row: the second one answers nothing.
             turn = self._make_turn(row)
         turn.reply, turn.reply_seq, turn.text = row, row.seq, row.text
