@@ -75,17 +75,14 @@ class Deciding:
             return retried
         if self.messages[-1].role == "assistant" and places[0].is_tip:
             return self.make("continued", places[0], total, "prefill")
-        if waiting := self.find_waiting(places):
+        if waiting := self.find_waiting():
             return waiting
         return self.branch_off(Reach(total, places), "whole")
 
-    def find_waiting(self, places: Sequence[Place]) -> Decision | None:
-        """A conversation with the client's id that ends with the last reply, where only
-        one of another id has what follows: two agents found the same."""
-        name = self.client.name
-        if name and any(each.client == name for each in places):
-            return None
-        said = leave_out_input(self.messages)
+    def find_waiting(self) -> Decision | None:
+        """A conversation with the client's id that ends with the last reply, where
+        another one has what follows, too: two agents or branches found the same."""
+        name, said = self.client.name, leave_out_input(self.messages)
         found = self.known.find_chains([said[-1].chain]) if said else {}
         for each in next(iter(found.values()), ()):
             if each.is_tip and each.client == name:
@@ -114,7 +111,9 @@ class Deciding:
 
     def decide_changed(self, reach: Reach) -> Decision:
         """The chain ends inside of a conversation, or nothing of it is known."""
-        is_edit = not _has_reply(self.messages[reach.length :])
+        # A side call may know the last reply as its client writes it.
+        is_aside = any(each.is_single for each in reach.places)
+        is_edit = not (is_aside or _has_reply(self.messages[reach.length :]))
         if fits := find_fits(self.messages, reach, self.client, self.known):
             whole = [fit for fit in fits if fit.is_whole]
             if whole or not is_edit:
@@ -249,7 +248,8 @@ def _doubt(fit: Fit) -> tuple[bool, int, int, int]:
     """Least for what goes on at an end, says the same, has the most of it, and that in
     the fewest other words."""
     evidence, rewritten = fit.evidence, len(fit.rewritten)
-    return bool(fit.left), evidence.alike, -evidence.size, rewritten
+    other = evidence.alike + evidence.reworded
+    return bool(fit.left), other, -evidence.size, rewritten
 
 
 def _is_compaction(message: Message) -> bool:

@@ -324,6 +324,7 @@ class Comparison:
         )
         if reach:
             alignment = _forget_known(alignment, reach - first_index)
+        alignment = self.cut_foreign(alignment)
         if not alignment.pairs:
             return None
         evidence = self.weigh(alignment)
@@ -333,6 +334,26 @@ class Comparison:
         asked = Asked([*self.list_asked(alignment.pairs)])
         fit = _describe_fit(candidate, alignment, evidence, asked)
         return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
+
+    def cut_foreign(self, alignment: Alignment) -> Alignment:
+        """Before a question that is known as it is, but not here: it is none of here in
+        other words, whatever is the same after it."""
+        for n, pair in enumerate(alignment.pairs):
+            message = self.part[pair.at]
+            is_wrapped = pair.likeness is not None and pair.likeness.is_contained
+            if pair.is_same or is_wrapped or not is_question(message):
+                continue
+            # Of a text that was not read, nothing is said.
+            if self.is_elsewhere(message.digest) and self.reader.read(pair.place):
+                return cut_alignment(alignment, n - 1, len(self.kept))
+        return alignment
+
+    def is_elsewhere(self, digest: bytes) -> bool:
+        """Return whether only other conversations with the client's id have it."""
+        here, places = self.candidate.place, self.hits.get(digest, ())
+        if any(each.conversation == here.conversation for each in places):
+            return False
+        return any(each.client == here.client for each in places)
 
     def weigh(self, alignment: Alignment) -> Evidence:
         end = alignment.pairs[-1].at + self.candidate.first_index
@@ -377,6 +398,8 @@ class Comparison:
 def cut_alignment(alignment: Alignment, last: int, total: int) -> Alignment:
     """Up to this pair."""
     pairs = alignment.pairs[: last + 1]
+    if not pairs:
+        return alignment._replace(pairs=[])
     inserted = [index for index in alignment.inserted if index < pairs[-1].at]
     left = total - pairs[-1].place - 1
     return alignment._replace(pairs=pairs, inserted=inserted, left=left)

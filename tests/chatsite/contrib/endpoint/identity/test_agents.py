@@ -8,6 +8,8 @@ import pytest
 from bench.endpoint.in_memory import MemoryTarget
 from bench.endpoint.wires import Call, Request, Said, write_body
 
+from .clients import LONG, Client, reply, user
+
 CALLS = [("list_files", "{}"), ("read_file", '{"path": "README.md"}')]
 FOUND = ["README.md src tests", "This package says what the weather is."]
 WIRES = ("chat", "messages", "responses")
@@ -113,3 +115,58 @@ def test_an_agent_whose_conversation_is_gone_begins_another(target):
     target.stores[1].delete(gone.conversation)
     second.find(0)
     assert second.call(1).lineage == "new"
+
+
+REMINDER = user("<reminder>Keep your answers short.</reminder>")
+ASKS = [user(f"Look into the repository: {each}") for each in ("who?", "how slow?")]
+
+
+@pytest.mark.parametrize("turns", [1, 12])
+@pytest.mark.parametrize("name", ["", "one"])
+def test_an_edited_question_is_not_the_first_in_other_words(name, turns):
+    """Both begin alike and have the same reply, and the client's reminder is at the
+    end of each request alone."""
+    client = Client(**({HEADER.replace("-", "_"): name} if name else {}))
+    said = []
+    for turn in range(turns):
+        said += [user(f"What does part {turn} do?")]
+        client.send(*said, REMINDER, answer=f"{turn} {LONG}")
+        said += [reply(f"{turn} {LONG}")]
+    assert client.send(*said, ASKS[0], REMINDER).conversation == "c0"
+    edited = client.send(*said, ASKS[1], REMINDER)
+    assert edited.lineage == "branch"
+    said += [ASKS[1], reply("Yes.")]
+    for question in ("And then?", "And before?"):
+        answer = client.send(*said, user(question), REMINDER, answer=LONG)
+        assert answer.conversation == edited.conversation or answer.lineage == "branch"
+    assert client.store.conversations["c0"].texts[-1] == "Yes."
+
+
+@pytest.mark.parametrize("name", ["", "one"])
+def test_the_second_of_two_same_branches_goes_on_where_it_ends(name):
+    client = Client(**({HEADER.replace("-", "_"): name} if name else {}))
+    said = [user("Which of the tests are slow?")]
+    client.send(*said, answer=LONG)
+    said += [reply(LONG), user("Is it this one?")]
+    for _ in range(2):
+        client.send(*said)
+    said += [reply("Yes."), user("Mend it.")]
+    answers = [client.send(*said, answer="Done.") for _ in range(2)]
+    assert {each.conversation for each in answers} == {"c0", "c1"}
+    assert {each.lineage for each in answers} == {"continued"}
+
+
+def test_a_side_call_that_knows_the_reply_changed_leads_nowhere():
+    """The client wraps replies before it sends them, first with its side call."""
+    client = Client()
+    tools = [
+        {"type": "function", "function": {"name": each}} for each in ("ls", "note")
+    ]
+    instructs = {"role": "system", "content": "You are a coding agent with tools."}
+    keeper = {"role": "system", "content": "List what is worth keeping of all this."}
+    client.send(instructs, user("Which tests?"), answer=LONG, tools=tools[:1])
+    said = [user("Which tests?"), reply(f"<details>thought</details>\n{LONG}")]
+    aside = client.send(keeper, *said, user("Which notes?"), tools=tools[1:])
+    assert aside.lineage == "branch"
+    answer = client.send(instructs, *said, user("And the slow?"), tools=tools[:1])
+    assert (answer.conversation, answer.lineage) == ("c0", "continued")
