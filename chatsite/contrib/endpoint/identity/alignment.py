@@ -155,7 +155,7 @@ class Aligner:
         index = place = 0
         for next_index, next_place in matches:
             gap = range(index, next_index), range(place, next_place)
-            pairs += self.pair_between(*gap) if pairs else self.pair_head(*gap)
+            pairs += self.pair_between(*gap) if pairs else self.pair_begin(*gap)
             pairs.append(Pair(next_index, next_place))
             index, place = next_index + 1, next_place + 1
         rest = range(index, len(self.messages)), range(place, len(self.kept))
@@ -216,6 +216,17 @@ class Aligner:
             if text and find_runs(self.messages[index].text, text):
                 return Pair(index, place, is_replaced=True)
         return None
+
+    def pair_begin(self, indexes: range, places: range) -> Sequence[Pair]:
+        """Return what stands before the first match, without a summary and a reply to
+        it that have the place of as many messages."""
+        pairs = [*self.pair_head(indexes, places)]
+        own = [n for n, pair in enumerate(pairs) if self._is_own_reply(pair)]
+        return pairs[own[-1] + 1 :] if own else pairs
+
+    def _is_own_reply(self, pair: Pair) -> bool:
+        is_reply = self.messages[pair.at].role == "assistant"
+        return is_reply and pair.is_replaced and bool(self.read_text(pair.place))
 
     def pair_head(self, indexes: range, places: range) -> Iterable[Pair]:
         """Before the first match: where much more was there, what is left of it is next

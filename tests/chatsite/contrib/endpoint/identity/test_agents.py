@@ -90,7 +90,7 @@ def test_a_question_in_wholly_other_words_is_followed_by_its_id(target):
         assert (one.conversation, other.conversation) == ("c0", "c1")
 
 
-def test_page_found_for_both_questions_joins_neither(target):
+def test_what_was_found_for_both_is_no_sign(target):
     """The page that is found for the second question now was found for the first."""
     shared = "A page on trains, found for both of the questions at different times."
     pages = iter((shared, "A page on boats.", shared))
@@ -170,3 +170,21 @@ def test_a_side_call_that_knows_the_reply_changed_leads_nowhere():
     assert aside.lineage == "branch"
     answer = client.send(instructs, *said, user("And the slow?"), tools=tools[:1])
     assert (answer.conversation, answer.lineage) == ("c0", "continued")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_summary_in_place_of_as_many_messages_goes_on(target, wire):
+    """It has a reply of the client's own, and the question after it is worded anew."""
+    agent = Agent(
+        target, wire, "Which of the tests are slow?", reword=lambda each: each
+    )
+    agent.later = [Said("assistant", "Good day."), Said("user", reword(agent.question))]
+    agent.question = "Hello"
+    assert agent.call(0).conversation == "c0"
+    agent.find(0)
+    agent.later[:2] = [
+        Said("assistant", "Understood."),
+        Said("user", reword("Which of the tests are slow?")),
+    ]
+    agent.question = "Summary: they said hello."
+    assert agent.call(1).conversation == "c0"
