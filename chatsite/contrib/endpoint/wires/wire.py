@@ -80,7 +80,8 @@ class Wire:
         if method := self.paths.get(path):
             return method
         if path.startswith(f"{MODELS}/"):
-            return self.paths.get(MODELS)
+            # A slash without a name is neither the list nor a model.
+            return self.paths.get(MODELS) if path != f"{MODELS}/" else None
         is_one = self.id_path and path.startswith(self.id_path)
         is_one = is_one and ID.fullmatch(path.removeprefix(self.id_path))
         return "GET" if is_one else None

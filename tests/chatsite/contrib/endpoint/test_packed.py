@@ -90,6 +90,15 @@ async def test_one_model_is_found_by_its_name(key, upstream):
     assert (status, body["type"]) == (404, "error")
 
 
+@pytest.mark.parametrize("version", [{}, {"anthropic_version": "2023-06-01"}])
+async def test_path_with_a_slash_and_no_name_is_not_found(key, upstream, version):
+    """OpenAI lists its models without the slash only."""
+    for path in ("/v1/models/", "/v1/responses/", "/v1/chat/completions/"):
+        status, _, body = await ask(path, key=key, **version)
+        assert (status, f"There is no {path} here.") == (404, body["error"]["message"])
+    assert not upstream.requests
+
+
 async def test_one_model_of_anthropics_provider_has_its_form(key, settings):
     with Upstream() as server:
         settings.ANTHROPIC_API_KEY = "sk-ant"
