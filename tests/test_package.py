@@ -25,6 +25,10 @@ OURS = re.compile(
     r"(?:-\S+ |\S*requirements\S*\s?|[\"']?\.(?:\[agents\])?[\"']?\s?"
     r"|windowpane-memory\S*|\S+\.whl\S*)+"
 )
+# The page of the agents has these, and lines that take the place of others.
+PAGE = (ROOT / "memory" / "agents" / "README.md").read_text()
+PAGE_PROGRAMS = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+PAGE_IMPORTS = re.findall(r"^\+(from \S+ import .+)$", PAGE, re.MULTILINE)
 # Imports every module, and says what must not be there.
 IMPORT_ALL = """\
 import importlib, pkgutil, sys
@@ -138,7 +142,7 @@ for number, code in enumerate(programs):
     if os.fork() == 0:
         os.chdir(str(number))
         sys.stdout = open("printed", "w")
-        exec(compile(code, "README", "exec"), {"__name__": "__main__"})
+        exec(compile(code, "page", "exec"), {"__name__": "__main__"})
         sys.exit()
     _, status = os.wait()
     assert status == 0, code
@@ -146,18 +150,48 @@ json.dump([open(f"{n}/printed").read() for n in range(len(programs))], sys.stdou
 """
 
 
-def test_each_program_of_the_readme_runs_as_it_is(python, tmp_path):
-    codes, shown = zip(*PROGRAMS, strict=True)
+def run_each(python, codes, folder):
+    """Return what each of these programs prints."""
     done = subprocess.run(
         [python, "-I", "-W", "ignore", "-c", RUN_EACH],
-        cwd=tmp_path,
+        cwd=folder,
         input=json.dumps(codes),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [*shown]
+    return json.loads(done.stdout)
+
+
+def test_each_program_of_the_readme_runs_as_it_is(python, tmp_path):
+    codes, shown = zip(*PROGRAMS, strict=True)
+    assert run_each(python, codes, tmp_path) == [*shown]
+
+
+def test_each_program_of_the_page_runs_as_it_is(python, tmp_path):
+    assert len(PAGE_PROGRAMS) == PAGE.count("```python") >= 9
+    assert len(PAGE_IMPORTS) == PAGE.count("```diff") == 2
+    run_each(python, [*PAGE_PROGRAMS, *PAGE_IMPORTS], tmp_path)
+
+
+STRICT = """
+import logging
+from windowpane_memory.agents.langmem import RunningSummary
+
+logging.disable()
+written = JsonPlusSerializer().dumps_typed(RunningSummary("They met.", {"1"}, "1"))
+for serde in (JsonPlusSerializer(), checkpointer.serde):
+    print(type(serde.loads_typed(written)).__name__)
+"""
+
+
+def test_page_names_the_class_that_strict_msgpack_reads(python, tmp_path):
+    (allowed,) = [each for each in PAGE_PROGRAMS if "allowed_msgpack" in each]
+    strict = "import os\nos.environ['LANGGRAPH_STRICT_MSGPACK'] = 'true'\n"
+    options = ("-I", "-W", "ignore", "-c")
+    shown = run(python, *options, strict + allowed + STRICT, cwd=tmp_path)
+    assert shown.split() == ["dict", "RunningSummary"]
 
 
 def test_its_root_has_the_public_names(python, tmp_path):

@@ -125,9 +125,10 @@ class Chat:
 
 
 def example(name):
-    """What a program of the page defines."""
+    """What a program of the page defines, with the modules of this repository."""
     text = (ROOT / "memory" / "agents" / "README.md").read_text()
     code = text.split(f"<!-- {name} -->\n```python\n")[1].split("```")[0]
     names = {"__name__": "example"}
+    code = code.replace("windowpane_memory.", "memory.")
     exec(code, names)  # noqa: S102 - the page's own program
     return names
