@@ -87,6 +87,8 @@ def find_items(owner_id: int, asked: Asked) -> Items:
     for first in range(0, len(every), AT_ONCE):
         ids = every[first : first + AT_ONCE]
         named = BodyPiece.objects.filter(item_id__in=[*filter(_is_item_id, ids)])
+        # SQLite takes the index of ids for a statement that has its condition only.
+        named = named.exclude(item_id="")
         for item_id, text in _read_items(owner_id, named, ids):
             size += counts[item_id] * len(text)
             if size > MAX_BODY_BYTES:

@@ -10,9 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import BodyPiece, ClientConversation
 from chatsite.contrib.endpoint.store.asked import read_client_request
+from chatsite.contrib.endpoint.store.known import KnownToOwner, NotYoursError
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.contrib.endpoint.store.served_items import find_items
 from chatsite.contrib.endpoint.wires import OPENAI_RESPONSES
+from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.turns import commands
 from memory import library
 from memory.actions import Edited
@@ -177,6 +179,23 @@ async def test_statements_for_items_are_bounded(key, upstream, alice):
         return len(queries)
 
     assert await find() == 6
+
+
+@pytest.mark.database("sqlite")
+def test_ids_are_found_by_their_indexes(alice):
+    """Few of a million pieces are items."""
+    body = {"model": "ok", "input": [{"type": "item_reference", "id": "msg_1"}]}
+    asked = read_client_request(OPENAI_RESPONSES, {}, json.dumps(body).encode())
+    with CaptureQueriesContext(connection) as queries:
+        with pytest.raises(WireError):
+            find_items(alice.pk, asked)
+        with pytest.raises(NotYoursError):
+            KnownToOwner(alice.pk).find_reply("resp_1")
+    for query in queries.captured_queries:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+            plan = str(cursor.fetchall())
+        assert "body_piece_item" in plan or "client_request_response" in plan, plan
 
 
 async def test_more_items_than_a_body_may_have_are_refused(key, upstream):
