@@ -60,7 +60,8 @@ def _write_items(message: Message, output: Sequence[Any]) -> Iterator[dict[str, 
         if not _is_item_id(item_id):
             continue
         text = json.dumps(item)
-        digest = hashlib.sha256(text.encode()).digest()
+        # No piece of a body has it: less may be kept of the item than of that.
+        digest = hashlib.sha256(f"{item_id} {text}".encode()).digest()
         hollow = hollow_out(text, [message.text])
         # What was thought is no part of what was said.
         if find_kind(item) == "reasoning" or len(hollow.text) > MOST_CHARS:

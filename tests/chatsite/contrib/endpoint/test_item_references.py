@@ -84,6 +84,19 @@ async def test_thoughts_stand_for_nothing(key, upstream):
     assert not [each for each in pieces if SECRET in each or "gAgA" in each]
 
 
+async def test_items_that_come_back_whole_are_rebuilt(key, upstream):
+    """What is kept of a thought for its id is less than a client sends."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted": "gA" * 99}
+    item = {"id": "msg_1", "type": "message", "role": "assistant"}
+    item["content"] = [{"type": "output_text", "text": SECRET}]
+    upstream.script(replying_items(thought, item))
+    said = [user("When?")]
+    await send(key, said)
+    more = await send(key, [*said, thought, item, user("And back?")])
+    assert more.headers["x-windowpane-lineage"] == "continued"
+    assert len(await state()) == 1
+
+
 async def test_items_that_the_provider_runs_are_known(key, upstream):
     found = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
     item = {"id": "msg_1", "type": "message", "role": "assistant"}
