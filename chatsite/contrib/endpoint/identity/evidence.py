@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from .alignment import Alignment, Pair
+from .canonical import encode_text
 from .history import Message
 from .known import Kept
 
@@ -23,6 +24,8 @@ LEAST_CONTAINED = 12
 # So many messages of the client's own may begin a compacted history, besides as many
 # as are known of it.
 MOST_LEADING = 2
+# In bytes: "Understood.", or that earlier messages were left out.
+MOST_ACKNOWLEDGED = 400
 
 
 class Evidence(NamedTuple):
@@ -124,7 +127,7 @@ def weigh_alignment(
     strange = len(alignment.inserted) + count_dropped(alignment.pairs, kept)
     replaced = [pair.at for pair in alignment.pairs if pair.is_replaced]
     is_at_line = last.likeness is not None and last.likeness.is_at_line
-    strange += len(replaced)
+    strange += len(replaced) - _is_acknowledged(alignment, messages, kept)
     return Evidence(
         replies,
         known,
@@ -136,6 +139,22 @@ def weigh_alignment(
         last_own=last_own,
         reworded=sum(is_question(messages[at]) for at in replaced),
         wrapped=frozenset(wrapped),
+    )
+
+
+def _is_acknowledged(
+    alignment: Alignment, messages: Sequence[Message], kept: Sequence[Kept]
+) -> bool:
+    """Return whether a short reply of the client's own answers its summary, before all
+    replies that are known."""
+    pairs = alignment.pairs
+    known = (p.at for p in pairs if kept[p.place].is_served and not p.is_replaced)
+    own = {*alignment.inserted, *(pair.at for pair in pairs if pair.is_replaced)}
+    return any(
+        messages[at].role == "assistant"
+        and messages[at - 1].role == "user"
+        and len(encode_text(messages[at].text)) <= MOST_ACKNOWLEDGED
+        for at in own & {*range(1, next(known, 0))}
     )
 
 

@@ -449,3 +449,40 @@ class TestHeaders:
         sub = client.send(user("Search the files"), headers=agent)
         assert sub.conversation == "c1"
         assert client.decision.linked == "c0"
+
+
+ACKNOWLEDGED = (
+    "Understood.",
+    "OK",
+    "I have read the summary of what came before, and go on from there.",
+    "[NOTE] Earlier messages were left out to keep the context short. " * 4,
+)
+
+
+class TestAcknowledgement:
+    """A client's own reply to its own summary says nothing against a history."""
+
+    def talk(self, turns=5):
+        client, said = Client(), []
+        for number in range(turns):
+            said.append(user(f"Which of the lamps in house {number} is broken?"))
+            client.send(*said, answer=f"Lamp {number} in the hall.")
+            said.append(reply(f"Lamp {number} in the hall."))
+        return client, said
+
+    @pytest.mark.parametrize("text", ["", *ACKNOWLEDGED])
+    def test_a_first_message_that_is_kept_before_it(self, text):
+        client, said = self.talk()
+        summary = [user("Summary: lamps were looked at.")]
+        summary += [reply(text)] if text else []
+        sent = [said[0], *summary, *said[4:], user("And the next one?")]
+        answer = client.send(*sent)
+        assert (answer.conversation, answer.lineage) == ("c0", "continued")
+
+    @pytest.mark.parametrize("text", ACKNOWLEDGED)
+    def test_a_reply_between_two_known_ones_counts(self, text):
+        client, said = self.talk(2)
+        client.send(user("Hello"), answer="Hello.")
+        other = [user("Which colour?"), reply(text)]
+        sent = [said[0], reply("Hello."), *other, *other, *said[3:], user("And?")]
+        assert client.send(*sent).conversation != "c0"
