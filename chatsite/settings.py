@@ -71,6 +71,7 @@ CONTRIB = {
         "chatsite.contrib.lab.experiments",
         "chatsite.contrib.lab.trials",
     ],
+    "mcp": ["chatsite.contrib.mcp"],
     "organisation": ["chatsite.contrib.organisation"],
     "operators": [
         "chatsite.contrib.operators.announcements",
@@ -78,6 +79,7 @@ CONTRIB = {
         "chatsite.contrib.operators.switches",
         "chatsite.contrib.operators.tracing",
     ],
+    "web": ["chatsite.contrib.web"],
 }
 EXTRAS = env.some_of("EXTRAS", CONTRIB)
 OPTIONAL_APPS = [*FEATURES, *(app for name in EXTRAS for app in CONTRIB[name])]

@@ -32,6 +32,7 @@ WORDS = {
     r"|(?<!examples[/-])(?<!exact=)export(?!ed</a>)|download everything",
     "installable": r"installable|webmanifest|service-worker|\boffline/",
     "labels": r'(?<![<\-/"])\blabels?\b',
+    "mcp": r"mcp_servers",
     "retention": "retention|long conversations are kept",
     "review_queue": r"review[ _]?queue|queueitem",
     "rules": r"\brules? that you|own rules|/rules/|memory-rule|_rules\b"
@@ -45,6 +46,7 @@ WORDS = {
     "tree": r"/tree/|\btree-|branch-edit|as another branch|tree\.branch"
     r"|find_unlisted",
     "trials": r"again differently|/trials?/|trials\.css|_trials\b|\"trials\"",
+    "web": r"search_web|read_page|search the web",
     "unread": r"\bunread|news-link|notify-offer",
     "sharing": r"\bshar(?:e[ds]?|ing)\b|share-revoke|<token",
 }

@@ -18,6 +18,7 @@ from django.http.request import split_domain_port, validate_host
 from langchain_core.messages import SystemMessage
 
 from chatsite.llm import providers
+from chatsite.ops.extras import find_unused_settings
 from chatsite.settings import env
 from memory import context
 from memory.engine import budget
@@ -83,6 +84,12 @@ def check_names(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
             hint="docs/settings.md lists all settings.",
             id="chat.W008",
         )
+
+
+@register()
+def check_extras(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for sentence in find_unused_settings():
+        yield Warning(sentence, hint="Add it to EXTRAS.", id="chat.W011")
 
 
 @register(Tags.database)

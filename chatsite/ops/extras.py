@@ -1,6 +1,7 @@
 """What the database has of apps that EXTRAS does not name."""
 
 import logging
+from collections.abc import Iterator
 
 from django.conf import settings
 from django.db import connection
@@ -26,6 +27,23 @@ TABLES = {
         "switches_switchedoff",
     ),
 }
+
+
+# Settings that only they read.
+SETTINGS = {
+    "endpoint": ("MCP_SERVER_ENABLED", "GATEWAY_JWT_SECRET", "GATEWAY_USER_HEADER"),
+    "mcp": ("MCP_SERVERS",),
+    "operators": ("OTEL_EXPORTER_OTLP_ENDPOINT",),
+    "web": ("WEB_SEARCH", "WEB_PAGES_ENABLED"),
+}
+
+
+def find_unused_settings() -> Iterator[str]:
+    """A sentence on each setting that is set for an app that EXTRAS does not name."""
+    for extra, names in SETTINGS.items():
+        for name in names:
+            if extra not in settings.EXTRAS and getattr(settings, name):
+                yield f"{name} is set, and EXTRAS lacks {extra}, which reads it."
 
 
 def find_unnamed_extras() -> list[str]:

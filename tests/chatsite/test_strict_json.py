@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from chatsite.contrib.mcp import mcp_config
 from chatsite.features.importing.files.reading import ImportFileError, decode_json
-from chatsite.features.tools.mcp import mcp_config
 from chatsite.strict_json import RepeatedNameError, has_other_case, make_object
 
 

@@ -20,7 +20,6 @@ class ToolsConfig(AppConfig):
         from .models import ToolCall
         from .tool_loop import audit, reminders, result_files
         from .tool_loop.steps import ToolSteps
-        from .web import web_checks
 
         for table in (ToolCall, late_results, result_files):
             message_deleted.connect(table.forget)
@@ -43,5 +42,4 @@ class ToolsConfig(AppConfig):
         hooks.access_log_names["list toolcall"] = _("tool calls (in a list)")
         hooks.timeline_parts.append(parts.draw_called)
         hooks.audit_rules += audit.FINDERS
-        hooks.doctor_checks["web search"] = web_checks.try_search
         runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]

@@ -1,7 +1,6 @@
 """Checks of the settings that name tools."""
 
 from collections.abc import Iterator, Sequence
-from shutil import which
 from typing import Any
 
 from django.apps import AppConfig
@@ -9,8 +8,6 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from . import registry
-from .mcp import mcp_config
-from .mcp import mcp_servers as mcp
 
 
 @register()
@@ -26,29 +23,13 @@ def check_tools(
         )
         for problem in registry.problems()
     ]
-    if problem := mcp.problem():
-        hint = 'It is a JSON file: {"mcpServers": {"name": {"command": …}}}.'
-        messages.append(Error(f"MCP_SERVERS: {problem}.", hint=hint, id="chat.E005"))
-    return [*messages, *_check_programs(), *_check_defaults()]
-
-
-def _check_programs() -> Iterator[CheckMessage]:
-    for server in mcp_config.servers():
-        program = str(server.config.get("command", ""))
-        if program and not which(program):
-            yield Warning(
-                f"MCP_SERVERS: {server.name!r} has the command {program!r}, which is "
-                "no program of this machine, so its tools are missing.",
-                hint="Install it, or give its whole path.",
-                id="chat.W009",
-            )
+    return [*messages, *_check_defaults()]
 
 
 def _check_defaults() -> Iterator[CheckMessage]:
     """Tools of servers have their names from them, and may not be known yet."""
-    servers = tuple(f"{server.name}_" for server in mcp_config.servers())
     for name in registry.missing(settings.DEFAULT_TOOLS):
-        if not name.startswith(servers):
+        if not registry.can_come(name):
             known = ", ".join(sorted(registry.available()))
             yield Warning(
                 f"DEFAULT_TOOLS has {name!r}, which is no tool of the site.",

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from django.conf import settings
@@ -25,6 +26,28 @@ logger = logging.getLogger(__name__)
 KIND = "tool"
 
 
+class ToolSource:
+    """Tools that an app of contrib brings; it puts one of these into `sources`."""
+
+    def list_tools(self) -> Iterable[SiteTool]:
+        """Return those that are known by now. Never waits and never raises."""
+        return ()
+
+    async def ready(self) -> None:
+        """Wait until they were asked for once, a few seconds at most."""
+
+    def left_out(self) -> Iterable[tuple[str, str, str]]:
+        """Return those that can't be offered: where they are from, name, and why."""
+        return ()
+
+    def name_starts(self) -> tuple[str, ...]:
+        """Return how the names of tools begin that may not be known yet."""
+        return ()
+
+
+sources: list[ToolSource] = []
+
+
 def available() -> dict[str, SiteTool]:
     """All tools that conversations can have, by name: those that are not switched off.
     Never waits and never raises."""
@@ -40,23 +63,20 @@ def known() -> dict[str, SiteTool]:
     """All tools of the site by name. Servers that have not answered yet have no tools
     so far, see ready()."""
     from .builtin.listed import TOOLS
-    from .mcp import mcp_servers as mcp
-    from .web.web_tools import list_web_tools
 
     found: dict[str, SiteTool] = {}
     own, _ = _load_own(tuple(settings.TOOLS))
-    for each in (*TOOLS, *list_web_tools(), *own, *mcp.tools()):
+    for each in (*TOOLS, *own, *chain(*(source.list_tools() for source in sources))):
         # The first one keeps the name: no server can replace a tool of the site.
         found.setdefault(each.name, each)
     return found
 
 
 async def ready() -> None:
-    """Wait until each MCP server was asked for its tools once, a few seconds at most;
-    later calls return at once."""
-    from .mcp import mcp_servers as mcp
-
-    await mcp.ready()
+    """Wait until each source knows its tools, a few seconds at most; later calls return
+    at once."""
+    for source in sources:
+        await source.ready()
 
 
 def chosen(names: Iterable[str]) -> list[SiteTool]:
@@ -114,10 +134,12 @@ def defaults() -> list[str]:
 
 def left_out() -> list[tuple[str, str, str]]:
     """The tools of servers that can't be offered: server, name, and why."""
-    from .mcp import mcp_config
+    return [each for source in sources for each in source.left_out()]
 
-    servers = mcp_config.servers()
-    return [(each.name, name, why) for each in servers for name, why in each.left_out]
+
+def can_come(name: str) -> bool:
+    """Whether a tool of this name may still be found by a source."""
+    return any(name.startswith(source.name_starts()) for source in sources)
 
 
 def problems() -> list[str]:

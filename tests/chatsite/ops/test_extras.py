@@ -14,7 +14,7 @@ from django.conf import settings
 
 from chatsite.contrib.lab.examples.models import Example
 from chatsite.environment import SiteEnv
-from chatsite.ops import extras
+from chatsite.ops import checks, extras
 from chatsite.ops.management.commands import doctor
 
 from ...servers import ROOT, Site
@@ -123,3 +123,11 @@ def test_rows_of_an_app_that_is_off_are_named(example, settings, caplog):
     with caplog.at_level(logging.WARNING):
         extras.warn_of_unnamed_extras()
     assert caplog.messages == [expected]
+
+
+def test_settings_of_an_app_that_is_off_are_named(settings):
+    settings.WEB_SEARCH = "http://searxng:8080"
+    assert [*checks.check_extras(None)] == []
+    settings.EXTRAS = ["lab"]
+    [warning] = checks.check_extras(None)
+    assert warning.msg == ("WEB_SEARCH is set, and EXTRAS lacks web, which reads it.")

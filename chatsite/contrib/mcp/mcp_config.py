@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
+from chatsite.features.tools.context import SiteTool
 from chatsite.strict_json import make_object
-
-from ..context import SiteTool
 
 if TYPE_CHECKING:
     from .mcp_link import Link

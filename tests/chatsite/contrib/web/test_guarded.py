@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from chatsite.features.tools.web import fetching, guarded
-from chatsite.features.tools.web.fetching import FetchError
+from chatsite.contrib.web import fetching, guarded
+from chatsite.contrib.web.fetching import FetchError
 from tests.fakes.web import origin
 
 PRIVATE = (

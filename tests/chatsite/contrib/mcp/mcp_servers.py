@@ -7,9 +7,8 @@ from contextlib import suppress
 
 from chatsite.features.tools import registry
 from chatsite.features.tools.results import refine
+from tests.chatsite.features.tools.calls import context_of, run
 from tests.servers import ROOT, Server
-
-from .calls import context_of, run
 
 PROGRAM = str(ROOT / "tests" / "fakes" / "mcp_server.py")
 RAW = str(ROOT / "tests" / "fakes" / "mcp_raw.py")

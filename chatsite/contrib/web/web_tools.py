@@ -15,11 +15,12 @@ from langchain_core.tools import ToolException, tool
 from yarl import URL
 
 from chatsite import hooks
+from chatsite.features.tools.builtin.transcript import room_for_quotes
+from chatsite.features.tools.context import BUILT_IN, CallContext, SiteTool
+from chatsite.features.tools.registry import ToolSource
 from memory.engine.tokens import count_text
 from memory.transcript import TextError
 
-from ..builtin.transcript import room_for_quotes
-from ..context import BUILT_IN, CallContext, SiteTool
 from . import sources
 from .fetching import Fetched, FetchError, fetch_page, parse_page_address
 from .limits import enter_web
@@ -150,21 +151,23 @@ async def _read_page_text(user_id: int, fetched: Fetched) -> hooks.PageText:
         raise FetchError(REFUSALS.get(error.code, UNREADABLE)) from None
 
 
-def list_web_tools() -> tuple[SiteTool, ...]:
+class WebTools(ToolSource):
     """Those that the operator has switched on."""
-    found = []
-    if settings.WEB_SEARCH:
-        label = _("Search the web")
-        found.append(SiteTool(search_web, label, read_only=True, source=BUILT_IN))
-    if settings.WEB_PAGES_ENABLED:
-        page = SiteTool(
-            read_page,
-            _("Read a page of the web"),
-            read_only=True,
-            source=BUILT_IN,
-            result_tokens=settings.WEB_PAGE_TOKENS,
-            # To fetch it, and then to read it.
-            seconds=max(settings.TOOL_SECONDS, 2 * settings.WEB_SECONDS),
-        )
-        found.append(page)
-    return tuple(found)
+
+    def list_tools(self) -> list[SiteTool]:
+        found = []
+        if settings.WEB_SEARCH:
+            label = _("Search the web")
+            found.append(SiteTool(search_web, label, read_only=True, source=BUILT_IN))
+        if settings.WEB_PAGES_ENABLED:
+            page = SiteTool(
+                read_page,
+                _("Read a page of the web"),
+                read_only=True,
+                source=BUILT_IN,
+                result_tokens=settings.WEB_PAGE_TOKENS,
+                # To fetch it, and then to read it.
+                seconds=max(settings.TOOL_SECONDS, 2 * settings.WEB_SECONDS),
+            )
+            found.append(page)
+        return found

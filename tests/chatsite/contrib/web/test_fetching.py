@@ -5,8 +5,8 @@ import tracemalloc
 
 import pytest
 
-from chatsite.features.tools.web import fetching
-from chatsite.features.tools.web.fetching import FetchError
+from chatsite.contrib.web import fetching
+from chatsite.contrib.web.fetching import FetchError
 from tests.patience import PATIENCE
 
 TOO_MUCH = "too much to read"

@@ -4,11 +4,10 @@ import sys
 
 import pytest
 
-from chatsite.features.tools.web import limits, sources
+from chatsite.contrib.web import limits, sources
 from memory import transcript
+from tests.chatsite.features.tools.calls import context_of
 from tests.fakes.web import origin, serve_web
-
-from ..calls import context_of
 
 # Audit hooks can't be taken away, so there is one, which notes while a test wants it.
 _noting: list[list] = []

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from langchain_core.tools import ToolException
 
-from .. import results
+from chatsite.features.tools import results
 
 Block = dict[str, Any]
 

@@ -10,7 +10,10 @@ import pytest
 from langchain_core.tools import ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from chatsite.features.tools import checks, registry
+from chatsite.contrib.mcp import checks
+from chatsite.contrib.mcp import mcp_servers as mcp
+from chatsite.features.tools import checks as tool_checks
+from chatsite.features.tools import registry
 from chatsite.features.tools.context import (
     AnswerLostError,
     CallCancelledError,
@@ -18,13 +21,12 @@ from chatsite.features.tools.context import (
     Progress,
     listener,
 )
-from chatsite.features.tools.mcp import mcp_servers as mcp
 from chatsite.features.tools.results import refine
 from memory.engine.tokens import count_text
+from tests.chatsite.features.tools.calls import context_of, run
 from tests.patience import PATIENCE
 from tests.servers import Site
 
-from .calls import context_of, run
 from .mcp_servers import (
     PROGRAM,
     STDIO,
@@ -393,18 +395,19 @@ class TestSettings:
         path = tmp_path / "mcp.json"
         path.write_text(content)
         settings.MCP_SERVERS = str(path)
-        assert [each.id for each in checks.check_tools(None)] == ["chat.E005"]
+        assert [each.id for each in checks.check_mcp_servers(None)] == ["chat.E005"]
         assert "calculate" in registry.available()
 
     def test_a_wrong_type_is_named(self, configure):
         configure(test={"url": "http://x.test", "type": "websocket"})
-        [error] = checks.check_tools(None)
+        [error] = checks.check_mcp_servers(None)
         assert "has the type 'websocket', expected http or sse" in error.msg
 
     def test_a_program_that_there_is_not_is_named(self, configure, settings):
         configure(test={"command": "/no/such/program"})
         settings.DEFAULT_TOOLS = ["test_may_come_yet", "serch"]
-        program, tool = checks.check_tools(None)
+        [program] = checks.check_mcp_servers(None)
+        [tool] = tool_checks.check_tools(None)
         assert (program.id, tool.id) == ("chat.W009", "chat.W010")
         assert "'/no/such/program'" in program.msg
         assert "'serch'" in tool.msg
@@ -426,11 +429,11 @@ class TestSettings:
 
     def test_a_missing_file_is_one(self, settings):
         settings.MCP_SERVERS = "/no/such/file.json"
-        assert [each.id for each in checks.check_tools(None)] == ["chat.E005"]
+        assert [each.id for each in checks.check_mcp_servers(None)] == ["chat.E005"]
 
     def test_a_missing_package_is_named(self, configure, monkeypatch):
         monkeypatch.setitem(sys.modules, "fastmcp", None)
         configure(test=STDIO)
-        [error] = checks.check_tools(None)
+        [error] = checks.check_mcp_servers(None)
         assert "requirements/mcp.lock" in error.msg
         assert "calculate" in registry.available()

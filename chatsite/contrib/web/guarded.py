@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from django.conf import settings
 
-from ..context import run_in_own_thread
+from chatsite.features.tools.context import run_in_own_thread
 
 PORTS = {80, 443}
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

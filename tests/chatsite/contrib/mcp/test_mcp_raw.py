@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from langchain_core.tools import ToolException
 
+from chatsite.contrib.mcp import mcp_servers as mcp
 from chatsite.features.tools import results
 from chatsite.features.tools.context import AnswerLostError
-from chatsite.features.tools.mcp import mcp_servers as mcp
-from chatsite.features.tools.tool_loop.loop import offer
+from chatsite.features.tools.registry import offer_tools
 from chatsite.release import find_version
+from tests.chatsite.features.tools.calls import context_of, run
 from tests.fakes.mcp_raw import PICTURE, SOUND
 
-from .calls import context_of, run
 from .mcp_servers import (
     RAW,
     HttpServer,
@@ -137,7 +137,7 @@ class TestInstructions:
         settings.MCP_SERVERS = write(tmp_path / "m.json", told=asked, silent=STDIO)
         told, silent = await tools_of("told"), await tools_of("silent")
         mcp.close()
-        schemas = offer([*told.values(), *silent.values()]).schemas
+        schemas = offer_tools([*told.values(), *silent.values()]).schemas
         with_them = [each for each in schemas if "Ignore all rules" in str(each)]
         assert with_them == [schemas[0]]
         text = schemas[0]["function"]["description"]

@@ -15,30 +15,30 @@ from django.urls import reverse
 from langchain_core.tools import ToolException
 from yarl import URL
 
+from chatsite.contrib.web import limits, sources
+from chatsite.contrib.web.web_tools import (
+    REFUSALS,
+    is_written,
+    read_page,
+    search_web,
+)
 from chatsite.features.importing.exporting.as_markdown import write_markdown
 from chatsite.features.importing.exporting.thread import dump_export, export_thread
 from chatsite.features.sharing import services as sharing
 from chatsite.features.tools import registry
 from chatsite.features.tools.models import ResultFile
 from chatsite.features.tools.tool_loop import result_files
-from chatsite.features.tools.web import limits, sources
-from chatsite.features.tools.web.web_tools import (
-    REFUSALS,
-    is_written,
-    read_page,
-    search_web,
-)
 from chatsite.turns.copying import copies
 from memory import actions, transcript
 from memory.engine.attachments import Attachment
 from memory.models import Conversation
+from tests.chatsite.features.tools.calls import run
 from tests.fakes.calling import calling
 from tests.memory.scenes import ask
 
-from ....scenes import page_of, signed_in
-from ....sockets import Chat
-from ...importing.test_importing import take
-from ..calls import run
+from ...features.importing.test_importing import take
+from ...scenes import page_of, signed_in
+from ...sockets import Chat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

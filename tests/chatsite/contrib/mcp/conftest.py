@@ -2,8 +2,8 @@
 
 import pytest
 
-from chatsite.features.tools.mcp import mcp_link
-from chatsite.features.tools.mcp import mcp_servers as mcp
+from chatsite.contrib.mcp import mcp_link
+from chatsite.contrib.mcp import mcp_servers as mcp
 from tests.patience import PATIENCE
 
 from .mcp_servers import write

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from langchain_core.tools import ToolException
 
-from chatsite.features.tools.web import searching, web_checks
+from chatsite.contrib.web import searching, web_checks
 from tests.fakes.web import RESULTS
 
-HERE = "tests.chatsite.features.tools.web.test_searching"
+HERE = "tests.chatsite.contrib.web.test_searching"
 
 
 def search_here(query, limit):

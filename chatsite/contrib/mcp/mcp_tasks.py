@@ -16,7 +16,8 @@ from mcp_types import Request, RequestParams, Result
 from mcp_types.jsonrpc import INVALID_PARAMS
 from pydantic import JsonValue
 
-from ..context import CallCancelledError, Pending
+from chatsite.features.tools.context import CallCancelledError, Pending
+
 from . import mcp_content
 
 # What is kept with a call and sent back.

@@ -10,10 +10,10 @@ from cachetools import LRUCache
 from channels.db import database_sync_to_async
 from django.db.models import Max
 
+from chatsite.features.tools.context import CallContext
+from chatsite.features.tools.models import ResultFile
 from memory.models import Message
 
-from ..context import CallContext
-from ..models import ResultFile
 from .searching import Result
 
 # Turns whose numbers are known here, with those that are not stored yet.

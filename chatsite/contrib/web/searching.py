@@ -16,8 +16,9 @@ from django.utils.module_loading import import_string
 from langchain_core.tools import ToolException
 from yarl import URL
 
-from ..context import run_in_own_thread
-from ..results import UNSTORABLE
+from chatsite.features.tools.context import run_in_own_thread
+from chatsite.features.tools.results import UNSTORABLE
+
 from .fetching import FetchError, ask_engine
 
 ADDRESS = re.compile(r"https?://[^\s/\\<>\"]+[^\s<>\"]*", re.IGNORECASE)

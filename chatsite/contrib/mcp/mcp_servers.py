@@ -14,14 +14,21 @@ from typing import Any
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from chatsite.features.tools.context import (
+    AnswerLostError,
+    CallContext,
+    Progress,
+    SiteTool,
+    reporter,
+)
+from chatsite.features.tools.registry import ToolSource
 from memory.engine.tools.call_forms import name_tools
 
-from ..context import AnswerLostError, CallContext, Progress, SiteTool, reporter
 from . import mcp_content, mcp_link
-from .mcp_config import Server, problem, servers
+from .mcp_config import Server, servers
 from .mcp_link import close, connect, run
 
-__all__ = ["Server", "close", "problem", "ready", "servers", "tools"]
+__all__ = ["McpTools", "Server", "close", "servers"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,22 +47,28 @@ INSTRUCTIONS = (
 INPUT_WANTED = "The server asks for input in the middle of a call, and gets none here."
 
 
-def tools() -> Iterator[SiteTool]:
-    """The tools of all servers that have answered so far; asks those that are due."""
-    for server in servers():
-        _ask_again(server)
-        yield from server.tools
+class McpTools(ToolSource):
+    """The tools of all servers that have answered so far."""
 
+    def list_tools(self) -> Iterator[SiteTool]:
+        for server in servers():
+            _ask_again(server)
+            yield from server.tools
 
-async def ready() -> None:
-    """Wait until each server was asked once, READY_SECONDS at most."""
-    waiting = [
-        asyncio.wrap_future(server.asking)
-        for server in servers()
-        if _ask_again(server) and server.asking
-    ]
-    if waiting:
-        await asyncio.wait(waiting, timeout=READY_SECONDS)
+    async def ready(self) -> None:
+        waiting = [
+            asyncio.wrap_future(server.asking)
+            for server in servers()
+            if _ask_again(server) and server.asking
+        ]
+        if waiting:
+            await asyncio.wait(waiting, timeout=READY_SECONDS)
+
+    def left_out(self) -> list[tuple[str, str, str]]:
+        return [(each.name, *left) for each in servers() for left in each.left_out]
+
+    def name_starts(self) -> tuple[str, ...]:
+        return tuple(f"{server.name}_" for server in servers())
 
 
 # --- Asking for tools

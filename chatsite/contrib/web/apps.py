@@ -1,0 +1,16 @@
+"""The app of the web, and what it adds to the tools."""
+
+from django.apps import AppConfig
+
+
+class WebConfig(AppConfig):
+    name = "chatsite.contrib.web"
+
+    def ready(self) -> None:
+        from chatsite import hooks
+        from chatsite.features.tools import registry
+
+        from . import web_checks, web_tools
+
+        registry.sources.append(web_tools.WebTools())
+        hooks.doctor_checks["web search"] = web_checks.try_search
