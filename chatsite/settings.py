@@ -64,6 +64,7 @@ FEATURES = [
 ]
 # Apps that are off until EXTRAS names them: what it calls them.
 CONTRIB = {
+    "archives": ["chatsite.contrib.archives"],
     "endpoint": ["chatsite.contrib.endpoint"],
     "lab": [
         "chatsite.contrib.lab.compare",

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 # What no page, file or address may name without the app.
 WORDS = {
     "announcements": "announcement",
+    "archives": r"chatgpt|deepseek",
     "attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "budgets": r"budget-|monthly (?:budget|use)|monthly_use",
     "code_blocks": r"code_blocks|code-words|diagram-frame",

@@ -6,8 +6,10 @@ from chatsite.settings import *  # noqa: F403
 from chatsite.settings import INSTALLED_APPS, OPTIONAL_APPS
 
 TAKEN_OUT = os.environ["WITHOUT"].split(",")
+# They bring something to another app.
 if "chatsite.features.tools" in TAKEN_OUT:
-    # Both bring tools.
     TAKEN_OUT += ["chatsite.contrib.mcp", "chatsite.contrib.web"]
+if "chatsite.features.importing" in TAKEN_OUT:
+    TAKEN_OUT += ["chatsite.contrib.archives"]
 OPTIONAL_APPS = [name for name in OPTIONAL_APPS if name not in TAKEN_OUT]
 INSTALLED_APPS = [name for name in INSTALLED_APPS if name not in TAKEN_OUT]

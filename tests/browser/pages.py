@@ -11,7 +11,7 @@ USER, PASSWORD = "lance", "correct horse battery"
 # Where a page leads to, files to keep apart.
 LINKS = """() => [...document.querySelectorAll("a[href]:not([download])")]
     .map((link) => link.getAttribute("href").replace(/[?#].*/, ""))
-    .filter((path) => path && !/[.](json|md)$/.test(path))"""
+    .filter((path) => path && !/([.](json|md)|[/]csv[/])$/.test(path))"""
 # One of many: an id, and what Django shows alike for each table.
 ONE = re.compile(r"[0-9a-f-]{8,}|[0-9]+")
 ALIKE = re.compile(r"/admin/(?!settings/)[a-z]+/$|/admin/.*/history/$")

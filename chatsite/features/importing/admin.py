@@ -15,7 +15,7 @@ from chatsite.review.rights import rights_of
 from memory.models import Conversation
 
 from .exporting import for_staff
-from .files.foreign import SITES
+from .files.reading import SITES
 
 
 @admin.action(description=_("Export as JSON"), permissions=["export"])

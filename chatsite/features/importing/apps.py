@@ -16,7 +16,7 @@ class ImportingConfig(AppConfig):
 
         from . import parts, worker
         from .exporting import for_staff
-        from .files import foreign
+        from .files import reading
         from .storing import ACTION
 
         entrances.entrances.append(
@@ -32,7 +32,7 @@ class ImportingConfig(AppConfig):
         )
         runner.jobs.append(worker.JOB)
         LEAF_ACTIONS[ACTION] = _("imported it")
-        hooks.source_names |= foreign.SITES
+        hooks.source_names |= reading.SITES
         hooks.user_menu_links["import"] = _("Import conversations")
         hooks.conversation_parts["menu"].append(parts.draw_menu_items)
         hooks.account_sections.append(parts.draw_data_section)

@@ -25,7 +25,7 @@ from memory.engine.attachments import Attachment
 from memory.leases import Claim, LostError
 from memory.models import Conversation, Message
 
-from .files import chatgpt, claude, deepseek, own, reading
+from .files import own, reading
 from .files.archive import Archive, is_archive
 from .files.draft import Draft, clean_title
 from .files.pictures import Pictures
@@ -180,16 +180,12 @@ class _Import:
 
 
 def _read_item(item: Any, user: AbstractBaseUser) -> Draft:
-    match reading.find_format(item):
-        case "windowpane":
-            return own.read_export(item, user.pk)
-        case "chatgpt":
-            return chatgpt.read_chatgpt(item)
-        case "claude":
-            return claude.read_claude(item)
-        case "deepseek":
-            return deepseek.read_deepseek(item)
-    raise ImportItemError(_("its format is unknown."))
+    form = reading.find_format(item)
+    if not form:
+        raise ImportItemError(_("its format is unknown."))
+    if form == "windowpane":
+        return own.read_export(item, user.pk)
+    return reading.read_foreign(form, item)
 
 
 def _tell_why(number: int, item: Any, why: str) -> str:

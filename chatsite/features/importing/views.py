@@ -20,7 +20,7 @@ from .exporting import for_staff
 from .exporting.account import export_account
 from .exporting.as_markdown import write_markdown
 from .exporting.thread import export_thread
-from .files.reading import ImportFileError
+from .files.reading import ImportFileError, readers
 from .forms import ImportForm
 from .outcome import KIND, Outcome
 
@@ -44,7 +44,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
                     "imported. Wait until it has finished, then choose the file again."
                 ),
             )
-    values = {"form": form, "opens_again": True, **_describe_latest(request)}
+    values = {"form": form, "opens_again": True, **_describe_page(request)}
     status = 422 if form.errors else 200
     return render(request, "importing/import.html", values, status=status)
 
@@ -52,14 +52,18 @@ def import_file(request: HttpRequest) -> HttpResponse:
 @require_safe
 @private_page
 def show_import_progress(request: HttpRequest) -> HttpResponse:
-    values = {"form": ImportForm(), **_describe_latest(request)}
+    values = {"form": ImportForm(), **_describe_page(request)}
     return render(request, "importing/_progress.html", values)
 
 
-def _describe_latest(request: HttpRequest) -> dict[str, object]:
-    """The person's latest import, and what came of it."""
+def _describe_page(request: HttpRequest) -> dict[str, object]:
+    """What the site imports, the person's latest import, and what came of it."""
     job = queue.latest(KIND, request.user)
-    return {"job": job, "outcome": Outcome.of(job) if job else None}
+    return {
+        "job": job,
+        "outcome": Outcome.of(job) if job else None,
+        "has_archives": bool(readers),
+    }
 
 
 @conversation_view("GET")

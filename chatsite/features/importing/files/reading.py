@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from math import isfinite
 from typing import IO, Any
@@ -28,6 +28,12 @@ AS_WRITTEN = {
 STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
+
+
+# By what sources begin with: who wrote the replies.
+SITES = {"chatgpt": "ChatGPT", "claude": "Claude", "deepseek": "DeepSeek"}
+# By the same: what reads a conversation of their archives as a Draft. Apps add theirs.
+readers: dict[str, Callable[[Any], Any]] = {}
 
 
 class ImportFileError(Exception):
@@ -157,6 +163,14 @@ def _check_items(items: list[Any]) -> None:
             _("The file has %(count)s conversations; the limit is %(limit)s.")
             % {"count": len(items), "limit": settings.IMPORT_MAX_CONVERSATIONS}
         )
+
+
+def read_foreign(form: str, item: Any) -> Any:
+    """Return the Draft of a conversation of another chat. Raises ImportItemError."""
+    if reader := readers.get(form):
+        return reader(item)
+    words = _("it is of %(site)s, and this site does not import its archives.")
+    raise ImportItemError(words % {"site": SITES[form]})
 
 
 def find_format(item: Any) -> str:

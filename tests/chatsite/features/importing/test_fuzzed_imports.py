@@ -18,7 +18,7 @@ from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.importing.files.reading import ImportFileError
 from memory import library
 
-from .archives import make_archive
+from ...contrib.archives.archives import make_archive
 from .test_importing import (
     CLAUDE,
     chatgpt,

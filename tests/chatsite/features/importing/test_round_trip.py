@@ -13,7 +13,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.tools.context import SiteTool
 from chatsite.features.tools.results import refine
-from chatsite.features.tools.tool_loop.asked import Asked, read_extras
+from chatsite.features.tools.tool_loop.asked import CallRequest, read_extras
 from chatsite.llm.streaming import clean_json
 from chatsite.turns import commands
 from memory import actions, library, transcript
@@ -284,7 +284,7 @@ class TestValues:
         beside = {"reasoning_details": [self.nest(depth), {"n": number}]}
         use_tools(chat, "Go", Use())
         row = chat.messages.get(seq=2)
-        asked = Asked(row.tool_calls[0]["id"], "a", {}, extras={"e": beside})
+        asked = CallRequest(row.tool_calls[0]["id"], "a", {}, extras={"e": beside})
         row.extras = read_extras("a.example", beside, [asked])
         assert row.extras.keys() == {"provider", "message", "calls"}
         unguarded(chat.messages.filter(seq=2)).update(extras=row.extras)

@@ -151,3 +151,11 @@ def test_the_check_has_nothing_to_say_of_the_defaults():
 
 def test_a_site_tool_stays_as_it_is():
     assert SiteTool.of(book_room) is book_room
+
+
+def test_tools_of_operators_import_from_the_former_place():
+    from chatsite.tools import context
+    from chatsite.tools import registry as former
+
+    assert former.site_tool is site_tool
+    assert context.CallContext is CallContext

@@ -9,9 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.features.importing.files.remainder import has_words
 from chatsite.llm.streaming import clean_text
-
-from .remainder import has_words
 
 SEPARATOR = "\ue202"
 # A mark, with the space before it, which goes with a mark that shows nothing.

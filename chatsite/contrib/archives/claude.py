@@ -5,11 +5,25 @@ last.
 from collections.abc import Iterator
 from typing import Any
 
+from chatsite.features.importing.files.archive import is_image_name
+from chatsite.features.importing.files.draft import (
+    Draft,
+    Picture,
+    Said,
+    from_talk,
+    read_time,
+)
+from chatsite.features.importing.files.reading import SITES
+from chatsite.features.importing.files.remainder import (
+    BRANCH,
+    OTHER,
+    Remainder,
+    has_words,
+    list_words,
+)
+
 from . import citations, tool_parts
-from .archive import is_image_name
-from .draft import Draft, Picture, Said, from_talk, read_time
-from .foreign import SITES, find_branch, make_source, take_messages
-from .remainder import BRANCH, OTHER, Remainder, has_words, list_words
+from .foreign import find_branch, make_source, take_messages
 from .tool_parts import as_list, read_string
 
 ROLES = {"human": "user", "assistant": "assistant"}

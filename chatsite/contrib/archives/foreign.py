@@ -7,12 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.features.importing.files.reading import ImportItemError
 from chatsite.llm.streaming import clean_text
-
-from .reading import ImportItemError
-
-# By what sources begin with: who wrote the replies.
-SITES = {"chatgpt": "ChatGPT", "claude": "Claude", "deepseek": "DeepSeek"}
 
 
 def make_source(name: str, key: object) -> str:

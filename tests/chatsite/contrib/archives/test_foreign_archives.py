@@ -9,13 +9,14 @@ from time import process_time
 import pytest
 
 from chatsite.features.importing.exporting.thread import export_thread
+from chatsite.features.importing.files import reading
 from chatsite.features.importing.files.reading import ImportItemError
 from chatsite.features.importing.files.remainder import BRANCH, HIDDEN, Remainder
 from chatsite.features.importing.storing import _read_item
 
+from ...features.importing.test_importing import as_json, post, take
 from ...scenes import page_of, signed_in, violations
 from .archives import make_archive
-from .test_importing import as_json, post, take
 
 pytestmark = pytest.mark.django_db
 WORD = re.compile(r"w\d+x\d+y")
@@ -213,3 +214,9 @@ def test_kinds_have_a_bound():
     assert sum(rest.kinds.values()) == 1_001
     assert len(rest.kinds) <= 51
     assert max(map(len, rest.kinds)) == 40
+
+
+def test_an_archive_of_another_chat_is_refused_by_name_without_its_app(monkeypatch):
+    monkeypatch.delitem(reading.readers, "claude")
+    with pytest.raises(ImportItemError, match="it is of Claude, and this"):
+        _read_item({"chat_messages": []}, None)

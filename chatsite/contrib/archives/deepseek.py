@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from chatsite.features.importing.files.draft import Draft, Said, from_talk, read_time
+from chatsite.features.importing.files.reading import SITES
+from chatsite.features.importing.files.remainder import BRANCH, Remainder
+
 from . import tool_parts
-from .draft import Draft, Said, from_talk, read_time
-from .foreign import SITES, make_source, open_nodes
-from .remainder import BRANCH, Remainder
+from .foreign import make_source, open_nodes
 from .tool_parts import as_list, read_string
 
 

@@ -7,10 +7,23 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.features.importing.files.draft import (
+    Draft,
+    Picture,
+    Said,
+    from_talk,
+    read_time,
+)
+from chatsite.features.importing.files.reading import SITES
+from chatsite.features.importing.files.remainder import (
+    BRANCH,
+    HIDDEN,
+    Remainder,
+    list_words,
+)
+
 from . import citations, tool_parts
-from .draft import Draft, Picture, Said, from_talk, read_time
-from .foreign import SITES, make_source, open_nodes
-from .remainder import BRANCH, HIDDEN, Remainder, list_words
+from .foreign import make_source, open_nodes
 from .tool_parts import as_list, find_pointer, read_string
 
 ROLES = ("user", "assistant", "tool")

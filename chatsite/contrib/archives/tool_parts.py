@@ -8,10 +8,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.features.importing.files.reading import STRING, measure_depth
+from chatsite.features.importing.files.remainder import (
+    has_words,
+    list_words,
+    order_keys,
+)
 from chatsite.llm.streaming import clean_text
-
-from .reading import STRING, measure_depth
-from .remainder import has_words, list_words, order_keys
 
 MAX_DEPTH = 20
 # How a message of ChatGPT names the file of an image, earlier and now.

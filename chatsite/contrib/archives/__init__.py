@@ -1,0 +1,1 @@
+"""The archives that ChatGPT, Claude and DeepSeek send to their users, as imports."""

@@ -1,0 +1,3 @@
+"""It has no addresses."""
+
+urlpatterns: list = []

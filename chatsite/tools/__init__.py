@@ -1,0 +1,1 @@
+"""The former place of what tools of operators import; it goes with the next release."""
