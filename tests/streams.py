@@ -17,7 +17,6 @@ TIERS = ("first", "smoke", "rest", "weekly")
 # What nobody who changes the site breaks: tests of tests and of measurements.
 WEEKLY = (
     "bench/",
-    "test_left_rows.py",
     "test_other_suites.py",
     "test_plugin.py",
     "test_unsteady.py",
@@ -84,6 +83,7 @@ POSTGRESQL = (
     "chatsite/turns/test_audit.py",
     "chatsite/turns/test_deleting.py",
     "chatsite/test_random_actions.py",
+    "test_left_rows.py",
     "chatsite/turns/test_spending.py",
     "chatsite/contrib/lab/experiments/test_migrations.py",
     "chatsite/live/test_socket.py",
@@ -151,7 +151,7 @@ SLOW = (
     "chatsite/review/test_hostile.py",
     "chatsite/review/test_rights.py",
     "chatsite/test_doors.py",
-    "chatsite/features/tools/test_mcp.py",
+    "chatsite/contrib/mcp/test_mcp.py",
     "chatsite/features/importing/test_fuzzed_imports.py",
     "chatsite/test_random_actions.py",
     "chatsite/turns/test_small_windows.py",

@@ -11,7 +11,8 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel
 
 from chatsite.contrib import organisation
-from chatsite.features.importing.files import citations, reading
+from chatsite.contrib.archives import citations
+from chatsite.features.importing.files import reading
 from chatsite.features.tools import results
 from chatsite.features.tools.tool_loop import asked
 from chatsite.llm.demo import chat_model, extractive, structured, tool_use

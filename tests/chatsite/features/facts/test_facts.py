@@ -8,11 +8,13 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from chatsite.features.facts import audit, services, store
 from chatsite.features.facts.models import Fact
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.importing.files import own
+from chatsite.features.sharing.models import Share
 from chatsite.features.sharing.shown import is_request_shown
 from chatsite.pages.presenters import context_pane
 from memory import actions, bundle, context, library, transcript
@@ -175,7 +177,8 @@ class TestRequests:
 
     def test_it_is_in_no_link(self, chat, other):
         keep_fact(chat, f"{WORDS}.")
-        assert not is_request_shown(ShareOf(other), send(other))
+        share = Share(conversation=other, last_seq=9, created_at=timezone.now())
+        assert not is_request_shown(share, send(other))
 
     def test_an_export_has_what_it_needs(self, chat, other, bob):
         keep_fact(chat, f"{WORDS}.")
@@ -185,11 +188,6 @@ class TestRequests:
         made = transcript.create_conversation(bob, policy=draft.policy)
         bundle.write_bundle(made, draft.bundle)
         assert rebuilding.verify_context(made.model_calls.get(purpose="reply"))
-
-
-class ShareOf:
-    def __init__(self, conversation):
-        self.conversation = conversation
 
 
 class TestChanges:
