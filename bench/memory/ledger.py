@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from memory.engine.summaries.schemas import render_summary
 
-from .models import Summarised
+from .models import SummaryRequest
 from .requests import Material, Said, read_request
 
 
@@ -29,7 +29,7 @@ class Ledger:
         self.texts[str(message.id)] = message.text
         self.places[message.text].append(str(message.id))
 
-    def read(self, event: Summarised) -> None:
+    def read(self, event: SummaryRequest) -> None:
         material = read_request(event.request)
         carried = {
             id_: times + 1 for id_, times in self.carried_by(material.texts).items()

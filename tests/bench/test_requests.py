@@ -6,7 +6,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.messages.utils import get_buffer_string
 
 from bench.memory.ledger import Ledger
-from bench.memory.models import Summarised
+from bench.memory.models import SummaryRequest
 from bench.memory.requests import read_request
 
 SAID = [HumanMessage("I like <tea> & rain.", id="1"), AIMessage("Noted.", id="2")]
@@ -71,25 +71,27 @@ class TestLedger:
 
     def test_a_summary_carries_what_its_request_held_whole(self):
         ledger = self.ledger()
-        ledger.read(Summarised(as_xml(SAID), "Tea."))
+        ledger.read(SummaryRequest(as_xml(SAID), "Tea."))
         assert ledger.carried_by(["x Tea. x"]) == {"1": 1, "2": 1}
 
     def test_a_message_cut_short_was_not_read(self):
         ledger = self.ledger()
-        ledger.read(Summarised(as_xml([HumanMessage("I like <tea>"), SAID[1]]), "Tea."))
+        ledger.read(
+            SummaryRequest(as_xml([HumanMessage("I like <tea>"), SAID[1]]), "Tea.")
+        )
         assert not ledger.was_read("1")
         assert ledger.carried_by(["Tea."]) == {"2": 1}
 
     def test_a_summary_quoted_in_the_next_is_written_once_more(self):
         ledger = self.ledger()
-        ledger.read(Summarised(as_xml(SAID), "Tea."))
-        ledger.read(Summarised(as_xml([HumanMessage("Tea.")]), "Still that."))
+        ledger.read(SummaryRequest(as_xml(SAID), "Tea."))
+        ledger.read(SummaryRequest(as_xml([HumanMessage("Tea.")]), "Still that."))
         assert ledger.carried_by(["Still that."]) == {"1": 2, "2": 2}
 
     def test_a_summary_left_out_of_the_next_carries_nothing_on(self):
         ledger = self.ledger()
-        ledger.read(Summarised(as_xml(SAID), "Tea."))
-        ledger.read(Summarised(as_xml([HumanMessage("Else.")]), "Something else."))
+        ledger.read(SummaryRequest(as_xml(SAID), "Tea."))
+        ledger.read(SummaryRequest(as_xml([HumanMessage("Else.")]), "Something else."))
         assert ledger.carried_by(["Something else."]) == {}
 
     def test_parts_of_a_long_message_make_it_whole(self):
@@ -99,5 +101,5 @@ class TestLedger:
             said = {"n": 1, "role": "user", "text": text, "part": part}
             request = [marker, HumanMessage(json.dumps({"messages": [said]}))]
             assert not ledger.was_read("1")
-            ledger.read(Summarised(request, "Tea."))
+            ledger.read(SummaryRequest(request, "Tea."))
         assert ledger.was_read("1")
