@@ -12,13 +12,16 @@ from django.utils import timezone
 
 from chatsite.accounts import account
 from memory import actions, library, transcript
-from memory.models import Conversation
+from memory.models import Conversation, ModelCall
 
 TABLES = (
     *("chat_feedback", "memory_label", "memory_label_conversations", "memory_rule"),
     *("chat_share", "chat_toolcall", "chat_resultfile", "desk_experiment"),
     *("memory_upload", "attachments_imagefile"),
     *("examples_example", "examples_exampleanswer", "facts_fact"),
+    *("endpoint_clientrequest", "endpoint_clientmessage", "endpoint_bodypiece"),
+    *("endpoint_clientconversation", "endpoint_apikey", "budgets_budget"),
+    *("budgets_monthlyuse", "trials_trial"),
 )
 
 
@@ -26,6 +29,7 @@ def plant():
     """Two conversations of Alice with rows in each table, and one of Bob with an
     experiment that Alice has started."""
     from chatsite.contrib.lab.experiments.models import Experiment
+    from chatsite.contrib.operators.budgets.models import Budget, MonthlyUse
     from chatsite.features.attachments.models import Upload
 
     people = get_user_model().objects
@@ -36,12 +40,16 @@ def plant():
     values = {"model": "demo", "budget": 1, "last_seq": 1}
     other = transcript.create_conversation(bob)
     Experiment.objects.create(conversation=other, user=alice, **values)
+    _plant_client(alice, other)
+    Budget.objects.create(user=alice, amount=1)
+    MonthlyUse.objects.create(user=alice, month="2026-11-01")
     print(json.dumps(_count_rows()))  # noqa: T201
 
 
 def _plant_rows(conversation):
     from chatsite.contrib.lab.examples.models import Example, ExampleAnswer
     from chatsite.contrib.lab.experiments.models import Experiment
+    from chatsite.contrib.lab.trials.models import Trial
     from chatsite.features.attachments.models import ImageFile
     from chatsite.features.facts.models import Fact
     from chatsite.features.feedback.models import Feedback
@@ -76,6 +84,31 @@ def _plant_rows(conversation):
     ImageFile.objects.create(**of, message=message, **values)
     values = {"model": "demo", "budget": 1, "last_seq": 1}
     Experiment.objects.create(**of, user=conversation.owner, **values)
+    Trial.objects.create(**of, message=message, model="demo")
+
+
+def _plant_client(owner, other):
+    """A key, requests with it in each conversation of its owner, and one conversation
+    of another person, for whom it has spoken as a gateway's."""
+    from chatsite.contrib.endpoint import models
+
+    key = models.ApiKey.objects.create(owner=owner, name="a", sha256="a", hint="wp_")
+    for conversation in [*Conversation.objects.filter(owner=owner), other]:
+        of = {"conversation": conversation}
+        models.ClientConversation.objects.create(**of, key=key, family=uuid4())
+        sent = {"purpose": "reply", "model": "demo", "tokens_estimated": 1}
+        call = ModelCall.objects.create(**of, **sent)
+        values = {"owner": conversation.owner, "key": key, "position": 1}
+        models.ClientRequest.objects.create(call=call, **values)
+        models.BodyPiece.objects.create(**of, number=1, digest=b"a", text="a")
+        for message in conversation.messages.all():
+            models.ClientMessage.objects.create(
+                **of,
+                owner=conversation.owner,
+                message=message,
+                **{"position": 1, "role": "user", "size": 1},
+                **{"digest": b"a", "chain": b"a"},
+            )
 
 
 def erase():

@@ -10,6 +10,14 @@ from django.conf import settings
 from .servers import Site
 
 pytestmark = pytest.mark.server
+OF_PERSON = (
+    *("memory_label", "memory_upload", "endpoint_apikey", "budgets_budget"),
+    "budgets_monthlyuse",
+)
+OF_OTHERS = (
+    *("desk_experiment", "endpoint_clientconversation", "endpoint_clientrequest"),
+    "endpoint_bodypiece",
+)
 
 
 def test_rows_of_apps_that_are_gone_go_with_what_they_belong_to(new_database):
@@ -21,10 +29,10 @@ def test_rows_of_apps_that_are_gone_go_with_what_they_belong_to(new_database):
             "WITHOUT": ",".join(settings.OPTIONAL_APPS),
         }
         one, both = run_left_rows({"DATABASE_URL": url, **without}, "erase")
-    of_alice = {"memory_label": 1, "memory_upload": 1, "desk_experiment": 2}
+    of_alice = dict.fromkeys(OF_PERSON, 1) | dict.fromkeys(OF_OTHERS, 2)
     assert one == {name: of_alice.get(name, planted[name] // 2) for name in planted}
-    # The one that she has started with another person's conversation.
-    assert both == dict.fromkeys(planted, 0) | {"desk_experiment": 1}
+    # What she has begun with another person's conversation, or her key has sent there.
+    assert both == dict.fromkeys(planted, 0) | dict.fromkeys(OF_OTHERS, 1)
 
 
 def test_rows_of_apps_that_are_gone_go_with_a_deleted_message(new_database):
