@@ -39,11 +39,10 @@ class Asked:
         return self.body.value.get(PREVIOUS) or "" if self.wire.names_replies else ""
 
     @property
-    def references(self) -> list[str]:
-        """The ids of items that it names in place of sending them."""
+    def references(self) -> list[Any]:
+        """The ids of items that it names in place of sending them, as they came."""
         items = self.wire.list_sent(self.body.value) if self.wire.names_replies else ()
-        named = (item.get("id") for item in items if find_kind(item) == REFERENCE)
-        return [each for each in named if isinstance(each, str)]
+        return [item.get("id") for item in items if find_kind(item) == REFERENCE]
 
     @property
     def is_stream(self) -> bool:

@@ -79,6 +79,9 @@ def find_items(owner_id: int, asked: Asked) -> Items:
     """The items that a request names by their ids, as they were served to this person.
     One that has its id in common with another is not among them. Raises WireError for
     one that was deleted, and one that is, or could be, another person's."""
+    if not all(isinstance(each, str) for each in asked.references):
+        detail = "The id of an item has to be a string."
+        raise WireError(400, "invalid_item_id", detail, param="input")
     counts = Counter(asked.references)
     if len(counts) > MOST_IDS:
         detail = f"A body may name {MOST_IDS:,} items by their ids. Send fewer."
@@ -116,13 +119,20 @@ def _read_items(
         gone = {*named.values_list("item_id", flat=True)}
         strange = [each for each in strange if each in gone]
     if strange:
-        detail = f"Item with id {strange[0][:100]!r} not found. Send it whole."
-        raise WireError(404, "item_not_found", detail, param="input")
+        raise _refuse_item(strange[0])
     newest = [each["newest"] for each in of_person.values() if each["forms"] == 1]
     columns = ("item_id", "text", "hole", "is_ascii", "message__text")
     rows = BodyPiece.objects.filter(pk__in=newest).values_list(*columns)
     for item_id, text, hole, is_ascii, said in rows.iterator():
+        if not text:
+            # Its message was deleted meanwhile.
+            raise _refuse_item(item_id)
         yield item_id, fill_in(Hollow(text, hole, is_ascii), said)
+
+
+def _refuse_item(item_id: str) -> WireError:
+    detail = f"Item with id {item_id[:100]!r} not found. Send it whole."
+    return WireError(404, "item_not_found", detail, param="input")
 
 
 def fill_references(asked: Asked, found: Items) -> Asked:

@@ -147,6 +147,14 @@ async def test_unknown_items_are_not_found(key, upstream, item_id):
     assert upstream.requests == []
 
 
+@pytest.mark.parametrize("item_id", [["x"], {"x": 1}, 1, None])
+async def test_ids_that_are_no_strings_are_refused(key, upstream, item_id):
+    _, said = await talk(key, upstream, 1)
+    asked = len(upstream.requests)
+    refused = await send(key, [*said, {"type": "item_reference", "id": item_id}])
+    assert (refused.status, len(upstream.requests)) == (400, asked)
+
+
 async def test_unknown_items_are_names_where_ids_are_passed(key, upstream, settings):
     settings.ENDPOINT_PROVIDER_IDS = "passed"
     unknown = {"type": "item_reference", "id": "msg_unknown"}
