@@ -38,9 +38,9 @@ class Conversation:
     is_single: bool = False
     path: list[Kept] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    # Of the last request.
-    instructions: str = ""
-    tools: Any = None
+    # Of its requests, and the tools of the last one.
+    instructions: list[str] = field(default_factory=list)
+    tools: list[Any] | None = None
     # Where a request ended that has no reply yet.
     open_at: int | None = None
     # When something was said in it, in the order of all requests.
@@ -89,9 +89,13 @@ class MemoryStore:
 
     def read_instructions(self, conversation: str) -> str:
         self.lookups += 1
-        return self.conversations[conversation].instructions
+        return (self.conversations[conversation].instructions or [""])[-1]
 
-    def read_tools(self, conversation: str) -> Any:
+    def has_instructions(self, conversation: str, text: str) -> bool:
+        self.lookups += 1
+        return text in self.conversations[conversation].instructions
+
+    def read_tools(self, conversation: str) -> list[Any] | None:
         self.lookups += 1
         return self.conversations[conversation].tools
 
@@ -124,8 +128,8 @@ class MemoryStore:
 
     def take(self, history: History, hints: Hints, decision: Decision) -> Conversation:
         kept = self._open(history, hints, decision)
-        kept.instructions = "\n\n".join(history.instructions)
-        kept.tools = history.tools
+        kept.instructions.append("\n\n".join(history.instructions))
+        kept.tools = history.tools or []
         for index, position in list_chains(history, decision):
             self._keep(kept, history.messages[index], position)
         if decision.kind == "retry":

@@ -96,7 +96,9 @@ class Deciding:
             for place in places:
                 if earlier and place[:2] == earlier[:2]:
                     return self.make("retry", place, total, "retry-key")
-        if waiting := next((each for each in places if each.is_open), None):
+        # A side call that failed, too, has the same history.
+        most_first = sorted(places, key=lambda each: each.is_single)
+        if waiting := next((each for each in most_first if each.is_open), None):
             return self.make("retry", waiting, total, "open")
         if self.hints.is_retry:
             return self.make("retry", places[0], total, "retry-header")
@@ -219,8 +221,11 @@ class Deciding:
         before = self.known.read_instructions(decision.conversation)
         if not before or not share_little(own, before):
             return False
+        # One that spoke in it before is no other: agents hand it to each other.
+        if self.known.has_instructions(decision.conversation, own):
+            return False
         tools = self.known.read_tools(decision.conversation)
-        return (self.history.tools or []) != (tools or [])
+        return tools is not None and (self.history.tools or []) != tools
 
     def begin_new(self, why: str) -> Decision:
         kind: Kind = "single" if len(self.messages) == 1 else "new"

@@ -71,5 +71,8 @@ class Known(Protocol):
     def read_instructions(self, conversation: str) -> str:
         """Those that its last request came with; "": none, or not known."""
 
-    def read_tools(self, conversation: str) -> Any:
-        """Return the `tools` of that request."""
+    def has_instructions(self, conversation: str, text: str) -> bool:
+        """Return whether any request of it came with these."""
+
+    def read_tools(self, conversation: str) -> list[Any] | None:
+        """Return the `tools` of its last request; None: they are not known."""

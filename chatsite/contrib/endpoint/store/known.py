@@ -17,6 +17,7 @@ from chatsite.contrib.endpoint.models import (
     ClientRequest,
 )
 from chatsite.contrib.endpoint.wires.errors import WireError
+from memory import prompts
 from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
 
@@ -164,14 +165,17 @@ class KnownToOwner:
         (text,) = _find_instructions(pk=int(conversation))
         return text
 
-    def read_tools(self, conversation: str) -> Any:
+    def has_instructions(self, conversation: str, text: str) -> bool:
+        name = prompts.hash_text(text.encode("utf-8", "replace").decode())
+        return _list_client_calls(conversation).filter(refs__system=name).exists()
+
+    def read_tools(self, conversation: str) -> list[Any] | None:
         from .rebuilding import read_sent_body
 
-        calls = ModelCall.objects.filter(
-            conversation=int(conversation), of_client__isnull=False
-        )
-        last = calls.order_by("-pk").first()
-        return read_sent_body(last).get("tools") if last else None
+        last = _list_client_calls(conversation).first()
+        # Of one with a message that was deleted, nothing is known.
+        body = read_sent_body(last) if last else {}
+        return (body.get("tools") or []) if body else None
 
     def _list_generations(
         self, conversation: int, first: int
@@ -194,6 +198,11 @@ class KnownToOwner:
             if first_rows := [*began.values_list("pk", flat=True)]:
                 rows = rows.filter(pk__lt=min(first_rows))
             pk = of_client.parent_id
+
+
+def _list_client_calls(conversation: str) -> QuerySet[ModelCall]:
+    calls = ModelCall.objects.filter(conversation=int(conversation))
+    return calls.filter(of_client__isnull=False).order_by("-pk")
 
 
 @prepared_rows()

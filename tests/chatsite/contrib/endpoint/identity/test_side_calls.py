@@ -102,6 +102,29 @@ def test_an_agent_that_takes_over_with_a_result_goes_on():
     assert client.send(*sent, tools=NOTE).lineage == "continued"
 
 
+def test_agents_that_hand_over_to_each_other_keep_one_conversation():
+    client, said = Coder(), []
+    for turn in range(4):
+        said += [user(f"Question {turn}?")]
+        client.send(system(CODER), *said, answer=CALL, tools=EDIT)
+        said += [CALLED, RESULT]
+        answer = client.send(system(KEEPER), *said, answer=f"{turn} {LONG}", tools=NOTE)
+        assert answer.conversation == "c0"
+        said += [reply(f"{turn} {LONG}")]
+    assert [*client.store.conversations] == ["c0"]
+
+
+def test_a_retry_beside_a_side_call_that_failed_is_of_the_turn():
+    client = Coder()
+    client.ask("Why does it fail?", LONG)
+    sent = [*client.history, user("Mend it.")]
+    asked = client.send(system(CODER), *sent, answer=None, tools=EDIT)
+    client.send(system(KEEPER), *sent, answer=None, tools=NOTE)
+    again = client.send(system(CODER), *sent, answer=LONG, tools=EDIT)
+    assert (asked.conversation, again.conversation) == ("c0", "c0")
+    assert again.lineage == "retry"
+
+
 def test_a_hint_that_the_client_has_compacted_is_believed():
     client = Coder()
     client.headers = {"x-claude-code-session-id": "one"}

@@ -8,6 +8,7 @@ from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from memory.models import Conversation
 from tests.chatsite.scenes import page_of
 
+from ..test_chat_completions import asking
 from ..wire import send
 from .test_why import instructs, replies, says, why
 
@@ -52,6 +53,26 @@ def test_six_turns_with_side_calls_are_one_conversation(client, key):
     assert {*lineages.order_by("pk").values_list("lineage", flat=True)[1:]} == {
         "continued"
     }
+
+
+def test_agents_that_hand_over_to_each_other_keep_one_conversation(
+    client, key, upstream
+):
+    """One takes the question, and the other goes on with the result of a tool."""
+    history = []
+    for number in range(3):
+        question = f"What does module {number} of the parser do?"
+        history.append(says(question))
+        function = {"name": "edit", "arguments": "{}"}
+        call = {"id": f"call_{number}", "type": "function", "function": function}
+        upstream.script(lambda x, call=call: x.send_json(asking(call)))
+        send(key, instructs(CODER), *history, tools=tools("edit"))
+        result = {"role": "tool", "tool_call_id": call["id"], "content": "Yours."}
+        history += [asking(call)["choices"][0]["message"], result]
+        send(key, instructs(KEEPER), *history, tools=tools("write_note"))
+        history.append(replies(question))
+    made = Conversation.objects.order_by("pk")
+    assert [*made.values_list("of_client__is_single", flat=True)] == [False]
 
 
 def test_a_side_call_says_where_it_belongs(client, key):
