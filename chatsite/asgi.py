@@ -14,7 +14,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
 from django.conf import settings
 
-from . import hooks
+from . import plugins
 from .headers import clean_scope
 from .live import server
 from .live.origins import SiteOriginValidator
@@ -27,7 +27,7 @@ pages = keep_room(django_application, settings.REQUESTS_AT_ONCE)
 
 
 async def answer_http(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    for start, answer in hooks.asgi_applications.items():
+    for start, answer in plugins.asgi_applications.items():
         if scope["path"].startswith(start):
             await answer(scope, receive, send)
             return

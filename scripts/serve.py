@@ -34,11 +34,11 @@ def prepare(host: str, port: str) -> None:
 
     django.setup()
     call_command("migrate", verbosity=0)
-    from chatsite import hooks
+    from chatsite import plugins
     from chatsite.ops import demo_user
 
     demo_user.prepare_demo_user(host)
-    for tell in hooks.banner_lines:
+    for tell in plugins.banner_lines:
         sys.stdout.write(tell(host, port))
     sys.stdout.flush()
 

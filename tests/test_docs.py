@@ -10,7 +10,7 @@ from django.apps import apps
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.live import consumer, outbox, watcher
 from chatsite.protocol import events
 
@@ -105,8 +105,8 @@ class TestProtocol:
 
     def test_every_event_is_there_with_its_fields(self):
         written = dict(re.findall(r"(?m)^\| `(\w+)\{(.+?)\}`", section("Events")))
-        kinds = {*events.Event.__args__, *hooks.event_kinds.values()}
-        kinds.remove(hooks.LeafEvent)
+        kinds = {*events.Event.__args__, *plugins.event_kinds.values()}
+        kinds.remove(plugins.LeafEvent)
         fields = {kind.type: [each.name for each in fields_of(kind)] for kind in kinds}
         assert {
             name: text.replace("?", "").split(",") for name, text in written.items()
@@ -117,11 +117,11 @@ class TestProtocol:
             r'`\{"type":"(\w+)"(.*?)\}`', section("Commands of the client")
         )
         written = {name: re.findall(r'"(\w+)"', rest) for name, rest in rows}
-        kinds = {*events.Command.__args__, *hooks.LeafCommand.__subclasses__()}
-        kinds.remove(hooks.LeafCommand)
+        kinds = {*events.Command.__args__, *plugins.LeafCommand.__subclasses__()}
+        kinds.remove(plugins.LeafCommand)
         names = {re.sub(r"(?<!^)(?=[A-Z])", "_", k.__name__).lower(): k for k in kinds}
         known = {name: [f.name for f in fields_of(k)] for name, k in names.items()}
-        assert known.keys() == {*events.READERS, *hooks.command_readers}
+        assert known.keys() == {*events.READERS, *plugins.command_readers}
         assert written == known
 
     def test_every_close_code_is_there_and_no_other(self):

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import get_resolver
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.jobs import queue
 from chatsite.turns.audit import FINDERS
 from memory.models import Conversation
@@ -30,7 +30,7 @@ def show():
         "summaries": conversation.summaries.filter(status="active").count(),
         "messages": conversation.messages.count(),
         "urls": "\n".join(addresses(get_resolver())),
-        "audit": " ".join(each.__name__ for each in (*FINDERS, *hooks.audit_rules)),
+        "audit": " ".join(each.__name__ for each in (*FINDERS, *plugins.audit_rules)),
         "admin": " ".join(model._meta.label for model in admin.site._registry),
     }
     client = sign_in(conversation.owner)

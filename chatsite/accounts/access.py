@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from chatsite import hooks
+from chatsite import plugins
 from memory import transcript
 from memory.models import Conversation
 
@@ -33,7 +33,7 @@ def private_page(view: View) -> View:
             # A redirect would put the log-in page into the middle of this one.
             return HttpResponseClientRedirect(resolve_url(settings.LOGIN_URL))
         if request.user.is_authenticated:
-            for note_visit in hooks.visits:
+            for note_visit in plugins.visits:
                 note_visit(request)
         return guarded(request, *args, **kwargs)
 

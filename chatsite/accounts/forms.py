@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.hooks import preference_fields
 from chatsite.llm import providers
+from chatsite.plugins import preference_fields
 from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from memory.engine import policy

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from chatsite.turns.requests import name_to_store
@@ -61,7 +61,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     known = dict(policy.list_presets())
     models = model_access.list_granted_to(user.pk)
     return {
-        "tools": hooks.turn_steps.defaults(),
+        "tools": plugins.turn_steps.defaults(),
         **chosen,
         "preset": preset if preset in known else "",
         "model": name_to_store(model) if model in models else "",

@@ -10,10 +10,10 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import LeafEvent
 from chatsite.jobs import activity
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
+from chatsite.plugins import LeafEvent
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of

@@ -14,9 +14,9 @@ from django.db.models import DateTimeField, QuerySet, UUIDField
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.accounts import sessions
-from chatsite.hooks import LeafCommand, LeafEvent
+from chatsite.plugins import LeafCommand, LeafEvent
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
@@ -280,7 +280,7 @@ class JsonView:
             if turn.state == Turn.State.RUNNING:
                 frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
                 yield _in_pieces(frame)
-        for find in hooks.standing_events:
+        for find in plugins.standing_events:
             yield [_dump_event(each) for each in find(client, found_live)]
 
     def at_once(self, event: events.Event) -> list[str]:

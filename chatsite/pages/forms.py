@@ -12,8 +12,8 @@ from django.forms.fields import InvalidJSONInput
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import hooks
-from chatsite.hooks import policy_fields
+from chatsite import plugins
+from chatsite.plugins import policy_fields
 from memory import transcript
 from memory.engine import policy
 from memory.engine.blank import is_blank
@@ -159,17 +159,17 @@ class NewConversationForm(forms.Form):
         text = gettext("Not saved. Deleted %(minutes)s minutes after you close it.")
         minutes = transcript.TEMPORARY_MINUTES
         self.fields["temporary"].help_text = text % {"minutes": minutes}
-        self.fields |= {name: make() for name, make in hooks.start_fields.items()}
+        self.fields |= {name: make() for name, make in plugins.start_fields.items()}
 
     def clean(self) -> dict[str, Any]:
         """What was not asked, as by a script, is not chosen: it stays as it is."""
         values = super().clean()
-        unasked = hooks.start_fields.keys() - self.data.keys()
+        unasked = plugins.start_fields.keys() - self.data.keys()
         return {name: value for name, value in values.items() if name not in unasked}
 
     @property
     def options(self) -> list[BoundField]:
-        names = ("temporary", "title", "preset", *hooks.start_fields)
+        names = ("temporary", "title", "preset", *plugins.start_fields)
         return [self[name] for name in (*names, "temperature", "system_prompt")]
 
 
@@ -454,7 +454,7 @@ class ListForm(SearchForm):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        for each in hooks.list_filters:
+        for each in plugins.list_filters:
             self.fields[each.name] = forms.IntegerField(
                 min_value=1, max_value=2**31 - 1, required=False
             )

@@ -13,7 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.languages import of_text
 from memory.models import Conversation, Summary
 
@@ -42,7 +42,7 @@ def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
 
 def render_for_person(user_id: int, *, is_fragment: bool = False) -> SafeString:
     """What apps show in the pages of a person."""
-    drawn = ((draw(user_id, is_fragment),) for draw in hooks.person_parts)
+    drawn = ((draw(user_id, is_fragment),) for draw in plugins.person_parts)
     return format_html_join("", "{}", drawn)
 
 
@@ -65,7 +65,7 @@ def render_row(
     """One conversation of the list: a link, which keeps what is chosen of its filters,
     or a box to choose it. `names` are what it has of the filters."""
     is_marked = bool(query and listed.archived_at)
-    marks = tuple(filter(None, (mark(listed) for mark in hooks.row_marks)))
+    marks = tuple(filter(None, (mark(listed) for mark in plugins.row_marks)))
     values = {
         "row": listed,
         "is_open": is_open,

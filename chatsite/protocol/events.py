@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import LeafCommand, LeafEvent, command_readers, event_kinds
+from chatsite.plugins import LeafCommand, LeafEvent, command_readers, event_kinds
 from chatsite.strict_json import make_object
 from memory.compaction.compactor import Outcome
 from memory.models import Message

@@ -15,7 +15,7 @@ from django.db.models.functions import TruncMinute
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.hooks import access_log_names
+from chatsite.plugins import access_log_names
 from chatsite.proxies import client_address
 from memory.models import Conversation
 

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import hooks
+from chatsite import plugins
 from memory.models import Conversation
 from memory.models.history import History
 
@@ -22,7 +22,7 @@ class AppendOnly(History):
 
 def list_staff_actions() -> list[tuple[str, Any]]:
     """What staff can do: each action's name, and what people read."""
-    return [*AccessEvent.Action.choices, *hooks.access_log_actions.items()]
+    return [*AccessEvent.Action.choices, *plugins.access_log_actions.items()]
 
 
 class AccessEvent(AppendOnly):

@@ -29,7 +29,7 @@ from django.db.models import (
 from django.db.models.expressions import Combinable
 from django.utils import timezone
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.llm import pricing
 from chatsite.turns.models import Turn
 from memory.compaction import lease
@@ -132,7 +132,7 @@ def read_days(first: date, count: int) -> Days:
     failing = Turn.objects.filter(state__in=Turn.FAILING)
     for n, rows in _by_day(failing, starts).annotate(Count("pk")):
         days[n].failing_turns = rows
-    for model in hooks.spending_tables:
+    for model in plugins.spending_tables:
         sums = (Sum("requests"), Sum("tokens_in"), Sum("tokens_out"))
         spent = _by_day(model._default_manager, starts, "model")
         for n, *found in spent.annotate(*sums):

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.database import retry
 from chatsite.llm import dialects, providers, streaming, tool_schemas
 from chatsite.llm.errors import LLMError
@@ -155,7 +155,7 @@ def prepare_attempt(
         if refused := _find_refusal(turn):
             return refused
     conversation = turn.conversation
-    if tools is None and hooks.turn_steps.runs(turn):
+    if tools is None and plugins.turn_steps.runs(turn):
         return turn
     varied, bound = variations.take_next(turn), tools or Tools()
     model = (varied and varied.model) or requests.model_of(conversation)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from chatsite import hooks
+from chatsite import plugins
 from memory.integrity.audit import Finder, Violation, without_staged
 from memory.models import Change, Conversation, Message
 
@@ -18,7 +18,7 @@ State = Turn.State
 
 def check_turns(*, at_rest: bool = False) -> Iterator[Violation]:
     """At rest no process runs, as in a backup: nothing can be late."""
-    for find in (*FINDERS, *hooks.audit_rules):
+    for find in (*FINDERS, *plugins.audit_rules):
         if not (at_rest and find is find_stuck):
             yield from without_staged(find())
 

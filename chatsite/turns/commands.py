@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from memory import actions, transcript
@@ -87,7 +87,7 @@ def submit_message(
     CommandError when the model could never take the text, or for a limit.
     """
     check_writable(conversation)
-    room = hooks.turn_steps.find_room(conversation)
+    room = plugins.turn_steps.find_room(conversation)
     message, created = transcript.append_user_message(
         conversation,
         text=text,
@@ -110,13 +110,13 @@ def submit_message(
     turn = claim.turn if claim else _queue_turn(message, room=room)
     before = position(turn) if before is None else before
     title = _suggest_title(message)
-    hooks.list_rows.note_use(conversation)
+    plugins.list_rows.note_use(conversation)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
 
 def check_writable(conversation: Conversation) -> None:
     """Raises CommandError for a conversation that is written elsewhere."""
-    if refusal := hooks.find_write_refusal(conversation):
+    if refusal := plugins.find_write_refusal(conversation):
         raise CommandError("read_only", refusal)
 
 
@@ -144,7 +144,7 @@ def _find_files(
     conversation: Conversation, attachments: object, kept: Message | None
 ) -> transcript.Files:
     """What is attached: files of the owner, or those of a message."""
-    room, source = requests.room_for_files(conversation), hooks.file_source
+    room, source = requests.room_for_files(conversation), plugins.file_source
 
     def keep(message: Message, taken: Sequence[Attachment]) -> None:
         source.keep(message, taken, kept)
@@ -258,7 +258,7 @@ def edit_message(
     transcript.check_message_text(text, may_be_blank=bool(message.attachments))
     transcript.supersede_messages(conversation, seq)
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
-    given_up = hooks.turn_steps.supersede(conversation)
+    given_up = plugins.turn_steps.supersede(conversation)
     sent = submit_message(
         conversation, text=text, client_id=client_id, kept=message, heard=heard
     )
@@ -307,7 +307,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     # With all that it has stored: calls of tools and their results, and the reply.
     if turn.reply or turn.may_have_rows:
         transcript.supersede_messages(conversation, message.seq + 1, turn.reply_seq)
-        turn.also_told = hooks.turn_steps.supersede(conversation)
+        turn.also_told = plugins.turn_steps.supersede(conversation)
     # If no message took that number, this row is where it is known.
     conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)
     turn.reply_seq = transcript.reserve_numbers(conversation, 1)
@@ -387,7 +387,7 @@ def _cancel_unanswerable(conversation: Conversation) -> None:
     runner hears of it, the others now. Clients are notified of each."""
     is_deleted = Q(user_message__deleted_at__isnull=False)
     found = unfinished(conversation.pk).filter(
-        is_deleted | hooks.turn_steps.is_removed()
+        is_deleted | plugins.turn_steps.is_removed()
     )
     gone = list(found.select_related("conversation", "user_message"))
     for turn in reversed(gone):
@@ -399,7 +399,7 @@ def _cancel_unanswerable(conversation: Conversation) -> None:
                 cancel_requested_at=Coalesce("cancel_requested_at", Now()), error=error
             )
             # What its tools still bring comes too late: nothing of it is stored.
-            hooks.turn_steps.close(turn)
+            plugins.turn_steps.close(turn)
     for turn in [turn.read_again() for turn in gone]:
         if turn.is_finished:
             _publish_later(conversation, events.of_end(turn))

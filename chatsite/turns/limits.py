@@ -30,7 +30,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.protocol.errors import CommandError
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall
@@ -207,7 +207,7 @@ def used_on(allowance: Allowance, day: date) -> int:
 
 def _check_budget(allowance: Allowance) -> None:
     """Of the day, and whatever else is limited."""
-    for check in hooks.spending_checks:
+    for check in plugins.spending_checks:
         check(allowance.pk)
     if not _has_used_all(allowance):
         return
@@ -350,7 +350,7 @@ def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> Non
     A request that failed before its first word and reported nothing costs nothing;
     one that this site itself broke off may have.
     """
-    for tell in hooks.ended_calls:
+    for tell in plugins.ended_calls:
         tell(call.pk, work)
     reported = call.tokens_input or call.tokens_output
     failed = call.error and call.error != "cancelled" and not text and not reported
@@ -366,7 +366,7 @@ def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> Non
 def charge_use(user_id: int, used: Used) -> None:
     if tokens := used.read + used.written:
         charge_tokens(user_id, tokens)
-        for note in hooks.spending_notes:
+        for note in plugins.spending_notes:
             note(user_id, used)
 
 

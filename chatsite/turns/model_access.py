@@ -6,7 +6,7 @@ request that a person pays for.
 from django.contrib.auth.models import Group
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain_code
 
@@ -21,7 +21,7 @@ def may_use(user_id: int, name: str) -> bool:
 
 def find_model_refusal(user_id: int, name: str) -> str:
     """The code of why the person may not use the model; "": they may."""
-    if hooks.is_switched_off(KIND, name):
+    if plugins.is_switched_off(KIND, name):
         return OFF
     return "" if _is_granted(user_id, name) else DENIED
 
@@ -44,7 +44,7 @@ def check_model(user_id: int, name: str) -> None:
 def list_models_for(user_id: int) -> list[str]:
     """The models that the person can choose from."""
     names = list_granted_to(user_id)
-    return [name for name in names if not hooks.is_switched_off(KIND, name)]
+    return [name for name in names if not plugins.is_switched_off(KIND, name)]
 
 
 def list_granted_to(user_id: int) -> list[str]:

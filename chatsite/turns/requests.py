@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol.errors import CommandError
@@ -121,14 +121,14 @@ def next_turn(
     """What would be sent now: the context of the waiting message, with what its turn
     has done so far, else of the draft with its files, else the view so far. Of a
     conversation that others send: what they sent last."""
-    for find_sent in hooks.sent_elsewhere:
+    for find_sent in plugins.sent_elsewhere:
         if built := find_sent(conversation):
             return built
     turn = next(iter(_select_waiting(conversation=conversation.pk)), None)
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
     varied = variations.find_next(conversation, turn)
     form = form_of((varied and varied.model) or model_of(conversation))
-    tools = hooks.turn_steps.offer_now(conversation)
+    tools = plugins.turn_steps.offer_now(conversation)
     tools = tools and tools.fit_to(dialects.find_dialect(form["model"]))
     offered = tools.to_options().get("tools", ()) if tools else ()
     form["tool_tokens"] = tools.tokens if offered else 0

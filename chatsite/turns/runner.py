@@ -21,7 +21,7 @@ from django.db.models import QuerySet
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
-from chatsite import hooks, metrics
+from chatsite import metrics, plugins
 from chatsite.database import (
     TRANSIENT_DB_ERRORS,
     keep_connection,
@@ -259,7 +259,7 @@ async def run_attempt(
     """
     prepared = await retry(attempt.prepare_attempt, claim, until=claim.lease_end)
     if isinstance(prepared, Turn):
-        return await hooks.turn_steps.run(claim, prepared, make_room)
+        return await plugins.turn_steps.run(claim, prepared, make_room)
     return await attempt.answer_turn(claim, prepared, make_room)
 
 
@@ -279,7 +279,7 @@ async def _tell_end(turn: Turn) -> None:
 
 def tell_news(turn: Turn, state: str) -> None:
     """The turn has ended, or waits for its person, who may be elsewhere."""
-    for tell in hooks.turn_news:
+    for tell in plugins.turn_news:
         spawn_task(tell(turn, state))
 
 

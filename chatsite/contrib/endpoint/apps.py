@@ -11,7 +11,7 @@ class EndpointConfig(AppConfig):
     admin_section = "auth"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.ops.entrances import entrances
         from chatsite.protocol.errors import EXPLANATIONS
         from memory.actions import message_deleted
@@ -24,28 +24,28 @@ class EndpointConfig(AppConfig):
         from .lineage import parts as lineage
         from .mcp_server import checks  # noqa: F401
 
-        hooks.asgi_applications[START] = asgi.answer_wire
-        hooks.asgi_applications[MCP] = asgi.answer_wire
+        plugins.asgi_applications[START] = asgi.answer_wire
+        plugins.asgi_applications[MCP] = asgi.answer_wire
         entrances += asgi.ENTRANCES
         message_deleted.connect(marks.forget_deleted)
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         EXPLANATIONS["client_gone"] = gettext_noop(
             "The client stopped reading, so this reply ends where it did."
         )
-        hooks.sent_elsewhere.append(marks.find_sent_last)
-        hooks.source_names["client"] = "%s"
-        hooks.row_marks.append(marks.name_client)
-        hooks.list_filters.append(single_calls.LIST_FILTER)
-        hooks.write_refusals.append(marks.refuse_writing)
-        hooks.branch_parts.append(marks.take_over)
+        plugins.sent_elsewhere.append(marks.find_sent_last)
+        plugins.source_names["client"] = "%s"
+        plugins.row_marks.append(marks.name_client)
+        plugins.list_filters.append(single_calls.LIST_FILTER)
+        plugins.write_refusals.append(marks.refuse_writing)
+        plugins.branch_parts.append(marks.take_over)
         LEAF_ACTIONS[joining.JOIN] = _("joined it to another one")
         LEAF_ACTIONS[joining.SEPARATE] = _("undid the joining")
-        hooks.message_parts += [lineage.WHY_ITEM, notes.NOTES]
-        hooks.sent_parts.append(lineage.draw_beside_sent)
-        hooks.conversation_parts["origin"].append(lineage.draw_origin)
-        hooks.banner_lines.append(demo.offer_demo_key)
-        hooks.account_sections.append(parts.draw_keys_section)
-        hooks.account_rows["api_keys"] = keys.describe_api_keys
-        hooks.access_log_names["list apikey"] = _("API keys (in a list)")
-        hooks.access_log_names["key"] = _("API key")
-        hooks.access_log_actions["key"] = _("read with a key")
+        plugins.message_parts += [lineage.WHY_ITEM, notes.NOTES]
+        plugins.sent_parts.append(lineage.draw_beside_sent)
+        plugins.conversation_parts["origin"].append(lineage.draw_origin)
+        plugins.banner_lines.append(demo.offer_demo_key)
+        plugins.account_sections.append(parts.draw_keys_section)
+        plugins.account_rows["api_keys"] = keys.describe_api_keys
+        plugins.access_log_names["list apikey"] = _("API keys (in a list)")
+        plugins.access_log_names["key"] = _("API key")
+        plugins.access_log_actions["key"] = _("read with a key")

@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.urls import reverse
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.database import TROUBLE, is_away
 from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.llm import providers
@@ -98,7 +98,7 @@ async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
         models = await list_upstream_models(wire)
-    off = partial(hooks.is_switched_off, model_access.KIND)
+    off = partial(plugins.is_switched_off, model_access.KIND)
     models = [each for each in models if not off(each["id"])]
     if key.models_allowed:
         models = [each for each in models if each["id"] in key.models_allowed]
@@ -200,7 +200,7 @@ async def check_listed(key: ApiKey, asked: Asked) -> None:
     """Raises WireError for a model that is switched off, and for one that is not in
     PROVIDERS_FILE, or not for the owner of the key. Anthropic's wire has a provider of
     its own."""
-    if hooks.is_switched_off(model_access.KIND, asked.model):
+    if plugins.is_switched_off(model_access.KIND, asked.model):
         raise refuse_switched_off(asked.model)
     if not settings.PROVIDERS or asked.wire.name == ANTHROPIC_MESSAGES.name:
         return

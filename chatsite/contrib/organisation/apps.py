@@ -10,21 +10,21 @@ class OrganisationConfig(AppConfig):
     verbose_name = _("Sign-in of an organisation")
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
 
         if settings.SIGNIN_PROVIDERS:
             from chatsite.turns import runner
 
             from . import connections, rechecking
 
-            hooks.login_parts.insert(0, connections.draw_buttons)
-            hooks.account_sections.append(connections.draw_connections)
-            hooks.account_rows["connections"] = connections.list_connections
+            plugins.login_parts.insert(0, connections.draw_buttons)
+            plugins.account_sections.append(connections.draw_connections)
+            plugins.account_rows["connections"] = connections.list_connections
             if rechecking.is_wanted():
                 runner.jobs.append(rechecking.JOB)
         if settings.SECOND_FACTOR != "no":
             from .second_factor import codes
 
-            hooks.login_parts.insert(0, codes.draw_passkey_link)
-            hooks.log_in = codes.log_in_by_stages
-            hooks.account_sections.append(codes.draw_second_factor)
+            plugins.login_parts.insert(0, codes.draw_passkey_link)
+            plugins.log_in = codes.log_in_by_stages
+            plugins.account_sections.append(codes.draw_second_factor)

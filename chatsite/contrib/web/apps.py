@@ -7,10 +7,10 @@ class WebConfig(AppConfig):
     name = "chatsite.contrib.web"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.features.tools import registry
 
         from . import web_checks, web_tools
 
         registry.sources.append(web_tools.WebTools())
-        hooks.doctor_checks["web search"] = web_checks.try_search
+        plugins.doctor_checks["web search"] = web_checks.try_search

@@ -12,7 +12,7 @@ class AttachmentsConfig(AppConfig):
     verbose_name = _("Attachments")
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.ops import entrances
         from chatsite.turns import runner
         from memory.actions import message_deleted
@@ -26,7 +26,7 @@ class AttachmentsConfig(AppConfig):
         from .long_files import export as long_export
         from .long_files import finding, searching, store
 
-        hooks.file_source = hooks.FileSource(
+        plugins.file_source = plugins.FileSource(
             uploads.read_upload_ids,
             uploads.find_files,
             uploads.take_files,
@@ -44,10 +44,10 @@ class AttachmentsConfig(AppConfig):
         image_source.current = sending.KeptImages()
         message_deleted.connect(files.forget_images)
         message_deleted.connect(store.forget_long)
-        hooks.branch_parts += [files.copy_branch, store.copy_long]
-        hooks.export_sections += [export.SECTION, long_export.SECTION]
-        hooks.audit_rules += [audit.find_false_images, long_audit.find_false_files]
-        hooks.composer_parts.append(parts.draw_composer_part)
+        plugins.branch_parts += [files.copy_branch, store.copy_long]
+        plugins.export_sections += [export.SECTION, long_export.SECTION]
+        plugins.audit_rules += [audit.find_false_images, long_audit.find_false_files]
+        plugins.composer_parts.append(parts.draw_composer_part)
         entrances.entrances.append(
             entrances.Entrance(
                 starts=("/attachments/",),

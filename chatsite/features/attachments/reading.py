@@ -12,8 +12,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import PageText
 from chatsite.ops.processor_time import account_of_user
+from chatsite.plugins import PageText
 from memory.engine.attachments import describe_image
 from memory.engine.blank import is_blank
 from memory.engine.file_names import clean_file_name, find_file_kind

@@ -11,11 +11,11 @@ class DevicesConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.signals import user_logged_in
 
-        from chatsite import hooks
+        from chatsite import plugins
 
         from . import parts, services
 
         user_logged_in.connect(services.note_log_in)
-        hooks.visits.append(services.note_visit)
-        hooks.account_sections.append(parts.draw_devices_section)
-        hooks.account_rows["devices"] = services.describe_devices
+        plugins.visits.append(services.note_visit)
+        plugins.account_sections.append(parts.draw_devices_section)
+        plugins.account_rows["devices"] = services.describe_devices

@@ -11,7 +11,7 @@ class FactsConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import pre_delete
 
-        from chatsite import hooks
+        from chatsite import plugins
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
         from memory.rules import rule_source
@@ -22,12 +22,12 @@ class FactsConfig(AppConfig):
         message_deleted.connect(store.forget_facts)
         pre_delete.connect(store.forget_sent, sender=models.Fact)
         LEAF_ACTIONS.update(services.ACTIONS)
-        hooks.message_parts.append(parts.STATED)
-        hooks.section_bodies["facts"] = parts.draw_facts_section
-        hooks.first_use_styles["model"].append("facts/facts.css")
-        hooks.policy_fields["facts"] = forms.make_fact_policy_field
-        hooks.preference_fields["facts"] = forms.make_fact_preference_field
-        hooks.user_menu_links["facts"] = _("What is remembered of you")
-        hooks.export_sections.append(export.SECTION)
-        hooks.account_rows["facts"] = services.describe_facts
-        hooks.audit_rules.append(audit.find_bad_facts)
+        plugins.message_parts.append(parts.STATED)
+        plugins.section_bodies["facts"] = parts.draw_facts_section
+        plugins.first_use_styles["model"].append("facts/facts.css")
+        plugins.policy_fields["facts"] = forms.make_fact_policy_field
+        plugins.preference_fields["facts"] = forms.make_fact_preference_field
+        plugins.user_menu_links["facts"] = _("What is remembered of you")
+        plugins.export_sections.append(export.SECTION)
+        plugins.account_rows["facts"] = services.describe_facts
+        plugins.audit_rules.append(audit.find_bad_facts)

@@ -7,7 +7,7 @@ from django.db.models import F
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq, Time
+from chatsite.plugins import ExportSection, Seq, Time
 from memory import bundle
 from memory.engine.facts.detection import MAX_CHARS
 from memory.models import Conversation, Message

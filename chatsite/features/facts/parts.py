@@ -8,9 +8,9 @@ from operator import itemgetter
 
 from django.template.loader import render_to_string
 
-from chatsite.hooks import MessagePart
 from chatsite.pages.presenters.context_pane import ContextSection
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from .models import Fact

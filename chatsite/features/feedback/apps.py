@@ -10,7 +10,7 @@ class FeedbackConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
 
@@ -18,14 +18,14 @@ class FeedbackConfig(AppConfig):
 
         message_deleted.connect(services.forget_feedback)
         LEAF_ACTIONS[services.ACTION] = _("gave feedback")
-        hooks.export_sections.append(export.SECTION)
-        hooks.message_parts.append(parts.BUTTONS)
-        hooks.stylesheets.append("feedback/feedback.css")
-        hooks.event_kinds[parts.FeedbackGiven.type] = parts.FeedbackGiven
-        hooks.inspector_parts.append(parts.draw_inspected)
-        hooks.access_log_names["feedback"] = _("feedback")
-        hooks.access_log_names["list feedback"] = _(
+        plugins.export_sections.append(export.SECTION)
+        plugins.message_parts.append(parts.BUTTONS)
+        plugins.stylesheets.append("feedback/feedback.css")
+        plugins.event_kinds[parts.FeedbackGiven.type] = parts.FeedbackGiven
+        plugins.inspector_parts.append(parts.draw_inspected)
+        plugins.access_log_names["feedback"] = _("feedback")
+        plugins.access_log_names["list feedback"] = _(
             "beginnings of feedback (in a list)"
         )
-        hooks.review_sources["feedback"] = staff.BAD_FEEDBACK
-        hooks.audit_rules.append(audit.find_misplaced_feedback)
+        plugins.review_sources["feedback"] = staff.BAD_FEEDBACK
+        plugins.audit_rules.append(audit.find_misplaced_feedback)

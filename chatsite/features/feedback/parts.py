@@ -8,8 +8,8 @@ from typing import ClassVar
 from django.db.models import F
 from django.template.loader import render_to_string
 
-from chatsite.hooks import LeafEvent, MessagePart
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import LeafEvent, MessagePart
 from chatsite.review import redaction
 from chatsite.review.rights import Rights
 from memory.models import Conversation

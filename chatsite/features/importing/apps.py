@@ -9,7 +9,7 @@ class ImportingConfig(AppConfig):
     name = "chatsite.features.importing"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.ops import entrances
         from chatsite.turns import runner
         from memory.models.change import LEAF_ACTIONS
@@ -32,10 +32,10 @@ class ImportingConfig(AppConfig):
         )
         runner.jobs.append(worker.JOB)
         LEAF_ACTIONS[ACTION] = _("imported it")
-        hooks.source_names |= reading.SITES
-        hooks.user_menu_links["import"] = _("Import conversations")
-        hooks.conversation_parts["menu"].append(parts.draw_menu_items)
-        hooks.account_sections.append(parts.draw_data_section)
-        hooks.staff_forms["staff-export"] = parts.draw_staff_buttons
-        hooks.access_log_actions[for_staff.ACTION] = _("exported")
-        hooks.access_log_names["export"] = _("export")
+        plugins.source_names |= reading.SITES
+        plugins.user_menu_links["import"] = _("Import conversations")
+        plugins.conversation_parts["menu"].append(parts.draw_menu_items)
+        plugins.account_sections.append(parts.draw_data_section)
+        plugins.staff_forms["staff-export"] = parts.draw_staff_buttons
+        plugins.access_log_actions[for_staff.ACTION] = _("exported")
+        plugins.access_log_names["export"] = _("export")

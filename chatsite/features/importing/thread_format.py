@@ -24,9 +24,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from chatsite.hooks import Seq, Time, conversation_fields, export_sections
 from chatsite.llm.streaming import MAX_JSON_DEPTH as MAX_WRITTEN_DEPTH
 from chatsite.llm.streaming import MAX_REPLY_CHARS
+from chatsite.plugins import Seq, Time, conversation_fields, export_sections
 from chatsite.turns.models import Turn
 from memory import models
 

@@ -9,18 +9,18 @@ class LabelsConfig(AppConfig):
     verbose_name = _("Labels")
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from memory.models.change import LEAF_ACTIONS
 
         from . import export, listing, services
 
         LEAF_ACTIONS[services.GIVEN] = _("gave it a label")
         LEAF_ACTIONS[services.TAKEN] = _("took a label off it")
-        hooks.list_filters.append(listing.LIST_FILTER)
-        hooks.page_parts["list-several"].append("labels/_several.html")
-        hooks.page_parts["row-menu"].append("labels/_row_menu.html")
-        hooks.list_stylesheets.append("labels/labels.css")
-        hooks.first_use_styles["list"].append("labels/label-menus.css")
-        hooks.conversation_fields.append(export.FIELD)
-        hooks.branch_parts.append(export.copy_labels)
-        hooks.account_rows["labels"] = services.list_names
+        plugins.list_filters.append(listing.LIST_FILTER)
+        plugins.page_parts["list-several"].append("labels/_several.html")
+        plugins.page_parts["row-menu"].append("labels/_row_menu.html")
+        plugins.list_stylesheets.append("labels/labels.css")
+        plugins.first_use_styles["list"].append("labels/label-menus.css")
+        plugins.conversation_fields.append(export.FIELD)
+        plugins.branch_parts.append(export.copy_labels)
+        plugins.account_rows["labels"] = services.list_names

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from chatsite.hooks import ConversationField
+from chatsite.plugins import ConversationField
 from memory.models import Conversation, Message
 
 from . import services

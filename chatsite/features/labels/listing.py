@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.hooks import ListFilter
+from chatsite.plugins import ListFilter
 from memory.models import Conversation
 
 from .models import Label

@@ -10,10 +10,10 @@ class RetentionConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.turns import runner
 
         from . import nightly, parts
 
         runner.jobs.append(nightly.JOB)
-        hooks.account_sections.append(parts.draw_retention_section)
+        plugins.account_sections.append(parts.draw_retention_section)

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.review import access_log
 from chatsite.review.actions.views import MAX_AT_ONCE
 from chatsite.review.readonly import (
@@ -97,10 +97,10 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[QueueItem]:
         # Kinds of an app that was taken out are not shown.
-        rows = super().get_queryset(request).filter(kind__in=hooks.review_sources)
+        rows = super().get_queryset(request).filter(kind__in=plugins.review_sources)
         reasons = [
             When(kind=kind, then=Exists(source.find().filter(pk=OuterRef("source"))))
-            for kind, source in hooks.review_sources.items()
+            for kind, source in plugins.review_sources.items()
         ]
         return rows.annotate(has_reason=Case(*reasons, default=Value(value=False)))
 
@@ -157,7 +157,7 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("look at"))
     def looked_at(self, row: QueueItem) -> SafeString:
-        source = hooks.review_sources[row.kind]
+        source = plugins.review_sources[row.kind]
         url = source.address(row.conversation_id, row.number, row.source)
         link = format_html('<a href="{}">{}</a>', url, source.describe(row.number))
         if row.has_reason:

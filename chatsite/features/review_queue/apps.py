@@ -10,13 +10,15 @@ class ReviewQueueConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
 
         from . import parts, sources
 
-        hooks.review_sources["summary"] = sources.SUMMARIES
-        hooks.review_sources["turn"] = sources.TURNS
-        hooks.inspector_parts.append(parts.draw_inspected)
-        hooks.access_log_names["queueitem"] = _("item of the review queue")
-        hooks.access_log_names["list queueitem"] = _("beginnings of notes (in a list)")
-        hooks.access_log_actions["queue"] = _("worked on an item of the review queue")
+        plugins.review_sources["summary"] = sources.SUMMARIES
+        plugins.review_sources["turn"] = sources.TURNS
+        plugins.inspector_parts.append(parts.draw_inspected)
+        plugins.access_log_names["queueitem"] = _("item of the review queue")
+        plugins.access_log_names["list queueitem"] = _(
+            "beginnings of notes (in a list)"
+        )
+        plugins.access_log_actions["queue"] = _("worked on an item of the review queue")

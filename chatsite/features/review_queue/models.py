@@ -7,12 +7,12 @@ from django.db import models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import hooks
+from chatsite import plugins
 from memory.models import Conversation
 
 
 def list_kinds() -> list[tuple[str, Any]]:
-    return [(kind, source.name) for kind, source in hooks.review_sources.items()]
+    return [(kind, source.name) for kind, source in plugins.review_sources.items()]
 
 
 class QueueItem(models.Model):

@@ -2,7 +2,7 @@
 
 from django.template.loader import render_to_string
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.review.rights import Rights
 from memory.models import Conversation
 
@@ -11,7 +11,7 @@ from .models import QueueItem
 
 def draw_inspected(conversation: Conversation, rights: Rights, seq: int) -> str:
     """The items about reply `seq`, for staff."""
-    kinds = set(hooks.review_sources) - {"summary"}
+    kinds = set(plugins.review_sources) - {"summary"}
     items = conversation.queue_items.filter(kind__in=kinds, number=seq)
     items = items.defer(*QueueItem.TEXTS).select_related("assignee")
     if not (rows := list(items)):

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from chatsite import hooks
+from chatsite import plugins
 
 from .models import QueueItem
 
@@ -23,13 +23,13 @@ def refresh_queue() -> None:
     """Add what is new, open again what has a new reason, and drop what no one has begun
     and no longer has a reason: the feedback was taken back, the reply came at a retry,
     the summary was replaced."""
-    for kind, source in hooks.review_sources.items():
+    for kind, source in plugins.review_sources.items():
         if found := _find_new(kind, source):
             _keep_found(kind, found)
         _drop_gone(kind, source)
 
 
-def _find_new(kind: str, source: hooks.ReviewSource) -> dict[int, Found]:
+def _find_new(kind: str, source: plugins.ReviewSource) -> dict[int, Found]:
     """Rows, by their keys, that are not in the queue as they are now: a retry that
     failed has another number, feedback that was given again another time."""
     newest = source.find().filter(conversation__temporary_until=None)
@@ -71,7 +71,7 @@ def _keep_found(kind: str, found: dict[int, Found]) -> None:
     QueueItem.objects.bulk_create(made, ignore_conflicts=True)
 
 
-def _drop_gone(kind: str, source: hooks.ReviewSource) -> None:
+def _drop_gone(kind: str, source: plugins.ReviewSource) -> None:
     begun_by_no_one = {"state": QueueItem.State.OPEN, "assignee": None, "note": ""}
     items = QueueItem.objects.filter(kind=kind, **begun_by_no_one)
     newest = items.order_by("-found_at", "-id").values("pk")[:MOST]

@@ -4,7 +4,7 @@ from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.hooks import ReviewSource
+from chatsite.plugins import ReviewSource
 from chatsite.review.pages import timeline_url
 from chatsite.turns.models import Turn
 from memory.models import Summary

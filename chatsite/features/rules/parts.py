@@ -6,10 +6,10 @@ from operator import itemgetter
 
 from django.template.loader import render_to_string
 
-from chatsite.hooks import MessagePart
 from chatsite.pages.presenters.context_pane import ContextSection
 from chatsite.pages.presenters.rules import SentRule
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from memory import context
 from memory.models import Conversation
 

@@ -10,7 +10,7 @@ class SharingConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.ops import entrances, open_paths
         from memory.models.change import LEAF_ACTIONS
 
@@ -28,12 +28,12 @@ class SharingConfig(AppConfig):
                 access_log="none: whoever knows the link may read without a name",
             )
         )
-        hooks.conversation_parts["menu"].append(parts.draw_menu_item)
-        hooks.conversation_parts["readers"].append(parts.draw_readers)
-        hooks.message_parts.append(parts.SHARE_UP_TO)
-        hooks.first_use_styles["dialog"].append("sharing/links.css")
-        hooks.access_log_names["share"] = _("share link")
-        hooks.access_log_actions["revoke"] = _("revoked a link")
-        hooks.group_permissions["moderators"].append("sharing.revoke_links")
-        hooks.account_sections.append(parts.draw_account_section)
-        hooks.account_rows["share_links"] = services.describe_shares
+        plugins.conversation_parts["menu"].append(parts.draw_menu_item)
+        plugins.conversation_parts["readers"].append(parts.draw_readers)
+        plugins.message_parts.append(parts.SHARE_UP_TO)
+        plugins.first_use_styles["dialog"].append("sharing/links.css")
+        plugins.access_log_names["share"] = _("share link")
+        plugins.access_log_actions["revoke"] = _("revoked a link")
+        plugins.group_permissions["moderators"].append("sharing.revoke_links")
+        plugins.account_sections.append(parts.draw_account_section)
+        plugins.account_rows["share_links"] = services.describe_shares

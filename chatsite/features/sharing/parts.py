@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from chatsite import languages
-from chatsite.hooks import MessagePart
 from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from . import services

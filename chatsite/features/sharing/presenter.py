@@ -9,7 +9,6 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from chatsite.hooks import name_source
 from chatsite.llm import providers
 from chatsite.pages.citations import Cited, find_cited
 from chatsite.pages.html_cache import Cache
@@ -27,6 +26,7 @@ from chatsite.pages.presenters.calls import (
     without_long_texts,
 )
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
+from chatsite.plugins import name_source
 from chatsite.turns.requests import reply_call, reply_calls, with_model
 from memory.images.image_source import without_bytes
 from memory.models import Message, ModelCall

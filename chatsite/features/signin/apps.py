@@ -10,12 +10,12 @@ class SigninConfig(AppConfig):
     admin_section = "auth"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.ops import open_paths
 
         from . import deeds, parts
 
         open_paths.secret_paths.append("/accounts/link/")
-        hooks.login_parts.append(parts.draw_forgotten)
-        hooks.account_sections.append(parts.draw_email)
-        hooks.account_rows["mailed_links"] = deeds.describe_links
+        plugins.login_parts.append(parts.draw_forgotten)
+        plugins.account_sections.append(parts.draw_email)
+        plugins.account_rows["mailed_links"] = deeds.describe_links

@@ -11,7 +11,7 @@ class ToolsConfig(AppConfig):
     admin_section = "chat"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.review import naming
         from chatsite.turns import runner
         from memory.actions import message_deleted
@@ -23,23 +23,25 @@ class ToolsConfig(AppConfig):
 
         for table in (ToolCall, late_results, result_files):
             message_deleted.connect(table.forget)
-        hooks.turn_steps = ToolSteps()
-        hooks.switch_kinds[registry.KIND] = hooks.SwitchKind(_("tool"), registry.known)
-        hooks.export_sections += export.SECTIONS
-        hooks.branch_parts.append(export.copy_calls)
-        hooks.step_stylesheets.append("tools/tools.css")
-        hooks.first_use_styles["transcript"].append("tools/tool-files.css")
-        hooks.start_fields["tools"] = parts.make_start_field
-        hooks.account_sections.append(parts.draw_account_section)
-        hooks.conversation_parts["menu"].append(parts.draw_menu_item)
-        hooks.event_kinds["tool"] = events.Tool
-        hooks.news_sources[reminders.KIND] = reminders.SOURCE
-        hooks.standing_events.append(commands.find_standing)
-        hooks.command_readers.update(commands.READERS)
+        plugins.turn_steps = ToolSteps()
+        plugins.switch_kinds[registry.KIND] = plugins.SwitchKind(
+            _("tool"), registry.known
+        )
+        plugins.export_sections += export.SECTIONS
+        plugins.branch_parts.append(export.copy_calls)
+        plugins.step_stylesheets.append("tools/tools.css")
+        plugins.first_use_styles["transcript"].append("tools/tool-files.css")
+        plugins.start_fields["tools"] = parts.make_start_field
+        plugins.account_sections.append(parts.draw_account_section)
+        plugins.conversation_parts["menu"].append(parts.draw_menu_item)
+        plugins.event_kinds["tool"] = events.Tool
+        plugins.news_sources[reminders.KIND] = reminders.SOURCE
+        plugins.standing_events.append(commands.find_standing)
+        plugins.command_readers.update(commands.READERS)
         named = gettext_noop("tool call"), gettext_noop("tool calls")
         naming.name_table(ToolCall, *named)
-        hooks.access_log_names["toolcall"] = _("tool call")
-        hooks.access_log_names["list toolcall"] = _("tool calls (in a list)")
-        hooks.timeline_parts.append(parts.draw_called)
-        hooks.audit_rules += audit.FINDERS
+        plugins.access_log_names["toolcall"] = _("tool call")
+        plugins.access_log_names["list toolcall"] = _("tool calls (in a list)")
+        plugins.timeline_parts.append(parts.draw_called)
+        plugins.audit_rules += audit.FINDERS
         runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import LeafCommand, LeafEvent
 from chatsite.live.socket_client import Client, Done
+from chatsite.plugins import LeafCommand, LeafEvent
 from chatsite.protocol.errors import CommandError
 from chatsite.protocol.events import read_integer
 from memory.models import Conversation

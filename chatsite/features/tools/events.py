@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import LeafEvent
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
+from chatsite.plugins import LeafEvent
 
 from .models import ToolCall
 from .registry import label_of

@@ -11,7 +11,7 @@ from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq, Time
+from chatsite.plugins import ExportSection, Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 

@@ -17,7 +17,7 @@ from django.db.models.functions import Least, Now
 from django.utils.translation import gettext as _
 from langchain_core.tools import ToolException
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.database import name_of
 from chatsite.features.tools import registry, results
 from chatsite.features.tools.context import (
@@ -193,7 +193,7 @@ async def tell(done: Delivered) -> None:
     for event in events_of(done):
         await events.publish_event(done.call.conversation_id, event)
     if done.call.is_unread:
-        for tell_of in hooks.source_news:
+        for tell_of in plugins.source_news:
             await tell_of(reminders.KIND, done.call.conversation)
     if done.turn and runner.is_sweeping():
         runner.start_turns(done.call.conversation_id)

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.pages.presenters.calls import visible
 from chatsite.turns.attempt import Tools
 from memory.engine.compose import dump_wire
@@ -56,7 +56,7 @@ def available() -> dict[str, SiteTool]:
 
 def is_tool_off(name: str) -> bool:
     """Whether staff have switched the tool off."""
-    return hooks.is_switched_off(KIND, name)
+    return plugins.is_switched_off(KIND, name)
 
 
 def known() -> dict[str, SiteTool]:

@@ -12,19 +12,19 @@ class TreeConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import post_delete
 
-        from chatsite import hooks
+        from chatsite import plugins
         from memory.actions import message_deleted
         from memory.models import Conversation
         from memory.search import conversation_search
 
         from . import audit, export, listing, parts, services
 
-        hooks.list_rows = listing.TreeRows()
-        hooks.message_parts.append(parts.FORK)
-        hooks.conversation_parts["editing"].append(parts.draw_branch_choice)
-        hooks.conversation_parts["menu"].append(parts.draw_map_item)
-        hooks.audit_rules.append(audit.find_unlisted)
-        hooks.export_sections.append(export.SECTION)
+        plugins.list_rows = listing.TreeRows()
+        plugins.message_parts.append(parts.FORK)
+        plugins.conversation_parts["editing"].append(parts.draw_branch_choice)
+        plugins.conversation_parts["menu"].append(parts.draw_map_item)
+        plugins.audit_rules.append(audit.find_unlisted)
+        plugins.export_sections.append(export.SECTION)
         conversation_search.copies.append(listing.COPIES)
         message_deleted.connect(services.forget_copies)
         post_delete.connect(services.clear_erased, sender=Conversation)

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq
+from chatsite.plugins import ExportSection, Seq
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from memory import bundle, staging

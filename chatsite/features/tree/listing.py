@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import F, Q, QuerySet
 
-from chatsite.hooks import ListRows
+from chatsite.plugins import ListRows
 from memory import library
 from memory.models import Conversation
 

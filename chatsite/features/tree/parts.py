@@ -9,9 +9,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import MessagePart
 from chatsite.pages import parts
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from .forks import find_forks

@@ -9,13 +9,13 @@ class UnreadConfig(AppConfig):
     verbose_name = _("Unread")
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
 
         from . import events, parts
 
-        hooks.person_parts.append(parts.draw_unread)
-        hooks.event_kinds["unread"] = events.Unread
-        hooks.standing_events.append(events.list_standing_news)
-        hooks.command_readers["seen"] = lambda value: events.Seen()
-        hooks.turn_news.append(events.tell_of_turn)
-        hooks.source_news.append(events.tell_of_source)
+        plugins.person_parts.append(parts.draw_unread)
+        plugins.event_kinds["unread"] = events.Unread
+        plugins.standing_events.append(events.list_standing_news)
+        plugins.command_readers["seen"] = lambda value: events.Seen()
+        plugins.turn_news.append(events.tell_of_turn)
+        plugins.source_news.append(events.tell_of_source)

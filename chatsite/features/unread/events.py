@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from channels.db import database_sync_to_async
 
-from chatsite import hooks
-from chatsite.hooks import LeafCommand, LeafEvent, News
+from chatsite import plugins
 from chatsite.live.socket_client import Client, Done
 from chatsite.pages import parts
+from chatsite.plugins import LeafCommand, LeafEvent, News
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from memory.models import Conversation
@@ -42,7 +42,7 @@ class Unread(LeafEvent):
 
     def draw_at_once(self, page: "Page") -> str | None:
         """One line, or none, in place of what the page had of a turn."""
-        if self.kind in hooks.news_sources:
+        if self.kind in plugins.news_sources:
             return None
         news = News(self.conversation, self.seq, self.text, self.kind)
         return draw_now(self.conversation, news if self.count else None)
@@ -82,7 +82,7 @@ async def tell_of_turn(turn: Turn, state: str) -> None:
 
 async def tell_of_source(kind: str, conversation: Conversation) -> None:
     """What another app finds of this kind has come into the conversation."""
-    find = database_sync_to_async(hooks.news_sources[kind].find)
+    find = database_sync_to_async(plugins.news_sources[kind].find)
     grouped = group_news(await find(conversation.owner_id))
     # None: it was looked at already.
     if news := grouped.get((str(conversation.uuid), kind)):

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from chatsite import hooks
-from chatsite.hooks import News
+from chatsite import plugins
+from chatsite.plugins import News
 
 from .services import describe_news, find_news, name_news
 
@@ -23,7 +23,7 @@ def draw_now(conversation: str, news: News | None) -> str:
 
 
 def _show(news: News) -> dict[str, Any]:
-    source = hooks.news_sources.get(news.kind)
+    source = plugins.news_sources.get(news.kind)
     return {
         "news": news,
         "line": describe_news(news),

@@ -8,8 +8,8 @@ from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
-from chatsite.hooks import News
+from chatsite import plugins
+from chatsite.plugins import News
 from chatsite.turns.models import Turn
 from memory.models import Conversation
 from memory.sql import prepared_rows
@@ -37,7 +37,7 @@ def describe_news(news: News) -> str:
         case "failure":
             said, titled = _("Reply failed"), _("Reply failed: %(title)s")
         case kind:
-            return hooks.news_sources[kind].describe(news.text)
+            return plugins.news_sources[kind].describe(news.text)
     return titled % {"title": news.text} if news.text else said
 
 
@@ -50,13 +50,13 @@ def name_news(kind: str) -> str:
             return _("waiting for you")
         case "failure":
             return _("reply failed")
-    return str(hooks.news_sources[kind].mark)
+    return str(plugins.news_sources[kind].mark)
 
 
 def find_news(user_id: int) -> list[News]:
     """Of all conversations of the person, by source the oldest first."""
     turns = map(_read_news, _unread_turns(user=user_id))
-    others = (source.find(user_id) for source in hooks.news_sources.values())
+    others = (source.find(user_id) for source in plugins.news_sources.values())
     return [*turns, *chain.from_iterable(others)]
 
 
@@ -106,7 +106,7 @@ def note_turn(turn: Turn, state: str) -> News | None:
 def look_at(conversation: Conversation) -> bool:
     """The owner looks at it; whether there was anything that was new to them."""
     count, _deleted = UnreadTurn.objects.filter(pk=conversation.pk).delete()
-    sources = hooks.news_sources.values()
+    sources = plugins.news_sources.values()
     return any([bool(count), *(source.look_at(conversation) for source in sources)])
 
 

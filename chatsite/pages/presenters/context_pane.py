@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
@@ -143,7 +143,7 @@ class SentTool:
         name = str(function.get("name", known.get("type", "")))
         text = json.dumps(definition, ensure_ascii=False, indent=2)
         description = str(function.get("description", ""))
-        return cls(hooks.turn_steps.label(name) or name, description, text)
+        return cls(plugins.turn_steps.label(name) or name, description, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +322,7 @@ def model_view(
     policy = _policy_in_force(conversation, built, sections)
     tools, refused, left_out = _tools_of(conversation, call)
     gauge = _make_gauge(conversation, policy, sections, model)
-    parts = [] if call else hooks.context_parts
+    parts = [] if call else plugins.context_parts
     return ContextPane(
         reply=reply,
         sections=sections,
@@ -380,7 +380,7 @@ def _tools_of(
     if call:
         kinds = ("tools", "tools_refused", "tools_left_out")
         return tuple(tuple(call.refs.get(kind, ())) for kind in kinds)
-    chosen = hooks.turn_steps.offered(conversation)
+    chosen = plugins.turn_steps.offered(conversation)
     if not dialects.find_dialect(model_of(conversation)).has_tools:
         return (), chosen, ()
     left_out = find_left_out(conversation) if chosen else ()
@@ -505,7 +505,7 @@ def _with_images(
                     file["image"]["width"],
                     file["image"]["height"],
                     sent.get((message.seq, place)),
-                    hooks.file_source.find_address(conversation, message.seq, place),
+                    plugins.file_source.find_address(conversation, message.seq, place),
                 )
                 for place, file in enumerate(places.get(message.seq, ()))
                 if file.get("image")

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from memory import library
 from memory.engine.search.terms import spell
 from memory.models import Conversation
@@ -63,7 +63,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         return {"sections": [], "query": data.get("q", ""), "found": []}
     asked = form.cleaned_data
     query, archived = asked["q"], asked["view"] == "archived"
-    filters = {each.name: asked[each.name] for each in hooks.list_filters}
+    filters = {each.name: asked[each.name] for each in plugins.list_filters}
     keys = {name: key for name, key in filters.items() if key is not None}
     counted = _with_archived(user=user.pk, **keys)
     shown: dict[str, Any] = {
@@ -75,13 +75,15 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "choosers": [],
         "folds": [],
         "chosen": urlencode(keys),
-        "nothing": next((f.nothing for f in hooks.list_filters if f.name in keys), ""),
+        "nothing": next(
+            (f.nothing for f in plugins.list_filters if f.name in keys), ""
+        ),
         "selecting": asked["select"],
         "most_at_once": library.MOST_AT_ONCE,
         "state": _keep_state(asked),
     }
     marking: list[Callable[..., Mapping[int, Sequence[str]]]] = []
-    for each in hooks.list_filters:
+    for each in plugins.list_filters:
         choices = [choice for name, choice in counted if name == each.name]
         shown |= each.describe_choices(choices, filters[each.name])
         if choices:
@@ -92,7 +94,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     if query:
         searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
         titled = searched.filter(title__iregex=spell(query).pattern)
-        titles = hooks.list_rows.narrow(titled)
+        titles = plugins.list_rows.narrow(titled)
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)
@@ -114,8 +116,8 @@ def _select_rows(
     user: Any, keys: Mapping[str, Any], *, archived: bool
 ) -> QuerySet[Conversation]:
     listed = library.list_conversations(user, archived=archived)
-    found = _narrow_by_filters(hooks.list_rows.narrow(listed), keys)
-    for each in hooks.list_filters:
+    found = _narrow_by_filters(plugins.list_rows.narrow(listed), keys)
+    for each in plugins.list_filters:
         if each.unfold and not archived and each.name not in keys:
             found = each.unfold(found)
     return found.only(*COLUMNS)
@@ -129,7 +131,7 @@ def _select_first_page(user: Any, **keys: Any) -> QuerySet[Conversation]:
 
 def _keep_state(asked: dict[str, Any]) -> QueryDict:
     """Of the address, what the links of the list keep."""
-    names = ("q", "view", *(each.name for each in hooks.list_filters), "select")
+    names = ("q", "view", *(each.name for each in plugins.list_filters), "select")
     state = QueryDict(mutable=True)
     state.update({name: asked[name] for name in names if asked[name]})
     return state
@@ -138,7 +140,7 @@ def _keep_state(asked: dict[str, Any]) -> QueryDict:
 def _narrow_by_filters(
     rows: QuerySet[Conversation], keys: Mapping[str, Any]
 ) -> QuerySet[Conversation]:
-    for each in hooks.list_filters:
+    for each in plugins.list_filters:
         if each.name in keys:
             rows = each.narrow(rows, keys[each.name])
     return rows
@@ -168,12 +170,12 @@ def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
     """The choices of each filter, behind its name, and how many conversations are
     archived, behind none: in one statement, as every page with the list asks."""
-    listed = hooks.list_rows.narrow(library.list_conversations(user, archived=True))
+    listed = plugins.list_rows.narrow(library.list_conversations(user, archived=True))
     counted = _narrow_by_filters(listed, keys)
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
     count = count.annotate(choice=JSONObject(count="count"))
     found = count.values_list(Value("", CharField()), "choice")
-    for each in hooks.list_filters:
+    for each in plugins.list_filters:
         named = (Value(each.name, CharField()), "choice")
         found = each.find_choices(user).values_list(*named).union(found, all=True)
     return found
@@ -181,7 +183,7 @@ def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
 
 @prepared_rows()
 def _select_deleted(user: Any) -> QuerySet[Conversation]:
-    rows = hooks.list_rows.narrow(library.deleted_lately(user))
+    rows = plugins.list_rows.narrow(library.deleted_lately(user))
     rows = rows.only("uuid", "title", "deleted_at")
     return rows[: MAX_UNDO * library.MOST_AT_ONCE]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.turns.lifecycle import unfinished
 from memory import versions
 from memory.models import Conversation, Message, ModelCall
@@ -36,7 +36,7 @@ class Guide:
     @property
     def steps(self) -> int:
         """How many the person takes."""
-        return 4 if hooks.guide_answer else 3
+        return 4 if plugins.guide_answer else 3
 
     @property
     def heading(self) -> str:
@@ -66,7 +66,7 @@ def find_guide_step(
     call = _latest_call(conversation)
     if call is None or not proved:
         return Guide("proof")
-    seq, answer = call.message.seq, hooks.guide_answer
+    seq, answer = call.message.seq, plugins.guide_answer
     # "" where it is gone since.
     if why := answer(conversation, seq) if answer and asked else "":
         return Guide("end", seq=seq, why=why)

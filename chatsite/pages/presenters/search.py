@@ -11,7 +11,7 @@ from html import unescape
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.turns import requests
 from memory import versions
 from memory.engine.attachments import unmark_attachments
@@ -184,7 +184,7 @@ def _words_of(row: Message) -> str:
         return unescape(words) if count else words
     called = (call["name"] for call in row.tool_calls)
     return unmark_attachments(row.head) or ", ".join(
-        map(hooks.turn_steps.label, called)
+        map(plugins.turn_steps.label, called)
     )
 
 

@@ -14,14 +14,14 @@ from typing import Any
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
-from chatsite.hooks import (
+from chatsite import plugins
+from chatsite.llm import providers
+from chatsite.plugins import (
     StepCard,
     message_columns,
     name_source,
     read_message_rows,
 )
-from chatsite.llm import providers
 from chatsite.protocol.errors import explain_code
 from chatsite.turns.copying.copies import NO_REPLY
 from chatsite.turns.models import ONLY_ATTEMPT, Turn
@@ -332,12 +332,12 @@ def _view_turns(
         return location_of(row, states.get(row.seq), summaries)
 
     every = [row for rows in messages.values() for row in rows]
-    cards = hooks.turn_steps.find_cards(conversation, turns, every, locate)
+    cards = plugins.turn_steps.find_cards(conversation, turns, every, locate)
     waiting = _find_waiting(conversation, turns)
     beside = read_message_rows(conversation, turns[0].user_message.seq, end)
     said = {row.seq: row.head for row in every if row.role == Message.Role.ASSISTANT}
     cited = find_cited(conversation, said)
-    is_ours = not hooks.find_write_refusal(conversation)
+    is_ours = not plugins.find_write_refusal(conversation)
     for turn in turns:
         model = turn.model or model_of(conversation)
         finished = turn.is_finished

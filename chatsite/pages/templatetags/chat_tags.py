@@ -15,7 +15,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chatsite import hooks, languages
+from chatsite import languages, plugins
 from chatsite.llm import pricing, providers
 from chatsite.protocol import errors
 from memory import transcript
@@ -39,9 +39,9 @@ register.simple_tag(languages.find_sentence_space, name="space")
 register.filter("language", languages.of_text)
 register.filter("model_label", providers.name_model)
 register.filter("dollars", pricing.format_dollars)
-register.filter("site_name", hooks.name_source)
-register.filter("written_elsewhere", hooks.find_write_refusal)
-register.simple_tag(hooks.find_write_refusal, name="write_refusal")
+register.filter("site_name", plugins.name_source)
+register.filter("written_elsewhere", plugins.find_write_refusal)
+register.simple_tag(plugins.find_write_refusal, name="write_refusal")
 register.filter("why_not_compacted", errors.explain_compaction)
 
 # A person's text that is longer is folded to about 12 lines (transcript.css).
@@ -103,7 +103,7 @@ def leaf_parts(
     context: template.Context, message: ShownMessage, place: str
 ) -> SafeString:
     """What apps show at this place of a message."""
-    conversation, parts_here = context["conversation"], hooks.message_parts
+    conversation, parts_here = context["conversation"], plugins.message_parts
     drawn = ((p.draw(conversation, message),) for p in parts_here if p.place == place)
     return format_html_join("", "{}", drawn)
 
@@ -115,14 +115,14 @@ def image_address(
     """Where its owner gets an image of a message; "": its text stands for it."""
     if card.image is None:
         return ""
-    find_address = hooks.file_source.find_address
+    find_address = plugins.file_source.find_address
     return find_address(context["conversation"], message.seq, card.place)
 
 
 @register.simple_tag(takes_context=True)
 def leaf_conversation_parts(context: template.Context, place: str) -> SafeString:
     """What apps show at this place of the page of a conversation."""
-    parts_here = hooks.conversation_parts[place]
+    parts_here = plugins.conversation_parts[place]
     drawn = ((draw(context["conversation"]),) for draw in parts_here)
     return format_html_join("", "{}", drawn)
 
@@ -130,20 +130,20 @@ def leaf_conversation_parts(context: template.Context, place: str) -> SafeString
 @register.simple_tag
 def page_parts(place: str) -> Sequence[str]:
     """The templates that apps have at this place of a page."""
-    return hooks.page_parts.get(place, ())
+    return plugins.page_parts.get(place, ())
 
 
 @register.simple_tag(takes_context=True)
 def leaf_stylesheets(context: template.Context) -> SafeString:
     """Links to the stylesheets of apps, and to those of steps and of files where
     the page shows some, or the next reply may have some."""
-    link, paths = '<link rel="stylesheet" href="{}">', [*hooks.list_stylesheets]
+    link, paths = '<link rel="stylesheet" href="{}">', [*plugins.list_stylesheets]
     if conversation := context.get("conversation"):
         turns = list(_list_turns(context))
-        paths += hooks.stylesheets
-        has_tools = hooks.turn_steps.offered(conversation)
+        paths += plugins.stylesheets
+        has_tools = plugins.turn_steps.offered(conversation)
         if has_tools or any(turn.cards for turn in turns):
-            paths += hooks.step_stylesheets
+            paths += plugins.step_stylesheets
         if any(message.attachments for turn in turns for message in turn.messages):
             paths.append("css/files.css")
     return format_html_join("", link, ((static(path),) for path in paths))
@@ -167,28 +167,30 @@ def scripts(name: str) -> SafeString:
 def first_use(part: str) -> str:
     """The addresses of what is loaded when this part of the page is first used
     (static/js/first-use.js)."""
-    paths = (*FIRST_USE[part], *hooks.first_use_styles.get(part, ()))
+    paths = (*FIRST_USE[part], *plugins.first_use_styles.get(part, ()))
     return " ".join(map(static, paths))
 
 
 @register.simple_tag(takes_context=True)
 def section_body(context: template.Context, section: ContextSection) -> str:
     """What an app shows in a section of the right pane; "" = as the core does."""
-    draw = hooks.section_bodies.get(section.kind)
+    draw = plugins.section_bodies.get(section.kind)
     return draw(context["conversation"], section) if draw else ""
 
 
 @register.simple_tag(takes_context=True)
 def leaf_sent_parts(context: template.Context, reply: int) -> SafeString:
     """What apps show beside what was sent for a reply."""
-    drawn = ((draw(context["conversation"], reply),) for draw in hooks.sent_parts)
+    drawn = ((draw(context["conversation"], reply),) for draw in plugins.sent_parts)
     return format_html_join("", "{}", drawn)
 
 
 @register.simple_tag
 def composer_parts(place: str) -> SafeString:
     """What apps add to the message box, or to a page that has one."""
-    return format_html_join("", "{}", ((draw(place),) for draw in hooks.composer_parts))
+    return format_html_join(
+        "", "{}", ((draw(place),) for draw in plugins.composer_parts)
+    )
 
 
 @register.simple_tag(takes_context=True)
@@ -198,7 +200,7 @@ def leaf_person_parts(context: template.Context) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def step_card(context: template.Context, card: hooks.StepCard) -> str:
+def step_card(context: template.Context, card: plugins.StepCard) -> str:
     return card.draw(context["conversation"])
 
 
@@ -260,7 +262,7 @@ def local_time(time: datetime) -> SafeString:
 
 @register.filter
 def tool_labels(names: Iterable[str]) -> str:
-    return _(", ").join(map(hooks.turn_steps.label, names))
+    return _(", ").join(map(plugins.turn_steps.label, names))
 
 
 @register.filter
@@ -278,7 +280,7 @@ def spans_of(spans: dict[int, Ranges], version: int) -> str:
 @register.simple_tag
 def leaf_user_menu() -> SafeString:
     """Links of apps in the menu of a person."""
-    links = hooks.user_menu_links.items()
+    links = plugins.user_menu_links.items()
     found = ((reverse(name), words) for name, words in links)
     return format_html_join("", '<a href="{}">{}</a>', found)
 
@@ -286,7 +288,7 @@ def leaf_user_menu() -> SafeString:
 @register.simple_tag(takes_context=True)
 def leaf_login_parts(context: template.Context) -> SafeString:
     """What apps show below the log-in form."""
-    drawn = ((draw(context["request"]),) for draw in hooks.login_parts)
+    drawn = ((draw(context["request"]),) for draw in plugins.login_parts)
     return format_html_join("", "{}", drawn)
 
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.release import find_version
 from memory.models import Conversation, Summary
 
@@ -23,7 +23,7 @@ PAGE = 20
 
 register = template.Library()
 register.simple_tag(rights_of, name="rights_of")
-register.simple_tag(lambda: hooks.staff_links.items(), name="staff_links")
+register.simple_tag(lambda: plugins.staff_links.items(), name="staff_links")
 register.simple_tag(find_version, name="site_version")
 register.filter("error_code", redaction.show_error_code)
 register.filter("summary_author", labels.name_author)
@@ -39,7 +39,7 @@ register.filter("summary_tokens", labels.format_tokens)
 @register.simple_tag
 def staff_forms(rights: Rights) -> list[tuple[str, str]]:
     """The forms of apps: the names of their addresses, and their buttons."""
-    drawn = ((name, draw(rights)) for name, draw in hooks.staff_forms.items())
+    drawn = ((name, draw(rights)) for name, draw in plugins.staff_forms.items())
     return [(name, buttons) for name, buttons in drawn if buttons]
 
 

@@ -8,8 +8,8 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite.hooks import inspector_parts, timeline_parts
 from chatsite.pages.presenters.locations import location_of, states_of
+from chatsite.plugins import inspector_parts, timeline_parts
 from chatsite.turns.models import Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary

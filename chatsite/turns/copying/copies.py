@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.protocol.errors import CommandError
 from memory import bundle, library, prompts, transcript
 from memory.compaction import lease
@@ -154,7 +154,7 @@ def _copy_rows(
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
     write_turns(made, messages, infos, batch)
-    for copy in hooks.branch_parts:
+    for copy in plugins.branch_parts:
         copy(conversation, made, messages)
     lease.mark_due(made.pk)
 

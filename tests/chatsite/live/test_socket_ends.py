@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from django.apps import apps
 from django.urls import reverse
 
-from chatsite import hooks, metrics
+from chatsite import metrics, plugins
 from chatsite.asgi import protocols
 from chatsite.live import consumer, socket_client, watcher
 from chatsite.protocol import events, layer
@@ -246,7 +246,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     names = {word.lower() for word in words if word[0].isupper()}
     # The rest is published from a name: the ends of turns, by events.of_end().
     assert {"job", "memory", "title"} <= names
-    classes = {kind.__name__.lower() for kind in hooks.event_kinds.values()}
+    classes = {kind.__name__.lower() for kind in plugins.event_kinds.values()}
     assert names <= {*events.EVENTS, *classes}
     turn = conversation.turns.get()
     samples = [

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.turns import commands
 from memory.engine.attachments import Attachment, join_attachments
 from memory.models import Message
@@ -35,7 +35,7 @@ def send(conversation, *files, text="Look"):
 
 @pytest.mark.parametrize("named", [["7"], "7", {"a": 1}])
 def test_a_site_that_takes_no_files_says_so(conversation, monkeypatch, named):
-    monkeypatch.setattr(hooks, "file_source", hooks.FileSource())
+    monkeypatch.setattr(plugins, "file_source", plugins.FileSource())
     values = {"text": "Look", "client_id": "one"}
     with pytest.raises(TextError) as caught:
         commands.submit_message(conversation, **values, attachments=named)

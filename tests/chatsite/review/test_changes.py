@@ -9,8 +9,8 @@ from django.test import RequestFactory
 from django.urls import get_resolver, reverse
 
 from chatsite.features.rules.views import RULE_STATES
-from chatsite.hooks import command_readers
 from chatsite.pages import memory_actions
+from chatsite.plugins import command_readers
 from chatsite.protocol.events import READERS
 from chatsite.turns import commands
 from memory import transcript

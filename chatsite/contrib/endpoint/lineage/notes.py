@@ -11,8 +11,8 @@ from django.template.loader import render_to_string
 
 from chatsite.contrib.endpoint.marks import is_of_client
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
-from chatsite.hooks import MessagePart
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, is_within
 

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from chatsite.contrib.endpoint.marks import is_of_client
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
-from chatsite.hooks import MessagePart
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from .joining import list_of_owner

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.hooks import ListFilter
+from chatsite.plugins import ListFilter
 from memory import library
 from memory.models import Conversation
 

@@ -9,12 +9,12 @@ class CompareConfig(AppConfig):
     verbose_name = _("Comparisons of requests")
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
 
         from . import parts
 
-        hooks.conversation_parts["menu"].append(parts.draw_in_conversation_menu)
-        hooks.message_parts.append(parts.COMPARE_ITEM)
-        hooks.sent_parts.append(parts.draw_beside_sent)
-        hooks.guide_answer = parts.draw_guide_answer
-        hooks.inspector_parts.append(parts.draw_inspected_comparison)
+        plugins.conversation_parts["menu"].append(parts.draw_in_conversation_menu)
+        plugins.message_parts.append(parts.COMPARE_ITEM)
+        plugins.sent_parts.append(parts.draw_beside_sent)
+        plugins.guide_answer = parts.draw_guide_answer
+        plugins.inspector_parts.append(parts.draw_inspected_comparison)

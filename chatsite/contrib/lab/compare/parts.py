@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import MessagePart
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from chatsite.review.rights import Rights
 from memory.models import Conversation
 

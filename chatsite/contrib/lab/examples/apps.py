@@ -11,7 +11,7 @@ class ExamplesConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.protocol.errors import EXPLANATIONS
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
@@ -21,17 +21,19 @@ class ExamplesConfig(AppConfig):
 
         message_deleted.connect(services.forget_examples)
         LEAF_ACTIONS[services.ACTION] = _("marked a reply as an example")
-        hooks.message_parts.append(parts.MARK_ITEM)
-        hooks.user_menu_links["examples"] = _("Examples")
-        hooks.export_sections.append(exporting.SECTION)
-        hooks.account_rows["examples"] = services.describe_own
-        hooks.inspector_parts.append(parts.draw_inspected_examples)
-        hooks.access_log_actions["example"] = _("marked as an example")
-        hooks.access_log_actions.setdefault("export", _("exported"))
-        hooks.access_log_names["example"] = _("example")
-        hooks.access_log_names["list example"] = _("beginnings of examples (in a list)")
-        hooks.spending_tables.append(ExampleAnswer)
-        hooks.audit_rules.append(audit.find_misplaced_examples)
+        plugins.message_parts.append(parts.MARK_ITEM)
+        plugins.user_menu_links["examples"] = _("Examples")
+        plugins.export_sections.append(exporting.SECTION)
+        plugins.account_rows["examples"] = services.describe_own
+        plugins.inspector_parts.append(parts.draw_inspected_examples)
+        plugins.access_log_actions["example"] = _("marked as an example")
+        plugins.access_log_actions.setdefault("export", _("exported"))
+        plugins.access_log_names["example"] = _("example")
+        plugins.access_log_names["list example"] = _(
+            "beginnings of examples (in a list)"
+        )
+        plugins.spending_tables.append(ExampleAnswer)
+        plugins.audit_rules.append(audit.find_misplaced_examples)
         EXPLANATIONS[answers.CANNOT_REBUILD] = gettext_noop(
             "The request can't be rebuilt, so it was not sent."
         )

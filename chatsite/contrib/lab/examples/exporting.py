@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq, Time
+from chatsite.plugins import ExportSection, Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 

@@ -6,9 +6,9 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import MessagePart
 from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from chatsite.review.rights import Rights
 from memory.models import Conversation
 

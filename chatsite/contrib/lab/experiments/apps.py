@@ -10,7 +10,7 @@ class ExperimentsConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.turns import runner
         from memory.actions import message_deleted
 
@@ -19,10 +19,10 @@ class ExperimentsConfig(AppConfig):
 
         message_deleted.connect(store.forget)
         runner.jobs.append(job.JOB)
-        hooks.staff_links["experiments"] = _("Policy experiments")
-        hooks.access_log_actions["try"] = _("tried another policy")
-        hooks.access_log_names["experiment"] = _("experiment")
+        plugins.staff_links["experiments"] = _("Policy experiments")
+        plugins.access_log_actions["try"] = _("tried another policy")
+        plugins.access_log_names["experiment"] = _("experiment")
         # As it was once called.
-        hooks.access_log_names["trial"] = _("experiment")
-        hooks.access_log_names["sample"] = _("experiment over a sample")
-        hooks.spending_tables.append(Experiment)
+        plugins.access_log_names["trial"] = _("experiment")
+        plugins.access_log_names["sample"] = _("experiment over a sample")
+        plugins.spending_tables.append(Experiment)

@@ -10,7 +10,7 @@ class TrialsConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.turns import runner
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
@@ -21,11 +21,11 @@ class TrialsConfig(AppConfig):
         runner.jobs.append(job.JOB)
         LEAF_ACTIONS[services.USE_NEXT] = _("had one message sent differently")
         LEAF_ACTIONS[services.FORGET_NEXT] = _("had it sent like all others")
-        hooks.event_kinds[events.TrialEvent.type] = events.TrialEvent
-        hooks.command_readers["watch_trial"] = events.read_watch
-        hooks.message_parts.append(parts.MENU_ITEM)
-        hooks.first_use_styles["dialog"].append("trials/trials.css")
-        hooks.context_parts.append(parts.draw_next)
-        hooks.sent_parts.append(parts.draw_varied)
-        hooks.export_sections.append(export.SECTION)
-        hooks.audit_rules.append(audit.find_misplaced_trials)
+        plugins.event_kinds[events.TrialEvent.type] = events.TrialEvent
+        plugins.command_readers["watch_trial"] = events.read_watch
+        plugins.message_parts.append(parts.MENU_ITEM)
+        plugins.first_use_styles["dialog"].append("trials/trials.css")
+        plugins.context_parts.append(parts.draw_next)
+        plugins.sent_parts.append(parts.draw_varied)
+        plugins.export_sections.append(export.SECTION)
+        plugins.audit_rules.append(audit.find_misplaced_trials)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import LeafCommand, LeafEvent
 from chatsite.live.live_reply import LiveReply
 from chatsite.live.socket_client import Done
 from chatsite.pages import parts as page_parts
+from chatsite.plugins import LeafCommand, LeafEvent
 from chatsite.protocol.errors import CommandError
 from chatsite.protocol.events import read_integer
 from memory.models import Conversation

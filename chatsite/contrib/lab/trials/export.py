@@ -8,9 +8,9 @@ from django.db.models import F
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq, Time
 from chatsite.llm.gathered import MAX_READ_CALLS
 from chatsite.llm.streaming import MAX_REPLY_CHARS
+from chatsite.plugins import ExportSection, Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message, ModelCall
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
-from chatsite import hooks, metrics
+from chatsite import metrics, plugins
 from chatsite.database import retry
 from chatsite.fair_queue import person
 from chatsite.jobs.worker import start_waiting
@@ -88,7 +88,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
         return found and (claim, found)
     trial, names = found
     person.set(trial.conversation.owner_id)
-    tools = (await hooks.turn_steps.offer_again(names) if names else None) or Tools()
+    tools = (await plugins.turn_steps.offer_again(names) if names else None) or Tools()
     dialect = None
     while True:
         request = await retry(

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
-from chatsite.hooks import MessagePart
+from chatsite import plugins
 from chatsite.llm import providers
 from chatsite.pages import incremental
 from chatsite.pages.presenters.transcript_pane import ShownMessage
+from chatsite.plugins import MessagePart
 from chatsite.protocol.errors import explain_code
 from chatsite.turns import variations
 from memory.context import Built
@@ -84,7 +84,7 @@ def show_trial(trial: Trial) -> ShownTrial:
         describe_changes(trial.changes),
         live,
         explain_code(trial.error) if trial.error else "",
-        [hooks.turn_steps.label(name) for name in trial.asked],
+        [plugins.turn_steps.label(name) for name in trial.asked],
     )
 
 

@@ -10,10 +10,10 @@ class AnnouncementsConfig(AppConfig):
     admin_section = "chat"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.turns import runner
 
         from . import current
 
         runner.jobs.append(current.JOB)
-        hooks.page_parts["top"].append("announcements/_lines.html")
+        plugins.page_parts["top"].append("announcements/_lines.html")

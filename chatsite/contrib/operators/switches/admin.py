@@ -14,7 +14,7 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.review import access_log
 from chatsite.review.readonly import ShortListAdmin
 from chatsite.review.rights import rights_of
@@ -45,7 +45,7 @@ class OffForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        kinds = hooks.switch_kinds
+        kinds = plugins.switch_kinds
         self.fields["kind"].choices = [(k, each.label) for k, each in kinds.items()]
         names = (name for each in kinds.values() for name in each.list_names())
         self.fields["name"].widget = Suggested(dict.fromkeys(names))
@@ -138,7 +138,7 @@ class SwitchedOffAdmin(ShortListAdmin):
         transaction.on_commit(current.read_switches)
 
     def _warn_of_unknown(self, request: HttpRequest, row: SwitchedOff) -> None:
-        kind = hooks.switch_kinds[row.kind]
+        kind = plugins.switch_kinds[row.kind]
         if not any(fits_names(row.name, each) for each in kind.list_names()):
             text = gettext(
                 "This site has none of that name now. It is switched off all the same: "
@@ -148,7 +148,7 @@ class SwitchedOffAdmin(ShortListAdmin):
 
     @admin.display(description=_("what"))
     def shown_kind(self, row: SwitchedOff) -> Any:
-        kind = hooks.switch_kinds.get(row.kind)
+        kind = plugins.switch_kinds.get(row.kind)
         return kind.label if kind else row.kind
 
     @admin.display(description=_("off"), boolean=True)

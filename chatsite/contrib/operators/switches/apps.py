@@ -10,13 +10,13 @@ class SwitchesConfig(AppConfig):
     admin_section = "chat"
 
     def ready(self) -> None:
-        from chatsite import hooks
+        from chatsite import plugins
         from chatsite.turns import runner
 
         from . import current
 
         runner.jobs.append(current.JOB)
-        hooks.switches.append(current.is_off)
-        hooks.access_log_actions["switch"] = _("switched off or on")
-        hooks.access_log_names["off"] = _("off:")
-        hooks.access_log_names["on"] = _("on again:")
+        plugins.switches.append(current.is_off)
+        plugins.access_log_actions["switch"] = _("switched off or on")
+        plugins.access_log_names["off"] = _("off:")
+        plugins.access_log_names["on"] = _("on again:")

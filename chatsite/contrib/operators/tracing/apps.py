@@ -12,10 +12,10 @@ class TracingConfig(AppConfig):
 
         if not settings.OTEL_EXPORTER_OTLP_ENDPOINT or not checks.is_installed():
             return
-        from chatsite import hooks
+        from chatsite import plugins
 
         from . import exporting, notes
 
         exporting.begin_exporting(exporting.make_processor())
-        hooks.ended_calls.append(notes.note_call)
-        hooks.ended_steps.append(notes.note_step)
+        plugins.ended_calls.append(notes.note_call)
+        plugins.ended_steps.append(notes.note_step)

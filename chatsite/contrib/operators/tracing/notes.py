@@ -12,7 +12,7 @@ from django.db import transaction
 from django.urls import reverse
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from chatsite.hooks import EndedStep
+from chatsite.plugins import EndedStep
 from memory.models import Conversation, ModelCall
 
 from .exporting import export_span

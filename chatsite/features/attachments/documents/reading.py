@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
-from chatsite.hooks import PageText
+from chatsite.plugins import PageText
 from memory.transcript import WHOLE_CHARS
 
 from .. import processes

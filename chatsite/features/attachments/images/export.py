@@ -13,7 +13,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq
+from chatsite.plugins import ExportSection, Seq
 from memory import bundle
 from memory.engine.attachments import Image, image_of
 from memory.models import Conversation, Message

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.hooks import ExportSection, Seq
+from chatsite.plugins import ExportSection, Seq
 from memory import bundle
 from memory.models import Conversation, Message
 from memory.transcript import TextError, is_storable

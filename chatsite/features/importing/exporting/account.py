@@ -6,7 +6,7 @@ from channels.db import database_sync_to_async
 from django.contrib.auth.models import AbstractBaseUser
 
 from chatsite.accounts import preferences
-from chatsite.hooks import account_rows
+from chatsite.plugins import account_rows
 from memory import library
 from memory.models import Conversation
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.pages.presenters.thread_json import list_messages
 from chatsite.protocol.errors import explain_compaction
 from memory.engine.attachments import typed_part
@@ -38,7 +38,7 @@ def write_markdown(
     blocks = [f"# {title}"]
     rows = list(list_messages(conversation))
     tools = _ToolWords(conversation, show)
-    described = (each.describe for each in hooks.export_sections if each.describe)
+    described = (each.describe for each in plugins.export_sections if each.describe)
     beside = [describe(conversation, show) for describe in described]
     for index, row in enumerate(rows):
         blocks += [_write_heading(row), *tools.describe(row)]
@@ -60,7 +60,7 @@ class _ToolWords:
 
     def __init__(self, conversation: Conversation, show: Callable[[str], str]) -> None:
         self.show = show
-        self.states = hooks.turn_steps.outcomes(conversation)
+        self.states = plugins.turn_steps.outcomes(conversation)
         self.names: dict[str, str] = {}  # of the calls so far, by their ids
 
     def describe(self, row: dict[str, Any]) -> Iterator[str]:

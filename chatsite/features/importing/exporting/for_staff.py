@@ -16,7 +16,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import export_sections
+from chatsite.plugins import export_sections
 from chatsite.review import access_log
 from chatsite.review.redaction import ERROR_CODES
 from chatsite.review.rights import Rights

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.pages.presenters.thread_json import list_messages, list_summaries
 from chatsite.turns import requests
 from memory import context, prompts, transcript
@@ -32,7 +32,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             "model": requests.model_of(conversation),
             "temperature": conversation.temperature,
             "system_prompt": context.find_system_prompt(conversation),
-            **{f.name: f.read(conversation) for f in hooks.conversation_fields},
+            **{f.name: f.read(conversation) for f in plugins.conversation_fields},
         },
         "messages": list(list_messages(conversation)),
         "summaries": list(list_summaries(conversation)),
@@ -41,7 +41,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)
         },
-        **{each.name: each.read(conversation) for each in hooks.export_sections},
+        **{each.name: each.read(conversation) for each in plugins.export_sections},
     }
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
-from chatsite.hooks import NEWEST, OLDEST, export_sections
+from chatsite.plugins import NEWEST, OLDEST, export_sections
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank

@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from chatsite import hooks
-from chatsite.hooks import conversation_fields, export_sections
+from chatsite import plugins
+from chatsite.plugins import conversation_fields, export_sections
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine import attachments
@@ -266,7 +266,7 @@ def _read_sent_text(row: Message) -> str:
     if not row.sent_text:
         return ""
     if row.role == "tool":
-        return hooks.turn_steps.shorten_again(row.text, row.sent_text, row.seq)
+        return plugins.turn_steps.shorten_again(row.text, row.sent_text, row.seq)
     places = [each.model_dump() for each in row.attachments]
     if attachments.is_shortened(row.text, places, row.sent_text):
         return row.sent_text

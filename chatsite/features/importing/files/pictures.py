@@ -9,7 +9,7 @@ from time import monotonic
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.languages import find_sentence_space
 from memory.engine.attachments import Attachment, join_attachments
 from memory.engine.file_names import clean_file_name
@@ -81,7 +81,7 @@ class Pictures:
         data = self.archive.read_asset(picture.id)
         if data is None:
             raise _PictureError("broken")
-        read = hooks.file_source.read_image_file
+        read = plugins.file_source.read_image_file
         found = read(self.owner_id, self._name(picture), data, beside)
         self.archive.note_image(picture.id)
         return found

@@ -10,8 +10,8 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chatsite.hooks import export_sections
 from chatsite.languages import find_sentence_space
+from chatsite.plugins import export_sections
 from chatsite.strict_json import RepeatedNameError, make_object
 
 MEGABYTE = 1024 * 1024

@@ -19,7 +19,6 @@ from django.utils.translation import gettext as _
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.registry import label_of
 from chatsite.features.tools.tool_loop import reminders
-from chatsite.hooks import StepCard
 from chatsite.pages.presenters.calls import (
     ARGUMENT_CHARS,
     RESULT_CHARS,
@@ -27,6 +26,7 @@ from chatsite.pages.presenters.calls import (
     visible,
 )
 from chatsite.pages.presenters.locations import Location
+from chatsite.plugins import StepCard
 from chatsite.protocol.errors import EXPLANATIONS, explain_code
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message

@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.features.tools import registry
 from chatsite.features.tools.models import ToolCall
 
@@ -39,7 +39,7 @@ def end_calls(
     else:
         columns |= {"handle": None, "next_look_at": None}
     # By their keys: once they have ended, other calls may be these.
-    told = [*calls.values_list("pk", flat=True)] if hooks.ended_steps else []
+    told = [*calls.values_list("pk", flat=True)] if plugins.ended_steps else []
     ended = calls.update(state=state, error=error, finished_at=Now(), **columns)
     if told:
         _tell_ended(told)
@@ -52,7 +52,7 @@ def _tell_ended(pks: list[int]) -> None:
     rows = rows.select_related("conversation", "request")
     for call in rows.defer("arguments", "request__text"):
         is_known = call.name in registry.available()
-        step = hooks.EndedStep(
+        step = plugins.EndedStep(
             call.conversation,
             call.turn_id,
             call.request.seq,
@@ -61,5 +61,5 @@ def _tell_ended(pks: list[int]) -> None:
             call.started_at,
             call.finished_at,
         )
-        for tell in hooks.ended_steps:
+        for tell in plugins.ended_steps:
             tell(step)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from chatsite.features.tools import registry
 from chatsite.features.tools.models import ToolCall
-from chatsite.hooks import News, NewsSource
+from chatsite.plugins import News, NewsSource
 from memory.models import Conversation
 from memory.sql import prepared_rows
 

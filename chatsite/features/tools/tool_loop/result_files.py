@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 
 from chatsite.features.tools import results
 from chatsite.features.tools.models import ADDRESS, ResultFile
-from chatsite.hooks import FoundSource
+from chatsite.plugins import FoundSource
 from memory import bundle
 from memory.models import Conversation, Message
 

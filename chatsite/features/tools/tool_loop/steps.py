@@ -10,8 +10,8 @@ from chatsite.features.tools import registry, results
 from chatsite.features.tools.cards import tool_cards
 from chatsite.features.tools.events import Tool
 from chatsite.features.tools.models import ToolCall
-from chatsite.hooks import FoundSource, LeafEvent, StepCard, TurnSteps
 from chatsite.pages.presenters.locations import Location
+from chatsite.plugins import FoundSource, LeafEvent, StepCard, TurnSteps
 from chatsite.turns.attempt import MakeRoom, Tools
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn

@@ -21,7 +21,7 @@ from django.db.migrations.executor import MigrationExecutor
 from langchain_core.messages import HumanMessage
 from redis.exceptions import RedisError
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.accounts.names import find_twins
 from chatsite.database import read_clock
 from chatsite.llm import providers, streaming
@@ -83,7 +83,7 @@ class Command(BaseCommand):
 
 def list_checks() -> dict[str, Check]:
     """Those that cost nothing, and those of apps."""
-    return {**CHECKS, **hooks.doctor_checks}
+    return {**CHECKS, **plugins.doctor_checks}
 
 
 def list_findings(selected: Mapping[str, Check]) -> list[Finding]:

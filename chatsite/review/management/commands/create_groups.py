@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from chatsite.hooks import group_permissions
+from chatsite.plugins import group_permissions
 from chatsite.review import rights
 
 # By the name of the group; apps add theirs.

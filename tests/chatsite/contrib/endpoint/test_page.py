@@ -122,10 +122,10 @@ def test_other_conversations_cost_nothing_more(
 
     own = transcript.create_conversation(alice, title="Own")
     with django_assert_max_num_queries(0):
-        from chatsite import hooks
+        from chatsite import plugins
 
-        assert hooks.find_write_refusal(own) == ""
-        assert [find(own) for find in hooks.sent_elsewhere] == [None]
+        assert plugins.find_write_refusal(own) == ""
+        assert [find(own) for find in plugins.sent_elsewhere] == [None]
 
 
 def test_single_calls_are_one_line_below_the_list_until_they_go_on(client, key):

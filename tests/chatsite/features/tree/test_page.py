@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.features.labels.services import find_or_make_label
 from chatsite.features.tree import services
 from chatsite.features.tree.models import Branch
@@ -233,9 +233,9 @@ class TestWeight:
         self, client, talked, monkeypatch
     ):
         with_them = count_statements(lambda: page_of(client, talked))
-        others = [part for part in hooks.message_parts if part is not FORK]
-        monkeypatch.setattr(hooks, "message_parts", others)
-        monkeypatch.setattr(hooks, "list_rows", hooks.ListRows())
+        others = [part for part in plugins.message_parts if part is not FORK]
+        monkeypatch.setattr(plugins, "message_parts", others)
+        monkeypatch.setattr(plugins, "list_rows", plugins.ListRows())
         assert count_statements(lambda: page_of(client, talked)) == with_them
 
     def test_a_message_without_branches_asks_nothing_more(self, talked, monkeypatch):
@@ -244,7 +244,7 @@ class TestWeight:
             commands.stop_turn(conversation, submit(conversation).turn.pk)
 
         with_them = count_statements(send)
-        monkeypatch.setattr(hooks, "list_rows", hooks.ListRows())
+        monkeypatch.setattr(plugins, "list_rows", plugins.ListRows())
         assert count_statements(send) == with_them
 
     def test_any_number_of_branches_costs_the_same(self, client, talked, branch):

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.features.tree import services
 from chatsite.features.tree.models import Branch
 from chatsite.protocol import events
@@ -34,7 +34,7 @@ def said(conversation):
 
 
 def listed(user):
-    return list(hooks.list_rows.narrow(library.list_conversations(user)))
+    return list(plugins.list_rows.narrow(library.list_conversations(user)))
 
 
 class TestMaking:
@@ -197,10 +197,10 @@ class TestDeleting:
         made = branch(talked, 3, "Hostel")
         services.delete_branch(made)
         assert listed(alice) == [talked]
-        [offered] = hooks.list_rows.narrow(library.deleted_lately(alice))
+        [offered] = plugins.list_rows.narrow(library.deleted_lately(alice))
         assert offered == made
         found = library.restore_all(alice, [made.uuid])
-        hooks.list_rows.note_restored(found)
+        plugins.list_rows.note_restored(found)
         assert len(listed(alice)) == 1
         assert violations() == []
 

@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.core.checks import run_checks
 from django.urls import reverse
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.contrib.endpoint import asgi, exchange, keys
 from chatsite.contrib.endpoint.mcp_server import checks, door
 from tests.chatsite.contrib.endpoint.wire import Call, ask
@@ -128,7 +128,7 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
 
 
 def test_the_door_is_the_one_of_the_wires():
-    assert hooks.asgi_applications["/mcp"] is asgi.answer_wire
+    assert plugins.asgi_applications["/mcp"] is asgi.answer_wire
 
 
 def test_a_new_key_that_may_read_says_where(client, settings):

@@ -5,7 +5,7 @@ from django.contrib.auth.models import Permission
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.contrib.operators.switches import current
 from chatsite.contrib.operators.switches.models import SwitchedOff, fits_names
 from chatsite.review.models import AccessEvent
@@ -36,7 +36,7 @@ def post_on(client, row, reason="It is mended."):
 
 
 def is_off(name="gpt-4o"):
-    return hooks.is_switched_off("model", name)
+    return plugins.is_switched_off("model", name)
 
 
 def test_off_and_on_again(switcher, django_capture_on_commit_callbacks):
@@ -46,7 +46,7 @@ def test_off_and_on_again(switcher, django_capture_on_commit_callbacks):
     assert (row.name, row.reason, row.username) == ("gpt-4o", "It leaks.", "staff")
     assert is_off()
     assert not is_off("gpt-4o-mini")
-    assert not hooks.is_switched_off("tool", "gpt-4o")
+    assert not plugins.is_switched_off("tool", "gpt-4o")
     with django_capture_on_commit_callbacks(execute=True):
         post_on(switcher, row)
     row.refresh_from_db()

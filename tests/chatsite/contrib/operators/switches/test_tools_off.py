@@ -3,7 +3,7 @@
 import pytest
 from channels.db import database_sync_to_async
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.features.tools import late_results, registry
 from chatsite.features.tools.models import ToolCall
 from memory import transcript
@@ -60,7 +60,7 @@ async def test_a_call_does_not_run_and_the_turn_goes_on(
     """It is switched off while the model writes that it wants it."""
     site.script(calling(LOOK, text="Let me look."), "ok")
     off = lambda kind, name: name == "look_up" and bool(site.calls)  # noqa: E731
-    monkeypatch.setattr(hooks, "switches", [off])
+    monkeypatch.setattr(plugins, "switches", [off])
     async with Chat(conversation, session) as chat:
         end = await chat.say("How warm is it?")
     assert end["state"] == "done"

@@ -10,7 +10,7 @@ from django.core.checks import run_checks
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from chatsite import hooks
+from chatsite import plugins
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.operators.tracing import checks, exporting, notes
 from memory import transcript
@@ -56,8 +56,8 @@ def exported(monkeypatch, settings):
     monkeypatch.setattr(exporting._Way, "resource", None)
     monkeypatch.setattr(exporting.atexit, "register", lambda end: None)
     exporting.begin_exporting(SimpleSpanProcessor(kept))
-    monkeypatch.setattr(hooks, "ended_calls", [notes.note_call])
-    monkeypatch.setattr(hooks, "ended_steps", [notes.note_step])
+    monkeypatch.setattr(plugins, "ended_calls", [notes.note_call])
+    monkeypatch.setattr(plugins, "ended_steps", [notes.note_step])
     return kept.get_finished_spans
 
 
