@@ -10,12 +10,12 @@ owners in `memory.models.change.LEAF_ACTIONS`, background work in
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import UUID
 
-from django.db.models import F, Model, Q, QuerySet, Value
+from django.db.models import Model, Q, QuerySet, Value
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from django.db.models.expressions import Combinable
     from django.forms import ChoiceField
     from django.forms import Field as FormField
-    from django.http import HttpRequest, HttpResponse
+    from django.http import HttpRequest
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
-    from chatsite.pages.presenters.context_pane import ContextSection
     from chatsite.pages.presenters.locations import Location
-    from chatsite.pages.presenters.transcript_pane import ShownMessage
     from chatsite.review.rights import Rights
     from chatsite.turns.attempt import MakeRoom, Tools
     from chatsite.turns.lifecycle import Result, TurnClaim
@@ -89,20 +87,6 @@ class ExportSection:
     ) = None
     # Whether requests are made of it: then it is written before they are proved.
     is_of_requests: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MessagePart:
-    """HTML in messages of the transcript, at a place of `chat/_message.html`; "" shows
-    nothing. `columns` are read with the message's row and are its `extra`, as are
-    `rows`: of the messages from one number to before another, each by its number."""
-
-    place: Literal["below", "actions", "menu"]
-    columns: Mapping[str, F]
-    draw: Callable[["Conversation", "ShownMessage"], str]
-    rows: Mapping[
-        str, Callable[["Conversation", int, int | None], Mapping[int, Any]]
-    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,60 +349,17 @@ branch_parts: list[
     Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None]
 ] = []
 
-# Shown: parts of messages, and stylesheets by their static path: of the page of a
-# conversation, and of each page with the list.
-message_parts: list[MessagePart] = []
-stylesheets: list[str] = []
-list_stylesheets: list[str] = []
-# Of cards of steps. A card names them in `data-styles`, for pages that had none so far.
-step_stylesheets: list[str] = []
-# The same that are loaded when a part of the page is first used, by that part.
-first_use_styles: dict[
-    Literal["list", "bar", "transcript", "model", "dialog"], list[str]
-] = defaultdict(list)
-# Templates that are included at a place of a page, with its values.
-page_parts: dict[str, list[str]] = defaultdict(list)
 # What narrows the list of conversations.
 list_filters: list[ListFilter] = []
-# HTML on the page of a conversation: items of its menu, sentences that follow who can
-# read it, lines about where it comes from, and what an edited message does. "" shows
-# nothing.
-conversation_parts: dict[
-    Literal["menu", "readers", "origin", "editing"],
-    list[Callable[["Conversation"], str]],
-] = {"menu": [], "readers": [], "origin": [], "editing": []}
-# HTML in the home page and the split page, for a person; and as a fragment, when a page
-# is brought up to date.
-person_parts: list[Callable[[int, bool], str]] = []
-
-# HTML below the log-in form; "" shows nothing.
-login_parts: list[Callable[["HttpRequest"], str]] = []
-# What happens to a person who has given the right password, and where to lead them;
-# None: they are logged in.
-log_in: Callable[["HttpRequest", "AbstractBaseUser", str], "HttpResponse"] | None = None
 # Told of each page that a signed-in person opens; has to cost nothing.
 visits: list[Callable[["HttpRequest"], None]] = []
-# The account: sections of its page, given the request, and rows of its download.
-account_sections: list[Callable[["HttpRequest"], str]] = []
+# Rows of the download of an account.
 account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}
 
 # Also HTML of pages with a message box, by its place: "styles" and "scripts" of the
 # page, "above" the box, and "inside" of it; "" shows nothing.
 composer_parts: list[Callable[[str], str]] = []
 
-# In the right pane: the HTML of a kind of section, and what is below all sections of
-# the next request.
-section_bodies: dict[str, Callable[["Conversation", "ContextSection"], str]] = {}
-context_parts: list[Callable[["Conversation", "Built"], str]] = []
-# There, too: HTML beside what was sent for a reply, given its number.
-sent_parts: list[Callable[["Conversation", int], str]] = []
-
-# In the demo's guide: why the request of a reply was dearer than the one before, as
-# HTML, given its number. None: nothing can tell.
-guide_answer: Callable[["Conversation", int], str] | None = None
-
-# What the list says of a conversation beside its title; "" = nothing.
-row_marks: list[Callable[["Conversation"], str]] = []
 # What was sent last of a conversation that others send; None: it is the site's own.
 sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
 # Why nothing can be written into a conversation, in a sentence; "": it can.
@@ -432,9 +373,6 @@ start_fields: dict[str, Callable[[], "FormField"]] = {}
 
 # Brought along by a message.
 file_source = FileSource()
-# Links in the menu of a person: the words of each, by the name of its address.
-user_menu_links: dict[str, Any] = {}
-
 # What people call the sites that conversations come from, by the word before the colon
 # in `imported_from`; "%s" is what follows it.
 source_names: dict[str, str] = {}
@@ -453,21 +391,14 @@ source_news: list[Callable[[str, "Conversation"], Awaitable[None]]] = []
 # Commands of the socket: what reads each, by its type.
 command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
 
-# For staff: HTML below messages in the timeline, by their keys, and in the inspector
-# of a request, given the number of its reply; and what
-# the access log calls the pages and lists of the app, by the target or its first word.
+# For staff: HTML below messages in the timeline, by their keys; and what the access log
+# calls the pages and lists of the app, by the target or its first word.
 timeline_parts: list[
     Callable[["Conversation", "Rights", Sequence["Message"]], Mapping[int, str]]
 ] = []
-inspector_parts: list[Callable[["Conversation", "Rights", int], str]] = []
-# Buttons of a form among the actions on a conversation, by the name of the address that
-# it posts to, with its `pk`; "" shows no form.
-staff_forms: dict[str, Callable[["Rights"], str]] = {}
 access_log_names: dict[str, Any] = {}
-# Also what the access log calls their actions, and links from a conversation to pages
-# about it: the words of each, by the name of an address with its `pk`.
+# Also what the access log calls their actions.
 access_log_actions: dict[str, Any] = {}
-staff_links: dict[str, Any] = {}
 
 # Permissions besides that `manage.py create_groups` gives to groups of staff, by name.
 group_permissions: dict[str, list[str]] = defaultdict(list)
@@ -498,9 +429,6 @@ ended_steps: list[Callable[["EndedStep"], None]] = []
 # Answered by ASGI applications of apps, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.
 asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
-
-# What `make run` prints besides, given the host and the port: lines, or "".
-banner_lines: list[Callable[[str, str], str]] = []
 
 # Checked by `manage.py doctor`, and on demand on the page *Settings* of the admin: what
 # each says if all is well; any error says what is wrong, and what to do.
@@ -645,17 +573,3 @@ def is_switched_off(kind: str, name: str) -> bool:
 
 def find_write_refusal(conversation: "Conversation") -> str:
     return next(filter(None, (find(conversation) for find in write_refusals)), "")
-
-
-def message_columns() -> Iterator[tuple[str, F]]:
-    """All columns that parts of messages want."""
-    for part in message_parts:
-        yield from part.columns.items()
-
-
-def read_message_rows(
-    conversation: "Conversation", first: int, end: int | None
-) -> dict[str, Mapping[int, Any]]:
-    """All rows that parts of messages want, of those from `first` to before `end`."""
-    wanted = (item for part in message_parts for item in part.rows.items())
-    return {name: read(conversation, first, end) for name, read in wanted}

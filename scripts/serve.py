@@ -34,12 +34,11 @@ def prepare(host: str, port: str) -> None:
 
     django.setup()
     call_command("migrate", verbosity=0)
-    from chatsite import plugins
+    from chatsite import slots
     from chatsite.ops import demo_user
 
     demo_user.prepare_demo_user(host)
-    for tell in plugins.banner_lines:
-        sys.stdout.write(tell(host, port))
+    sys.stdout.writelines(slots.draw_each("run", host=host, port=port))
     sys.stdout.flush()
 
 

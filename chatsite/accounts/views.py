@@ -18,7 +18,6 @@ from django.views.decorators.http import (
     require_POST,
 )
 
-from chatsite import plugins
 from chatsite.proxies import client_address
 
 from . import account, preferences, usage
@@ -36,11 +35,6 @@ logger = logging.getLogger(__name__)
 class LoginView(auth.LoginView):
     redirect_authenticated_user = True
     extra_context = {"signup_enabled": lambda: settings.SIGNUP_ENABLED}
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        if plugins.log_in is None:
-            return super().form_valid(form)
-        return plugins.log_in(self.request, form.get_user(), self.get_success_url())
 
 
 @never_cache
@@ -89,7 +83,6 @@ def _render_account(request: HttpRequest, **forms: object) -> HttpResponse:
         "staff_can_read": settings.STAFF_CAN_READ_CHATS,
         "usage": usage.find_usage(request.user),
         "most_counted": usage.MOST_COUNTED,
-        "sections": [draw(request) for draw in plugins.account_sections],
         **forms,
     }
     is_wrong = any(getattr(form, "errors", None) for form in forms.values())

@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from chatsite import slots
 from chatsite.jobs import activity
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
@@ -50,7 +51,7 @@ class Page:
             yield render_to_string("chat/_turns.html", values)
         yield "</div>" + render_activities(conversation) + _render_refresh(conversation)
         yield parts.render_status(status) + _render_model_choice(conversation)
-        yield parts.render_for_person(conversation.owner_id, is_fragment=True)
+        yield slots.draw("person", user_id=conversation.owner_id, is_fragment=True)
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""

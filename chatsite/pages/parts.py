@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable, Sequence
 from django.forms import Form, MultipleChoiceField
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
-from chatsite import plugins
+from chatsite import slots
 from chatsite.languages import of_text
 from memory.models import Conversation, Summary
 
@@ -40,12 +40,6 @@ def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
     return _render_once(template, values, conversation.uuid, view.id, view.digest)
 
 
-def render_for_person(user_id: int, *, is_fragment: bool = False) -> SafeString:
-    """What apps show in the pages of a person."""
-    drawn = ((draw(user_id, is_fragment),) for draw in plugins.person_parts)
-    return format_html_join("", "{}", drawn)
-
-
 def render_status(message: str) -> str:
     """What a screen reader is told. Nothing to say leaves the line as it is."""
     if not message:
@@ -65,7 +59,7 @@ def render_row(
     """One conversation of the list: a link, which keeps what is chosen of its filters,
     or a box to choose it. `names` are what it has of the filters."""
     is_marked = bool(query and listed.archived_at)
-    marks = tuple(filter(None, (mark(listed) for mark in plugins.row_marks)))
+    marks = tuple(slots.draw_each("row.mark", conversation=listed))
     values = {
         "row": listed,
         "is_open": is_open,

@@ -11,7 +11,7 @@ class EndpointConfig(AppConfig):
     admin_section = "auth"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.ops.entrances import entrances
         from chatsite.protocol.errors import EXPLANATIONS
         from memory.actions import message_deleted
@@ -34,17 +34,18 @@ class EndpointConfig(AppConfig):
         )
         plugins.sent_elsewhere.append(marks.find_sent_last)
         plugins.source_names["client"] = "%s"
-        plugins.row_marks.append(marks.name_client)
+        slots.register("row.mark", marks.name_client)
         plugins.list_filters.append(single_calls.LIST_FILTER)
         plugins.write_refusals.append(marks.refuse_writing)
         plugins.branch_parts.append(marks.take_over)
         LEAF_ACTIONS[joining.JOIN] = _("joined it to another one")
         LEAF_ACTIONS[joining.SEPARATE] = _("undid the joining")
-        plugins.message_parts += [lineage.WHY_ITEM, notes.NOTES]
-        plugins.sent_parts.append(lineage.draw_beside_sent)
-        plugins.conversation_parts["origin"].append(lineage.draw_origin)
-        plugins.banner_lines.append(demo.offer_demo_key)
-        plugins.account_sections.append(parts.draw_keys_section)
+        slots.register("message.menu", lineage.draw_why_item)
+        slots.register("message.below", notes.draw_note, rows=notes.ROWS)
+        slots.register("sent", lineage.draw_beside_sent)
+        slots.register("conversation.origin", lineage.draw_origin)
+        slots.register("run", demo.offer_demo_key)
+        slots.register("account", parts.draw_keys_section)
         plugins.account_rows["api_keys"] = keys.describe_api_keys
         plugins.access_log_names["list apikey"] = _("API keys (in a list)")
         plugins.access_log_names["key"] = _("API key")

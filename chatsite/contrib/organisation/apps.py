@@ -10,21 +10,20 @@ class OrganisationConfig(AppConfig):
     verbose_name = _("Sign-in of an organisation")
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
 
+        if settings.SECOND_FACTOR != "no":
+            from .second_factor import codes
+
+            slots.register("login.ways", codes.draw_passkey_link)
+            slots.register("account", codes.draw_second_factor)
         if settings.SIGNIN_PROVIDERS:
             from chatsite.turns import runner
 
             from . import connections, rechecking
 
-            plugins.login_parts.insert(0, connections.draw_buttons)
-            plugins.account_sections.append(connections.draw_connections)
+            slots.register("login.ways", connections.draw_buttons)
+            slots.register("account", connections.draw_connections)
             plugins.account_rows["connections"] = connections.list_connections
             if rechecking.is_wanted():
                 runner.jobs.append(rechecking.JOB)
-        if settings.SECOND_FACTOR != "no":
-            from .second_factor import codes
-
-            plugins.login_parts.insert(0, codes.draw_passkey_link)
-            plugins.log_in = codes.log_in_by_stages
-            plugins.account_sections.append(codes.draw_second_factor)

@@ -51,7 +51,9 @@ if settings.SECOND_FACTOR != "no":
     from .second_factor import passkeys
 
     here = "account/second-factor/"
-    urlpatterns += [
+    urlpatterns = [
+        path("accounts/login/", second.StagedLoginView.as_view()),
+        *urlpatterns,
         path("accounts/code/", second.ask_at_login, name="mfa_authenticate"),
         path(here, second.set_up, name="signin-set-up"),
         path(f"{here}prove/", second.prove_again, name="signin-prove"),

@@ -9,8 +9,8 @@ class CodeBlocksConfig(AppConfig):
     verbose_name = _("Pieces of code")
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import slots
         from chatsite.ops.entrances import entrances, make_public_entrance
 
         entrances.append(make_public_entrance("/diagram-frame/"))
-        plugins.page_parts["code"].append("code_blocks/_script.html")
+        slots.register("conversation.head", "code_blocks/_script.html")

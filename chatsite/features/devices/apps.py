@@ -11,11 +11,11 @@ class DevicesConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.signals import user_logged_in
 
-        from chatsite import plugins
+        from chatsite import plugins, slots
 
         from . import parts, services
 
         user_logged_in.connect(services.note_log_in)
         plugins.visits.append(services.note_visit)
-        plugins.account_sections.append(parts.draw_devices_section)
+        slots.register("account", parts.draw_devices_section)
         plugins.account_rows["devices"] = services.describe_devices

@@ -11,7 +11,7 @@ class FactsConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import pre_delete
 
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
         from memory.rules import rule_source
@@ -22,12 +22,13 @@ class FactsConfig(AppConfig):
         message_deleted.connect(store.forget_facts)
         pre_delete.connect(store.forget_sent, sender=models.Fact)
         LEAF_ACTIONS.update(services.ACTIONS)
-        plugins.message_parts.append(parts.STATED)
-        plugins.section_bodies["facts"] = parts.draw_facts_section
-        plugins.first_use_styles["model"].append("facts/facts.css")
+        slots.register("message.below", parts.draw_stated_facts, rows=parts.ROWS)
+        slots.register("section.facts", parts.draw_facts_section)
+        slots.add_stylesheet("facts/facts.css", "model")
         plugins.policy_fields["facts"] = forms.make_fact_policy_field
         plugins.preference_fields["facts"] = forms.make_fact_preference_field
-        plugins.user_menu_links["facts"] = _("What is remembered of you")
+        link = slots.make_link("facts", _("What is remembered of you"))
+        slots.register("user.menu", link)
         plugins.export_sections.append(export.SECTION)
         plugins.account_rows["facts"] = services.describe_facts
         plugins.audit_rules.append(audit.find_bad_facts)

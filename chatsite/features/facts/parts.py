@@ -10,7 +10,6 @@ from django.template.loader import render_to_string
 
 from chatsite.pages.presenters.context_pane import ContextSection
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from .models import Fact
@@ -65,7 +64,7 @@ def draw_stated_facts(conversation: Conversation, message: ShownMessage) -> str:
     return render_to_string("facts/_message.html", values)
 
 
-STATED = MessagePart("below", {}, draw_stated_facts, {"facts": list_stated_facts})
+ROWS = {"facts": list_stated_facts}
 
 
 def draw_facts_section(conversation: Conversation, section: ContextSection) -> str:

@@ -10,7 +10,7 @@ class FeedbackConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
 
@@ -19,10 +19,10 @@ class FeedbackConfig(AppConfig):
         message_deleted.connect(services.forget_feedback)
         LEAF_ACTIONS[services.ACTION] = _("gave feedback")
         plugins.export_sections.append(export.SECTION)
-        plugins.message_parts.append(parts.BUTTONS)
-        plugins.stylesheets.append("feedback/feedback.css")
+        slots.register("message.actions", parts.draw_in_message, columns=parts.COLUMNS)
+        slots.add_stylesheet("feedback/feedback.css", "conversation")
         plugins.event_kinds[parts.FeedbackGiven.type] = parts.FeedbackGiven
-        plugins.inspector_parts.append(parts.draw_inspected)
+        slots.register("inspector", parts.draw_inspected)
         plugins.access_log_names["feedback"] = _("feedback")
         plugins.access_log_names["list feedback"] = _(
             "beginnings of feedback (in a list)"

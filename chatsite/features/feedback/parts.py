@@ -9,7 +9,7 @@ from django.db.models import F
 from django.template.loader import render_to_string
 
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import LeafEvent, MessagePart
+from chatsite.plugins import LeafEvent
 from chatsite.review import redaction
 from chatsite.review.rights import Rights
 from memory.models import Conversation
@@ -34,7 +34,7 @@ def draw_in_message(conversation: Conversation, message: ShownMessage) -> str:
     return draw_buttons(conversation, message.seq, message.extra["verdict"] or "")
 
 
-BUTTONS = MessagePart("actions", {"verdict": F("feedback__verdict")}, draw_in_message)
+COLUMNS = {"verdict": F("feedback__verdict")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ class ImportingConfig(AppConfig):
     name = "chatsite.features.importing"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.ops import entrances
         from chatsite.turns import runner
         from memory.models.change import LEAF_ACTIONS
@@ -33,9 +33,10 @@ class ImportingConfig(AppConfig):
         runner.jobs.append(worker.JOB)
         LEAF_ACTIONS[ACTION] = _("imported it")
         plugins.source_names |= reading.SITES
-        plugins.user_menu_links["import"] = _("Import conversations")
-        plugins.conversation_parts["menu"].append(parts.draw_menu_items)
-        plugins.account_sections.append(parts.draw_data_section)
-        plugins.staff_forms["staff-export"] = parts.draw_staff_buttons
+        link = slots.make_link("import", _("Import conversations"))
+        slots.register("user.menu", link)
+        slots.register("conversation.menu", parts.draw_menu_items)
+        slots.register("account", "importing/_account.html")
+        slots.register("staff.actions", "importing/_staff_buttons.html")
         plugins.access_log_actions[for_staff.ACTION] = _("exported")
         plugins.access_log_names["export"] = _("export")

@@ -1,14 +1,9 @@
-"""What people and staff see of exports: links in menus, a section of the account page,
-and buttons of staff.
-"""
+"""What people see of exports in the menu of a conversation."""
 
-from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
 
-from chatsite.review.rights import Rights
 from memory.models import Conversation
 
 
@@ -20,13 +15,3 @@ def draw_menu_items(conversation: Conversation) -> str:
     }
     found = ((reverse(n, args=[conversation.uuid]), links[n]) for n in links)
     return format_html_join("", '<a href="{}" download>{}</a>', found)
-
-
-def draw_data_section(request: HttpRequest) -> str:
-    return render_to_string("importing/_account.html", request=request)
-
-
-def draw_staff_buttons(rights: Rights) -> str:
-    if not rights.export:
-        return ""
-    return render_to_string("importing/_staff_buttons.html", {"rights": rights})

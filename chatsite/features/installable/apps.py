@@ -9,7 +9,7 @@ class InstallableConfig(AppConfig):
     verbose_name = _("Installed site")
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import slots
         from chatsite.ops.entrances import entrances, make_public_entrance
 
         entrances.append(
@@ -17,4 +17,4 @@ class InstallableConfig(AppConfig):
                 "/manifest.webmanifest", "/offline/", "/service-worker.js"
             )
         )
-        plugins.page_parts["head"].append("installable/_head.html")
+        slots.register("head", "installable/_head.html")

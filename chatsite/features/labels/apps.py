@@ -9,7 +9,7 @@ class LabelsConfig(AppConfig):
     verbose_name = _("Labels")
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from memory.models.change import LEAF_ACTIONS
 
         from . import export, listing, services
@@ -17,10 +17,10 @@ class LabelsConfig(AppConfig):
         LEAF_ACTIONS[services.GIVEN] = _("gave it a label")
         LEAF_ACTIONS[services.TAKEN] = _("took a label off it")
         plugins.list_filters.append(listing.LIST_FILTER)
-        plugins.page_parts["list-several"].append("labels/_several.html")
-        plugins.page_parts["row-menu"].append("labels/_row_menu.html")
-        plugins.list_stylesheets.append("labels/labels.css")
-        plugins.first_use_styles["list"].append("labels/label-menus.css")
+        slots.register("list.several", "labels/_several.html")
+        slots.register("list.row", "labels/_row_menu.html")
+        slots.add_stylesheet("labels/labels.css", "list")
+        slots.add_stylesheet("labels/label-menus.css", "list menus")
         plugins.conversation_fields.append(export.FIELD)
         plugins.branch_parts.append(export.copy_labels)
         plugins.account_rows["labels"] = services.list_names

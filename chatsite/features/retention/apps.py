@@ -10,10 +10,10 @@ class RetentionConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import slots
         from chatsite.turns import runner
 
         from . import nightly, parts
 
         runner.jobs.append(nightly.JOB)
-        plugins.account_sections.append(parts.draw_retention_section)
+        slots.register("account", parts.draw_retention_section)

@@ -10,13 +10,13 @@ class ReviewQueueConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
 
         from . import parts, sources
 
         plugins.review_sources["summary"] = sources.SUMMARIES
         plugins.review_sources["turn"] = sources.TURNS
-        plugins.inspector_parts.append(parts.draw_inspected)
+        slots.register("inspector", parts.draw_inspected)
         plugins.access_log_names["queueitem"] = _("item of the review queue")
         plugins.access_log_names["list queueitem"] = _(
             "beginnings of notes (in a list)"

@@ -3,13 +3,12 @@
 from django.template.loader import render_to_string
 
 from chatsite import plugins
-from chatsite.review.rights import Rights
 from memory.models import Conversation
 
 from .models import QueueItem
 
 
-def draw_inspected(conversation: Conversation, rights: Rights, seq: int) -> str:
+def draw_inspected(conversation: Conversation, seq: int) -> str:
     """The items about reply `seq`, for staff."""
     kinds = set(plugins.review_sources) - {"summary"}
     items = conversation.queue_items.filter(kind__in=kinds, number=seq)

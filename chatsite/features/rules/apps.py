@@ -10,7 +10,7 @@ class RulesConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
         from memory.rules import rule_source
@@ -22,11 +22,11 @@ class RulesConfig(AppConfig):
         LEAF_ACTIONS.update(services.ACTIONS)
         plugins.export_sections.append(export.SECTION)
         plugins.branch_parts.append(export.copy_rules)
-        plugins.message_parts.append(parts.STATED)
-        plugins.section_bodies["rules"] = parts.draw_section
-        plugins.context_parts.append(parts.draw_other_rules)
-        plugins.stylesheets.append("rules/rules.css")
-        plugins.first_use_styles["model"].append("rules/rule-sheet.css")
+        slots.register("message.below", parts.draw_stated_rules, rows=parts.ROWS)
+        slots.register("section.rules", parts.draw_section)
+        slots.register("next", parts.draw_other_rules)
+        slots.add_stylesheet("rules/rules.css", "conversation")
+        slots.add_stylesheet("rules/rule-sheet.css", "model")
         plugins.policy_fields["rules"] = forms.make_policy_field
         plugins.preference_fields.update(forms.PREFERENCE_FIELDS)
         plugins.access_log_names["rule"] = _("rule")

@@ -9,7 +9,6 @@ from django.template.loader import render_to_string
 from chatsite.pages.presenters.context_pane import ContextSection
 from chatsite.pages.presenters.rules import SentRule
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from memory import context
 from memory.models import Conversation
 
@@ -55,7 +54,7 @@ def draw_stated_rules(conversation: Conversation, message: ShownMessage) -> str:
     return render_to_string("rules/_message.html", values)
 
 
-STATED = MessagePart("below", {}, draw_stated_rules, {"rules": list_stated_rules})
+ROWS = {"rules": list_stated_rules}
 
 
 def draw_section(conversation: Conversation, section: ContextSection) -> str:

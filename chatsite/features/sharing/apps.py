@@ -10,7 +10,7 @@ class SharingConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.ops import entrances, open_paths
         from memory.models.change import LEAF_ACTIONS
 
@@ -28,12 +28,12 @@ class SharingConfig(AppConfig):
                 access_log="none: whoever knows the link may read without a name",
             )
         )
-        plugins.conversation_parts["menu"].append(parts.draw_menu_item)
-        plugins.conversation_parts["readers"].append(parts.draw_readers)
-        plugins.message_parts.append(parts.SHARE_UP_TO)
-        plugins.first_use_styles["dialog"].append("sharing/links.css")
+        slots.register("conversation.menu", parts.draw_menu_item)
+        slots.register("conversation.readers", parts.draw_readers)
+        slots.register("message.menu", parts.draw_in_message_menu)
+        slots.add_stylesheet("sharing/links.css", "dialog")
         plugins.access_log_names["share"] = _("share link")
         plugins.access_log_actions["revoke"] = _("revoked a link")
         plugins.group_permissions["moderators"].append("sharing.revoke_links")
-        plugins.account_sections.append(parts.draw_account_section)
+        slots.register("account", parts.draw_account_section)
         plugins.account_rows["share_links"] = services.describe_shares

@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from chatsite import languages
 from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from . import services
@@ -47,9 +46,6 @@ def _draw_button(conversation: Conversation, query: str, text: str) -> str:
         return ""
     url = reverse("share", args=[conversation.uuid])
     return draw_dialog_button(f"{url}{query}", text)
-
-
-SHARE_UP_TO = MessagePart("menu", {}, draw_in_message_menu)
 
 
 def draw_account_section(request: HttpRequest) -> str:

@@ -10,12 +10,12 @@ class SigninConfig(AppConfig):
     admin_section = "auth"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.ops import open_paths
 
         from . import deeds, parts
 
         open_paths.secret_paths.append("/accounts/link/")
-        plugins.login_parts.append(parts.draw_forgotten)
-        plugins.account_sections.append(parts.draw_email)
+        slots.register("login.below", parts.draw_forgotten)
+        slots.register("account", parts.draw_email)
         plugins.account_rows["mailed_links"] = deeds.describe_links

@@ -11,7 +11,7 @@ class ToolsConfig(AppConfig):
     admin_section = "chat"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.review import naming
         from chatsite.turns import runner
         from memory.actions import message_deleted
@@ -29,11 +29,11 @@ class ToolsConfig(AppConfig):
         )
         plugins.export_sections += export.SECTIONS
         plugins.branch_parts.append(export.copy_calls)
-        plugins.step_stylesheets.append("tools/tools.css")
-        plugins.first_use_styles["transcript"].append("tools/tool-files.css")
+        slots.add_stylesheet("tools/tools.css", "steps")
+        slots.add_stylesheet("tools/tool-files.css", "transcript")
         plugins.start_fields["tools"] = parts.make_start_field
-        plugins.account_sections.append(parts.draw_account_section)
-        plugins.conversation_parts["menu"].append(parts.draw_menu_item)
+        slots.register("account", parts.draw_account_section)
+        slots.register("conversation.menu", parts.draw_menu_item)
         plugins.event_kinds["tool"] = events.Tool
         plugins.news_sources[reminders.KIND] = reminders.SOURCE
         plugins.standing_events.append(commands.find_standing)

@@ -12,7 +12,7 @@ class TreeConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import post_delete
 
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from memory.actions import message_deleted
         from memory.models import Conversation
         from memory.search import conversation_search
@@ -20,9 +20,9 @@ class TreeConfig(AppConfig):
         from . import audit, export, listing, parts, services
 
         plugins.list_rows = listing.TreeRows()
-        plugins.message_parts.append(parts.FORK)
-        plugins.conversation_parts["editing"].append(parts.draw_branch_choice)
-        plugins.conversation_parts["menu"].append(parts.draw_map_item)
+        slots.register("message.below", parts.draw_fork, rows=parts.ROWS)
+        slots.register("conversation.editing", parts.draw_branch_choice)
+        slots.register("conversation.menu", parts.draw_map_item)
         plugins.audit_rules.append(audit.find_unlisted)
         plugins.export_sections.append(export.SECTION)
         conversation_search.copies.append(listing.COPIES)

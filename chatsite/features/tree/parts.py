@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 
 from chatsite.pages import parts
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from .forks import find_forks
@@ -66,7 +65,7 @@ def draw_fork(conversation: Conversation, message: ShownMessage) -> str:
     return render_to_string("tree/_fork.html", values)
 
 
-FORK = MessagePart("below", {}, draw_fork, {"fork": read_forks})
+ROWS = {"fork": read_forks}
 
 
 def draw_branch_choice(conversation: Conversation) -> str:

@@ -9,11 +9,11 @@ class UnreadConfig(AppConfig):
     verbose_name = _("Unread")
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
 
         from . import events, parts
 
-        plugins.person_parts.append(parts.draw_unread)
+        slots.register("person", parts.draw_unread)
         plugins.event_kinds["unread"] = events.Unread
         plugins.standing_events.append(events.list_standing_news)
         plugins.command_readers["seen"] = lambda value: events.Seen()

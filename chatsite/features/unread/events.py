@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from channels.db import database_sync_to_async
 
-from chatsite import plugins
+from chatsite import plugins, slots
 from chatsite.live.socket_client import Client, Done
 from chatsite.pages import parts
 from chatsite.plugins import LeafCommand, LeafEvent, News
@@ -52,9 +52,8 @@ class Unread(LeafEvent):
         this conversation."""
         news = News(self.conversation, self.seq, self.text, self.kind)
         is_here = self.count and self.conversation == str(client.uuid)
-        yield parts.render_for_person(
-            client.user_id, is_fragment=True
-        ) + parts.render_status(describe_news(news) if is_here else "")
+        yield slots.draw("person", user_id=client.user_id, is_fragment=True)
+        yield parts.render_status(describe_news(news) if is_here else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.db.models.functions import Length
-from django.utils.html import format_html_join
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite import plugins
+from chatsite import plugins, slots
 from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
@@ -322,7 +321,6 @@ def model_view(
     policy = _policy_in_force(conversation, built, sections)
     tools, refused, left_out = _tools_of(conversation, call)
     gauge = _make_gauge(conversation, policy, sections, model)
-    parts = [] if call else plugins.context_parts
     return ContextPane(
         reply=reply,
         sections=sections,
@@ -344,9 +342,9 @@ def model_view(
         tools_refused=refused,
         tools_left_out=left_out,
         images_unsent=_list_unsent(sections, files, built.refs),
-        below=format_html_join(
-            "", "{}", ((draw(conversation, built),) for draw in parts)
-        ),
+        below=""
+        if call
+        else slots.draw("next", conversation=conversation, built=built),
     )
 
 

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
+from chatsite import slots
 from chatsite.turns.lifecycle import unfinished
 from memory import versions
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
 from ..demo import Line, find_lines
+
+# Where an app says why a request was dearer than the one before.
+DEARER = "guide.dearer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Guide:
     @property
     def steps(self) -> int:
         """How many the person takes."""
-        return 4 if plugins.guide_answer else 3
+        return 4 if slots.is_filled(DEARER) else 3
 
     @property
     def heading(self) -> str:
@@ -66,14 +69,14 @@ def find_guide_step(
     call = _latest_call(conversation)
     if call is None or not proved:
         return Guide("proof")
-    seq, answer = call.message.seq, plugins.guide_answer
+    seq, is_told = call.message.seq, slots.is_filled(DEARER)
     # "" where it is gone since.
-    if why := answer(conversation, seq) if answer and asked else "":
+    if asked and (why := slots.draw(DEARER, conversation=conversation, seq=seq)):
         return Guide("end", seq=seq, why=why)
     verified: bool | None = rebuilding.verify_context(call)
     if not verified and rebuilding.is_erased(call):
         verified = None
-    step = "dearer" if answer and not asked else "end"
+    step = "dearer" if is_told and not asked else "end"
     return Guide(step, seq=seq, sha256=call.sha256, verified=verified)
 
 

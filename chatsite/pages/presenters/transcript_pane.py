@@ -16,13 +16,9 @@ from django.utils.translation import gettext as _
 
 from chatsite import plugins
 from chatsite.llm import providers
-from chatsite.plugins import (
-    StepCard,
-    message_columns,
-    name_source,
-    read_message_rows,
-)
+from chatsite.plugins import StepCard, name_source
 from chatsite.protocol.errors import explain_code
+from chatsite.slots import message_columns, read_message_rows
 from chatsite.turns.copying.copies import NO_REPLY
 from chatsite.turns.models import ONLY_ATTEMPT, Turn
 from chatsite.turns.requests import model_of, with_model
@@ -74,7 +70,7 @@ class ShownMessage:
     sent: tuple[int, int] | None = None
     # The sources in its text.
     cited: tuple[Cited, ...] = ()
-    # What apps have asked for: see MessagePart.
+    # What apps have asked for: see chatsite.slots.Part.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -408,7 +404,7 @@ def _select_messages(
     if end:
         rows = rows.filter(seq__lt=end)
     rows = with_model(without_long_texts(rows.order_by("seq")))
-    return rows.annotate(**dict(message_columns()))
+    return rows.annotate(**message_columns())
 
 
 def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
@@ -450,7 +446,7 @@ def _show_message(
         attachments=make_attachment_cards(row),
         sent=sent,
         extra={
-            **{name: getattr(row, name) for name, _column in message_columns()},
+            **{name: getattr(row, name) for name in message_columns()},
             **{name: found.get(row.seq) for name, found in beside.items()},
         },
     )

@@ -1,13 +1,12 @@
 """Filters of the pages: safe HTML of a text, and numbers as people write them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from django import template
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.templatetags.static import static
-from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -15,7 +14,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chatsite import languages, plugins
+from chatsite import languages, plugins, slots
 from chatsite.llm import pricing, providers
 from chatsite.protocol import errors
 from memory import transcript
@@ -26,7 +25,6 @@ from memory.ranges import Ranges
 from .. import parts
 from ..markdown import render_markdown
 from ..presenters.attachment_cards import AttachmentCard
-from ..presenters.context_pane import ContextSection
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
@@ -50,7 +48,7 @@ FOLD_LINES, FOLD_CHARS = 16, 2_000
 FORMS = ("login", "signup", "account", "password-change")
 # What is loaded when a part of the page is first used.
 FIRST_USE = {
-    "list": ("css/menus.css", "css/list-actions.css", "js/list-actions.js"),
+    "list menus": ("css/menus.css", "css/list-actions.css", "js/list-actions.js"),
     "bar": ("css/menus.css", "css/bar.css"),
     "transcript": ("css/menus.css", "css/messages.css"),
     "model": ("css/menus.css", "css/sheets.css"),
@@ -99,13 +97,9 @@ def turn(context: template.Context, view: TurnView) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def leaf_parts(
-    context: template.Context, message: ShownMessage, place: str
-) -> SafeString:
-    """What apps show at this place of a message."""
-    conversation, parts_here = context["conversation"], plugins.message_parts
-    drawn = ((p.draw(conversation, message),) for p in parts_here if p.place == place)
-    return format_html_join("", "{}", drawn)
+def slot(context: template.Context, place: str, **values: object) -> SafeString:
+    """What apps show at this place of a page."""
+    return slots.draw(place, context=context, **values)
 
 
 @register.simple_tag(takes_context=True)
@@ -120,30 +114,16 @@ def image_address(
 
 
 @register.simple_tag(takes_context=True)
-def leaf_conversation_parts(context: template.Context, place: str) -> SafeString:
-    """What apps show at this place of the page of a conversation."""
-    parts_here = plugins.conversation_parts[place]
-    drawn = ((draw(context["conversation"]),) for draw in parts_here)
-    return format_html_join("", "{}", drawn)
-
-
-@register.simple_tag
-def page_parts(place: str) -> Sequence[str]:
-    """The templates that apps have at this place of a page."""
-    return plugins.page_parts.get(place, ())
-
-
-@register.simple_tag(takes_context=True)
 def leaf_stylesheets(context: template.Context) -> SafeString:
     """Links to the stylesheets of apps, and to those of steps and of files where
     the page shows some, or the next reply may have some."""
-    link, paths = '<link rel="stylesheet" href="{}">', [*plugins.list_stylesheets]
+    link, paths = '<link rel="stylesheet" href="{}">', [*slots.stylesheets("list")]
     if conversation := context.get("conversation"):
         turns = list(_list_turns(context))
-        paths += plugins.stylesheets
+        paths += slots.stylesheets("conversation")
         has_tools = plugins.turn_steps.offered(conversation)
         if has_tools or any(turn.cards for turn in turns):
-            paths += plugins.step_stylesheets
+            paths += slots.stylesheets("steps")
         if any(message.attachments for turn in turns for message in turn.messages):
             paths.append("css/files.css")
     return format_html_join("", link, ((static(path),) for path in paths))
@@ -167,22 +147,8 @@ def scripts(name: str) -> SafeString:
 def first_use(part: str) -> str:
     """The addresses of what is loaded when this part of the page is first used
     (static/js/first-use.js)."""
-    paths = (*FIRST_USE[part], *plugins.first_use_styles.get(part, ()))
+    paths = (*FIRST_USE[part], *slots.stylesheets(part))
     return " ".join(map(static, paths))
-
-
-@register.simple_tag(takes_context=True)
-def section_body(context: template.Context, section: ContextSection) -> str:
-    """What an app shows in a section of the right pane; "" = as the core does."""
-    draw = plugins.section_bodies.get(section.kind)
-    return draw(context["conversation"], section) if draw else ""
-
-
-@register.simple_tag(takes_context=True)
-def leaf_sent_parts(context: template.Context, reply: int) -> SafeString:
-    """What apps show beside what was sent for a reply."""
-    drawn = ((draw(context["conversation"], reply),) for draw in plugins.sent_parts)
-    return format_html_join("", "{}", drawn)
 
 
 @register.simple_tag
@@ -191,12 +157,6 @@ def composer_parts(place: str) -> SafeString:
     return format_html_join(
         "", "{}", ((draw(place),) for draw in plugins.composer_parts)
     )
-
-
-@register.simple_tag(takes_context=True)
-def leaf_person_parts(context: template.Context) -> SafeString:
-    """What apps show in the pages of the person who asks."""
-    return parts.render_for_person(context["request"].user.pk)
 
 
 @register.simple_tag(takes_context=True)
@@ -275,21 +235,6 @@ def spans_of(spans: dict[int, Ranges], version: int) -> str:
     """The messages that a version has there, as in "#3, #5–#8"."""
     found = spans.get(version, ())
     return ", ".join(f"#{a}" if a == b else f"#{a}–#{b}" for a, b in found)
-
-
-@register.simple_tag
-def leaf_user_menu() -> SafeString:
-    """Links of apps in the menu of a person."""
-    links = plugins.user_menu_links.items()
-    found = ((reverse(name), words) for name, words in links)
-    return format_html_join("", '<a href="{}">{}</a>', found)
-
-
-@register.simple_tag(takes_context=True)
-def leaf_login_parts(context: template.Context) -> SafeString:
-    """What apps show below the log-in form."""
-    drawn = ((draw(context["request"]),) for draw in plugins.login_parts)
-    return format_html_join("", "{}", drawn)
 
 
 @register.simple_tag

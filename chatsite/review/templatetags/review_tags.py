@@ -9,7 +9,6 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
-from chatsite import plugins
 from chatsite.release import find_version
 from memory.models import Conversation, Summary
 
@@ -17,13 +16,12 @@ from .. import access_log, labels, redaction
 from ..actions.forms import RebuildForm, ReviewForm
 from ..actions.services import State, is_outdated
 from ..dashboard import Dashboard, build_dashboard
-from ..rights import Rights, rights_of
+from ..rights import rights_of
 
 PAGE = 20
 
 register = template.Library()
 register.simple_tag(rights_of, name="rights_of")
-register.simple_tag(lambda: plugins.staff_links.items(), name="staff_links")
 register.simple_tag(find_version, name="site_version")
 register.filter("error_code", redaction.show_error_code)
 register.filter("summary_author", labels.name_author)
@@ -34,13 +32,6 @@ register.filter("summary_span", labels.format_span)
 register.filter("summary_status", labels.name_status)
 register.filter("preset", labels.name_preset)
 register.filter("summary_tokens", labels.format_tokens)
-
-
-@register.simple_tag
-def staff_forms(rights: Rights) -> list[tuple[str, str]]:
-    """The forms of apps: the names of their addresses, and their buttons."""
-    drawn = ((name, draw(rights)) for name, draw in plugins.staff_forms.items())
-    return [(name, buttons) for name, buttons in drawn if buttons]
 
 
 @register.simple_tag(takes_context=True)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chatsite.pages.presenters.locations import location_of, states_of
-from chatsite.plugins import inspector_parts, timeline_parts
+from chatsite.plugins import timeline_parts
 from chatsite.turns.models import Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
@@ -173,7 +173,6 @@ def inspect_request(
         parent=reverse("admin:review-timeline", args=[conversation.pk]),
         parent_title=_("Timeline"),
         sent=request_inspector.build_sent(conversation, call, rights) if call else None,
-        leaf_parts=[draw(conversation, rights, seq) for draw in inspector_parts],
     )
 
 

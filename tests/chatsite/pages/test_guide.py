@@ -3,7 +3,7 @@
 import pytest
 from django.urls import reverse
 
-from chatsite import plugins
+from chatsite import slots
 from chatsite.pages import demo
 from memory import actions, versions
 from memory.models import ModelCall
@@ -67,7 +67,7 @@ def test_its_steps_follow_what_the_person_did(client, summarised):
 
 
 def test_without_comparisons_it_ends_with_the_proof(client, summarised, monkeypatch):
-    monkeypatch.setattr(plugins, "guide_answer", None)
+    monkeypatch.delitem(slots._parts, "guide.dearer")
     edit(summarised)
     talk_in_turns(summarised, "Where am I going?")
     assert "Step 3 of 3" in text_of(client, summarised)

@@ -12,7 +12,6 @@ from django.template.loader import render_to_string
 from chatsite.contrib.endpoint.marks import is_of_client
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, is_within
 
@@ -119,4 +118,4 @@ def draw_note(conversation: Conversation, message: ShownMessage) -> str:
 
 
 NOTE = "client_note"
-NOTES = MessagePart("below", {}, draw_note, {NOTE: read_notes})
+ROWS = {NOTE: read_notes}

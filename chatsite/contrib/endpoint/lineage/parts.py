@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from chatsite.contrib.endpoint.marks import is_of_client
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from memory.models import Conversation
 
 from .joining import list_of_owner
@@ -27,21 +26,18 @@ def draw_why_item(conversation: Conversation, message: ShownMessage) -> str:
     return _draw_link(conversation, message.seq, "item")
 
 
-WHY_ITEM = MessagePart("menu", {}, draw_why_item)
-
-
-def draw_beside_sent(conversation: Conversation, reply: int) -> str:
+def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     """In the right pane, where it shows what a client sent for a reply: what that was
     taken for, and a link."""
     if not is_of_client(conversation):
         return ""
     rows = ClientRequest.objects.filter(
-        call__conversation=conversation, call__message__seq=reply
+        call__conversation=conversation, call__message__seq=seq
     )
     lineage = rows.order_by("-pk").values_list("lineage", flat=True).first()
     if lineage is None:
         return ""
-    words, link = LINEAGES.get(lineage, lineage), _draw_link(conversation, reply, "")
+    words, link = LINEAGES.get(lineage, lineage), _draw_link(conversation, seq, "")
     return format_html(" · {} · {}", words, link)
 
 

@@ -9,12 +9,12 @@ class CompareConfig(AppConfig):
     verbose_name = _("Comparisons of requests")
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import slots
 
         from . import parts
 
-        plugins.conversation_parts["menu"].append(parts.draw_in_conversation_menu)
-        plugins.message_parts.append(parts.COMPARE_ITEM)
-        plugins.sent_parts.append(parts.draw_beside_sent)
-        plugins.guide_answer = parts.draw_guide_answer
-        plugins.inspector_parts.append(parts.draw_inspected_comparison)
+        slots.register("conversation.menu", parts.draw_in_conversation_menu)
+        slots.register("message.menu", parts.draw_compare_item)
+        slots.register("sent", parts.draw_beside_sent)
+        slots.register("guide.dearer", parts.draw_guide_answer)
+        slots.register("inspector", parts.draw_inspected_comparison)

@@ -8,8 +8,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
-from chatsite.review.rights import Rights
 from memory.models import Conversation
 
 from .presenter import present_figures
@@ -25,9 +23,9 @@ def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
     )
 
 
-def draw_beside_sent(conversation: Conversation, reply: int) -> str:
+def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     """A link in the right pane, where it shows what was sent for a reply."""
-    link = _draw_link(conversation, reply, "", _("What changed, what it cost"))
+    link = _draw_link(conversation, seq, "", _("What changed, what it cost"))
     return format_html(" · {}", link)
 
 
@@ -44,9 +42,6 @@ def _draw_link(conversation: Conversation, reply: int, style: str, text: str) ->
     )
 
 
-COMPARE_ITEM = MessagePart("menu", {}, draw_compare_item)
-
-
 def draw_guide_answer(conversation: Conversation, seq: int) -> str:
     """Why the request of reply `seq` was dearer than the one before, in two lines."""
     try:
@@ -57,9 +52,7 @@ def draw_guide_answer(conversation: Conversation, seq: int) -> str:
     return render_to_string("compare/_guide.html", values)
 
 
-def draw_inspected_comparison(
-    conversation: Conversation, rights: Rights, seq: int
-) -> str:
+def draw_inspected_comparison(conversation: Conversation, seq: int) -> str:
     """Why the request of reply `seq` is not the one before, for staff: figures, and
     never a text."""
     try:

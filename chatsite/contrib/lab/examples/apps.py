@@ -11,7 +11,7 @@ class ExamplesConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.protocol.errors import EXPLANATIONS
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
@@ -21,11 +21,11 @@ class ExamplesConfig(AppConfig):
 
         message_deleted.connect(services.forget_examples)
         LEAF_ACTIONS[services.ACTION] = _("marked a reply as an example")
-        plugins.message_parts.append(parts.MARK_ITEM)
-        plugins.user_menu_links["examples"] = _("Examples")
+        slots.register("message.menu", parts.draw_mark_item)
+        slots.register("user.menu", slots.make_link("examples", _("Examples")))
         plugins.export_sections.append(exporting.SECTION)
         plugins.account_rows["examples"] = services.describe_own
-        plugins.inspector_parts.append(parts.draw_inspected_examples)
+        slots.register("inspector", parts.draw_inspected_examples)
         plugins.access_log_actions["example"] = _("marked as an example")
         plugins.access_log_actions.setdefault("export", _("exported"))
         plugins.access_log_names["example"] = _("example")

@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 
 from chatsite.pages.parts import draw_dialog_button
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from chatsite.review.rights import Rights
 from memory.models import Conversation
 
@@ -20,9 +19,6 @@ def draw_mark_item(conversation: Conversation, message: ShownMessage) -> str:
         return ""
     url = reverse("conversation-example", args=[conversation.uuid, message.seq])
     return draw_dialog_button(url, _("Mark as an example…"))
-
-
-MARK_ITEM = MessagePart("menu", {}, draw_mark_item)
 
 
 def draw_inspected_examples(

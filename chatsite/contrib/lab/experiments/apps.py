@@ -10,7 +10,7 @@ class ExperimentsConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.turns import runner
         from memory.actions import message_deleted
 
@@ -19,7 +19,7 @@ class ExperimentsConfig(AppConfig):
 
         message_deleted.connect(store.forget)
         runner.jobs.append(job.JOB)
-        plugins.staff_links["experiments"] = _("Policy experiments")
+        slots.register("staff.links", "experiments/_link.html")
         plugins.access_log_actions["try"] = _("tried another policy")
         plugins.access_log_names["experiment"] = _("experiment")
         # As it was once called.

@@ -10,7 +10,7 @@ class TrialsConfig(AppConfig):
     admin_section = "memory"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import plugins, slots
         from chatsite.turns import runner
         from memory.actions import message_deleted
         from memory.models.change import LEAF_ACTIONS
@@ -23,9 +23,9 @@ class TrialsConfig(AppConfig):
         LEAF_ACTIONS[services.FORGET_NEXT] = _("had it sent like all others")
         plugins.event_kinds[events.TrialEvent.type] = events.TrialEvent
         plugins.command_readers["watch_trial"] = events.read_watch
-        plugins.message_parts.append(parts.MENU_ITEM)
-        plugins.first_use_styles["dialog"].append("trials/trials.css")
-        plugins.context_parts.append(parts.draw_next)
-        plugins.sent_parts.append(parts.draw_varied)
+        slots.register("message.menu", parts.draw_try_again)
+        slots.add_stylesheet("trials/trials.css", "dialog")
+        slots.register("next", parts.draw_next)
+        slots.register("sent", parts.draw_varied)
         plugins.export_sections.append(export.SECTION)
         plugins.audit_rules.append(audit.find_misplaced_trials)

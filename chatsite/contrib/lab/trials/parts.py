@@ -15,7 +15,6 @@ from chatsite import plugins
 from chatsite.llm import providers
 from chatsite.pages import incremental
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import MessagePart
 from chatsite.protocol.errors import explain_code
 from chatsite.turns import variations
 from memory.context import Built
@@ -124,9 +123,6 @@ def draw_try_again(conversation: Conversation, message: ShownMessage) -> str:
         reverse("trials", args=[conversation.uuid, message.seq]),
         _("Try again differently…"),
     )
-
-
-MENU_ITEM = MessagePart("menu", {}, draw_try_again)
 
 
 def draw_next(conversation: Conversation, built: Built) -> str:

@@ -10,10 +10,10 @@ class AnnouncementsConfig(AppConfig):
     admin_section = "chat"
 
     def ready(self) -> None:
-        from chatsite import plugins
+        from chatsite import slots
         from chatsite.turns import runner
 
         from . import current
 
         runner.jobs.append(current.JOB)
-        plugins.page_parts["top"].append("announcements/_lines.html")
+        slots.register("top", "announcements/_lines.html")

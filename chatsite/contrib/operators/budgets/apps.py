@@ -12,13 +12,13 @@ class BudgetsConfig(AppConfig):
     def ready(self) -> None:
         from prometheus_client import REGISTRY
 
-        from chatsite import plugins
+        from chatsite import plugins, slots
 
         from . import parts, services, watching
 
         plugins.spending_notes.append(services.note_use)
         plugins.spending_checks.append(services.check_budgets)
-        plugins.person_parts.append(parts.draw_warning)
-        plugins.account_sections.append(parts.draw_budgets_section)
+        slots.register("person", parts.draw_warning)
+        slots.register("account", parts.draw_budgets_section)
         plugins.account_rows["monthly_use"] = services.list_use
         REGISTRY.register(watching.COLLECTOR)

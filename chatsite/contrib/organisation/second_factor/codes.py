@@ -35,6 +35,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
+from chatsite.accounts.views import LoginView
 
 from .. import sealing
 from . import passkeys
@@ -71,13 +72,15 @@ def _has_any(user: AbstractBaseUser, *types: str) -> bool:
     return rows.filter(type__in=types).exists()
 
 
-def log_in_by_stages(
-    request: HttpRequest, user: AbstractBaseUser, target: str
-) -> HttpResponse:
-    """Who has given the right password is asked for the second factor, and only then
-    logged in."""
-    record_authentication(request, user, method="password")
-    return perform_login(request, Login(user=user, redirect_url=target))
+class StagedLoginView(LoginView):
+    """The log-in that asks who has given the right password for the second factor, and
+    only then logs them in."""
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        user = form.get_user()
+        record_authentication(self.request, user, method="password")
+        login = Login(user=user, redirect_url=self.get_success_url())
+        return perform_login(self.request, login)
 
 
 @never_cache

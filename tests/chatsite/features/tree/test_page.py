@@ -8,11 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite import plugins
+from chatsite import plugins, slots
 from chatsite.features.labels.services import find_or_make_label
 from chatsite.features.tree import services
 from chatsite.features.tree.models import Branch
-from chatsite.features.tree.parts import FORK
+from chatsite.features.tree.parts import draw_fork
 from chatsite.turns import commands
 from memory import transcript
 from memory.models import Conversation
@@ -233,8 +233,9 @@ class TestWeight:
         self, client, talked, monkeypatch
     ):
         with_them = count_statements(lambda: page_of(client, talked))
-        others = [part for part in plugins.message_parts if part is not FORK]
-        monkeypatch.setattr(plugins, "message_parts", others)
+        below = slots._parts["message.below"]
+        others = [part for part in below if part.draw is not draw_fork]
+        monkeypatch.setitem(slots._parts, "message.below", others)
         monkeypatch.setattr(plugins, "list_rows", plugins.ListRows())
         assert count_statements(lambda: page_of(client, talked)) == with_them
 

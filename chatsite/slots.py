@@ -1,0 +1,110 @@
+"""HTML that apps add to pages of the core, at named places, and their stylesheets.
+
+An app registers its parts in the ready() of its AppConfig. docs/architecture.md lists
+the places, and what a part is given at each.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import F
+from django.template import Context
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+if TYPE_CHECKING:
+    from memory.models import Conversation
+
+# What reads, of the messages from one number to before another, the value of each.
+ReadRows = Callable[["Conversation", int, int | None], Mapping[int, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`draw` is called with those of the place's values that it has `named`. What it
+    shows of a message is read for many at once, and is in the `extra` of each:
+    `columns` with its row, `rows` beside it."""
+
+    draw: Callable[..., str]
+    named: tuple[str, ...]
+    columns: Mapping[str, F] = field(default_factory=dict)
+    rows: Mapping[str, ReadRows] = field(default_factory=dict)
+
+
+_parts: dict[str, list[Part]] = defaultdict(list)
+_stylesheets: dict[str, list[str]] = defaultdict(list)
+
+
+def register(place: str, draw: Callable[..., str] | str, **read: Any) -> None:
+    """Show a part at this place: what `draw` returns, "" for nothing, or a template, by
+    its name and with the values of the page. `read`: the columns and rows of a Part."""
+    if isinstance(draw, str):
+        draw = _make_include(draw)
+    _parts[place].append(Part(draw, tuple(signature(draw).parameters), **read))
+
+
+def add_stylesheet(path: str, place: str) -> None:
+    """Load a stylesheet, by its static path, with each page that has the "list", with
+    that of a "conversation" or of one with cards of "steps"; or when a part of a page
+    is first used: "list menus", "bar", "transcript", "model", "dialog"."""
+    _stylesheets[place].append(path)
+
+
+def make_link(name: str, text: object) -> Callable[[], SafeString]:
+    """Return a part that is a link to the address of this name."""
+    return lambda: format_html('<a href="{}">{}</a>', reverse(name), text)
+
+
+def is_filled(place: str) -> bool:
+    return bool(_parts.get(place))
+
+
+def draw_each(place: str, **values: Any) -> list[str]:
+    """Return all that apps show at this place. A part needs only to name the values
+    that it uses, so a place can have more of them later."""
+    drawn = (
+        part.draw(**{name: values[name] for name in part.named if name in values})
+        for part in _parts.get(place, ())
+    )
+    return [*filter(None, drawn)]
+
+
+def draw(place: str, **values: Any) -> SafeString:
+    """Return the same as HTML."""
+    return format_html_join("", "{}", ((each,) for each in draw_each(place, **values)))
+
+
+def stylesheets(place: str) -> list[str]:
+    return _stylesheets.get(place, [])
+
+
+def message_columns() -> dict[str, F]:
+    """Return all columns that parts want of messages."""
+    return {
+        name: column
+        for parts in _parts.values()
+        for part in parts
+        for name, column in part.columns.items()
+    }
+
+
+def read_message_rows(
+    conversation: "Conversation", first: int, end: int | None
+) -> dict[str, Mapping[int, Any]]:
+    """Return all rows that parts want of messages, of those from `first` to before
+    `end`."""
+    wanted = (
+        item for parts in _parts.values() for p in parts for item in p.rows.items()
+    )
+    return {name: read(conversation, first, end) for name, read in wanted}
+
+
+def _make_include(template: str) -> Callable[[Context], str]:
+    def draw(context: Context) -> str:
+        return context.template.engine.get_template(template).render(context)
+
+    return draw
