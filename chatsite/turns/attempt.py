@@ -6,6 +6,7 @@ What it writes is fenced by its claim; once another process has the turn, it jus
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -104,8 +105,7 @@ async def answer_turn(
     if isinstance(request, lifecycle.Result):
         return claim, request
     claim = request.claim
-    if request.built.tokens > providers.context_window(request.model):
-        # Some providers would cut it off without a word.
+    if request.is_too_long:
         return claim, lifecycle.Result(State.FAILED, "", error="context_length")
     while answer := await _send_request(request):
         following = await _prepare_other(request, answer, make_room)
@@ -130,6 +130,20 @@ class Request:
     tools: Tools | None = None
     # A ceiling in tokens, once the provider has found the context too long.
     limit: int | None = None
+    # What lifecycle.begin() said, where it was recorded as it was prepared.
+    begun: lifecycle.TurnClaim | lifecycle.LeaseStatus | None = None
+
+    @property
+    def is_too_long(self) -> bool:
+        """Some providers would cut it off without a word."""
+        return self.built.tokens > providers.context_window(self.model)
+
+    @property
+    def needs_room(self) -> bool:
+        """Whether messages are left out of it that could be summarised first."""
+        return (
+            bool(self.built.refs["left_out"]) and settings.COMPACTION_WAIT_SECONDS > 0
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +206,20 @@ def prepare_attempt(
     return Request(claim, model, built, options, dialect, tools, limit)
 
 
+def begin_attempt(
+    *arguments: Any, tools: Tools | None = None, waits: bool = True
+) -> Request | lifecycle.Result | Turn:
+    """prepare_attempt(), and the record of the request where it can be sent at once:
+    one visit to the database thread. `waits`: not before what it would leave out is
+    summarised."""
+    request = prepare_attempt(*arguments, tools=tools)
+    if not isinstance(request, Request) or request.is_too_long:
+        return request
+    if not (waits and request.needs_room):
+        request.begun = lifecycle.begin(request.claim, request.built, request.model)
+    return request
+
+
 def find_options(
     conversation: Conversation, model: str, temperature: float | None, tools: Tools
 ) -> dict[str, Any]:
@@ -218,17 +246,14 @@ async def _compact_first(
 ) -> Request | lifecycle.Result | None:
     """The request, once messages that it would leave out and no summary covers were
     compacted: tried once, and only for a while. None: turn lost."""
-    if isinstance(request, lifecycle.Result) or not request.built.refs["left_out"]:
+    if isinstance(request, lifecycle.Result) or not request.needs_room:
         return request
     claim, limit = replace(request.claim, turn=None), request.limit
-    if settings.COMPACTION_WAIT_SECONDS <= 0:
-        return request
     held = await wait_for_room(make_room(claim.conversation_id, limit), claim)
     if held is None:
         return None
-    until = held.lease_end
-    arguments = (limit, request.dialect, request.tools)
-    return await retry(prepare_attempt, held, *arguments, until=until)
+    begin = partial(begin_attempt, tools=request.tools, waits=False)
+    return await retry(begin, held, limit, request.dialect, until=held.lease_end)
 
 
 async def wait_for_room(
@@ -275,7 +300,7 @@ async def _prepare_other(
 async def _send_request(request: Request) -> _Answer | None:
     """Send the request and pass on the reply. None: the turn was lost."""
     claim = request.claim
-    begun = await retry(
+    begun = request.begun or await retry(
         lifecycle.begin, claim, request.built, request.model, until=claim.lease_end
     )
     if begun is lifecycle.LeaseStatus.LOST:

@@ -166,28 +166,28 @@ async def _drive_turns(
     while claim:
         _held[claim.row_id] = claim
         try:
-            turn, view = await _work_off(claim)
+            ended = await _work_off(claim)
         finally:
             _held.pop(claim.row_id, None)
+        turn, view, waiting = ended or (None, None, await _find_waiting(claim))
         seen = (view, turn.reply) if turn else NOTHING
         start_compaction(conversation_id, seen=seen)
         if turn and titles.may_be_due(turn.conversation):
             spawn_task(titles.name_conversation(conversation_id))
-        has_next = await _start_waiting(conversation_id)
+        # The owner's other conversations have the place that became free.
+        for waiting_id in {*(waiting or ())} - {conversation_id}:
+            start_turns(waiting_id)
+        has_next = waiting is None or conversation_id in waiting
         claim = await _claim_next(conversation_id) if has_next else None
 
 
-async def _start_waiting(conversation_id: int) -> bool:
-    """Let the owner's other conversations have the place that became free. Whether
-    there may be another turn of this one to run."""
+async def _find_waiting(claim: lifecycle.TurnClaim) -> list[int] | None:
+    """limits.next_waiting() after a turn that another process has, or that waits."""
     try:
-        waiting = await database_sync_to_async(limits.next_waiting)(conversation_id)
+        find = database_sync_to_async(limits.next_waiting)
+        return await find(claim.conversation_id)
     except TRANSIENT_DB_ERRORS:
-        return False  # the sweep finds them
-    for waiting_id in waiting or ():
-        if waiting_id != conversation_id:
-            start_turns(waiting_id)
-    return waiting is None or conversation_id in waiting
+        return []  # the sweep finds them
 
 
 async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
@@ -204,17 +204,26 @@ async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
 
 async def _work_off(
     claim: lifecycle.TurnClaim,
-) -> tuple[Turn | None, context.View | None]:
+) -> tuple[Turn | None, context.View | None, list[int] | None] | None:
+    """The turn as it ended, what the model saw, and the conversations that may go on
+    now; None: it has not ended here."""
     crashed = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
-    work = run_attempt(claim)
-    found = await work_to_end("turn", claim, work, lifecycle.finish, crashed)
+    found = await work_to_end("turn", claim, run_attempt(claim), _finish_turn, crashed)
     if found is None:
-        return None, None
-    (claim, result), turn = found
+        return None
+    (claim, result), (turn, waiting) = found
     metrics.note_reply(result)
     if turn:
         await _tell_end(turn)
-    return turn, claim.view
+    return turn, claim.view, waiting
+
+
+def _finish_turn(
+    claim: lifecycle.TurnClaim, result: lifecycle.Result
+) -> tuple[Turn | None, list[int] | None]:
+    """End the turn, and find what may follow it: one visit to the database thread."""
+    turn = lifecycle.finish(claim, result)
+    return turn, limits.next_waiting(claim.conversation_id)
 
 
 async def work_to_end(
@@ -257,7 +266,7 @@ async def run_attempt(
 
     Raises an error of the database when that stays away for longer than the lease.
     """
-    prepared = await retry(attempt.prepare_attempt, claim, until=claim.lease_end)
+    prepared = await retry(attempt.begin_attempt, claim, until=claim.lease_end)
     if isinstance(prepared, Turn):
         return await plugins.turn_steps.run(claim, prepared, make_room)
     return await attempt.answer_turn(claim, prepared, make_room)

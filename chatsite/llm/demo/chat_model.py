@@ -56,8 +56,7 @@ class DemoChatModel(BaseChatModel):
     def _generate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
-        calls = _find_calls(messages, kwargs.get("tools") or ())
-        text = "" if calls else reply_to(messages)
+        calls, text = _compose_reply(messages, kwargs.get("tools") or ())
         message = AIMessage(
             text, tool_calls=calls, **_make_metadata(messages, text, calls)
         )
@@ -68,8 +67,7 @@ class DemoChatModel(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         # A long conversation takes a while to read; other replies go on meanwhile.
         tools = kwargs.get("tools") or ()
-        calls = await asyncio.to_thread(_find_calls, messages, tools)
-        text = "" if calls else await asyncio.to_thread(reply_to, messages)
+        calls, text = await asyncio.to_thread(_compose_reply, messages, tools)
         pause = 1 / self.tokens_per_second if self.tokens_per_second > 0 else 0.0
         for piece in split_tokens(text):
             await asyncio.sleep(pause)
@@ -82,6 +80,14 @@ class DemoChatModel(BaseChatModel):
             )
         last = AIMessageChunk("", **_make_metadata(messages, text, calls))
         yield ChatGenerationChunk(message=last)
+
+
+def _compose_reply(
+    messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], str]:
+    """The calls of tools that the reply consists of, or its text."""
+    calls = _find_calls(messages, tools)
+    return calls, "" if calls else reply_to(messages)
 
 
 def reply_to(messages: Sequence[BaseMessage]) -> str:

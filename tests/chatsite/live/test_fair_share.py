@@ -107,7 +107,9 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
     prepared, prepare = [], attempt.prepare_attempt
     monkeypatch.setattr(
         *(attempt, "prepare_attempt"),
-        lambda *args: prepared.append(person.get()) or prepare(*args),
+        lambda *args, **values: (
+            prepared.append(person.get()) or prepare(*args, **values)
+        ),
     )
     conversation = await asyncio.to_thread(transcript.create_conversation, alice)
     async with Chat(conversation, session) as chat:

@@ -151,7 +151,7 @@ class ToolLoop:
         is_last = is_used_up or not settled.has_room
         self._leave_out_switched_off()
         tools = replace(self._offer, choice="none") if is_last else self._offer
-        request = attempt.prepare_attempt(claim, None, None, tools)
+        request = attempt.begin_attempt(claim, tools=tools)
         return settled, Following(request, is_last)
 
     def _leave_out_switched_off(self) -> None:

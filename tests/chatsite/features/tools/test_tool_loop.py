@@ -245,7 +245,7 @@ async def test_a_first_word_takes_few_steps_of_the_database(
         taken.clear()
         monkeypatch.setattr(steps, "_load_tool_loop", None)
         assert (await chat.say("Hello"))["state"] == "done"
-    assert taken == ["prepare_attempt", "_prepare_next", "begin", "finish"]
+    assert taken == ["begin_attempt", "_prepare_next", "_finish_turn"]
 
 
 async def test_a_call_of_a_reply_that_was_cut_off_is_not_run(
