@@ -13,6 +13,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Model
 from django.db.models.functions import Now
 from django.dispatch import receiver
 
@@ -54,6 +55,11 @@ def delete_account(
             transaction.on_commit(library.empty_journal, robust=True)
             return
     raise BusyError
+
+
+def forget_left_rows(instance: Model, **kwargs: Any) -> None:
+    """Before a person or a group is deleted, by whatever page or command."""
+    left_rows.delete_left_rows(instance)
 
 
 def _stop_everything(user: AbstractBaseUser) -> None:
@@ -98,7 +104,6 @@ def _remove_account(
         model.objects.filter(username=user.get_username()).delete()
     kind = ContentType.objects.get_for_model(get_user_model())
     LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
-    left_rows.delete_left_rows(user)
     accounts.delete()
     record()
 

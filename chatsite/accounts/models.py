@@ -18,6 +18,8 @@ class NameKey(models.Model):
     # A digest, for skeletons can be longer than what an index takes.
     key = models.CharField(max_length=64)
     is_first = models.BooleanField()
+    # The version that made it, and the name: of another one it has to be made again.
+    made_of = models.TextField(db_default="")
 
     class Meta:
         default_permissions = ()

@@ -5,14 +5,21 @@ address is found as another person's.
 
 import re
 from collections.abc import Collection, Iterator
+from functools import partial
 from hashlib import sha256
+from importlib.metadata import version
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
+from unicodedata import unidata_version
 
 from disarm import normalize_confusables, skeleton_key
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import FieldDoesNotExist
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
+from django.db.models.functions import Concat
 
 from .models import NameKey
 
@@ -20,6 +27,12 @@ from .models import NameKey
 INVISIBLE = re.compile("[\u115f\u1160\u3164\uffa0]")
 # UTS 39 has these as one prototype; skeleton_key keeps them apart.
 PROTOTYPES = (("1", "l"), ("0", "o"), ("rn", "m"), ("vv", "w"))
+# What keys depend on beside the name.
+_SOURCES = f"{version('disarm')} {unidata_version} {PROTOTYPES}"
+VERSION = f"{sha256(_SOURCES.encode()).hexdigest()[:12]} "
+# Accounts looked through at a sign-up for those that were made without keys, as by
+# `bulk_create` or an older release that still runs; and those of one statement.
+LOOKED_THROUGH, BATCH = 10_000, 500
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
@@ -56,6 +69,9 @@ def digest_name(name: str) -> list[str]:
 
 def find_free_names(names: Collection[str]) -> list[str]:
     """Return those of the names that look like no account's."""
+    people = get_user_model().objects
+    newest = people.order_by("-pk").values_list("pk", flat=True).first() or 0
+    make_missing_keys(people.filter(pk__gt=newest - LOOKED_THROUGH))
     keys = {name: digest_name(name) for name in names}
     asked = {key for found in keys.values() for key in found}
     rows = NameKey.objects.filter(key__among=asked)
@@ -79,19 +95,60 @@ def save_account(user: AbstractBaseUser) -> AbstractBaseUser:
 
 
 def keep_name_keys(instance: Any, raw: bool = False, **kwargs: Any) -> None:
-    """Store the keys of an account that was saved. Waits for one that is being made
-    with the same key, so that `save_account` sees it."""
+    """Store the keys of an account that was saved, by its name in the database. A
+    fixture can have them too, so they are looked at after it was loaded."""
+    keep = partial(make_missing_keys, get_user_model().objects.filter(pk=instance.pk))
     if raw:
-        return
-    keys = digest_name(instance.get_username())
-    stored = NameKey.objects.filter(user=instance)
-    if not kwargs.get("created"):
-        if sorted(stored.values_list("key", flat=True)) == keys:
-            return
-        stored.exclude(key__in=keys).delete()
+        transaction.on_commit(keep)
+    else:
+        keep()
+
+
+def make_all_keys(apps: Any = apps, **kwargs: Any) -> None:
+    """After each migration: make the keys of accounts of whom this version of the site
+    and of its libraries has stored none."""
+    try:
+        apps.get_model("accounts", "NameKey")._meta.get_field("made_of")
+    except (LookupError, FieldDoesNotExist):
+        return  # Migrated back to before it.
+    make_missing_keys(get_user_model().objects.all())
+
+
+def make_missing_keys(accounts: QuerySet[Any]) -> None:
+    """Make the keys of those of the accounts that have none of their name as it is now,
+    made by this version."""
+    made_of = Concat(Value(VERSION), OuterRef("username"), output_field=TextField())
+    stored = NameKey.objects.filter(user=OuterRef("pk"), made_of=made_of)
+    lacking = accounts.filter(~Exists(stored)).order_by("pk")
+    while lacking.exists():
+        with transaction.atomic():
+            locked = lacking.select_for_update(of=("self",), no_key=True)
+            _store_keys(dict(locked.values_list("pk", "username")[:BATCH]))
+
+
+def _store_keys(names: dict[int, str]) -> None:
+    """Waits for an account that is being made with the same key, so that `save_account`
+    sees it. Of accounts that look alike, the first of these is the oldest."""
+    wanted = {
+        (key, pk): name for pk, name in names.items() for key in digest_name(name)
+    }
+    rows = NameKey.objects.filter(user__in=names).values_list("pk", "key", "user")
+    stale = [pk for pk, *place in rows if tuple(place) not in wanted]
+    NameKey.objects.filter(pk__in=stale).delete()
     for is_first in (True, False):
-        rows = [NameKey(user=instance, key=key, is_first=is_first) for key in keys]
-        NameKey.objects.bulk_create(rows, ignore_conflicts=True)
+        made = [
+            NameKey(user_id=pk, key=key, is_first=is_first, made_of=f"{VERSION}{name}")
+            for (key, pk), name in sorted(wanted.items())
+        ]
+        if is_first:
+            NameKey.objects.bulk_create(made, ignore_conflicts=True)
+        else:
+            NameKey.objects.bulk_create(
+                made,
+                update_conflicts=True,
+                update_fields=["made_of"],
+                unique_fields=["key", "user"],
+            )
 
 
 def find_twins() -> Iterator[tuple[str, str]]:

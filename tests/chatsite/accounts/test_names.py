@@ -6,6 +6,8 @@ import threading
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import make_password
+from django.core import serializers
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -13,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from chatsite.accounts import names
 from chatsite.accounts.forms import SignupForm
 from chatsite.accounts.models import NameKey
 from chatsite.accounts.names import (
@@ -114,9 +117,9 @@ def test_sign_up_takes_names_of_all_scripts(name):
 
 
 def test_keys_of_different_names_differ():
-    names = ["anna", "hanna", "bob", "rob", "李明", "李朋", "user-2", "user-3", "zoe"]
-    keys = [key for name in names for key in make_name_keys(name)]
-    assert len(set(keys)) == len(names)
+    known = ["anna", "hanna", "bob", "rob", "李明", "李朋", "user-2", "user-3", "zoe"]
+    keys = [key for name in known for key in make_name_keys(name)]
+    assert len(set(keys)) == len(known)
 
 
 def test_doctor_names_accounts_that_look_alike():
@@ -142,8 +145,8 @@ def test_sign_up_takes_one_of_two_that_were_checked_before_either_was_made(secon
 
 @pytest.mark.django_db(transaction=True)
 def test_sign_up_takes_one_of_many_at_once():
-    names = ["mike", "mіke", "MIKE", "m\u0131ke", "rnike", "mike"]
-    ready, codes = threading.Barrier(len(names)), []
+    wished = ["mike", "mіke", "MIKE", "m\u0131ke", "rnike", "mike"]
+    ready, codes = threading.Barrier(len(wished)), []
 
     def sign_up(name):
         fields = {"username": name, "password1": SECRET, "password2": SECRET}
@@ -151,13 +154,13 @@ def test_sign_up_takes_one_of_many_at_once():
         codes.append(Client().post(reverse("signup"), fields).status_code)
         connection.close()
 
-    threads = [threading.Thread(target=sign_up, args=[name]) for name in names]
+    threads = [threading.Thread(target=sign_up, args=[name]) for name in wished]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert list(find_twins()) == []
-    assert sorted(codes) == [302] + [400] * (len(names) - 1)
+    assert sorted(codes) == [302] + [400] * (len(wished) - 1)
 
 
 def test_sign_up_reads_few_rows_of_other_accounts():
@@ -167,8 +170,8 @@ def test_sign_up_reads_few_rows_of_other_accounts():
     with CaptureQueriesContext(connection) as captured:
         assert form.is_valid()
     asked = [query["sql"] for query in captured if "auth_user" in query["sql"]]
-    assert all("WHERE" in sql for sql in asked), asked
-    assert len(captured) <= 3
+    assert all("WHERE" in sql or "LIMIT 1" in sql for sql in asked), asked
+    assert len(captured) <= 5
 
 
 def test_the_name_of_an_account_that_is_gone_is_free_again():
@@ -193,3 +196,79 @@ def test_an_upgrade_stores_the_keys_of_accounts_that_look_alike():
     assert sorted(NameKey.objects.values_list("user", "key")) == before
     firsts = NameKey.objects.filter(is_first=True, key__in=digest_name("mike"))
     assert {row.user for row in firsts} == {people[0]}
+
+
+def read_keys(name):
+    rows = NameKey.objects.filter(user__username=name).order_by("key")
+    return [row.key for row in rows if row.made_of == f"{names.VERSION}{name}"]
+
+
+def make_without_keys(*created):
+    """As a process of an older release does, in whatever order the ids come."""
+    rows = [get_user_model()(username=name) for name in created]
+    get_user_model().objects.bulk_create(rows)
+
+
+def test_sign_up_refuses_a_name_like_that_of_an_account_without_keys():
+    make_without_keys("mike", "anna")
+    make("bob")
+    assert find_free_names(["mіke", "ANNA", "zoe"]) == ["zoe"]
+    assert read_keys("anna") == digest_name("anna")
+
+
+def test_sign_up_refuses_a_name_that_was_given_past_the_model():
+    make("mike")
+    get_user_model().objects.filter(username="mike").update(username="anna")
+    assert find_free_names(["MIKE", "ANNA"]) == ["MIKE"]
+    assert read_keys("anna") == digest_name("anna")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_loaded_accounts_have_keys(tmp_path):
+    user = get_user_model()(pk=77, username="mike", password=make_password(None))
+    path = tmp_path / "people.json"
+    path.write_text(serializers.serialize("json", [user]))
+    call_command("loaddata", path, verbosity=0)
+    assert read_keys("mike") == digest_name("mike")
+    stored = serializers.serialize("json", [user, *NameKey.objects.all()])
+    get_user_model().objects.all().delete()
+    path.write_text(stored)
+    call_command("loaddata", path, verbosity=0)
+    assert read_keys("mike") == digest_name("mike")
+
+
+def test_saving_one_column_of_a_stale_account_keeps_the_keys():
+    stale = make("mike")
+    fresh = get_user_model().objects.get()
+    fresh.username = "anna"
+    fresh.save()
+    stale.first_name = "Mike"
+    stale.save(update_fields=["first_name"])
+    assert read_keys("anna") == digest_name("anna")
+    assert find_free_names(["MIKE", "ANNA"]) == ["MIKE"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_migrate_makes_keys_of_another_version_again(monkeypatch):
+    """As where another version of the library has other skeletons."""
+    with monkeypatch.context() as before:
+        before.setattr(names, "VERSION", "older ")
+        before.setattr(names, "PROTOTYPES", ())
+        people = [make(name) for name in ("rnike", "anna", "mike")]
+        old = names.digest_name("rnike")
+    assert set(old).isdisjoint(digest_name("rnike"))
+    monkeypatch.setattr(names, "BATCH", 2)
+    call_command("migrate", verbosity=0)
+    for person in people:
+        assert read_keys(person.username) == digest_name(person.username)
+    assert not NameKey.objects.filter(key__in=old).exists()
+    firsts = NameKey.objects.filter(is_first=True, key__in=digest_name("mike"))
+    assert firsts.count() == len(digest_name("mike"))
+
+
+def test_accounts_looked_through_at_a_sign_up_are_bounded(monkeypatch):
+    monkeypatch.setattr(names, "LOOKED_THROUGH", 5)
+    make_without_keys("mike", *(f"person-{number}" for number in range(5)))
+    find_free_names(["zoe"])
+    assert read_keys("mike") == []
+    assert read_keys("person-4") == digest_name("person-4")
