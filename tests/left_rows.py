@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.utils import timezone
 
@@ -125,6 +126,24 @@ def delete_message():
     """Deletes a message of one of Alice's conversations."""
     conversation = Conversation.objects.filter(owner__username="alice").first()
     actions.delete_message(conversation, 1)
+    print(json.dumps(_count_rows()))  # noqa: T201
+
+
+def plant_group():
+    """A budget of a group."""
+    from chatsite.contrib.operators.budgets.models import Budget
+
+    Budget.objects.create(group=Group.objects.create(name="Research"), amount=1)
+    print(json.dumps(_count_rows()))  # noqa: T201
+
+
+def delete_past_the_pages():
+    """Deletes the groups and the people as a command or another app does."""
+    Group.objects.all().delete()
+    for conversation in Conversation.objects.all():
+        library.erase_conversation(conversation)
+    get_user_model().objects.get(username="alice").delete()
+    get_user_model().objects.all().delete()
     print(json.dumps(_count_rows()))  # noqa: T201
 
 

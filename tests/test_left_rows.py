@@ -48,6 +48,16 @@ def test_rows_of_apps_that_are_gone_go_with_a_deleted_message(new_database):
     assert left["chat_share"] == planted["chat_share"]
 
 
+def test_rows_of_apps_that_are_gone_go_with_a_group_or_a_person(new_database):
+    with new_database() as url:
+        planted = run_left_rows({"DATABASE_URL": url}, "plant")
+        with_group = run_left_rows({"DATABASE_URL": url}, "plant_group")
+        assert with_group["budgets_budget"] == planted["budgets_budget"] + 1
+        without = {"EXTRAS": "", "DATABASE_URL": url}
+        left = run_left_rows(without, "delete_past_the_pages")
+    assert left == dict.fromkeys(planted, 0)
+
+
 def run_left_rows(env, deed):
     code = f"from tests import left_rows; left_rows.{deed}()"
     printed = Site(env).manage("shell", "--no-imports", "-c", code)
