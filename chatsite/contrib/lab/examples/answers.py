@@ -20,19 +20,25 @@ from chatsite.turns import limits, model_access, requests, runner, spending
 from chatsite.turns.models import Job
 from memory.compaction.compactor import InvokeError, RefusedError
 from memory.engine.policy import PRESETS
-from memory.engine.tokens import count_text, count_tokens
 from memory.leases import Claim, LostError
 from memory.models import Conversation, ModelCall
 from memory.transcript import ActionError
 
+from ..paying import Ask, send_paid
+from ..player import RequestPlayer
 from .models import Example, ExampleAnswer
-from .player import RequestPlayer, TooManySummariesError
 from .proofs import UNREADABLE, prove_examples, read_examples
 
 KIND = "examples"
 # In one job, and that are kept of one example.
 MOST_AT_ONCE, MOST_KEPT = 20, 12
+# Requests to the summariser, of one answer.
+MOST_SUMMARIES = 40
 CANNOT_REBUILD, TOO_MANY_SUMMARIES = "cannot_rebuild", "too_many_summaries"
+
+
+class TooManySummariesError(Exception):
+    """More summaries are needed than one answer may cost."""
 
 
 def start_answers(
@@ -76,13 +82,18 @@ async def _write_answers(running: tasks.Running) -> dict[str, Any]:
 
 
 class _Asking:
-    """One example, and what its answer took."""
+    """One example, and what its answer took: the final request, and before it those of
+    a summariser, as which a player asks this."""
+
+    takes_schema = True
 
     def __init__(self, running: tasks.Running, key: int) -> None:
         self.running, self.key = running, key
         values, self.payer = running.job.values, running.job.user_id
         self.model, self.preset = values["model"], values["preset"]
         self.requests = self.read = self.written = self.deleted = 0
+        name = providers.summary_model(self.model)
+        self.summariser = runner.make_summariser(name, payer=self.payer)
 
     async def find_answer(self) -> ExampleAnswer | None:
         """None: the example is gone. Raises JobError when no more may be spent."""
@@ -125,34 +136,29 @@ class _Asking:
 
     async def _answer(self, call: ModelCall, sent: list[BaseMessage]) -> str:
         if self.preset:
-            sent = await self._play(call)
+            asked = (call, self.preset, self.model, self, self.summariser.chunk_tokens)
+            player = await database_sync_to_async(RequestPlayer)(*asked)
+            sent = await player.make_request()
         temperature = requests.temperature_of(call.conversation)
         ask = partial(requests.complete_request, self.model, temperature=temperature)
-        reply = await self._pay_for(ask, sent)
+        reply = await self._pay_for(self.model, ask, sent)
         return str(reply.text)
 
-    async def _play(self, call: ModelCall) -> list[BaseMessage]:
-        name = providers.summary_model(self.model)
-        summariser = runner.make_summariser(name, payer=self.payer)
-        player = await database_sync_to_async(RequestPlayer)(
-            call, self.preset, self.model, partial(self._pay_for, summariser.invoke)
-        )
-        player.chunk_tokens = summariser.chunk_tokens
-        return await player.make_request()
+    async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
+        if self.requests >= MOST_SUMMARIES:
+            raise TooManySummariesError
+        summariser = self.summariser
+        ask = partial(summariser.invoke, **options)
+        return await self._pay_for(summariser.model, ask, messages)
 
     async def _pay_for(
-        self, ask: Any, messages: list[BaseMessage], **options: Any
+        self, model: str, ask: Ask, messages: list[BaseMessage]
     ) -> AIMessage:
         """Send one request, which counts for who wants the answer."""
-        async with spending.pass_door(self.payer, self.model), self.running.paid():
+        async with spending.pass_door(self.payer, model), self.running.paid():
             self.requests += 1
-            reply = await ask(messages, **options)
-            usage = reply.usage_metadata or {}
-            read = usage.get("input_tokens") or count_tokens(messages)
-            written = usage.get("output_tokens") or count_text(str(reply.text))
-            self.read, self.written = self.read + read, self.written + written
-            used = limits.Used(self.model, read, written)
-            await database_sync_to_async(limits.charge_use)(self.payer, used)
+            reply, used = await send_paid(self.payer, model, ask, messages)
+            self.read, self.written = self.read + used.read, self.written + used.written
         return reply
 
 

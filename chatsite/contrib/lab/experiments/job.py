@@ -10,12 +10,13 @@ from channels.db import database_sync_to_async
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite.jobs.worker import start_waiting
-from chatsite.turns import limits, runner
+from chatsite.turns import runner
 from memory.compaction.compactor import InvokeError
 from memory.engine.tokens import count_tokens
 from memory.leases import Claim, LostError
 from memory.models import Conversation
 
+from ..paying import send_paid
 from . import comparing, store
 from .models import EXPERIMENT_LEASE, Experiment
 from .player import ExperimentPlayer
@@ -108,18 +109,15 @@ class _Play:
                 EXPERIMENT_LEASE.held(self.claim).exists
             )()
             raise StopError("budget") if still else LostError
+        ask, model = self.summariser.invoke, self.experiment.model
         try:
-            reply = await self.summariser.invoke(messages, **options)
+            reply, used = await send_paid(self.payer, model, ask, messages, **options)
         except InvokeError:
             # What never answered costs nothing; cut off in the middle it may have.
             await database_sync_to_async(store.settle)(self.claim, most, 0, 0)
             raise
-        usage = reply.usage_metadata or {}
-        read = usage.get("input_tokens") or count_tokens(messages)
-        written = usage.get("output_tokens") or count_tokens([reply])
-        await database_sync_to_async(store.settle)(self.claim, most, read, written)
-        used = limits.Used(self.experiment.model, read, written)
-        await database_sync_to_async(limits.charge_use)(self.payer, used)
+        settle = database_sync_to_async(store.settle)
+        await settle(self.claim, most, used.read, used.written)
         return reply
 
     async def _save(self) -> None:

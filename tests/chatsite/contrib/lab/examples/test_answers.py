@@ -5,7 +5,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.urls import reverse
 
-from chatsite.contrib.lab.examples import answers, player, services
+from chatsite import plugins
+from chatsite.contrib.lab.examples import answers, services
 from chatsite.contrib.lab.examples.models import Example, ExampleAnswer
 from chatsite.jobs import queue
 from chatsite.turns import limits
@@ -84,11 +85,22 @@ def test_another_policy_asks_as_it_would_have(client, chat, provider, settings):
     assert not Conversation.objects.get().summaries.exists()
 
 
+def test_summaries_count_as_requests_of_their_model(
+    client, chat, provider, settings, monkeypatch
+):
+    settings.SUMMARY_MODEL, noted = "ok", []
+    monkeypatch.setattr(plugins, "spending_notes", [lambda _, used: noted.append(used)])
+    ask(client, example=Example.objects.get().pk, model="401", preset="langgraph")
+    work_off()
+    assert ExampleAnswer.objects.get().error == "auth"
+    assert {used.model for used in noted} == {"ok"}
+
+
 def test_a_policy_that_would_cost_too_much_is_stopped(
     client, chat, provider, settings, monkeypatch
 ):
     settings.SUMMARY_MODEL = "ok"
-    monkeypatch.setattr(player, "MOST_REQUESTS", 0)
+    monkeypatch.setattr(answers, "MOST_SUMMARIES", 0)
     ask(client, example=Example.objects.get().pk, model="ok", preset="langgraph")
     work_off()
     page = client.get(reverse("example", args=[Example.objects.get().pk]))

@@ -188,6 +188,19 @@ class TestPlaying:
         last = [steps_of(each).turns[-1].tokens for each in (plain, pinned)]
         assert last[1] > last[0]
 
+    def test_rules_are_sent_where_the_policy_keeps_them(self, alice, start):
+        made = transcript.create_conversation(alice)
+        for text in ("From now on, always answer in German.", "Hello", "Again"):
+            say(made, text)
+        made.refresh_from_db()
+        policy = {"enabled": False, "recall_tokens": 0}
+        plain, kept = (
+            steps_of(play(start(policy | {"rules": rules}, on=made))).turns
+            for rules in ("offer", "keep")
+        )
+        assert kept[0].tokens == plain[0].tokens
+        assert kept[-1].tokens > plain[-1].tokens
+
     def test_a_conversation_from_elsewhere_has_nothing_real_to_compare(
         self, start, conversation
     ):

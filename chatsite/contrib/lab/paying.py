@@ -1,0 +1,26 @@
+"""What a request to a model costs the person who wants it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from channels.db import database_sync_to_async
+from langchain_core.messages import AIMessage, BaseMessage
+
+from chatsite.turns import limits
+from memory.engine.tokens import count_text, count_tokens
+
+Ask = Callable[..., Awaitable[AIMessage]]
+
+
+async def send_paid(
+    payer: int, model: str, ask: Ask, messages: list[BaseMessage], **options: Any
+) -> tuple[AIMessage, limits.Used]:
+    """Send one request; return the reply, and what was counted for `payer`: as the
+    provider reported it, else as estimated."""
+    reply = await ask(messages, **options)
+    usage = reply.usage_metadata or {}
+    read = usage.get("input_tokens") or count_tokens(messages)
+    written = usage.get("output_tokens") or count_text(str(reply.text))
+    used = limits.Used(model, read, written)
+    await database_sync_to_async(limits.charge_use)(payer, used)
+    return reply, used

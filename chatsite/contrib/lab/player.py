@@ -1,0 +1,169 @@
+"""The player of stored conversations: it plays their messages through a policy, and
+composes the requests that the site would have sent under it. Nothing is written.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from math import ceil
+from typing import Any
+
+from channels.db import database_sync_to_async
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from chatsite.llm import providers
+from chatsite.turns import requests
+from memory import context
+from memory.compaction.commit import MAX_PINNED
+from memory.compaction.lease import MAX_FAILURES
+from memory.engine.compaction import find_important
+from memory.engine.compose import compose_context, fit_context, make_fence
+from memory.engine.plan import Step
+from memory.engine.policy import Policy
+from memory.engine.search import excerpts
+from memory.engine.search.excerpts import Note
+from memory.engine.summaries.summarizer import Invoke, SummaryText
+from memory.engine.tokens import TokenCounter, count_message
+from memory.engine.tools import fitting
+from memory.evaluation.replay import Player, Recording
+from memory.models import Conversation, Message, ModelCall
+from memory.ranges import in_ranges
+from memory.search import recall
+
+
+class StoredPlayer(Player):
+    """Plays rows of a conversation, with the site's own search and limits, as `model`
+    would be asked. What it needs of the database is read when it is made."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        rows: Iterable[Message],
+        policy: dict[str, Any],
+        model: str,
+        invoke: Invoke,
+        chunk_tokens: int,
+    ) -> None:
+        super().__init__(
+            Recording(id="", messages=[]),
+            Policy.load(policy),
+            invoke,
+            context.find_system_prompt(conversation),
+            providers.context_window(model),
+        )
+        self.conversation = conversation
+        by_row = [(row, row.to_langchain()) for row in rows]
+        self.messages = [message for _row, message in by_row]
+        self.by_number = {int(message.id or 0): message for message in self.messages}
+        # When a person pinned them, by number.
+        self.pins = {row.seq: row.pinned_at for row, _ in by_row if row.pinned_at}
+        # What the policy has pinned so far.
+        self.important: list[int] = []
+        # Tokens that a request may have.
+        self.limit = requests.limit_of(model)
+        self.chunk_tokens = chunk_tokens
+        self.count_tokens = count_known(self.messages, conversation.token_ratio)
+
+    async def compose_request(
+        self, newest: BaseMessage, steps: Sequence[BaseMessage] = ()
+    ) -> tuple[list[BaseMessage], list[Note]]:
+        """The request that answers a message, and the notes in it."""
+        notes = await self._recall(newest)
+        whole = compose_context(
+            system_prompt=self.system_prompt,
+            blocks=self.state.blocks,
+            pinned=[self.by_number[seq] for seq in self._list_pinned(newest)],
+            rules=self.rules.blocks,
+            window=fitting.prepare_messages(self.state.window),
+            recalled=[note.message for note in notes],
+            newest=newest,
+            steps=fitting.prepare_messages(steps),
+            fence=make_fence(self.policy.final_prompt),
+        )
+        return fit_context(whole, self.limit, self.count_tokens).messages, notes
+
+    async def _ask(self, newest: BaseMessage) -> None:
+        if self.policy.rules == "keep" and isinstance(newest, HumanMessage):
+            # Words of a person can take long to read; replies go on meanwhile.
+            await asyncio.to_thread(self.rules.hear, newest)
+
+    def _prefix(self, step: Step) -> list[BaseMessage]:
+        """No request for a reply was sent, so no provider has it cached."""
+        return []
+
+    def _list_pinned(self, newest: BaseMessage) -> list[int]:
+        """Those behind the window that a person or the policy had pinned by then."""
+        now = newest.additional_kwargs["created_at"]
+        by_hand = {seq for seq, at in self.pins.items() if at < now}
+        found = sorted(by_hand.union(self.important))
+        return [seq for seq in found if seq <= self.state.cutoff]
+
+    async def _recall(self, newest: BaseMessage) -> list[Note]:
+        """As the site would have: what matches behind this window."""
+        room, cutoff = self.policy.recall_tokens, self.state.cutoff
+        if not room or not cutoff:
+            return []
+        hits = await database_sync_to_async(recall.recall_messages)(
+            self.conversation,
+            newest.text,
+            limit=excerpts.find_breadth(newest.text).hits,
+            before_seq=cutoff + 1,
+            at=newest.additional_kwargs["created_at"],
+        )
+        found = {hit.seq for hit in hits} - {*self._list_pinned(newest)}
+        return excerpts.choose_excerpts(
+            hits,
+            {seq: self.by_number[seq] for seq in found & self.by_number.keys()},
+            newest.text,
+            room=room,
+            count_tokens=self.count_tokens,
+            later=[*self.state.window, newest],
+        )
+
+    async def _compact(self, now: datetime | None) -> None:
+        """Like the compaction job, which gives up after a few failures."""
+        if self.failures < MAX_FAILURES:
+            await super()._compact(now)
+
+    async def _commit(self, step: Step, made: SummaryText) -> None:
+        await super()._commit(step, made)
+        # Patterns of a person can take long, too.
+        found = await asyncio.to_thread(find_important, self.policy, step)
+        self.important = sorted({*self.important, *found.seqs})[:MAX_PINNED]
+
+
+class RequestPlayer(StoredPlayer):
+    """Plays what came before the newest message of the request `call`, as far as it is
+    not removed from the model's view."""
+
+    def __init__(
+        self, call: ModelCall, preset: str, model: str, invoke: Invoke, chunk: int
+    ) -> None:
+        conversation, refs = call.conversation, call.refs
+        rows = context.visible_messages(conversation)
+        before = rows.filter(seq__lt=refs["newest"])
+        policy = {"preset": preset}
+        super().__init__(conversation, before, policy, model, invoke, chunk)
+        # It was asked, also where it was hidden or edited since.
+        self.newest = conversation.messages.get(seq=refs["newest"]).to_langchain()
+        steps = rows.filter(in_ranges(refs.get("steps", ())))
+        self.steps = [row.to_langchain() for row in steps]
+
+    async def make_request(self) -> list[BaseMessage]:
+        """The messages to send. Raises what the summariser raises."""
+        for place in range(len(self.messages)):
+            await self._step(place)
+        messages, _notes = await self.compose_request(self.newest, self.steps)
+        return messages
+
+
+def count_known(messages: Sequence[BaseMessage], ratio: float) -> TokenCounter:
+    """The calibrated counter, with the sizes of these messages counted once."""
+    # They live as long as the counter does, so no other object has one of these ids.
+    known = {id(message): count_message(message) for message in messages}
+
+    def count(asked: Sequence[BaseMessage]) -> int:
+        sizes = (known.get(id(each)) or count_message(each) for each in asked)
+        return ceil(sum(sizes) * ratio)
+
+    return count
