@@ -43,12 +43,12 @@ RULER = re.compile(r"^[ \t]*(?:\|[ \t]*)?:?-{3}[-:| \t]*$")
 # A price is no formula: no space inside the dollars, no digit behind them and, as in
 # "US$5", no letter or digit before them.
 DOLLARS = r"(?<![A-Za-z0-9])\$(?![\s$])[^$\n]*[^\s$\\]\$(?![\d$])"
-# What TeX sets, and commands of it that stand alone.
+# What TeX sets, up to a length that a formula has, and commands that stand alone.
 FORMULA = re.compile(
     rf"""
     \$\$[^$]{{1,2000}}\$\$
     | \\\[[^\[\]]{{1,2000}}\\\] | \\\([^()]{{1,500}}\\\)
-    | (?=\$[^$\n]*[\\^_=]){DOLLARS}
+    | (?=\$[^$\n]{{1,300}}\$)(?=\$[^$\n]*[\\^_=]){DOLLARS}
     | (?<![\w/\\.:])\\[A-Za-z]{{2,20}}(?![\w/\\.-])
     """,
     re.VERBOSE,

@@ -168,6 +168,7 @@ def test_code_formulas_and_rulers_are_no_facts(text):
         ("We paid $1,500 (order=A17-X) and later $200 in cash.", "1,500"),
         ("It was $1,500 for a_b=17, or/$200", "17"),
         ("From US$1,500 (a_b=17 k) to 200 US$", "17"),
+        (f"It was $a_b=17 {'and so on ' * 30}there$ in all.", "17"),
         ("```\ncode\n```\nThe port is 8080.", "8080"),
         ("see /etc", "/etc"),
     ],
