@@ -30,35 +30,29 @@ def named_in(refs: Mapping[str, Any]) -> list[str]:
 def rules_in(refs: Mapping[str, Any]) -> list[Any]:
     """A request's references to rules (memory/rules/rule_source.py), as far as they
     have that shape: those of an imported request for a summary can have any."""
-    rules = refs.get("rules")
-    return [
-        each
-        for each in (rules if isinstance(rules, list) else ())
-        if isinstance(each, list) and len(each) == 3 and isinstance(each[0], int)
-    ]
+    return _read_shaped(refs.get("rules"), int, object, object)
 
 
 def facts_in(refs: Mapping[str, Any]) -> list[Any]:
     """A request's references to facts of other conversations, as far as they have that
     shape."""
-    facts = refs.get("facts")
-    return [
-        each
-        for each in (facts if isinstance(facts, list) else ())
-        if isinstance(each, list)
-        and len(each) == 2
-        and all(isinstance(part, str) for part in each)
-    ]
+    return _read_shaped(refs.get("facts"), str, str)
 
 
 def edits_in(refs: Mapping[str, Any]) -> list[Any]:
     """The messages that a request had in other words: numbers, and hashes of these
     words; as far as they have that shape."""
-    edits = refs.get("edited")
+    return _read_shaped(refs.get("edited"), int, object)
+
+
+def _read_shaped(found: Any, *kinds: type) -> list[Any]:
+    """The lists among what was found that have values of these kinds."""
     return [
         each
-        for each in (edits if isinstance(edits, list) else ())
-        if isinstance(each, list) and len(each) == 2 and isinstance(each[0], int)
+        for each in (found if isinstance(found, list) else ())
+        if isinstance(each, list)
+        and len(each) == len(kinds)
+        and all(map(isinstance, each, kinds))
     ]
 
 

@@ -40,7 +40,10 @@ class PreferencesForm(forms.ModelForm):
         )
         self.fields["preset"] = forms.ChoiceField(
             label=_("How it remembers"),
-            choices=[("", _("Site default")), *policy.list_presets(gettext)],
+            choices=[
+                ("", _("Site default")),
+                *policy.list_choices(policy.LABELS, gettext),
+            ],
             required=False,
         )
         for name in LEAF_FIELDS:

@@ -58,7 +58,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     preferred = find_preferences(user)
     preset = chosen.pop("preset", "") or preferred.preset
     model = chosen.pop("model", "") or preferred.model
-    known = dict(policy.list_presets())
+    known = dict(policy.list_choices(policy.LABELS))
     models = model_access.list_granted_to(user.pk)
     return {
         "tools": plugins.turn_steps.defaults(),

@@ -43,7 +43,7 @@ SIZES = ("trigger", "keep")
 
 
 def preset_choices() -> list[tuple[str, str]]:
-    return policy.list_presets(gettext)
+    return policy.list_choices(policy.LABELS, gettext)
 
 
 def preset_name(preset: str) -> str:

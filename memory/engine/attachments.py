@@ -10,16 +10,14 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import unescape
-from itertools import pairwise
 from math import log
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from .search import passages
-from .search.passages import Span
+from .search.passages import Span, tile_passages
 from .search.ranking import K1
 from .search.terms import extract_terms, fold_forms, spell
 from .tokens import count_text
@@ -281,7 +279,7 @@ def _excerpt_attachment(
 ) -> str:
     """The passages that fit the query best, and the beginning, in their order; what is
     left out is named by its place in the message, as read_messages takes it."""
-    pieces = list(_split_body(body))
+    pieces = list(tile_passages(body, PIECE_CHARS))
     room -= POINTER_TOKENS
     chosen: set[int] = set()
     for n in _rank_passages(body, pieces, query):
@@ -292,7 +290,7 @@ def _excerpt_attachment(
             chosen.add(n)
             room -= size
     lines, shown, last = [], 0, 0
-    for first, end in _merge_neighbours(pieces, sorted(chosen)):
+    for first, end in _merge_neighbours(pieces[n] for n in sorted(chosen)):
         if first > last:
             lines.append(LEFT_OUT.format(start=offset + last, end=offset + first))
         lines.append(body[first:end])
@@ -301,14 +299,6 @@ def _excerpt_attachment(
         lines.append(LEFT_OUT.format(start=offset + last, end=offset + len(body)))
     lines.append(POINTER.format(shown=shown, whole=len(body), seq=seq))
     return "\n".join(lines)
-
-
-def _split_body(body: str) -> Iterator[Span]:
-    """Passages that together are the whole text, with the space between them."""
-    starts = [0, *(start for start, _ in passages.split_passages(body)[1:]), len(body)]
-    for start, end in pairwise(starts):
-        for first in range(start, end, PIECE_CHARS):
-            yield first, min(first + PIECE_CHARS, end)
 
 
 def _rank_passages(body: str, pieces: Sequence[Span], query: str) -> list[int]:
@@ -346,16 +336,11 @@ def _pattern_of(query: str, *, has_accents: bool) -> re.Pattern[str] | None:
     return re.compile("|".join(parts), re.IGNORECASE) if parts else None
 
 
-def _merge_neighbours(pieces: Sequence[Span], chosen: Sequence[int]) -> Iterator[Span]:
+def _merge_neighbours(chosen: Iterable[Span]) -> list[Span]:
     """From where to where neighbours among the chosen pieces go."""
-    begin = end = None
-    for n in chosen:
-        start, stop = pieces[n]
-        if start == end:
-            end = stop
-            continue
-        if begin is not None:
-            yield begin, end
-        begin, end = start, stop
-    if begin is not None:
-        yield begin, end
+    merged: list[Span] = []
+    for start, end in chosen:
+        if merged and merged[-1][1] == start:
+            start, _ = merged.pop()
+        merged.append((start, end))
+    return merged

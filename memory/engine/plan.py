@@ -127,9 +127,16 @@ def plan_compaction(
     if hit is None:
         return None
     points = find_cut_points(window, rounds=rounds)
-    cutoff = _find_policy_cutoff(
-        policy, window, points, count_tokens, context_window, rounds=rounds
-    )
+    if policy.fold_least:
+        cutoff = _find_fold(policy, window, points, count_tokens)
+    else:
+        cutoff = find_cutoff(
+            window,
+            policy.keep,
+            count_tokens=count_tokens,
+            context_window=context_window,
+            rounds=rounds,
+        )
     if room is not None:
         ends = [*points, len(window)] if is_waiting else points
         # Down to half, so that the next turn is not the next compaction.
@@ -273,25 +280,11 @@ def _cut_to(
     return _earliest_fitting(messages, points, budget, count_tokens)
 
 
-def _find_policy_cutoff(
-    policy: Policy,
-    window: Messages,
-    points: Sequence[int],
-    count_tokens: TokenCounter,
-    context_window: int | None,
-    *,
-    rounds: bool,
+def _find_fold(
+    policy: Policy, window: Messages, points: Sequence[int], count_tokens: TokenCounter
 ) -> int:
-    """With `fold_least` the index after the first turns that have so many tokens and
-    leave no more than `keep`; 0 = there are not so many before the newest turn."""
-    if not policy.fold_least:
-        return find_cutoff(
-            window,
-            policy.keep,
-            count_tokens=count_tokens,
-            context_window=context_window,
-            rounds=rounds,
-        )
+    """The index after the first turns that have `fold_least` tokens and leave no more
+    than `keep`; 0 = there are not so many before the newest turn."""
     enough = bisect_left(
         points, policy.fold_least, key=lambda n: count_tokens(window[:n])
     )

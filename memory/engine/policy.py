@@ -6,7 +6,7 @@ size.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal, Self, TypedDict, Unpack
 
@@ -262,16 +262,11 @@ ADAPTIVE_MIN, ADAPTIVE_MAX = 4000, 10_000
 CACHED_PRICE = 0.1
 
 
-def list_presets(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
-    return [(name, translate(LABELS[name])) for name in PRESETS]
-
-
-def rule_choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
-    return [(name, translate(label)) for name, label in RULES.items()]
-
-
-def fact_choices(translate: Callable[[str], str] = str) -> list[tuple[str, str]]:
-    return [(name, translate(label)) for name, label in FACTS.items()]
+def list_choices(
+    labels: Mapping[str, str], translate: Callable[[str], str] = str
+) -> list[tuple[str, str]]:
+    """LABELS, RULES or FACTS for a form: the values of a setting with their names."""
+    return [(name, translate(label)) for name, label in labels.items()]
 
 
 Prompt = Annotated[str, BeforeValidator(parse_prompt)]

@@ -72,7 +72,7 @@ def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
     return [
         others[call.pk].context
         if found is None or call.pk in others
-        else _recompose(call, found, _note_sizes)
+        else _recompose(call, found, image_source.note_sizes)
         for call in calls
     ]
 
@@ -89,10 +89,6 @@ def _read_sent(
     }
     composed = [call for call in calls if call.pk not in others]
     return others, _read_sources(composed) if composed else None
-
-
-def _note_sizes(_: Conversation, messages: Sequence[BaseMessage], refs: Any) -> None:
-    image_source.note_sizes(messages, refs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Self
 from memory.engine.compose import Shape
 from memory.models import Conversation
 from memory.prompts import hash_text
-from memory.ranges import Ranges, to_ranges
+from memory.ranges import to_ranges
 
 from .tool_groups import complete_groups
 
@@ -102,7 +102,7 @@ def _drop_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
     gone = set(seqs) - {refs.get("newest")}
     for name in ("pinned", "window", "steps"):
         if name in refs:
-            refs[name] = _without(refs[name], gone)
+            refs[name] = to_ranges(list_numbers(refs[name]) - gone)
     for name in OF_NOTES:
         notes = refs.get(name, [])
         refs[name] = [
@@ -110,16 +110,12 @@ def _drop_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
         ]
 
 
-def _without(ranges: Ranges, gone: set[int]) -> Ranges:
-    return to_ranges(sorted(list_numbers(ranges) - gone))
-
-
 def _add_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
     """Into the window, in the order of their numbers."""
     before = refs.get("newest") or max(list_sent(refs), default=0) + 1
     added = {seq for seq in seqs if seq < before} - list_sent(refs)
     _drop_messages(refs, added)  # where a note quotes them
-    refs["window"] = to_ranges(sorted(list_numbers(refs["window"]) | added))
+    refs["window"] = to_ranges(list_numbers(refs["window"]) | added)
 
 
 def keep_sent_images(refs: dict[str, Any], *, with_images: bool) -> None:

@@ -11,7 +11,10 @@ def make_fact_policy_field() -> forms.ChoiceField:
     """What becomes of facts in one conversation."""
     return forms.ChoiceField(
         label=_("Facts about you"),
-        choices=[("", _("As the preset says")), *policy.fact_choices(gettext)],
+        choices=[
+            ("", _("As the preset says")),
+            *policy.list_choices(policy.FACTS, gettext),
+        ],
         required=False,
     )
 
@@ -20,6 +23,6 @@ def make_fact_preference_field() -> forms.ChoiceField:
     """The same for new conversations."""
     return forms.ChoiceField(
         label=_("Facts about you, across conversations"),
-        choices=[("", _("Site default")), *policy.fact_choices(gettext)],
+        choices=[("", _("Site default")), *policy.list_choices(policy.FACTS, gettext)],
         required=False,
     )

@@ -15,7 +15,10 @@ def make_policy_field() -> forms.ChoiceField:
     """What becomes of rules that are stated in one conversation."""
     return forms.ChoiceField(
         label=_("Rules that you state"),
-        choices=[("", _("As the preset says")), *policy.rule_choices(gettext)],
+        choices=[
+            ("", _("As the preset says")),
+            *policy.list_choices(policy.RULES, gettext),
+        ],
         required=False,
     )
 
@@ -24,7 +27,7 @@ def make_preference_field() -> forms.ChoiceField:
     """The same for new conversations."""
     return forms.ChoiceField(
         label=_("Rules found in your messages"),
-        choices=[("", _("Site default")), *policy.rule_choices(gettext)],
+        choices=[("", _("Site default")), *policy.list_choices(policy.RULES, gettext)],
         required=False,
     )
 

@@ -2,8 +2,7 @@
 
 import re
 
-from ..rules.grammar import compile_any
-from .grammar import Grammar
+from ..rules.grammar import FactGrammar, compile_any
 
 NUMBER = "[0-9〇零一二两三四五六七八九十百半几多]+"
 OFTEN = (
@@ -87,7 +86,7 @@ FACTS = compile_any(
     "我(?:将近|大概)?[一两二]米",
 )
 
-CHINESE = Grammar(
+CHINESE = FactGrammar(
     clauses=re.compile(
         "(?:^|[，、；：,;:—（(\\s])(?:你好|您好|大家好|谢谢|顺便说一下|对了|其实|另外|而且"
         "|因为|由于|不过|但是?|所以|作为|请记住|记住|另外|顺便|补充一下|说明一下)*[，,]?"

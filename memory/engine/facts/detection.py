@@ -10,16 +10,15 @@ import re
 from dataclasses import dataclass
 
 from ..rules.detection import SENTENCE_CHARS, mask_quotes, split_sentences
+from ..rules.grammar import HAN, FactGrammar
 from .chinese import CHINESE
 from .english import ENGLISH
-from .grammar import Grammar
 
 # A longer one is a story.
 MAX_CHARS = 200
 # Of one message: more would be a list to tick off.
 MOST = 3
 
-HAN = re.compile("[\u4e00-\u9fff]")
 QUESTION = re.compile(r"[?？]\s*$|(?:吗|呢)[。！]?\s*$")
 MARKS = " \t.!。！…~～"
 
@@ -67,7 +66,7 @@ def _read_fact(sentence: str) -> tuple[int, int] | None:
     return None
 
 
-def _end_of_fact(grammar: Grammar, sentence: str, at: int) -> int:
+def _end_of_fact(grammar: FactGrammar, sentence: str, at: int) -> int:
     after = grammar.ends.search(sentence, at + 1)
     end = after.start() if after else len(sentence)
     return at + len(sentence[at:end].rstrip(MARKS))

@@ -2,8 +2,7 @@
 
 import re
 
-from ..rules.grammar import compile_any
-from .grammar import Grammar
+from ..rules.grammar import FactGrammar, compile_any
 
 NAME = r"(?-i:[A-Z][\w'’.-]+)"
 NUMBER = r"(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|several|many)"
@@ -118,7 +117,7 @@ FACTS = compile_any(
     r"|share)\b",
 )
 
-ENGLISH = Grammar(
+ENGLISH = FactGrammar(
     clauses=re.compile(
         r"(?:^|[,;:–—(]\s*|\b(?:because|since|but|and|so|as) (?=I\b|my\b|we\b))"
         r"(?:(?:hi|hello|hey|thanks|thank you|well|also|ok|okay|and|but|so|because"

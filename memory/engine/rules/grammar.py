@@ -1,7 +1,12 @@
-"""The grammar of a wish, for each language: english.py and chinese.py."""
+"""What the tables of a language have: english.py and chinese.py, here for wishes, in
+../facts for facts.
+"""
 
 import re
 from dataclasses import dataclass
+
+# A sentence with one of these may be Chinese.
+HAN = re.compile("[\u4e00-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,23 @@ class Grammar:
     told: re.Pattern[str]
     once: re.Pattern[str]
     requests: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FactGrammar:
+    """A fact begins a clause (`clauses` find where one begins), has the form of one of
+    `facts`, and goes on to `ends` or to the end of its sentence. It is none if its
+    words are only of a day or of this conversation (`passing`), if `told` or `orders`
+    are in its sentence, or in a message that plays a part (`played`).
+    """
+
+    clauses: re.Pattern[str]
+    facts: re.Pattern[str]
+    ends: re.Pattern[str]
+    passing: re.Pattern[str]
+    told: re.Pattern[str]
+    orders: re.Pattern[str]
+    played: re.Pattern[str]
 
 
 def compile_any(*parts: str) -> re.Pattern[str]:

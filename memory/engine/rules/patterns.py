@@ -6,11 +6,7 @@ Each pattern is tried on one sentence, so all of them are bounded by its length.
 import re
 
 from ..search.terms import extract_terms
-
-
-def _compile_any(*parts: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)
-
+from .grammar import compile_any
 
 START = (
     r"^(?:ok(?:ay)?|and|also|but|so|well|thanks|great|hey|hi|one more thing)?[,:]?\s*+"
@@ -48,7 +44,7 @@ VERBS = (
     r"suggest|summari[sz]e|talk|tell|translate|treat|use|warn|write|act|always)"
 )
 
-INSTRUCTIONS = _compile_any(
+INSTRUCTIONS = compile_any(
     # "Always …", "never …" with any verb; not "always a pleasure", "never mind".
     START + PLEASE + r"always (?!a\b|an\b|the\b|been\b|on\b|happy|glad|nice|here|"
     r"there|good|great|\w+ing\b)[a-z]",
@@ -102,7 +98,7 @@ INSTRUCTIONS = _compile_any(
     r"我(?:说|让你|问到|上传)[^。]*(?:的时候|时)[^。]*(?:你就?|给我|总是|先)",
 )
 
-PREFERENCES = _compile_any(
+PREFERENCES = compile_any(
     r"\bI(?:['’]d| would| do)?(?:\s(?:really|strongly|generally|usually|much|also|"
     r"still|"
     r"always|personally|definitely))*\sprefer(?!ences?\b| not to say| something)\b",
@@ -127,7 +123,7 @@ PREFERENCES = _compile_any(
     r"我(?:选择|决定)(?:了)?(?:全部|一直|都|只)",
 )
 
-CONSTRAINTS = _compile_any(
+CONSTRAINTS = compile_any(
     r"\bI(?:['’]m| am)(?: \w+)? allergic to\b",
     r"\bI have (?:a |an )?(?:[a-z]+ ){0,3}(?:allergy|allergies|intolerance|diabetes|"
     r"celiac|coeliac|asthma|epilepsy)\b",
@@ -165,7 +161,7 @@ POLITE = re.compile(
 )
 
 # What ends a rule, and what may: "no need to" can be a new one, too.
-ENDS = _compile_any(
+ENDS = compile_any(
     START
     + r"(?:please )?(?:forget|ignore|drop|disregard|scrap|cancel) (?:about )?(?:the|"
     r"my|what I|that|those|all)\b(?! (?:ma['’]am|mr|mrs|sir|intro|small|pleasantr))",
@@ -173,7 +169,7 @@ ENDS = _compile_any(
     r"(?:忘掉|忘了|忽略|取消|作废)[^。]*|(?:不用|不必|不需要)再|可以(?:再|重新)"
     r"?[^。，]{1,12}了",
 )
-RELEASES = _compile_any(
+RELEASES = compile_any(
     r"\b(?:don['’]t need to|needn['’]t|no need(?: to)?|(?:is|are)n['’]t (?:needed|"
     r"necessary)|not necessary)\b|(?:不用|不必|不需要)(?!客气|谢|担心|急|怕)",
 )

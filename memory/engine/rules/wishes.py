@@ -6,10 +6,9 @@ import re
 
 from .chinese import CHINESE
 from .english import ENGLISH
-from .grammar import Grammar
+from .grammar import HAN, Grammar
 
 GRAMMARS = (ENGLISH, CHINESE)
-HAN = re.compile("[\u4e00-\u9fff]")
 # How many words may stand before what lasts, where the wish comes after it.
 MARKS = ",，:：;；—"
 LEAD = re.compile(r"\s*(?:\S+\s+){0,3}\S{0,12}")
@@ -35,24 +34,22 @@ def _find_wish_in(grammar: Grammar, sentence: str, is_question: bool) -> int | N
         return None
     begins = grammar.stated.search(sentence)
     if not begins and not grammar.once.search(sentence):
-        begins = _find_ban(grammar, sentence) or _find_act(grammar, sentence)
+        begins = _find_lasting(
+            grammar, sentence, grammar.bans, grammar.manner
+        ) or _find_lasting(grammar, sentence, grammar.acts, grammar.style)
     if begins and not grammar.told.search(sentence, 0, begins.end()):
         return begins.start()
     return None
 
 
-def _find_ban(grammar: Grammar, sentence: str) -> re.Match[str] | None:
-    ban = grammar.bans.search(sentence)
-    if not ban or grammar.manner.search(sentence):
-        return ban
-    return ban if _does_last(grammar, sentence, ban.start()) else None
-
-
-def _find_act(grammar: Grammar, sentence: str) -> re.Match[str] | None:
-    act = grammar.acts.search(sentence)
-    if not act or grammar.style.search(sentence):
-        return act
-    return act if _does_last(grammar, sentence, act.start()) else None
+def _find_lasting(
+    grammar: Grammar, sentence: str, form: re.Pattern[str], always: re.Pattern[str]
+) -> re.Match[str] | None:
+    """The wish of this form, if it lasts, or speaks of what is `always` meant to."""
+    found = form.search(sentence)
+    if not found or always.search(sentence):
+        return found
+    return found if _does_last(grammar, sentence, found.start()) else None
 
 
 def _does_last(grammar: Grammar, sentence: str, at: int) -> bool:

@@ -4,7 +4,7 @@ them: only what fits the question well enough, and of a long one its best passag
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -110,14 +110,11 @@ def choose_excerpts(
         is_alone = replaced_by in found and replaced_by not in notes
         if seq not in found or is_alone:
             continue
-        is_newest = seq in newest.values()
-        marked = _mark_replaced(
-            found[seq], replaced_by, until.get(seq, ""), is_newest=is_newest
-        )
+        marked = _mark_note(found[seq], newest, until, newest.values())
         if (size := measure(marked.message)) <= room:
             notes[seq] = found[seq]
             room -= size
-    return [*_mark_all([notes[seq] for seq in sorted(notes)], newest, until)]
+    return _mark_all([notes[seq] for seq in sorted(notes)], newest, until)
 
 
 def _share_out(room: int, hits: int, parts: int) -> list[int]:
@@ -145,31 +142,29 @@ def restore_excerpts(
 
 def _mark_all(
     notes: Sequence[Note], newest: Mapping[int, int], until: Mapping[int, str]
-) -> Iterator[Note]:
+) -> list[Note]:
     """Marks that depend on these notes alone, so that a record of them is enough."""
     known = {newest.get(note.seq) for note in notes}
-    for note in notes:
-        yield _mark_replaced(
-            note,
-            newest.get(note.seq),
-            until.get(note.seq, ""),
-            is_newest=note.seq in known,
-        )
+    return [_mark_note(note, newest, until, known) for note in notes]
 
 
-def _mark_replaced(
-    note: Note, replaced_by: int | None, until: str, *, is_newest: bool
+def _mark_note(
+    note: Note,
+    newest: Mapping[int, int],
+    until: Mapping[int, str],
+    known: Collection[int | None],
 ) -> Note:
-    """The note with what it says of its values: a newer one is elsewhere, or it is the
-    newest. One between an older and a newer one has been replaced."""
-    marks: dict[str, int | str] = {"newest": True} if is_newest else {}
-    if replaced_by:
-        marks = {"replaced_by": replaced_by, "until": until}
-    if not marks:
+    """The note with what it says of its values: a newer one is elsewhere, or it is one
+    of the newest `known`. One between an older and a newer one has been replaced."""
+    replaced_by, day = newest.get(note.seq), until.get(note.seq, "")
+    if not replaced_by and note.seq not in known:
         return note
-    kwargs = note.message.additional_kwargs | marks
+    marks = {"replaced_by": replaced_by, "until": day}
+    kwargs = note.message.additional_kwargs | (
+        marks if replaced_by else {"newest": True}
+    )
     message = note.message.model_copy(update={"additional_kwargs": kwargs})
-    return replace(note, message=message, replaced_by=replaced_by, until=until)
+    return replace(note, message=message, replaced_by=replaced_by, until=day)
 
 
 def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:

@@ -9,16 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
-from itertools import pairwise
 from xml.sax.saxutils import quoteattr
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..compose import PASSAGE
 from ..tokens import TokenCounter
-from . import passages
 from .excerpts import Measure, Note
-from .passages import Span
+from .passages import Span, tile_passages
 
 # A stretch ends behind a paragraph, a line or a word of its last part.
 STRETCH_CHARS, LAST_PART = 32_000, 4_000
@@ -62,19 +60,13 @@ def divide_file(text: str) -> Iterator[Span]:
 def split_stretch(text: str) -> list[Span]:
     """Passages that together are the text, of up to MOST_CHARS."""
     found: list[Span] = []
-    starts = [0, *(start for start, _ in passages.split_passages(text)[1:]), len(text)]
-    for start, end in pairwise(starts):
-        for first in range(start, end, MOST_CHARS):
-            last = min(first + MOST_CHARS, end)
-            if found and _can_join(found[-1], last):
+    for first, last in tile_passages(text, MOST_CHARS):
+        if found:
+            start, end = found[-1]
+            if end - start < LEAST_CHARS and last - start <= MOST_CHARS:
                 first, _ = found.pop()
-            found.append((first, last))
+        found.append((first, last))
     return found
-
-
-def _can_join(before: Span, end: int) -> bool:
-    start, middle = before
-    return middle - start < LEAST_CHARS and end - start <= MOST_CHARS
 
 
 def choose_passages(
@@ -91,27 +83,25 @@ def choose_passages(
         if (size := measure(quote_passage(passage))) <= room:
             chosen.append(passage)
             room -= size
-    return [*map(_note_passage, _join_neighbours(chosen))]
+    return [
+        Note(each.seq, quote_passage(each), (each.start, each.end), place=each.place)
+        for each in _join_neighbours(chosen)
+    ]
 
 
-def _join_neighbours(chosen: Sequence[Passage]) -> Iterator[Passage]:
-    last = None
+def _join_neighbours(chosen: Sequence[Passage]) -> list[Passage]:
+    joined: list[Passage] = []
     for each in sorted(chosen, key=lambda each: (each.seq, each.place, each.start)):
-        if last and (each.seq, each.place, each.start) == (
-            *(last.seq, last.place, last.end),
+        last = joined[-1] if joined else None
+        if last and (last.seq, last.place, last.end) == (
+            each.seq,
+            each.place,
+            each.start,
         ):
-            last = replace(last, end=each.end, text=last.text + each.text)
-            continue
-        if last:
-            yield last
-        last = each
-    if last:
-        yield last
-
-
-def _note_passage(passage: Passage) -> Note:
-    span = passage.start, passage.end
-    return Note(passage.seq, quote_passage(passage), span, place=passage.place)
+            joined[-1] = replace(last, end=each.end, text=last.text + each.text)
+        else:
+            joined.append(each)
+    return joined
 
 
 # As quote_passage() and compose.quote_message() write it: all else is escaped.
@@ -126,15 +116,15 @@ def read_quoted(text: str) -> list[Passage]:
     """The passages of long files among the notes of a request, for people."""
     return [
         Passage(
-            int(found["seq"]),
+            int(seq),
             0,
-            unescape(found["name"][1:-1]),
-            int(found["start"]),
-            int(found["end"]),
-            unescape(found["text"]),
-            int(found["page"]) if found["page"] else None,
+            unescape(name[1:-1]),
+            int(start),
+            int(end),
+            unescape(words),
+            int(page) if page else None,
         )
-        for found in QUOTED.finditer(text)
+        for seq, name, start, end, page, words in QUOTED.findall(text)
     ]
 
 

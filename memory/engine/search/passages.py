@@ -6,6 +6,7 @@ many. Passages are what is ranked, and what is shown of a long message.
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from .terms import CHINESE
 
@@ -39,6 +40,15 @@ def split_passages(text: str) -> list[Span]:
     if found and words < REST_WORDS:
         start, _ = found.pop()
     return [*found, (start, end)]
+
+
+def tile_passages(text: str, most: int) -> Iterator[Span]:
+    """The passages of a text with the space between them, which together are all of
+    it; longer ones in pieces of `most` characters."""
+    starts = [0, *(start for start, _ in split_passages(text)[1:]), len(text)]
+    for start, end in pairwise(starts):
+        for first in range(start, end, most):
+            yield first, min(first + most, end)
 
 
 def _read_pieces(text: str) -> Iterator[tuple[int, int, int]]:

@@ -19,19 +19,8 @@ OTHER_FORMS = re.compile(
 )
 # Accents in characters of their own, and letters that have no accent but a form.
 ACCENTS = re.compile("[\u0300-\u036f]+")
-LETTERS = str.maketrans(
-    {
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "æ": "ae",
-        "œ": "oe",
-        "ħ": "h",
-        "ı": "i",
-    }
-)
+LETTERS = str.maketrans("øłđðħı", "olddhi")
+LETTERS |= str.maketrans({"þ": "th", "æ": "ae", "œ": "oe"})
 # Characters of a query that are looked for in other forms.
 MAX_SPELLED = 500
 # They stand inside of words: 结婚 is 结了婚 when it is done, and 结的婚 when told of.

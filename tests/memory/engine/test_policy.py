@@ -3,7 +3,7 @@ import json
 import pytest
 
 from memory.engine.exceptions import EngineError, PolicyError
-from memory.engine.policy import PRESETS, Policy, list_presets
+from memory.engine.policy import LABELS, PRESETS, Policy, list_choices
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -152,8 +152,8 @@ def test_it_cannot_be_changed():
 
 
 def test_it_offers_every_preset_with_a_label():
-    assert [name for name, _ in list_presets()] == list(PRESETS)
-    assert all(label for _, label in list_presets())
+    assert [name for name, _ in list_choices(LABELS)] == list(PRESETS)
+    assert all(label for _, label in list_choices(LABELS))
 
 
 def test_it_has_settings_for_all_it_can_do():

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.pages.forms import TemperatureField
 from chatsite.turns import model_access
-from memory.engine.policy import list_presets
+from memory.engine.policy import LABELS, list_choices
 from memory.view.variation import Variation
 
 # What is done with one message, and the field of a variation that has its number.
@@ -43,7 +43,7 @@ class TrialForm(forms.Form):
             same,
             *model_access.list_choices_for(user_id),
         ]
-        self.fields["preset"].choices = [same, *list_presets(_)]
+        self.fields["preset"].choices = [same, *list_choices(LABELS, _)]
         acts = [(name, words) for name, (_field, words) in ACTS.items()]
         self.fields["act"].choices = [same, *acts]
 
