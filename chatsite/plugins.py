@@ -13,15 +13,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet, Value
-from django.utils.translation import gettext as _
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
-from memory.engine.attachments import Attachment
-from memory.transcript import LAST_SEQ, TextError
+from memory.transcript import LAST_SEQ
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
@@ -239,32 +236,6 @@ class EndedStep:
     finished_at: datetime
 
 
-def _refuse_files(value: object) -> list[str]:
-    if value:
-        raise TextError("bad_attachments", _("This site takes no files."))
-    return []
-
-
-def _find_no_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
-    return []
-
-
-def _keep_nothing(
-    message: "Message", taken: Sequence[Attachment], edited: "Message | None"
-) -> None:
-    """The text of the message has all."""
-
-
-def _has_no_images(conversation: "Conversation") -> bool:
-    return False
-
-
-def _read_no_image(
-    conversation: "Conversation", seq: int, place: int, is_small: bool
-) -> tuple[str, bytes] | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class FoundSource:
     """A page of the web, and the number of the message that it was first found in."""
@@ -272,71 +243,6 @@ class FoundSource:
     seq: int
     address: str
     title: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageText:
-    """What a page of the web says, or a document in its place."""
-
-    text: str
-    title: str = ""
-    is_cut: bool = False
-
-
-def _read_no_file(
-    user_id: int, name: str, data: bytes, beside: Sequence[Attachment]
-) -> Attachment:
-    raise TextError("bad_attachments", _("This site takes no files."))
-
-
-async def _read_no_page(
-    user_id: int, media_type: str, charset: str, data: bytes
-) -> PageText:
-    raise TextError("bad_attachments", _("This site takes no files."))
-
-
-def _read_nothing_long(
-    conversation: "Conversation", seq: int, place: int
-) -> Iterator[str] | None:
-    return None
-
-
-def _find_no_address(conversation: "Conversation", seq: int, place: int) -> str:
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class FileSource:
-    """Where the files are that a message brings along, by their ids: none, without a
-    app. `read_ids` reads what a command or a form names; `find` gives a person's files
-    of these ids, and `take` gives them to a message, in the transaction that stores it.
-    Each raises TextError. `keep` gives the stored message what is not in its text, of
-    the files or of the message that was `edited`. `find_address` says where its owner
-    gets the image at a place of message `seq`; "": its text stands for it.
-    `read_image` gives its media type and bytes, or those of a small one. `read_page`
-    reads what was fetched for a person from the web, as files are read.
-    `read_image_file` reads an image that is imported and has no message yet, for a
-    person who is to keep those `beside` it, too. `read_long` gives, in pieces, a text
-    that is too long to be in its message."""
-
-    read_ids: Callable[[object], list[str]] = _refuse_files
-    find: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
-    take: Callable[[int, Sequence[str]], list[Attachment]] = _find_no_files
-    keep: Callable[["Message", Sequence[Attachment], "Message | None"], None] = (
-        _keep_nothing
-    )
-    find_address: Callable[["Conversation", int, int], str] = _find_no_address
-    has_images: Callable[["Conversation"], bool] = _has_no_images
-    read_image: Callable[["Conversation", int, int, bool], tuple[str, bytes] | None] = (
-        _read_no_image
-    )
-    read_page: Callable[[int, str, str, bytes], Awaitable[PageText]] = _read_no_page
-    read_image_file: Callable[[int, str, bytes, Sequence[Attachment]], Attachment] = (
-        _read_no_file
-    )
-    read_long: Callable[["Conversation", int, int], Iterator[str] | None] = (
-        _read_nothing_long
-    )
 
 
 # Exported, and copied by an import.
@@ -356,10 +262,6 @@ visits: list[Callable[["HttpRequest"], None]] = []
 # Rows of the download of an account.
 account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}
 
-# Also HTML of pages with a message box, by its place: "styles" and "scripts" of the
-# page, "above" the box, and "inside" of it; "" shows nothing.
-composer_parts: list[Callable[[str], str]] = []
-
 # What was sent last of a conversation that others send; None: it is the site's own.
 sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
 # Why nothing can be written into a conversation, in a sentence; "": it can.
@@ -371,8 +273,6 @@ preference_fields: dict[str, Callable[[], "FormField"]] = {}
 # Also among the options of the home page: values that a conversation begins with.
 start_fields: dict[str, Callable[[], "FormField"]] = {}
 
-# Brought along by a message.
-file_source = FileSource()
 # What people call the sites that conversations come from, by the word before the colon
 # in `imported_from`; "%s" is what follows it.
 source_names: dict[str, str] = {}
@@ -536,35 +436,6 @@ class TurnSteps:
 
 # Run: turns that take more than one request.
 turn_steps = TurnSteps()
-
-
-class ListRows:
-    """Which conversations one row of the list stands for. As it is here, each has its
-    own; one app may know better."""
-
-    def narrow(self, rows: "Rows") -> "Rows":
-        """Without those that the row of another stands for."""
-        return rows
-
-    def expand(self, found: Sequence["Conversation"]) -> list["Conversation"]:
-        """With all that these rows stand for: what is done to a row is done to all."""
-        return [*found]
-
-    def find_deleted(
-        self, user: "AbstractBaseUser", uuids: Sequence[UUID]
-    ) -> list[UUID]:
-        """The same, of rows that were deleted."""
-        return [*uuids]
-
-    def note_restored(self, found: Sequence["Conversation"]) -> None:
-        """These were brought back, or have been imported."""
-
-    def note_use(self, conversation: "Conversation") -> None:
-        """Its person opens it, or writes in it."""
-
-
-# Listed: rows that stand for several conversations.
-list_rows = ListRows()
 
 
 def is_switched_off(kind: str, name: str) -> bool:

@@ -43,9 +43,10 @@ if not SECRET_KEY or not ALLOWED_HOSTS:
 SITE_ORIGINS = env.origins("SITE_ORIGINS")
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
-# Features that every site has, an app each.
+# Features that the core imports, an app each: no site is without them.
+ALWAYS = ["chatsite.features.attachments", "chatsite.features.tree"]
+# The others that every site has; it works without one that is taken out.
 FEATURES = [
-    "chatsite.features.attachments",
     "chatsite.features.code_blocks",
     "chatsite.features.devices",
     "chatsite.features.facts",
@@ -59,7 +60,6 @@ FEATURES = [
     "chatsite.features.sharing",
     "chatsite.features.signin",
     "chatsite.features.tools",
-    "chatsite.features.tree",
     "chatsite.features.unread",
 ]
 # Apps that are off until EXTRAS names them: what it calls them.
@@ -103,6 +103,7 @@ INSTALLED_APPS = [
     "chatsite.ops",
     "chatsite.pages",
     "chatsite.review",
+    *ALWAYS,
     *OPTIONAL_APPS,
 ]
 

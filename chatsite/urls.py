@@ -20,7 +20,7 @@ urlpatterns = [
     path("", include("chatsite.pages.urls")),
     *(
         path("", include(f"{app}.urls"))
-        for app in settings.OPTIONAL_APPS
+        for app in (*settings.ALWAYS, *settings.OPTIONAL_APPS)
         if apps.is_installed(app)
     ),
     path("accounts/login/", views.LoginView.as_view(), name="login"),

@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.server, pytest.mark.database("sqlite")]
 WORDS = {
     "announcements": "announcement",
     "archives": r"chatgpt|deepseek",
-    "attachments": r"\battach(?:ed|ments?)?[ -]|\bpdf|upload",
     "budgets": r"budget-|monthly (?:budget|use)|monthly_use",
     "code_blocks": r"code_blocks|code-words|diagram-frame",
     "compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
@@ -44,8 +43,6 @@ WORDS = {
     "tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b(?!\": \[\])"
     r"|\btool[ -]|consent|remind",
     "tracing": r"opentelemetry|\botlp",
-    "tree": r"/tree/|\btree-|branch-edit|as another branch|tree\.branch"
-    r"|find_unlisted",
     "trials": r"again differently|/trials?/|trials\.css|_trials\b|\"trials\"",
     "web": r"search_web|read_page|search the web",
     "unread": r"\bunread|news-link|notify-offer",

@@ -242,10 +242,11 @@ class TestImports:
 
     def test_the_core_imports_no_app(self):
         folders = [f"{app.replace('.', '/')}/" for app in settings.OPTIONAL_APPS]
-        apps = ["chatsite.features", "chatsite.contrib"]
         # For one release, what tools of operators import has its former place, too.
         folders.append("chatsite/tools/")
-        found = [f for top in PACKAGES for f in find_imports(top, apps)]
+        found = [
+            f for top in PACKAGES for f in find_imports(top, settings.OPTIONAL_APPS)
+        ]
         assert [line for line in found if not line.startswith(tuple(folders))] == []
 
     @pytest.mark.parametrize("app", settings.OPTIONAL_APPS)
@@ -254,7 +255,7 @@ class TestImports:
         others = [other for other in settings.OPTIONAL_APPS if other not in known]
         assert find_imports(app.replace(".", "/"), others) == []
 
-    @pytest.mark.parametrize("app", settings.OPTIONAL_APPS)
+    @pytest.mark.parametrize("app", [*settings.ALWAYS, *settings.OPTIONAL_APPS])
     def test_an_app_is_one_folder_with_its_tests_and_its_page(self, app):
         folder, label = app.replace(".", "/"), app.rpartition(".")[2]
         wanted = [f"{folder}/{name}.py" for name in ("apps", "urls")]

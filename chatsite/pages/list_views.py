@@ -17,7 +17,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from chatsite import plugins
 from chatsite.accounts import account, preferences
 from chatsite.accounts.access import (
     Values,
@@ -25,6 +24,8 @@ from chatsite.accounts.access import (
     conversation_view,
     private_page,
 )
+from chatsite.features.attachments import uploads
+from chatsite.features.tree import listing
 from chatsite.llm import providers
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -91,7 +92,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
     chosen = form.cleaned_data
     first, client_id = chosen.pop("first"), chosen.pop("client_id") or uuid4().hex
     try:
-        files = plugins.file_source.read_ids(request.POST.getlist("attachments"))
+        files = uploads.read_upload_ids(request.POST.getlist("attachments"))
     except transcript.TextError as error:
         return _refuse_new(request, form, error.detail)
     if known := transcript.find_begun(request.user, first, client_id, files):
@@ -189,7 +190,7 @@ def rename_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
     elif transcript.rename_conversation(
         conversation, form.cleaned_data["title"], seen=request.POST.get("seen")
     ):
-        for each in plugins.list_rows.expand([conversation]):
+        for each in listing.expand_rows([conversation]):
             if each != conversation:
                 transcript.rename_conversation(each, conversation.title)
             event = events.Title(conversation.title)
@@ -214,7 +215,7 @@ def _make_action(
 ) -> Callable[..., HttpResponse]:
     @conversation_view("POST")
     def view(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-        for each in plugins.list_rows.expand([conversation]):
+        for each in listing.expand_rows([conversation]):
             do(each)
             each.changes.create(action=action)
         return list_again(request)
@@ -232,7 +233,7 @@ unarchive = _make_action(library.unarchive_conversation, Change.Action.UNARCHIVE
 def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Its replies stop at once; for some minutes it can be restored, unless it was
     temporary: then it is gone."""
-    together = plugins.list_rows.expand([conversation])
+    together = listing.expand_rows([conversation])
     if conversation.is_temporary:
         library.delete_conversation(conversation)
     else:
@@ -250,12 +251,12 @@ def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResp
 @require_POST
 @private_page
 def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
-    uuids = plugins.list_rows.find_deleted(request.user, [uuid])
+    uuids = listing.find_deleted_rows(request.user, [uuid])
     try:
         found = library.restore_all(request.user, uuids)
     except Conversation.DoesNotExist:
         raise Http404 from None
-    plugins.list_rows.note_restored(found)
+    listing.note_restored(found)
     Change.record_each(found, Change.Action.UNDELETE)
     if request.htmx:
         return list_again(request)

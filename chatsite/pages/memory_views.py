@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
 from chatsite.accounts.access import Values, conversation_fragment
+from chatsite.features.attachments import uploads
 from chatsite.jobs import activity, queue, summary_proposals, tasks
 from chatsite.llm import providers
 from chatsite.protocol import events
@@ -201,8 +201,8 @@ def show_draft(request: HttpRequest, conversation: Conversation) -> Values:
     """The right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
     try:
-        ids = plugins.file_source.read_ids(request.POST.get("files", "").split())
-        files = plugins.file_source.find(conversation.owner_id, ids)
+        ids = uploads.read_upload_ids(request.POST.get("files", "").split())
+        files = uploads.find_files(conversation.owner_id, ids)
     except TextError:
         files = []  # sending says why
     return {"context": context_pane.model_view(conversation, draft=text, files=files)}

@@ -14,9 +14,10 @@ from django.http import (
 )
 from django.http.response import HttpResponseBase
 
-from chatsite import plugins
 from chatsite.accounts import preferences
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
+from chatsite.features.attachments.long_files.store import read_long
+from chatsite.features.tree.listing import note_use
 from chatsite.jobs import activity
 from chatsite.turns import model_access
 from chatsite.turns.requests import model_of
@@ -45,7 +46,7 @@ def read_number(request: HttpRequest, name: str) -> int | None:
 
 @conversation_fragment("chat/conversation.html")
 def show_conversation(request: HttpRequest, conversation: Conversation) -> Values:
-    plugins.list_rows.note_use(conversation)
+    note_use(conversation)
     return {
         **context_values(request, conversation),
         "pane": transcript_pane.show_latest_turns(conversation),
@@ -135,7 +136,7 @@ def attachment(
     if place >= len(files):
         raise Http404
     kind = "text/plain; charset=utf-8"
-    long = files[place].long and plugins.file_source.read_long(conversation, seq, place)
+    long = files[place].long and read_long(conversation, seq, place)
     if long:
         response = StreamingHttpResponse(_give_pieces(long), content_type=kind)
     else:

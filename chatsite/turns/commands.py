@@ -15,6 +15,8 @@ from django.db.models.functions import Coalesce, Now
 from django.utils.translation import gettext as _
 
 from chatsite import plugins
+from chatsite.features.attachments import uploads
+from chatsite.features.tree import listing
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from memory import actions, transcript
@@ -110,7 +112,7 @@ def submit_message(
     turn = claim.turn if claim else _queue_turn(message, room=room)
     before = position(turn) if before is None else before
     title = _suggest_title(message)
-    plugins.list_rows.note_use(conversation)
+    listing.note_use(conversation)
     return Submitted(turn, message, before, created=True, title=title, claim=claim)
 
 
@@ -144,17 +146,17 @@ def _find_files(
     conversation: Conversation, attachments: object, kept: Message | None
 ) -> transcript.Files:
     """What is attached: files of the owner, or those of a message."""
-    room, source = requests.room_for_files(conversation), plugins.file_source
+    room = requests.room_for_files(conversation)
 
     def keep(message: Message, taken: Sequence[Attachment]) -> None:
-        source.keep(message, taken, kept)
+        uploads.keep_files(message, taken, kept)
 
     if kept:
         files = kept.files
         ids = [each.id for each in files]
         return transcript.Files(ids, lambda _: files, room, keep)
-    take = partial(source.take, conversation.owner_id)
-    return transcript.Files(source.read_ids(attachments), take, room, keep)
+    take = partial(uploads.take_files, conversation.owner_id)
+    return transcript.Files(uploads.read_upload_ids(attachments), take, room, keep)
 
 
 def _queue_turn(message: Message, **values: Any) -> Turn:

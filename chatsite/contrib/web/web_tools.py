@@ -14,7 +14,8 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import ToolException, tool
 from yarl import URL
 
-from chatsite import plugins
+from chatsite.features.attachments.documents.reading import PageText
+from chatsite.features.attachments.reading import read_fetched
 from chatsite.features.tools.builtin.transcript import room_for_quotes
 from chatsite.features.tools.context import BUILT_IN, CallContext, SiteTool
 from chatsite.features.tools.registry import ToolSource
@@ -141,10 +142,10 @@ def is_written(url: URL, words: str) -> bool:
     return bool(re.search(rf"{BEFORE}(?:{pattern})/?{AFTER}", words, flags))
 
 
-async def _read_page_text(user_id: int, fetched: Fetched) -> plugins.PageText:
+async def _read_page_text(user_id: int, fetched: Fetched) -> PageText:
     """Raises FetchError, with a sentence for the model."""
     try:
-        return await plugins.file_source.read_page(
+        return await read_fetched(
             user_id, fetched.media_type, fetched.charset, fetched.data
         )
     except TextError as error:

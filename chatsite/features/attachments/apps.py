@@ -20,24 +20,12 @@ class AttachmentsConfig(AppConfig):
         from memory.images import image_source
         from memory.search import conversation_search
 
-        from . import models, parts, reading, uploads
-        from .images import audit, export, files, imported, sending
+        from . import models, uploads
+        from .images import audit, export, files, sending
         from .long_files import audit as long_audit
         from .long_files import export as long_export
         from .long_files import finding, searching, store
 
-        plugins.file_source = plugins.FileSource(
-            uploads.read_upload_ids,
-            uploads.find_files,
-            uploads.take_files,
-            uploads.keep_files,
-            parts.find_address,
-            files.has_any_image,
-            files.read_image_of,
-            reading.read_fetched,
-            imported.read_imported,
-            store.read_long,
-        )
         passage_source.current = searching.KeptPassages()
         conversation_search.in_files.append(finding.find_in_long_files)
         post_delete.connect(store.drop_with_use, models.LongFileUse)
@@ -47,7 +35,6 @@ class AttachmentsConfig(AppConfig):
         plugins.branch_parts += [files.copy_branch, store.copy_long]
         plugins.export_sections += [export.SECTION, long_export.SECTION]
         plugins.audit_rules += [audit.find_false_images, long_audit.find_false_files]
-        plugins.composer_parts.append(parts.draw_composer_part)
         entrances.entrances.append(
             entrances.Entrance(
                 starts=("/attachments/",),

@@ -13,7 +13,6 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chatsite.ops.processor_time import account_of_user
-from chatsite.plugins import PageText
 from memory.engine.attachments import describe_image
 from memory.engine.blank import is_blank
 from memory.engine.file_names import clean_file_name, find_file_kind
@@ -22,6 +21,7 @@ from memory.transcript import WHOLE_CHARS
 from . import encodings, pdf, processes
 from .documents.reading import (
     PAGES,
+    PageText,
     check_document_kind,
     describe_left_out,
     read_document_file,

@@ -13,7 +13,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
+from chatsite.features.attachments.uploads import keep_files
+from chatsite.features.tree.listing import note_restored
 from chatsite.jobs import queue
 from chatsite.languages import find_sentence_space
 from chatsite.plugins import conversation_fields, export_sections
@@ -62,7 +63,7 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
 def _show_all(claim: Claim, outcome: Outcome) -> None:
     """Also in the list: what should have shown a branch may be deleted since."""
     if queue.close_job(claim, Job.State.DONE, result=outcome.dump()):
-        plugins.list_rows.note_restored(outcome.imported)
+        note_restored(outcome.imported)
 
 
 class _Import:
@@ -122,7 +123,7 @@ class _Import:
         messages = bundle.write_bundle(made, draft.bundle, self._batch)
         for seq, image in ((n, each) for n in images for each in images[n]):
             with self._batch(0):
-                plugins.file_source.keep(messages[seq], [image], None)
+                keep_files(messages[seq], [image], None)
         self._write_sections(draft, made, messages, of_requests=True)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
+from chatsite.features.tree.listing import expand_rows
 from chatsite.pages.list_actions.answers import ListError
 from memory.engine.blank import is_blank
 from memory.models import Conversation
@@ -102,7 +102,7 @@ def _lock_labels(user: AbstractBaseUser) -> QuerySet[Label]:
 
 def give_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
     """Every label to every conversation; what has it already keeps it."""
-    together = plugins.list_rows.expand([*conversations])
+    together = expand_rows([*conversations])
     rows = [
         Link(label_id=label.pk, conversation_id=each.pk)
         for label in labels
@@ -113,5 +113,5 @@ def give_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) 
 
 def take_labels(labels: Iterable[Label], conversations: Iterable[Conversation]) -> None:
     """Every label off every conversation."""
-    together = plugins.list_rows.expand([*conversations])
+    together = expand_rows([*conversations])
     Link.objects.filter(label__in=labels, conversation__in=together).delete()

@@ -16,8 +16,8 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from chatsite import plugins
 from chatsite.database import read_clock
+from chatsite.features.tree.listing import note_restored
 from chatsite.review.models import AccessEvent, Tombstone
 from memory import library
 from memory.models import Conversation
@@ -75,7 +75,7 @@ def restore_deleted() -> int:
     for start in range(0, len(found), BATCH):
         batch = found[start : start + BATCH]
         library.restore_rows(batch)
-        plugins.list_rows.note_restored(batch)
+        note_restored(batch)
     return len(found)
 
 

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from chatsite import plugins
 from chatsite.accounts.access import conversation_view, lead_back
+from chatsite.features.attachments.images.files import has_any_image
 from chatsite.pages.views import read_number
 from memory.models import Conversation
 
@@ -90,7 +90,7 @@ def _render_dialog(
     """`wanted`: the last message that a new link is to show; None = the newest."""
     values: dict[str, Any] = {
         "conversation": conversation,
-        "has_images": plugins.file_source.has_images(conversation),
+        "has_images": has_any_image(conversation),
         "newest": services.newest_to_share(conversation, wanted),
         "is_part": wanted is not None,
         "ends": ENDS.items(),

@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chatsite import plugins
+from chatsite.features.attachments.images.files import read_image_of
 from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 
@@ -117,8 +117,7 @@ def show_shared_image(
     if not (share.with_images and shown_messages(share).filter(seq=seq).exists()):
         raise Http404
     is_small = request.GET.get("size") == "small"
-    read_image = plugins.file_source.read_image
-    found = read_image(share.conversation, seq, place, is_small)
+    found = read_image_of(share.conversation, seq, place, is_small)
     if found is None:
         raise Http404
     kind, data = found

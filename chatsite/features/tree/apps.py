@@ -19,7 +19,6 @@ class TreeConfig(AppConfig):
 
         from . import audit, export, listing, parts, services
 
-        plugins.list_rows = listing.TreeRows()
         slots.register("message.below", parts.draw_fork, rows=parts.ROWS)
         slots.register("conversation.editing", parts.draw_branch_choice)
         slots.register("conversation.menu", parts.draw_map_item)

@@ -19,7 +19,8 @@ from memory import actions, library, transcript
 from memory.models import Conversation, Message
 from memory.transcript import ClientIdConflictError
 
-from .forks import Node, find_needless, find_owner, find_parent
+from .forks import find_owner, find_parent
+from .listing import list_branch, lock_branch, lock_tree, nodes_of, settle_tree
 from .models import Branch
 
 # Branches of one conversation, with those that are gone but needed; and messages that
@@ -28,10 +29,6 @@ MOST = 50
 MOST_COPIED = 20_000
 # What deletes copies is told of each of them, too.
 _is_forgetting = ContextVar("is_forgetting", default=False)
-
-
-def nodes_of(branches: Iterable[Branch]) -> dict[int, Node]:
-    return {row.pk: Node(row.pk, row.parent_id, row.seq) for row in branches}
 
 
 def edit_as_branch(
@@ -141,7 +138,7 @@ def join_branch(
     start, _new = Branch.objects.get_or_create(
         conversation=conversation, defaults=values
     )
-    nodes = nodes_of(_lock_tree(tree))
+    nodes = nodes_of(lock_tree(tree))
     _check_branch_count((node.seq for node in nodes.values()), seq)
     Branch.objects.create(
         **values,
@@ -156,56 +153,11 @@ def join_branch(
     conversation.tree = made.tree = tree
 
 
-def _lock_tree(tree: int) -> list[Branch]:
-    """Its branches; no other transaction changes which there are until this one ends.
-    The first one is there as long as any is."""
-    rows = Branch.objects.filter(tree=tree).order_by("pk")
-    list(rows.select_for_update().filter(parent=None).values_list("pk"))
-    return list(rows)
-
-
-@transaction.atomic
-def list_branch(conversation: Conversation) -> None:
-    """The list shows this branch from now on, under the title that it had."""
-    own = Branch.objects.filter(conversation=conversation, is_folded=True).first()
-    if own is None:
-        return
-    _lock_branch(conversation)
-    shown = Branch.objects.filter(tree=own.tree, is_folded=False)
-    shown = shown.filter(conversation__deleted_at=None).exclude(conversation=None)
-    if listed := shown.select_related("conversation").first():
-        named = listed.conversation
-        values = {name: getattr(named, name) for name in ("title", "title_set_by")}
-        values["title_seqs"] = transcript.list_title_seqs(named)
-        Conversation.objects.filter(pk=conversation.pk).update(**values)
-        for name, value in values.items():
-            setattr(conversation, name, value)
-    # Not one that was deleted alone: the list offers to bring it back.
-    Branch.objects.filter(pk__in=[row.pk for row in shown]).update(is_folded=True)
-    Branch.objects.filter(pk=own.pk).update(is_folded=False)
-
-
-@transaction.atomic
-def settle_tree(tree: int) -> None:
-    """Branches were deleted, erased or brought back: the list shows one of those that
-    are there, and what is of no use any more goes."""
-    rows = _lock_tree(tree)
-    there = {row.pk for row in rows if row.conversation_id}
-    needless = find_needless([*nodes_of(rows).values()], there)
-    Branch.objects.filter(pk__in=needless).delete()
-    alive = Branch.objects.filter(pk__in=there, conversation__deleted_at=None)
-    alive = alive.order_by("-conversation__updated_at", "-pk")
-    listed = [row.pk for row in alive if not row.is_folded]
-    Branch.objects.filter(pk__in=listed[1:]).update(is_folded=True)
-    if not listed and (newest := alive.first()):
-        Branch.objects.filter(pk=newest.pk).update(is_folded=False)
-
-
 @transaction.atomic
 def delete_branch(conversation: Conversation) -> Conversation:
     """Delete one branch, which the list offers to bring back; the others stay. Return
     the one that the list shows now. Raises CommandError for the last one."""
-    _lock_branch(conversation)
+    lock_branch(conversation)
     others = Branch.objects.filter(
         tree=conversation.tree, conversation__deleted_at=None
     ).exclude(Q(conversation=conversation) | Q(conversation=None))
@@ -220,13 +172,6 @@ def delete_branch(conversation: Conversation) -> Conversation:
     Branch.objects.filter(conversation=conversation).update(is_folded=False)
     settle_tree(conversation.tree)
     return others.select_related("conversation").get(is_folded=False).conversation
-
-
-def _lock_branch(conversation: Conversation) -> None:
-    """Lock as sending a message does: its row before those of the tree."""
-    locked = Conversation.objects.select_for_update().filter(pk=conversation.pk)
-    list(locked.values_list("pk"))
-    _lock_tree(conversation.tree)
 
 
 def forget_copies(

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.translation import ngettext
 from django_htmx.http import HttpResponseClientRedirect
 
-from chatsite import plugins
 from chatsite.accounts import account
+from chatsite.features.tree import listing
 from chatsite.turns import commands
 from memory import library
 from memory.models import Change, Conversation
@@ -23,7 +23,7 @@ from .answers import Undo, list_action, list_again, read_conversations, read_uui
 def archive(request: HttpRequest) -> HttpResponse:
     # A search finds both kinds, and Undo is for what was changed.
     found = [each for each in read_conversations(request) if not each.archived_at]
-    together = plugins.list_rows.expand(found)
+    together = listing.expand_rows(found)
     library.archive_all(together)
     Change.record_each(together, Change.Action.ARCHIVE)
     said = ngettext(
@@ -38,7 +38,7 @@ def archive(request: HttpRequest) -> HttpResponse:
 @list_action
 def unarchive(request: HttpRequest) -> HttpResponse:
     found = [each for each in read_conversations(request) if each.archived_at]
-    together = plugins.list_rows.expand(found)
+    together = listing.expand_rows(found)
     library.unarchive_all(together)
     Change.record_each(together, Change.Action.UNARCHIVE)
     said = ngettext(
@@ -53,7 +53,7 @@ def unarchive(request: HttpRequest) -> HttpResponse:
 @list_action
 def delete(request: HttpRequest) -> HttpResponse:
     """Their replies stop at once; for some minutes they can be restored."""
-    found = plugins.list_rows.expand(read_conversations(request))
+    found = listing.expand_rows(read_conversations(request))
     library.delete_all(found)
     Change.record_each(found, Change.Action.REMOVE)
     async_to_sync(_end)(commands.stop_each(found))
@@ -69,12 +69,12 @@ async def _end(running: Mapping[int, list[int]]) -> None:
 
 @list_action
 def undelete(request: HttpRequest) -> HttpResponse:
-    uuids = plugins.list_rows.find_deleted(request.user, read_uuids(request))
+    uuids = listing.find_deleted_rows(request.user, read_uuids(request))
     try:
         found = library.restore_all(request.user, uuids)
     except Conversation.DoesNotExist:
         raise Http404 from None
-    plugins.list_rows.note_restored(found)
+    listing.note_restored(found)
     Change.record_each(found, Change.Action.UNDELETE)
     return list_again(request)
 
@@ -82,6 +82,6 @@ def undelete(request: HttpRequest) -> HttpResponse:
 @list_action
 def keep_deleted(request: HttpRequest) -> HttpResponse:
     """No longer offer to undo a deletion: the line that does so is closed."""
-    uuids = plugins.list_rows.find_deleted(request.user, read_uuids(request))
+    uuids = listing.find_deleted_rows(request.user, read_uuids(request))
     library.end_undo(request.user, uuids)
     return list_again(request)

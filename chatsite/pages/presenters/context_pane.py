@@ -45,6 +45,7 @@ from memory.sql import prepared_rows
 from memory.view import places, rebuilding
 
 from ..forms import preset_name
+from .attachment_cards import find_image_address
 from .rules import SentRule, list_sent_facts, list_sent_rules
 from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
 
@@ -503,7 +504,7 @@ def _with_images(
                     file["image"]["width"],
                     file["image"]["height"],
                     sent.get((message.seq, place)),
-                    plugins.file_source.find_address(conversation, message.seq, place),
+                    find_image_address(conversation, message.seq, place),
                 )
                 for place, file in enumerate(places.get(message.seq, ()))
                 if file.get("image")

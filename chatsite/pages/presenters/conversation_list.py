@@ -19,6 +19,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from chatsite import plugins
+from chatsite.features.tree.listing import narrow_rows
 from memory import library
 from memory.engine.search.terms import spell
 from memory.models import Conversation
@@ -94,7 +95,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
     if query:
         searched = _narrow_by_filters(conversation_search.list_searched(user), keys)
         titled = searched.filter(title__iregex=spell(query).pattern)
-        titles = plugins.list_rows.narrow(titled)
+        titles = narrow_rows(titled)
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
         shown["sections"] = [Section(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)
@@ -116,7 +117,7 @@ def _select_rows(
     user: Any, keys: Mapping[str, Any], *, archived: bool
 ) -> QuerySet[Conversation]:
     listed = library.list_conversations(user, archived=archived)
-    found = _narrow_by_filters(plugins.list_rows.narrow(listed), keys)
+    found = _narrow_by_filters(narrow_rows(listed), keys)
     for each in plugins.list_filters:
         if each.unfold and not archived and each.name not in keys:
             found = each.unfold(found)
@@ -170,7 +171,7 @@ def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
     """The choices of each filter, behind its name, and how many conversations are
     archived, behind none: in one statement, as every page with the list asks."""
-    listed = plugins.list_rows.narrow(library.list_conversations(user, archived=True))
+    listed = narrow_rows(library.list_conversations(user, archived=True))
     counted = _narrow_by_filters(listed, keys)
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
     count = count.annotate(choice=JSONObject(count="count"))
@@ -183,7 +184,7 @@ def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
 
 @prepared_rows()
 def _select_deleted(user: Any) -> QuerySet[Conversation]:
-    rows = plugins.list_rows.narrow(library.deleted_lately(user))
+    rows = narrow_rows(library.deleted_lately(user))
     rows = rows.only("uuid", "title", "deleted_at")
     return rows[: MAX_UNDO * library.MOST_AT_ONCE]
 

@@ -24,7 +24,7 @@ from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render_markdown
-from ..presenters.attachment_cards import AttachmentCard
+from ..presenters.attachment_cards import AttachmentCard, find_image_address
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
@@ -109,8 +109,7 @@ def image_address(
     """Where its owner gets an image of a message; "": its text stands for it."""
     if card.image is None:
         return ""
-    find_address = plugins.file_source.find_address
-    return find_address(context["conversation"], message.seq, card.place)
+    return find_image_address(context["conversation"], message.seq, card.place)
 
 
 @register.simple_tag(takes_context=True)
@@ -149,14 +148,6 @@ def first_use(part: str) -> str:
     (static/js/first-use.js)."""
     paths = (*FIRST_USE[part], *slots.stylesheets(part))
     return " ".join(map(static, paths))
-
-
-@register.simple_tag
-def composer_parts(place: str) -> SafeString:
-    """What apps add to the message box, or to a page that has one."""
-    return format_html_join(
-        "", "{}", ((draw(place),) for draw in plugins.composer_parts)
-    )
 
 
 @register.simple_tag(takes_context=True)
@@ -235,6 +226,16 @@ def spans_of(spans: dict[int, Ranges], version: int) -> str:
     """The messages that a version has there, as in "#3, #5–#8"."""
     found = spans.get(version, ())
     return ", ".join(f"#{a}" if a == b else f"#{a}–#{b}" for a, b in found)
+
+
+@register.simple_tag
+def attachment_limits() -> dict[str, int]:
+    """What the page says at once, and the server would say in a moment."""
+    return {
+        "max_mb": settings.ATTACHMENT_MAX_MB,
+        "max_bytes": settings.ATTACHMENT_MAX_MB * 1024 * 1024,
+        "max_chars": settings.ATTACHMENT_MAX_CHARS,
+    }
 
 
 @register.simple_tag

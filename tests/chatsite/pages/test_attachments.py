@@ -4,11 +4,9 @@ import uuid
 
 import pytest
 
-from chatsite import plugins
 from chatsite.turns import commands
 from memory.engine.attachments import Attachment, join_attachments
 from memory.models import Message
-from memory.transcript import TextError
 
 from ..scenes import answer, memory_url, page_of, signed_in, url
 
@@ -31,16 +29,6 @@ def send(conversation, *files, text="Look"):
     client_id = uuid.uuid4().hex
     values = {"text": text, "client_id": client_id, "kept": kept}
     return commands.submit_message(conversation, **values).message
-
-
-@pytest.mark.parametrize("named", [["7"], "7", {"a": 1}])
-def test_a_site_that_takes_no_files_says_so(conversation, monkeypatch, named):
-    monkeypatch.setattr(plugins, "file_source", plugins.FileSource())
-    values = {"text": "Look", "client_id": "one"}
-    with pytest.raises(TextError) as caught:
-        commands.submit_message(conversation, **values, attachments=named)
-    assert caught.value.code == "bad_attachments"
-    assert commands.submit_message(conversation, **values, attachments=[]).created
 
 
 class TestCard:

@@ -30,7 +30,7 @@ APPS = (
     *(
         each.label
         for each in apps.get_app_configs()
-        if each.name in settings.OPTIONAL_APPS
+        if each.name in (*settings.ALWAYS, *settings.OPTIONAL_APPS)
     ),
 )
 TEXTS = {"CharField", "TextField", "JSONField", "SlugField", "EmailField"}

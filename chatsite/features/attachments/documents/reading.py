@@ -4,6 +4,7 @@ text, or a sentence on why there is none.
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,7 +12,6 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
-from chatsite.plugins import PageText
 from memory.transcript import WHOLE_CHARS
 
 from .. import processes
@@ -24,6 +24,15 @@ PROGRAM = Path(__file__).with_name("document_text.py")
 ZIPPED = ("docx", "xlsx", "pptx", "epub", "odt", "ods", "odp")
 ZIP, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 PAGES = ("html", "htm", "xhtml")
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """What a page of the web says, or a document in its place."""
+
+    text: str
+    title: str = ""
+    is_cut: bool = False
 
 
 def check_document_kind(name: str, kind: str, head: bytes) -> bool:

@@ -9,7 +9,7 @@ from time import monotonic
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
+from chatsite.features.attachments.images.imported import read_imported
 from chatsite.languages import find_sentence_space
 from memory.engine.attachments import Attachment, join_attachments
 from memory.engine.file_names import clean_file_name
@@ -68,7 +68,7 @@ class Pictures:
     def _read(
         self, picture: Picture, beside: Sequence[Attachment], place: int
     ) -> Attachment:
-        """Raises _PictureError, and TextError as the hook does."""
+        """Raises _PictureError, and TextError as read_imported() does."""
         size = self.archive.find_asset(picture.id) if self.archive else None
         if self.archive is None or size is None:
             raise _PictureError("missing")
@@ -81,8 +81,7 @@ class Pictures:
         data = self.archive.read_asset(picture.id)
         if data is None:
             raise _PictureError("broken")
-        read = plugins.file_source.read_image_file
-        found = read(self.owner_id, self._name(picture), data, beside)
+        found = read_imported(self.owner_id, self._name(picture), data, beside)
         self.archive.note_image(picture.id)
         return found
 

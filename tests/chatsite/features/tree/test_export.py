@@ -8,7 +8,7 @@ from chatsite.features.importing.exporting.for_staff import mask_export
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.importing.thread_format import build_thread_state
 from chatsite.features.tree import export as branches
-from chatsite.features.tree import services
+from chatsite.features.tree import listing, services
 from chatsite.features.tree.models import Branch
 from memory import library
 from memory.leases import LostError
@@ -55,7 +55,7 @@ class TestRoundTrip:
         talk_in_turns(hostel, "Bus")
         bike = branch(hostel, 5, "Bike")
         branch(bike, 3, "Tent")
-        services.list_branch(hostel)
+        listing.list_branch(hostel)
         value = export(alice)
         take(bob, value)
         assert partings(bob) == partings(alice)

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from chatsite import plugins, slots
+from chatsite import slots
 from chatsite.features.labels.services import find_or_make_label
-from chatsite.features.tree import services
+from chatsite.features.tree import listing, services
 from chatsite.features.tree.models import Branch
 from chatsite.features.tree.parts import draw_fork
 from chatsite.turns import commands
@@ -236,7 +236,6 @@ class TestWeight:
         below = slots._parts["message.below"]
         others = [part for part in below if part.draw is not draw_fork]
         monkeypatch.setitem(slots._parts, "message.below", others)
-        monkeypatch.setattr(plugins, "list_rows", plugins.ListRows())
         assert count_statements(lambda: page_of(client, talked)) == with_them
 
     def test_a_message_without_branches_asks_nothing_more(self, talked, monkeypatch):
@@ -245,7 +244,7 @@ class TestWeight:
             commands.stop_turn(conversation, submit(conversation).turn.pk)
 
         with_them = count_statements(send)
-        monkeypatch.setattr(plugins, "list_rows", plugins.ListRows())
+        monkeypatch.setattr(listing, "note_use", lambda conversation: None)
         assert count_statements(send) == with_them
 
     def test_any_number_of_branches_costs_the_same(self, client, talked, branch):

@@ -7,8 +7,7 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from chatsite import plugins
-from chatsite.features.tree import services
+from chatsite.features.tree import listing, services
 from chatsite.features.tree.models import Branch
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -34,7 +33,7 @@ def said(conversation):
 
 
 def listed(user):
-    return list(plugins.list_rows.narrow(library.list_conversations(user)))
+    return list(listing.narrow_rows(library.list_conversations(user)))
 
 
 class TestMaking:
@@ -153,7 +152,7 @@ class TestListing:
     ):
         made = branch(talked, 3, "Hostel")
         assert listed(alice) == [made]
-        services.list_branch(talked)
+        listing.list_branch(talked)
         assert listed(alice) == [talked]
         assert violations() == []
 
@@ -165,7 +164,7 @@ class TestListing:
     def test_the_title_goes_over(self, alice, talked, branch):
         made = branch(talked, 3, "Hostel")
         transcript.rename_conversation(made, "Cheap trip")
-        services.list_branch(Conversation.objects.get(pk=talked.pk))
+        listing.list_branch(Conversation.objects.get(pk=talked.pk))
         assert [row.title for row in listed(alice)] == ["Cheap trip"]
 
     def test_one_that_is_erased_leaves_the_row_to_another(self, alice, talked, branch):
@@ -197,10 +196,10 @@ class TestDeleting:
         made = branch(talked, 3, "Hostel")
         services.delete_branch(made)
         assert listed(alice) == [talked]
-        [offered] = plugins.list_rows.narrow(library.deleted_lately(alice))
+        [offered] = listing.narrow_rows(library.deleted_lately(alice))
         assert offered == made
         found = library.restore_all(alice, [made.uuid])
-        plugins.list_rows.note_restored(found)
+        listing.note_restored(found)
         assert len(listed(alice)) == 1
         assert violations() == []
 
