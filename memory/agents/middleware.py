@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent import futures
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self, TypeVar, get_args
 from weakref import WeakSet
 
@@ -52,6 +52,9 @@ CEILING = 0.95
 # After an overflow, the one retry has at most this share of the first request.
 RETRY_SHARE = 0.5
 LANGCHAIN_KEEP = ("messages", 20)
+# Where LangChain's prompts have the messages. Here they come as a message of their own.
+MESSAGES = "(in the next message)"
+PROMPTS = ("initial_prompt", "extend_prompt", "merge_prompt")
 SUMMARY_MARK = {"lc_source": "summarization"}
 # Threads whose last request is known; of the others, only the policy is.
 MAX_LAST = 1000
@@ -74,26 +77,7 @@ class Call:
         return self.task.limit is not None and self.view.tokens > self.task.limit
 
 
-def make_policy(
-    trigger: object,
-    keep: object,
-    summary_prompt: str,
-    trim_tokens: int | None,
-    schema: type[BaseModel] | None,
-) -> Policy:
-    """From the arguments of LangChain's middleware; without any, the default policy."""
-    prompt = summary_prompt.replace("{messages}", "(in the next message)")
-    others: dict[str, Any]
-    others = dict.fromkeys(("initial_prompt", "extend_prompt", "merge_prompt"), prompt)
-    if schema is not None:
-        others["profile"] = schema
-    if trigger is None and keep == LANGCHAIN_KEEP:
-        return Policy(**others)
-    return Policy.langchain(
-        trigger=trigger, keep=keep, trim_tokens_to_summarize=trim_tokens, **others
-    )
-
-
+@dataclass(eq=False, repr=False)
 class WindowpaneMiddleware(AgentMiddleware):
     """Summary + window for an agent, in place of LangChain's `SummarizationMiddleware`.
 
@@ -103,43 +87,54 @@ class WindowpaneMiddleware(AgentMiddleware):
     answer.
     """
 
-    def __init__(
-        self,
-        model: str | BaseChatModel,
-        *,
-        trigger: Any = None,
-        keep: Any = LANGCHAIN_KEEP,
-        token_counter: TokenCounter = count_tokens,
-        summary_prompt: str = "",
-        trim_tokens_to_summarize: int | None = 4000,
-        summarizer: str | Summarizer | None = None,
-        schema: type[BaseModel] | None = None,
-        policy: Policy | ChoosePolicy | None = None,
-        store: MemoryStore | None = None,
-        when: When = "after",
-        background: bool = True,
-        compaction_timeout: float = 60.0,
-        backoff: float = 30.0,
-        on_failure: OnFailure | None = None,
-    ) -> None:
-        super().__init__()
-        values = (trigger, schema, summary_prompt or None)
-        if policy and (values != (None, None, None) or keep != LANGCHAIN_KEEP):
+    model: str | BaseChatModel
+    _: KW_ONLY
+    trigger: Any = None
+    keep: Any = LANGCHAIN_KEEP
+    token_counter: TokenCounter = count_tokens
+    summary_prompt: str = ""
+    trim_tokens_to_summarize: int | None = 4000
+    summarizer: str | Summarizer | None = None
+    schema: type[BaseModel] | None = None
+    policy: Policy | ChoosePolicy | None = None
+    store: MemoryStore | None = None
+    when: When = "after"
+    background: bool = True
+    compaction_timeout: float = 60.0
+    backoff: float = 30.0
+    on_failure: OnFailure | None = None
+
+    def __post_init__(self) -> None:
+        values = (self.trigger, self.schema, self.summary_prompt or None)
+        is_usual = values == (None, None, None) and self.keep == LANGCHAIN_KEEP
+        if self.policy and not is_usual:
             raise PolicyError(
                 "policy: expected without trigger, keep, summary_prompt, schema"
             )
-        if when not in get_args(When):
-            raise PolicyError("when %(value)s: expected after or before", value=when)
-        self.model = load_model(model)
-        is_fixed = isinstance(policy, Policy)
-        self.policy = (
-            policy
-            if is_fixed
-            else make_policy(
-                trigger, keep, summary_prompt, trim_tokens_to_summarize, schema
+        self.model = load_model(self.model)
+        is_fixed = isinstance(self.policy, Policy)
+        self._choose_policy = None if is_fixed else self.policy
+        self._begin(self.policy if is_fixed else self._make_policy())
+
+    def _make_policy(self) -> Policy:
+        """From the arguments of LangChain's; without any, the default policy."""
+        prompt = self.summary_prompt.replace("{messages}", MESSAGES)
+        others: dict[str, Any] = dict.fromkeys(PROMPTS, prompt)
+        if self.schema is not None:
+            others["profile"] = self.schema
+        if self.trigger is None and self.keep == LANGCHAIN_KEEP:
+            return Policy(**others)
+        trim = self.trim_tokens_to_summarize
+        sizes = {"trigger": self.trigger, "keep": self.keep}
+        return Policy.langchain(**sizes, trim_tokens_to_summarize=trim, **others)
+
+    def _begin(self, policy: Policy) -> None:
+        """Raises PolicyError for what does not fit together."""
+        if self.when not in get_args(When):
+            raise PolicyError(
+                "when %(value)s: expected after or before", value=self.when
             )
-        )
-        self._choose_policy = None if is_fixed else policy
+        self.policy = policy
         self.context_window = self.policy.context_window or find_window(self.model)
         kinds = {kind for clause in self.policy.trigger for kind, _ in clause}
         if self.context_window is None and "fraction" in kinds | {self.policy.keep[0]}:
@@ -147,11 +142,8 @@ class WindowpaneMiddleware(AgentMiddleware):
                 "fraction: expected a model whose profile has max_input_tokens, or a "
                 "policy with context_window"
             )
-        self.count_tokens = guard_counter(token_counter)
-        self.store = store or InMemoryStore()
-        self.when = when
-        self.background = background
-        self.compaction_timeout = compaction_timeout
+        self.count_tokens = guard_counter(lambda each: self.token_counter(each))
+        self.store = self.store or InMemoryStore()
         # Of a thread's last request: the answer does not tell its prompt and tools.
         self._last: dict[str, Task] = {}
         # Compactions that a call has waited for in vain.
@@ -159,15 +151,15 @@ class WindowpaneMiddleware(AgentMiddleware):
         self._viewer = Viewer(self.count_tokens)
         self._compactor = Compactor(
             # What is given as the model is asked like one, whatever it is.
-            make_writer(load_model(summarizer), self.count_tokens)
-            if summarizer
+            make_writer(load_model(self.summarizer), self.count_tokens)
+            if self.summarizer
             else ModelWriter(self.model, self.count_tokens),
             self.store,
             self.count_tokens,
             context_window=self.context_window,
-            backoff=backoff,
+            backoff=self.backoff,
             provider=find_provider(self.model),
-            failures=Failures(on_failure),
+            failures=Failures(self.on_failure),
         )
 
     def wrap_model_call(

@@ -6,10 +6,9 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from langchain.agents.middleware.summarization import DEFAULT_SUMMARY_PROMPT
 from langchain.agents.middleware.types import (
     AgentState,
     ExtendedModelResponse,
@@ -17,20 +16,14 @@ from langchain.agents.middleware.types import (
     ModelResponse,
 )
 from langchain.tools import ToolRuntime
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
-from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.types import Command
-from pydantic import BaseModel
 
 from ...engine.policy import Clause, Policy
-from ...engine.tokens import TokenCounter
 from .. import langchain, threads
 from ..compaction import Task
-from ..failures import OnFailure
-from ..middleware import LANGCHAIN_KEEP, mark_summary
-from ..stores import MemoryStore, ThreadMemory
-from ..summarizers import Summarizer
+from ..middleware import mark_summary
+from ..stores import ThreadMemory
 from ..view import View
 from .arguments import ArgumentCutter, TruncateArgsSettings
 from .backend import Backend, Files
@@ -55,6 +48,7 @@ LATE = "The conversation is being compacted, which takes longer than usual."
 DONE = "Conversation compacted. Summarized {} messages into a concise summary."
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SummarizationMiddleware(langchain.SummarizationMiddleware):
     """Takes what Deep Agents' class takes, and `history_path_prefix`: the folder of the
     history files. As there, the call that triggers waits for its summary.
@@ -65,50 +59,20 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
 
     state_schema = SummarizationState
 
-    def __init__(
-        self,
-        model: str | BaseChatModel,
-        *,
-        backend: Backend,
-        truncate_args_settings: TruncateArgsSettings | None = None,
-        history_path_prefix: str = "",
-        trigger: Any = None,
-        keep: Any = LANGCHAIN_KEEP,
-        token_counter: TokenCounter = count_tokens_approximately,
-        summary_prompt: str = DEFAULT_SUMMARY_PROMPT,
-        trim_tokens_to_summarize: int | None = 4000,
-        summarizer: str | Summarizer | None = None,
-        schema: type[BaseModel] | None = None,
-        store: MemoryStore | None = None,
-        compaction_timeout: float = 60.0,
-        backoff: float = 30.0,
-        on_failure: OnFailure | None = None,
-        max_tokens_before_summary: Any = langchain.NOT_GIVEN,
-        messages_to_keep: Any = langchain.NOT_GIVEN,
-    ) -> None:
-        super().__init__(
-            model,
-            trigger=trigger,
-            keep=keep,
-            token_counter=token_counter,
-            summary_prompt=summary_prompt,
-            trim_tokens_to_summarize=trim_tokens_to_summarize,
-            summarizer=summarizer,
-            schema=schema,
-            store=store,
-            when="before",
-            compaction_timeout=compaction_timeout,
-            backoff=backoff,
-            on_failure=on_failure,
-            max_tokens_before_summary=max_tokens_before_summary,
-            messages_to_keep=messages_to_keep,
-        )
-        self.backend = backend
-        root = getattr(backend, "artifacts_root", "/").rstrip("/")
-        folder = history_path_prefix or f"{root}/conversation_history"
+    backend: Backend
+    truncate_args_settings: TruncateArgsSettings | None = None
+    history_path_prefix: str = ""
+    when: Literal["before"] = field(default="before", init=False)
+    background: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        root = getattr(self.backend, "artifacts_root", "/").rstrip("/")
+        folder = self.history_path_prefix or f"{root}/conversation_history"
         self.history_path_prefix = folder.rstrip("/")
+        settings = self.truncate_args_settings or {}
         self._arguments = ArgumentCutter(
-            truncate_args_settings or {}, self.count_tokens, self.context_window
+            settings, self.count_tokens, self.context_window
         )
 
     def wrap_model_call(

@@ -1,27 +1,19 @@
 """LangMem's node for a graph of LangGraph."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import RemoveMessage
-from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from ...engine.tokens import TokenCounter
-from ..failures import OnFailure
-from .options import (
-    DEFAULT_EXISTING_SUMMARY_PROMPT,
-    DEFAULT_FINAL_SUMMARY_PROMPT,
-    DEFAULT_INITIAL_SUMMARY_PROMPT,
-    Options,
-)
+from .options import Options
 from .summarization import SummarizationResult, Thread
 
 
-class SummarizationNode(Runnable[Any, dict[str, Any]]):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SummarizationNode(Options, Runnable[Any, dict[str, Any]]):
     """A node of a LangGraph graph that calls `summarize_messages`.
 
     It reads `input_messages_key` and `context` of the state, and writes
@@ -30,38 +22,9 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
     `Options`.
     """
 
-    def __init__(
-        self,
-        *,
-        model: LanguageModelLike,
-        max_tokens: int,
-        max_tokens_before_summary: int | None = None,
-        max_summary_tokens: int = 256,
-        token_counter: TokenCounter = count_tokens_approximately,
-        initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
-        existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
-        final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
-        timeout: float = 60.0,
-        on_failure: OnFailure | None = None,
-        input_messages_key: str = "messages",
-        output_messages_key: str = "summarized_messages",
-        name: str = "summarization",
-    ) -> None:
-        self.name = name
-        self.input_messages_key = input_messages_key
-        self.output_messages_key = output_messages_key
-        self.options = Options(
-            model=model,
-            max_tokens=max_tokens,
-            max_tokens_before_summary=max_tokens_before_summary,
-            max_summary_tokens=max_summary_tokens,
-            token_counter=token_counter,
-            initial_summary_prompt=initial_summary_prompt,
-            existing_summary_prompt=existing_summary_prompt,
-            final_prompt=final_prompt,
-            timeout=timeout,
-            on_failure=on_failure,
-        )
+    input_messages_key: str = "messages"
+    output_messages_key: str = "summarized_messages"
+    name: str = "summarization"
 
     def invoke(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
@@ -84,7 +47,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
                 f"Missing required field `{self.input_messages_key}` in the input."
             )
         context = values.get("context") or {}
-        return context, Thread(messages, context.get("running_summary"), self.options)
+        return context, Thread(messages, context.get("running_summary"), self)
 
     def _update(
         self, context: dict[str, Any], result: SummarizationResult

@@ -1,6 +1,6 @@
 """The keywords of LangMem's `summarize_messages`, with their prompts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from langchain_core.language_models import LanguageModelLike
@@ -41,7 +41,7 @@ SLOTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Options:
     """The keywords that `summarize_messages` and `SummarizationNode` have in common.
 
@@ -58,9 +58,15 @@ class Options:
     max_tokens_before_summary: int | None = None
     max_summary_tokens: int = 256
     token_counter: TokenCounter = count_tokens_approximately
-    initial_summary_prompt: ChatPromptTemplate
-    existing_summary_prompt: ChatPromptTemplate
-    final_prompt: ChatPromptTemplate
+    initial_summary_prompt: ChatPromptTemplate = field(
+        default_factory=lambda: DEFAULT_INITIAL_SUMMARY_PROMPT
+    )
+    existing_summary_prompt: ChatPromptTemplate = field(
+        default_factory=lambda: DEFAULT_EXISTING_SUMMARY_PROMPT
+    )
+    final_prompt: ChatPromptTemplate = field(
+        default_factory=lambda: DEFAULT_FINAL_SUMMARY_PROMPT
+    )
     timeout: float = 60.0
     on_failure: OnFailure | None = None
 
