@@ -65,6 +65,7 @@ FEATURES = [
 # Apps that are off until EXTRAS names them: what it calls them.
 CONTRIB = {
     "archives": ["chatsite.contrib.archives"],
+    "diagrams": ["chatsite.contrib.diagrams"],
     "endpoint": ["chatsite.contrib.endpoint"],
     "lab": [
         "chatsite.contrib.lab.compare",
@@ -352,7 +353,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / env.str("STATIC_ROOT", default="staticfiles")
 STATICFILES_DIRS = [
     BASE_DIR / "static",
-    *((name, BASE_DIR / "vendor" / name) for name in ("inter", "mermaid")),
+    ("inter", BASE_DIR / "vendor" / "inter"),
+    *([("mermaid", BASE_DIR / "vendor" / "mermaid")] if "diagrams" in EXTRAS else []),
 ]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG

@@ -16,9 +16,10 @@ WORDS = {
     "announcements": "announcement",
     "archives": r"chatgpt|deepseek",
     "budgets": r"budget-|monthly (?:budget|use)|monthly_use",
-    "code_blocks": r"code_blocks|code-words|diagram-frame",
+    "code_blocks": r"code_blocks|code-words",
     "compare": r"compare[/.]|conversation-(?:compare|costs)|costs[/.]"
     r"|what .{1,9} cost\b|request before",
+    "diagrams": r"mermaid|diagram",
     "devices": r"where you are logged in|account/devices|device-log-out"
     r"|\"devices\": \[",
     "endpoint": r"other clients|\bkeys?\b.{0,20}client|account/keys"

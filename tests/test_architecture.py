@@ -51,6 +51,7 @@ MEMORY_LAYERS = (
 # Apps of contrib that bring tools or readers know the app that calls them.
 BUILDS_ON = {
     "chatsite.contrib.archives": "chatsite.features.importing",
+    "chatsite.contrib.diagrams": "chatsite.features.code_blocks",
     "chatsite.contrib.mcp": "chatsite.features.tools",
     "chatsite.contrib.web": "chatsite.features.tools",
 }

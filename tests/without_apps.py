@@ -7,6 +7,8 @@ from chatsite.settings import INSTALLED_APPS, OPTIONAL_APPS
 
 TAKEN_OUT = os.environ["WITHOUT"].split(",")
 # They bring something to another app.
+if "chatsite.features.code_blocks" in TAKEN_OUT:
+    TAKEN_OUT += ["chatsite.contrib.diagrams"]
 if "chatsite.features.tools" in TAKEN_OUT:
     TAKEN_OUT += ["chatsite.contrib.mcp", "chatsite.contrib.web"]
 if "chatsite.features.importing" in TAKEN_OUT:

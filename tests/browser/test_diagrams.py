@@ -136,10 +136,27 @@ def test_nothing_of_it_is_loaded_before_it_is_wanted(chat):
     chat.page.on("request", lambda request: asked.append(request.url))
     code = say(chat, FLOW)
     expect(code.get_by_role("button", name="Show diagram")).to_be_visible()
-    parts = ("drawing", "diagram-frame", "mermaid")
+    parts = ("drawing", "diagram", "mermaid")
     assert not [url for url in asked if any(part in url for part in parts)]
     expect(inside(show(code))).to_be_visible()
-    assert len([url for url in asked if any(part in url for part in parts)]) == 5
+    assert len([url for url in asked if any(part in url for part in parts)]) == 6
+
+
+def test_mermaid_stays_code_where_the_app_is_off(chat):
+    """No element says that it draws the language, as where EXTRAS lacks the app."""
+    page = chat.page
+    page.add_init_script(
+        """document.addEventListener("readystatechange", () => {
+            document.querySelector("[data-draws]")?.remove();
+        }, { once: true });"""
+    )
+    page.reload()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    code = say(chat, FLOW)
+    expect(code.locator("[data-copy-code]")).to_be_visible()
+    expect(code.get_by_role("button")).to_have_count(1)
+    assert not [url for url in asked if "dress" in url or "diagram" in url]
 
 
 def test_a_hostile_source_runs_nothing_and_asks_no_one(chat, listener, errors):

@@ -10,7 +10,5 @@ class CodeBlocksConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import slots
-        from chatsite.ops.entrances import entrances, make_public_entrance
 
-        entrances.append(make_public_entrance("/diagram-frame/"))
         slots.register("conversation.head", "code_blocks/_script.html")

@@ -1,9 +1,3 @@
-"""The address of the frame of diagrams; all else is made in the browser."""
+"""It has no addresses: all is made in the browser."""
 
-from django.urls import path
-
-from . import views
-
-urlpatterns = [
-    path("diagram-frame/", views.show_diagram_frame, name="diagram-frame"),
-]
+urlpatterns: list = []

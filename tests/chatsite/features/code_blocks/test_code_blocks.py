@@ -25,4 +25,4 @@ def test_pages_without_code_do_not_load_it(client, conversation):
 def test_what_draws_is_not_loaded_with_the_page(client, conversation):
     page = page_of(client, conversation)
     assert 'data-drawing="/static/code_blocks/drawing.js"' in page
-    assert "mermaid" not in page
+    assert "mermaid.tiny" not in page

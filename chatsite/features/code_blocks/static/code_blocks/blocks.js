@@ -1,9 +1,12 @@
 /* Pieces of code that are long or can be shown; dress.js, loaded with the first, does it. */
 (() => {
   const load = onFirstUse();
+  // With what other apps draw (dress.js).
+  const drawn = [...document.querySelectorAll("[data-draws]")].map(({ dataset }) => dataset.draws);
+  const isShown = new RegExp(`language-(${["svg", "x?html", "xml", ...drawn].join("|")})\\b`);
   let dress = null;
   // One with an id is still being written.
-  const isDue = (code) => !code.id && (/language-(svg|x?html|xml|mermaid)\b/.test(code.className) || code.textContent.split("\n", 42).length > 41);
+  const isDue = (code) => !code.id && (isShown.test(code.className) || code.textContent.split("\n", 42).length > 41);
 
   function take(codes) {
     const due = codes.filter(isDue);

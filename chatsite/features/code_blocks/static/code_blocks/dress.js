@@ -1,5 +1,6 @@
-/* What blocks.js loads. Long code shows its beginning. Drawings, web pages and diagrams can
- * be shown; what draws them is loaded when that is wanted first (drawing.js). */
+/* What blocks.js loads. Long code shows its beginning. Drawings, web pages and the languages
+ * that other apps draw can be shown; the module that draws them, drawing.js or the one of
+ * the element with `data-draws`, is loaded when that is wanted first. */
 const LONG = 40;
 const words = document.getElementById("code-words").dataset;
 
@@ -16,8 +17,8 @@ export function dress(code) {
   box.dataset.dressed = "";
   // It scrolls by keyboard, too.
   code.parentElement.tabIndex = 0;
-  if (isDiagram(code)) addShow(code, box, words.showDiagram);
-  else if (isPicture(code)) addShow(code, box, words.show);
+  const drawer = findDrawer(code);
+  if (drawer) addShow(code, box, drawer);
   const lines = code.textContent.trimEnd().split("\n").length;
   if (lines > LONG) fold(box, words.all.replace("{n}", lines));
 }
@@ -34,15 +35,20 @@ function fold(box, all) {
   box.append(button);
 }
 
-const isDiagram = (code) => /language-mermaid\b/.test(code.className);
 const isPicture = (code) => /language-x?html\b/.test(code.className) || /^\s*(<\?xml[^>]*>\s*)?<svg[\s>]/.test(code.textContent);
 
-function addShow(code, box, said) {
+/* What draws the code, as the element says that brings it. */
+function findDrawer(code) {
+  const other = [...document.querySelectorAll("[data-draws]")].find(({ dataset }) => code.classList.contains(`language-${dataset.draws}`));
+  return other?.dataset ?? (isPicture(code) ? words : null);
+}
+
+function addShow(code, box, drawer) {
   let shown = null;
-  const button = makeButton(said, () => {
+  const button = makeButton(drawer.show, () => {
     if (shown) shown.remove();
-    shown = shown ? null : show(code, box);
-    button.textContent = shown ? words.hide : said;
+    shown = shown ? null : show(code, box, drawer);
+    button.textContent = shown ? words.hide : drawer.show;
     button.ariaExpanded = String(Boolean(shown));
   });
   button.ariaExpanded = "false";
@@ -53,11 +59,11 @@ function addShow(code, box, said) {
 let failures = "";
 
 /* The place of the drawing, which comes into it once its code is there. */
-function show(code, box) {
+function show(code, box, drawer) {
   const place = Object.assign(document.createElement("div"), { className: "picture", tabIndex: 0 });
   box.querySelector("pre").after(place);
-  Promise.all([import(words.drawing + failures), addStyles(words.drawingStyles)]).then(
-    ([drawing]) => place.isConnected && (isDiagram(code) ? drawing.diagram : drawing.picture)(place, code.textContent),
+  Promise.all([import(drawer.drawing + failures), addStyles(drawer.drawingStyles)]).then(
+    ([drawing]) => place.isConnected && drawing.draw(place, code.textContent),
     () => {
       failures += "#";
       place.textContent = document.body.dataset.notLoaded;

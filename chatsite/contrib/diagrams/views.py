@@ -7,7 +7,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-SCRIPTS = ("mermaid/mermaid.tiny.js", "code_blocks/diagram-frame.js")
+SCRIPTS = ("mermaid/mermaid.tiny.js", "diagrams/diagram-frame.js")
 # Without an origin, a network, or scripts besides its own. The library writes styles.
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
@@ -22,7 +22,7 @@ POLICY = (
 def show_diagram_frame(request: HttpRequest) -> HttpResponse:
     """It waits for the source of a diagram, and draws it: diagram-frame.js."""
     scripts = [request.build_absolute_uri(static(name)) for name in SCRIPTS]
-    page = render_to_string("code_blocks/diagram_frame.html", {"scripts": scripts})
+    page = render_to_string("diagrams/diagram_frame.html", {"scripts": scripts})
     response = HttpResponse(page)
     response["Content-Security-Policy"] = POLICY.format(scripts=" ".join(scripts))
     # A process of its own, in Chromium: the page around it goes on, and can close it.

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.staticfiles import finders
 
 pytestmark = pytest.mark.django_db
-SCRIPTS = ("mermaid/mermaid.tiny.js", "code_blocks/diagram-frame.js")
+SCRIPTS = ("mermaid/mermaid.tiny.js", "diagrams/diagram-frame.js")
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Diagrams of Mermaid, drawn below their code in a frame without origin and network."""
