@@ -7,7 +7,6 @@ It is the shortest store that does what
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from chatsite.contrib.endpoint.identity.canonical import encode_text
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
@@ -38,9 +37,9 @@ class Conversation:
     is_single: bool = False
     path: list[Kept] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    # Of its requests, and the tools of the last one.
+    # Of its requests.
     instructions: list[str] = field(default_factory=list)
-    tools: list[Any] | None = None
+    tools: set[str] = field(default_factory=set)
     # Where a request ended that has no reply yet.
     open_at: int | None = None
     # When something was said in it, in the order of all requests.
@@ -91,13 +90,11 @@ class MemoryStore:
         self.lookups += 1
         return (self.conversations[conversation].instructions or [""])[-1]
 
-    def has_instructions(self, conversation: str, text: str) -> bool:
+    def has_spoken(self, conversation: str, instructions: str, tools: str) -> bool:
         self.lookups += 1
-        return text in self.conversations[conversation].instructions
-
-    def read_tools(self, conversation: str) -> list[Any] | None:
-        self.lookups += 1
-        return self.conversations[conversation].tools
+        kept = self.conversations[conversation]
+        is_known = bool(kept.tools)
+        return not is_known or tools in kept.tools or instructions in kept.instructions
 
     def _find(
         self, table: dict[bytes, list[tuple[str, int]]], hashes: Sequence[bytes]
@@ -129,7 +126,7 @@ class MemoryStore:
     def take(self, history: History, hints: Hints, decision: Decision) -> Conversation:
         kept = self._open(history, hints, decision)
         kept.instructions.append("\n\n".join(history.instructions))
-        kept.tools = history.tools or []
+        kept.tools.add(history.tools)
         for index, position in list_chains(history, decision):
             self._keep(kept, history.messages[index], position)
         if decision.kind == "retry":

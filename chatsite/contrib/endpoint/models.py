@@ -267,6 +267,9 @@ class ClientRequest(models.Model):
     # message of a person that the transcript says it below.
     changes = models.CharField(max_length=60, blank=True, default="", db_default="")
     noted_at = models.PositiveIntegerField(null=True)
+    # SHA-256 of its tools, by which an agent is known that speaks again. "" = it is
+    # from before they were kept.
+    tools = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Of its reply, by the provider: a later request may go on from it. "" = none.
     response_id = models.CharField(
         max_length=300, blank=True, default="", db_default=""

@@ -222,10 +222,8 @@ class Deciding:
         if not before or not share_little(own, before):
             return False
         # One that spoke in it before is no other: agents hand it to each other.
-        if self.known.has_instructions(decision.conversation, own):
-            return False
-        tools = self.known.read_tools(decision.conversation)
-        return tools is not None and (self.history.tools or []) != tools
+        agent = own, self.history.tools
+        return not self.known.has_spoken(decision.conversation, *agent)
 
     def begin_new(self, why: str) -> Decision:
         kind: Kind = "single" if len(self.messages) == 1 else "new"

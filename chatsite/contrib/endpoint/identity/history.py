@@ -8,6 +8,7 @@ from .canonical import (
     Part,
     UnreadableHistoryError,
     digest_of,
+    encode_text,
     write_canonical,
 )
 from .wires import chat, messages, responses
@@ -57,8 +58,8 @@ class History(NamedTuple):
     # can go on.
     leading: Sequence[str] = ()
     pauses: Sequence[Pause] = ()
-    # As the body has them.
-    tools: Any = None
+    # SHA-256 of the canonical JSON of those that the body has.
+    tools: str = ""
 
 
 def read_history(wire: str, body: Mapping[str, Any]) -> History:
@@ -79,8 +80,13 @@ def read_history(wire: str, body: Mapping[str, Any]) -> History:
         # Before the first message it could still be part of the instructions.
         if each.entries > len(leading)
     ]
-    tools = body.get("tools")
+    tools = digest_tools(body)
     return History(messages, instructions, GENESIS, leading, pauses, tools)
+
+
+def digest_tools(body: Mapping[str, Any]) -> str:
+    written = write_canonical(body.get("tools") or [])
+    return hashlib.sha256(encode_text(written)).hexdigest()
 
 
 def read_history_on(
@@ -95,7 +101,7 @@ def read_history_on(
     pauses += [each._replace(entries=each.entries + pause.entries) for each in later]
     instructions = [*WIRES[wire].list_instructions(body), *before.leading]
     messages += chain_entries(reader.entries, messages[-1].chain)
-    leading, tools = before.leading, body.get("tools")
+    leading, tools = before.leading, digest_tools(body)
     return History(messages, instructions, GENESIS, leading, pauses, tools)
 
 

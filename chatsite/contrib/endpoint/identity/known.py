@@ -6,7 +6,7 @@ writes.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 # So many hashes are asked at once at most, and so many places are of interest of each.
 MOST_HASHES = 64
@@ -71,8 +71,6 @@ class Known(Protocol):
     def read_instructions(self, conversation: str) -> str:
         """Those that its last request came with; "": none, or not known."""
 
-    def has_instructions(self, conversation: str, text: str) -> bool:
-        """Return whether any request of it came with these."""
-
-    def read_tools(self, conversation: str) -> list[Any] | None:
-        """Return the `tools` of its last request; None: they are not known."""
+    def has_spoken(self, conversation: str, instructions: str, tools: str) -> bool:
+        """Return whether any request of it came with these instructions or these tools
+        (`History.tools`), or those of its last one are not known."""

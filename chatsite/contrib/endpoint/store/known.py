@@ -165,17 +165,14 @@ class KnownToOwner:
         (text,) = _find_instructions(pk=int(conversation))
         return text
 
-    def has_instructions(self, conversation: str, text: str) -> bool:
-        name = prompts.hash_text(text.encode("utf-8", "replace").decode())
-        return _list_client_calls(conversation).filter(refs__system=name).exists()
-
-    def read_tools(self, conversation: str) -> list[Any] | None:
-        from .rebuilding import read_sent_body
-
-        last = _list_client_calls(conversation).first()
-        # Of one with a message that was deleted, nothing is known.
-        body = read_sent_body(last) if last else {}
-        return (body.get("tools") or []) if body else None
+    def has_spoken(self, conversation: str, instructions: str, tools: str) -> bool:
+        requests = ClientRequest.objects.filter(call__conversation=int(conversation))
+        last = requests.order_by("-pk").values_list("tools", flat=True).first()
+        # Of one from before they were kept, and of a branch without one, none is known.
+        if not last or requests.filter(tools=tools).exists():
+            return True
+        name = prompts.hash_text(instructions.encode("utf-8", "replace").decode())
+        return requests.filter(call__refs__system=name).exists()
 
     def _list_generations(
         self, conversation: int, first: int
@@ -198,11 +195,6 @@ class KnownToOwner:
             if first_rows := [*began.values_list("pk", flat=True)]:
                 rows = rows.filter(pk__lt=min(first_rows))
             pk = of_client.parent_id
-
-
-def _list_client_calls(conversation: str) -> QuerySet[ModelCall]:
-    calls = ModelCall.objects.filter(conversation=int(conversation))
-    return calls.filter(of_client__isnull=False).order_by("-pk")
 
 
 @prepared_rows()

@@ -41,6 +41,7 @@ def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
         why=list(opening.told.why),
         idempotency_key=asked.hints.idempotency_key,
         position=opening.of_client.length - 1,
+        tools=opening.history.tools,
         changes=" ".join(opening.changes),
         noted_at=turn.user_message.seq if turn else reply_seq,
     )

@@ -102,11 +102,13 @@ def test_an_agent_that_takes_over_with_a_result_goes_on():
     assert client.send(*sent, tools=NOTE).lineage == "continued"
 
 
-def test_agents_that_hand_over_to_each_other_keep_one_conversation():
+@pytest.mark.parametrize("stamp", ["", "It is {}:40. "])
+def test_agents_that_hand_over_to_each_other_keep_one_conversation(stamp):
     client, said = Coder(), []
     for turn in range(4):
         said += [user(f"Question {turn}?")]
-        client.send(system(CODER), *said, answer=CALL, tools=EDIT)
+        coder = system(stamp.format(turn) + CODER)
+        client.send(coder, *said, answer=CALL, tools=EDIT)
         said += [CALLED, RESULT]
         answer = client.send(system(KEEPER), *said, answer=f"{turn} {LONG}", tools=NOTE)
         assert answer.conversation == "c0"

@@ -5,6 +5,7 @@ import pytest
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
+from chatsite.contrib.endpoint.store.known import KnownToOwner
 from memory.models import Conversation
 from tests.chatsite.scenes import page_of
 
@@ -55,8 +56,32 @@ def test_six_turns_with_side_calls_are_one_conversation(client, key):
     }
 
 
+def test_a_conversation_without_known_tools_has_no_side_calls(key):
+    history = work(key, 1)
+    ClientRequest.objects.update(tools="")
+    beside = [instructs(KEEPER), *history, says("Which notes are there now?")]
+    send(key, *beside, tools=tools("write_note"))
+    assert [*ClientRequest.objects.filter(lineage="branch")] == [
+        ClientRequest.objects.order_by("pk")[1]
+    ]
+
+
+def test_an_agent_is_known_without_its_body(key, django_assert_num_queries):
+    work(key, 1)
+    made = Conversation.objects.earliest("pk")
+    (request,) = ClientRequest.objects.filter(call__conversation=made)
+    known = KnownToOwner(made.owner_id)
+    with django_assert_num_queries(2):
+        assert known.has_spoken(str(made.pk), "others", request.tools)
+    with django_assert_num_queries(3):
+        assert known.has_spoken(str(made.pk), CODER, "0" * 64)
+    with django_assert_num_queries(3):
+        assert not known.has_spoken(str(made.pk), KEEPER, "0" * 64)
+
+
+@pytest.mark.parametrize("stamp", ["", "It is {}:40. "])
 def test_agents_that_hand_over_to_each_other_keep_one_conversation(
-    client, key, upstream
+    client, key, upstream, stamp
 ):
     """One takes the question, and the other goes on with the result of a tool."""
     history = []
@@ -66,7 +91,8 @@ def test_agents_that_hand_over_to_each_other_keep_one_conversation(
         function = {"name": "edit", "arguments": "{}"}
         call = {"id": f"call_{number}", "type": "function", "function": function}
         upstream.script(lambda x, call=call: x.send_json(asking(call)))
-        send(key, instructs(CODER), *history, tools=tools("edit"))
+        coder = instructs(stamp.format(number) + CODER)
+        send(key, coder, *history, tools=tools("edit"))
         result = {"role": "tool", "tool_call_id": call["id"], "content": "Yours."}
         history += [asking(call)["choices"][0]["message"], result]
         send(key, instructs(KEEPER), *history, tools=tools("write_note"))
