@@ -8,16 +8,18 @@ owners in `memory.models.change.LEAF_ACTIONS`, background work in
 `chatsite.ops.open_paths.paths`.
 """
 
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from django.db.models import Model, Q, QuerySet, Value
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
+from chatsite.protocol.errors import EXPLANATIONS
+from memory.actions import message_deleted
+from memory.models.change import LEAF_ACTIONS
 from memory.transcript import LAST_SEQ
 
 if TYPE_CHECKING:
@@ -61,40 +63,61 @@ Moment = Annotated[AwareDatetime, AfterValidator(_in_bounds)]
 Time = Moment | None
 
 
-@dataclass(frozen=True, slots=True)
-class ExportSection:
-    """A list in export.json. `read` gives its rows, and `write` stores those that an
-    import has read, by `row`, into a conversation with these messages. `title` is what
-    people call the rows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppData:
+    """A table of an app: what the core does with its rows, and what people call them.
+    An app hands each over once; what is not given does not happen."""
 
-    name: str
-    title: Any
-    row: type[BaseModel]
-    read: Callable[["Conversation"], list[dict[str, Any]]]
-    write: Callable[
-        ["Conversation", Mapping[int, "Message"], Sequence[Any], "Batch"], None
-    ]
+    # The list in export.json of which each row has this form, or the value of a
+    # conversation of that form. `read` gives it, and `write` stores what an import has
+    # read, with the messages of the conversation by their numbers, and says what was
+    # left out.
+    name: str = ""
+    title: Any = ""
+    row: type[BaseModel] | None = None
+    form: Any = None
+    read: Callable[["Conversation"], list[Any]] | None = None
+    write: (
+        Callable[
+            ["Conversation", Mapping[int, "Message"], Sequence[Any], "Batch"],
+            str | None,
+        ]
+        | None
+    ) = None
     # The columns that are masked for staff who may not read.
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
     # Blocks of Markdown by the number of the message that they stand below; each text
-    # goes through the function that is given, which may mask it. None: it has none, as
-    # what the rows say is in the messages.
+    # goes through the function that is given, which may mask it.
     describe: (
         Callable[["Conversation", Callable[[str], str]], dict[int, list[str]]] | None
     ) = None
     # Whether requests are made of it: then it is written before they are proved.
     is_of_requests: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationField:
-    """A value of a conversation in export.json, of the form that pydantic reads.
-    `write` gives it to a conversation that is imported, and says what was left out."""
-
-    name: str
-    form: Any
-    read: Callable[["Conversation"], Any]
-    write: Callable[["Conversation", Any], str]
+    # Takes over to a branch what the conversation has, given the branch's messages by
+    # number.
+    copy: (
+        Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None] | None
+    ) = None
+    # Message `seq` is deleted, inside that transaction: given `conversation`, `seq`
+    # and `edited` by name.
+    forget: Callable[..., None] | None = None
+    # What a person has of it, for the download of the account.
+    list_own: Callable[["AbstractBaseUser"], list[Any]] | None = None
+    # Rules of `manage.py audit`.
+    audit_rules: Sequence["Finder"] = ()
+    # What models were paid for: a table that has `created_at`, `user`, `model`,
+    # `requests`, `tokens_in` and `tokens_out`.
+    spending: type[Model] | None = None
+    # Names, by the word that is kept: what owners and staff do, what the access log
+    # says of a target or a list by its first word, why a turn failed, and the sites
+    # that conversations come from, where "%s" is what follows the word.
+    owner_actions: Mapping[str, Any] = field(default_factory=dict)
+    staff_actions: Mapping[str, Any] = field(default_factory=dict)
+    log_names: Mapping[str, Any] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
+    # Permissions besides that `manage.py create_groups` gives to a group of staff.
+    permissions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,23 +268,43 @@ class FoundSource:
     title: str
 
 
-# Exported, and copied by an import.
-export_sections: list[ExportSection] = []
-conversation_fields: list[ConversationField] = []
+# Kept: the tables of apps.
+app_data: list[AppData] = []
 
-# Copied by a branch: what takes over to it what the conversation has, given the
-# branch's messages by number.
-branch_parts: list[
-    Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None]
-] = []
+
+def register_data(*tables: AppData) -> None:
+    """Hand tables of an app over to the core."""
+    for data in tables:
+        app_data.append(data)
+        LEAF_ACTIONS.update(data.owner_actions)
+        EXPLANATIONS.update(data.errors)
+        if data.forget:
+            message_deleted.connect(data.forget)
+
+
+def exported_lists() -> list[AppData]:
+    """The tables that are lists in export.json."""
+    return [data for data in app_data if data.row]
+
+
+def exported_values() -> list[AppData]:
+    """The tables of which export.json has a value of the conversation."""
+    return [data for data in app_data if data.form]
+
+
+def collect_names(
+    kind: Literal["staff_actions", "log_names", "sources"],
+) -> dict[str, Any]:
+    """All names of a kind that apps give."""
+    return {
+        word: name for data in app_data for word, name in getattr(data, kind).items()
+    }
+
 
 # What narrows the list of conversations.
 list_filters: list[ListFilter] = []
 # Told of each page that a signed-in person opens; has to cost nothing.
 visits: list[Callable[["HttpRequest"], None]] = []
-# Rows of the download of an account.
-account_rows: dict[str, Callable[["AbstractBaseUser"], list[Any]]] = {}
-
 # What was sent last of a conversation that others send; None: it is the site's own.
 sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
 # Why nothing can be written into a conversation, in a sentence; "": it can.
@@ -272,10 +315,6 @@ policy_fields: dict[str, Callable[[], "ChoiceField"]] = {}
 preference_fields: dict[str, Callable[[], "FormField"]] = {}
 # Also among the options of the home page: values that a conversation begins with.
 start_fields: dict[str, Callable[[], "FormField"]] = {}
-
-# What people call the sites that conversations come from, by the word before the colon
-# in `imported_from`; "%s" is what follows it.
-source_names: dict[str, str] = {}
 
 # Told over the socket, by the type of the event; and what a client is told when it is
 # brought up to date, given its turns that are open.
@@ -291,24 +330,12 @@ source_news: list[Callable[[str, "Conversation"], Awaitable[None]]] = []
 # Commands of the socket: what reads each, by its type.
 command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
 
-# For staff: HTML below messages in the timeline, by their keys; and what the access log
-# calls the pages and lists of the app, by the target or its first word.
+# For staff: HTML below messages in the timeline, by their keys.
 timeline_parts: list[
     Callable[["Conversation", "Rights", Sequence["Message"]], Mapping[int, str]]
 ] = []
-access_log_names: dict[str, Any] = {}
-# Also what the access log calls their actions.
-access_log_actions: dict[str, Any] = {}
-
-# Permissions besides that `manage.py create_groups` gives to groups of staff, by name.
-group_permissions: dict[str, list[str]] = defaultdict(list)
-
 # What comes into the review queue, by the word that the queue keeps for its kind.
 review_sources: dict[str, ReviewSource] = {}
-
-# Counted in the figures of the site: tables of what models were paid for, which have
-# `created_at`, `user`, `model`, `requests`, `tokens_in` and `tokens_out`.
-spending_tables: list[type[Model]] = []
 
 # What a request to a model took, told in the transaction in which its person is
 # charged; and what refuses to spend more, by a CommandError.
@@ -334,14 +361,11 @@ asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None
 # each says if all is well; any error says what is wrong, and what to do.
 doctor_checks: dict[str, Callable[[], str]] = {}
 
-# Audited: rules of `manage.py audit`.
-audit_rules: list["Finder"] = []
-
 
 def name_source(imported_from: str | None) -> str:
     """The site that an imported conversation comes from; "": it is not known."""
     kind, _, rest = (imported_from or "").partition(":")
-    return source_names.get(kind, "").replace("%s", rest)
+    return collect_names("sources").get(kind, "").replace("%s", rest)
 
 
 class TurnSteps:

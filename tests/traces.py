@@ -25,12 +25,13 @@ def show():
     call_command("check", fail_level="WARNING")
     call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
     call_command("audit", stdout=io.StringIO())
+    rules = [*FINDERS, *(r for data in plugins.app_data for r in data.audit_rules)]
     conversation = Conversation.objects.get()
     shown = {
         "summaries": conversation.summaries.filter(status="active").count(),
         "messages": conversation.messages.count(),
         "urls": "\n".join(addresses(get_resolver())),
-        "audit": " ".join(each.__name__ for each in (*FINDERS, *plugins.audit_rules)),
+        "audit": " ".join(each.__name__ for each in rules),
         "admin": " ".join(model._meta.label for model in admin.site._registry),
     }
     client = sign_in(conversation.owner)

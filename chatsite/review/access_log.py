@@ -15,7 +15,7 @@ from django.db.models.functions import TruncMinute
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from chatsite.plugins import access_log_names
+from chatsite.plugins import collect_names
 from chatsite.proxies import client_address
 from memory.models import Conversation
 
@@ -105,7 +105,7 @@ def _read_address(request: HttpRequest) -> str | None:
 
 def describe_target(target: str) -> str:
     """A target as a person reads it, in their language."""
-    names = PARTS | access_log_names
+    names = PARTS | collect_names("log_names")
     if target in names:
         return str(names[target])
     first, blank, rest = target.removeprefix(LIST_PREFIX).partition(" ")

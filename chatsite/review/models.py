@@ -22,7 +22,8 @@ class AppendOnly(History):
 
 def list_staff_actions() -> list[tuple[str, Any]]:
     """What staff can do: each action's name, and what people read."""
-    return [*AccessEvent.Action.choices, *plugins.access_log_actions.items()]
+    names = plugins.collect_names("staff_actions")
+    return [*AccessEvent.Action.choices, *names.items()]
 
 
 class AccessEvent(AppendOnly):

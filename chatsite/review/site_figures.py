@@ -132,7 +132,7 @@ def read_days(first: date, count: int) -> Days:
     failing = Turn.objects.filter(state__in=Turn.FAILING)
     for n, rows in _by_day(failing, starts).annotate(Count("pk")):
         days[n].failing_turns = rows
-    for model in plugins.spending_tables:
+    for model in filter(None, (data.spending for data in plugins.app_data)):
         sums = (Sum("requests"), Sum("tokens_in"), Sum("tokens_out"))
         spent = _by_day(model._default_manager, starts, "model")
         for n, *found in spent.annotate(*sums):

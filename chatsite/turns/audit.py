@@ -18,7 +18,8 @@ State = Turn.State
 
 def check_turns(*, at_rest: bool = False) -> Iterator[Violation]:
     """At rest no process runs, as in a backup: nothing can be late."""
-    for find in (*FINDERS, *plugins.audit_rules):
+    rules = (rule for data in plugins.app_data for rule in data.audit_rules)
+    for find in (*FINDERS, *rules):
         if not (at_rest and find is find_stuck):
             yield from without_staged(find())
 

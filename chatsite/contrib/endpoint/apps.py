@@ -13,9 +13,6 @@ class EndpointConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
         from chatsite.ops.entrances import entrances
-        from chatsite.protocol.errors import EXPLANATIONS
-        from memory.actions import message_deleted
-        from memory.models.change import LEAF_ACTIONS
         from memory.view import rebuilding
 
         from . import asgi, demo, keys, marks, parts
@@ -27,26 +24,38 @@ class EndpointConfig(AppConfig):
         plugins.asgi_applications[START] = asgi.answer_wire
         plugins.asgi_applications[MCP] = asgi.answer_wire
         entrances += asgi.ENTRANCES
-        message_deleted.connect(marks.forget_deleted)
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
-        EXPLANATIONS["client_gone"] = gettext_noop(
-            "The client stopped reading, so this reply ends where it did."
-        )
         plugins.sent_elsewhere.append(marks.find_sent_last)
-        plugins.source_names["client"] = "%s"
         slots.register("row.mark", marks.name_client)
         plugins.list_filters.append(single_calls.LIST_FILTER)
         plugins.write_refusals.append(marks.refuse_writing)
-        plugins.branch_parts.append(marks.take_over)
-        LEAF_ACTIONS[joining.JOIN] = _("joined it to another one")
-        LEAF_ACTIONS[joining.SEPARATE] = _("undid the joining")
         slots.register("message.menu", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
         slots.register("sent", lineage.draw_beside_sent)
         slots.register("conversation.origin", lineage.draw_origin)
         slots.register("run", demo.offer_demo_key)
         slots.register("account", parts.draw_keys_section)
-        plugins.account_rows["api_keys"] = keys.describe_api_keys
-        plugins.access_log_names["list apikey"] = _("API keys (in a list)")
-        plugins.access_log_names["key"] = _("API key")
-        plugins.access_log_actions["key"] = _("read with a key")
+        gone = gettext_noop(
+            "The client stopped reading, so this reply ends where it did."
+        )
+        plugins.register_data(
+            plugins.AppData(
+                copy=marks.take_over,
+                forget=marks.forget_deleted,
+                owner_actions={
+                    joining.JOIN: _("joined it to another one"),
+                    joining.SEPARATE: _("undid the joining"),
+                },
+                errors={"client_gone": gone},
+                sources={"client": "%s"},
+            ),
+            plugins.AppData(
+                name="api_keys",
+                list_own=keys.describe_api_keys,
+                staff_actions={"key": _("read with a key")},
+                log_names={
+                    "list apikey": _("API keys (in a list)"),
+                    "key": _("API key"),
+                },
+            ),
+        )

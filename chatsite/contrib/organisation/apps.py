@@ -24,6 +24,10 @@ class OrganisationConfig(AppConfig):
 
             slots.register("login.ways", connections.draw_buttons)
             slots.register("account", connections.draw_connections)
-            plugins.account_rows["connections"] = connections.list_connections
+            plugins.register_data(
+                plugins.AppData(
+                    name="connections", list_own=connections.list_connections
+                )
+            )
             if rechecking.is_wanted():
                 runner.jobs.append(rechecking.JOB)

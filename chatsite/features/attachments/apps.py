@@ -15,7 +15,6 @@ class AttachmentsConfig(AppConfig):
         from chatsite import plugins
         from chatsite.ops import entrances
         from chatsite.turns import runner
-        from memory.actions import message_deleted
         from memory.files import passage_source
         from memory.images import image_source
         from memory.search import conversation_search
@@ -30,11 +29,6 @@ class AttachmentsConfig(AppConfig):
         conversation_search.in_files.append(finding.find_in_long_files)
         post_delete.connect(store.drop_with_use, models.LongFileUse)
         image_source.current = sending.KeptImages()
-        message_deleted.connect(files.forget_images)
-        message_deleted.connect(store.forget_long)
-        plugins.branch_parts += [files.copy_branch, store.copy_long]
-        plugins.export_sections += [export.SECTION, long_export.SECTION]
-        plugins.audit_rules += [audit.find_false_images, long_audit.find_false_files]
         entrances.entrances.append(
             entrances.Entrance(
                 starts=("/attachments/",),
@@ -48,3 +42,29 @@ class AttachmentsConfig(AppConfig):
         )
         sweep = database_sync_to_async(uploads.delete_expired_uploads)
         runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))
+        plugins.register_data(
+            plugins.AppData(
+                name="images",
+                title=_("images"),
+                row=export.ImageRow,
+                read=export.read_exported,
+                write=export.write_exported,
+                texts=("data", "small"),
+                is_of_requests=True,
+                copy=files.copy_branch,
+                forget=files.forget_images,
+                audit_rules=(audit.find_false_images,),
+            ),
+            plugins.AppData(
+                name="long_files",
+                title=_("long files"),
+                row=long_export.FileRow,
+                read=long_export.read_exported_long,
+                write=long_export.write_exported_long,
+                texts=("text",),
+                is_of_requests=True,
+                copy=store.copy_long,
+                forget=store.forget_long,
+                audit_rules=(long_audit.find_false_files,),
+            ),
+        )

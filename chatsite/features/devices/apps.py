@@ -18,4 +18,6 @@ class DevicesConfig(AppConfig):
         user_logged_in.connect(services.note_log_in)
         plugins.visits.append(services.note_visit)
         slots.register("account", parts.draw_devices_section)
-        plugins.account_rows["devices"] = services.describe_devices
+        plugins.register_data(
+            plugins.AppData(name="devices", list_own=services.describe_devices)
+        )

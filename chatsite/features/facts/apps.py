@@ -12,16 +12,12 @@ class FactsConfig(AppConfig):
         from django.db.models.signals import pre_delete
 
         from chatsite import plugins, slots
-        from memory.actions import message_deleted
-        from memory.models.change import LEAF_ACTIONS
         from memory.rules import rule_source
 
         from . import audit, export, forms, models, parts, services, store
 
         rule_source.facts = store.StatedFacts()
-        message_deleted.connect(store.forget_facts)
         pre_delete.connect(store.forget_sent, sender=models.Fact)
-        LEAF_ACTIONS.update(services.ACTIONS)
         slots.register("message.below", parts.draw_stated_facts, rows=parts.ROWS)
         slots.register("section.facts", parts.draw_facts_section)
         slots.add_stylesheet("facts/facts.css", "model")
@@ -29,6 +25,17 @@ class FactsConfig(AppConfig):
         plugins.preference_fields["facts"] = forms.make_fact_preference_field
         link = slots.make_link("facts", _("What is remembered of you"))
         slots.register("user.menu", link)
-        plugins.export_sections.append(export.SECTION)
-        plugins.account_rows["facts"] = services.describe_facts
-        plugins.audit_rules.append(audit.find_bad_facts)
+        plugins.register_data(
+            plugins.AppData(
+                name="facts",
+                title=_("facts"),
+                row=export.FactRow,
+                read=export.read_exported_facts,
+                write=export.write_exported_facts,
+                texts=("text",),
+                forget=store.forget_facts,
+                list_own=services.describe_facts,
+                audit_rules=(audit.find_bad_facts,),
+                owner_actions=services.ACTIONS,
+            )
+        )

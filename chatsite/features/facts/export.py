@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from django.db.models import F
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq, Time
+from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.engine.facts.detection import MAX_CHARS
 from memory.models import Conversation, Message
@@ -76,13 +75,3 @@ def _is_said(row: FactRow, messages: Mapping[int, Message]) -> bool:
     if message is None or message.role != Message.Role.USER or message.deleted_at:
         return False
     return row.end - row.start <= MAX_CHARS and row.start < row.end <= len(message.text)
-
-
-SECTION = ExportSection(
-    name="facts",
-    title=gettext_lazy("facts"),
-    row=FactRow,
-    read=read_exported_facts,
-    write=write_exported_facts,
-    texts=("text",),
-)

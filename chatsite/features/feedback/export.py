@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal
 
 from django.db.models import F
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq, Time
+from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 
@@ -76,14 +75,3 @@ def describe_feedback(
             blocks.append("\n".join(f"> {line}" for line in lines))
         found[row["seq"]] = blocks
     return found
-
-
-SECTION = ExportSection(
-    name="feedback",
-    title=gettext_lazy("feedback"),
-    row=FeedbackRow,
-    read=read_feedback,
-    write=write_feedback,
-    texts=Feedback.TEXTS,
-    describe=describe_feedback,
-)

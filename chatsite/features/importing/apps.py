@@ -12,7 +12,6 @@ class ImportingConfig(AppConfig):
         from chatsite import plugins, slots
         from chatsite.ops import entrances
         from chatsite.turns import runner
-        from memory.models.change import LEAF_ACTIONS
 
         from . import parts, worker
         from .exporting import for_staff
@@ -31,12 +30,16 @@ class ImportingConfig(AppConfig):
             )
         )
         runner.jobs.append(worker.JOB)
-        LEAF_ACTIONS[ACTION] = _("imported it")
-        plugins.source_names |= reading.SITES
         link = slots.make_link("import", _("Import conversations"))
         slots.register("user.menu", link)
         slots.register("conversation.menu", parts.draw_menu_items)
         slots.register("account", "importing/_account.html")
         slots.register("staff.actions", "importing/_staff_buttons.html")
-        plugins.access_log_actions[for_staff.ACTION] = _("exported")
-        plugins.access_log_names["export"] = _("export")
+        plugins.register_data(
+            plugins.AppData(
+                owner_actions={ACTION: _("imported it")},
+                staff_actions={for_staff.ACTION: _("exported")},
+                log_names={"export": _("export")},
+                sources=reading.SITES,
+            )
+        )

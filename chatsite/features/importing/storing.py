@@ -17,7 +17,6 @@ from chatsite.features.attachments.uploads import keep_files
 from chatsite.features.tree.listing import note_restored
 from chatsite.jobs import queue
 from chatsite.languages import find_sentence_space
-from chatsite.plugins import conversation_fields, export_sections
 from chatsite.turns import model_access
 from chatsite.turns.copying import copies
 from chatsite.turns.models import JOB_LEASE, Job
@@ -119,7 +118,7 @@ class _Import:
         self, draft: Draft, images: Mapping[int, Sequence[Attachment]]
     ) -> tuple[Conversation, str]:
         """The conversation, and what of it was left out, in words."""
-        made, left_out = self._create(draft)
+        made = self._create(draft)
         messages = bundle.write_bundle(made, draft.bundle, self._batch)
         for seq, image in ((n, each) for n in images for each in images[n]):
             with self._batch(0):
@@ -127,11 +126,11 @@ class _Import:
         self._write_sections(draft, made, messages, of_requests=True)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
-        self._write_sections(draft, made, messages, of_requests=False)
+        left_out = self._write_sections(draft, made, messages, of_requests=False)
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
-        return made, left_out
+        return made, " ".join(left_out)
 
     def _write_sections(
         self,
@@ -140,13 +139,16 @@ class _Import:
         messages: Mapping[int, Message],
         *,
         of_requests: bool,
-    ) -> None:
-        for each in export_sections:
-            if each.is_of_requests == of_requests:
+    ) -> list[str]:
+        """What was left out, in words."""
+        left_out = []
+        for each in plugins.app_data:
+            if each.write and each.is_of_requests == of_requests:
                 rows = draft.sections.get(each.name, ())
-                each.write(made, messages, rows, self._batch)
+                left_out.append(each.write(made, messages, rows, self._batch))
+        return [words for words in left_out if words]
 
-    def _create(self, draft: Draft) -> tuple[Conversation, str]:
+    def _create(self, draft: Draft) -> Conversation:
         known = draft.model in model_access.list_granted_to(self.user.pk)
         with self._batch(0):
             made = transcript.create_conversation(
@@ -162,11 +164,7 @@ class _Import:
             made.save(update_fields=["imported_from", "title_seqs"])
             staging.hide_staged(made, self.claim.owner)
             made.changes.create(action=ACTION)
-            left_out = [
-                each.write(made, draft.fields.get(each.name, ()))
-                for each in conversation_fields
-            ]
-        return made, " ".join(filter(None, left_out))
+        return made
 
     @contextmanager
     def _batch(self, count: int) -> Iterator[None]:

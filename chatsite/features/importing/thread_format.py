@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.llm.streaming import MAX_JSON_DEPTH as MAX_WRITTEN_DEPTH
 from chatsite.llm.streaming import MAX_REPLY_CHARS
-from chatsite.plugins import Seq, Time, conversation_fields, export_sections
+from chatsite.plugins import Seq, Time, exported_lists, exported_values
 from chatsite.turns.models import Turn
 from memory import models
 
@@ -373,12 +373,12 @@ def list_masked(row: type[Row]) -> list[str]:
 @cache
 def build_thread_state() -> type[CoreState]:
     """The form of a whole file, with what the apps add that are there."""
-    fields = {each.name: (each.form, []) for each in conversation_fields}
+    fields = {each.name: (each.form, []) for each in exported_values()}
     own = create_model(
         "Conversation", __base__=Conversation, __doc__=Conversation.__doc__, **fields
     )
     sections = {"conversation": (own, ...)}
-    for each in export_sections:
+    for each in exported_lists():
         row = create_model(
             each.row.__name__, __base__=(each.row, Row), __doc__=each.row.__doc__
         )

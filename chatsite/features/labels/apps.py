@@ -10,17 +10,25 @@ class LabelsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from memory.models.change import LEAF_ACTIONS
 
         from . import export, listing, services
 
-        LEAF_ACTIONS[services.GIVEN] = _("gave it a label")
-        LEAF_ACTIONS[services.TAKEN] = _("took a label off it")
         plugins.list_filters.append(listing.LIST_FILTER)
         slots.register("list.several", "labels/_several.html")
         slots.register("list.row", "labels/_row_menu.html")
         slots.add_stylesheet("labels/labels.css", "list")
         slots.add_stylesheet("labels/label-menus.css", "list menus")
-        plugins.conversation_fields.append(export.FIELD)
-        plugins.branch_parts.append(export.copy_labels)
-        plugins.account_rows["labels"] = services.list_names
+        plugins.register_data(
+            plugins.AppData(
+                name="labels",
+                form=export.LabelNames,
+                read=export.read_names,
+                write=export.write_names,
+                copy=export.copy_labels,
+                list_own=services.list_names,
+                owner_actions={
+                    services.GIVEN: _("gave it a label"),
+                    services.TAKEN: _("took a label off it"),
+                },
+            )
+        )

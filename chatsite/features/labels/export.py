@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from chatsite.plugins import ConversationField
+from memory import bundle
 from memory.models import Conversation, Message
 
 from . import services
@@ -22,6 +22,7 @@ def _check_name(value: str) -> str:
 
 
 LabelName = Annotated[str, AfterValidator(_check_name)]
+LabelNames = Annotated[list[LabelName], Field(max_length=services.MOST)]
 
 
 def read_names(conversation: Conversation) -> list[str]:
@@ -29,12 +30,18 @@ def read_names(conversation: Conversation) -> list[str]:
     return list(conversation.labels.values_list("name", flat=True))
 
 
-def write_names(conversation: Conversation, names: Sequence[str]) -> str:
+def write_names(
+    conversation: Conversation,
+    _messages: Mapping[int, Message],
+    names: Sequence[str],
+    batch: bundle.Batch,
+) -> str:
     """Give the labels of these names, and say for which there was no room."""
     if not names:
         return ""
-    given = services.find_or_make_labels(conversation.owner, names)
-    services.give_labels(given, [conversation])
+    with batch(0):
+        given = services.find_or_make_labels(conversation.owner, names)
+        services.give_labels(given, [conversation])
     keys = {label.key for label in given}
     missing = [name for name in names if services.make_key(name) not in keys]
     if not missing:
@@ -51,11 +58,3 @@ def copy_labels(
 ) -> None:
     """A branch has the labels of its conversation."""
     services.give_labels(conversation.labels.all(), [made])
-
-
-FIELD = ConversationField(
-    name="labels",
-    form=Annotated[list[LabelName], Field(max_length=services.MOST)],
-    read=read_names,
-    write=write_names,
-)

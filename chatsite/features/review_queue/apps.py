@@ -17,8 +17,12 @@ class ReviewQueueConfig(AppConfig):
         plugins.review_sources["summary"] = sources.SUMMARIES
         plugins.review_sources["turn"] = sources.TURNS
         slots.register("inspector", parts.draw_inspected)
-        plugins.access_log_names["queueitem"] = _("item of the review queue")
-        plugins.access_log_names["list queueitem"] = _(
-            "beginnings of notes (in a list)"
+        plugins.register_data(
+            plugins.AppData(
+                staff_actions={"queue": _("worked on an item of the review queue")},
+                log_names={
+                    "queueitem": _("item of the review queue"),
+                    "list queueitem": _("beginnings of notes (in a list)"),
+                },
+            )
         )
-        plugins.access_log_actions["queue"] = _("worked on an item of the review queue")

@@ -11,17 +11,11 @@ class RulesConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from memory.actions import message_deleted
-        from memory.models.change import LEAF_ACTIONS
         from memory.rules import rule_source
 
-        from . import audit, export, forms, parts, services, store
+        from . import audit, export, forms, models, parts, services, store
 
         rule_source.current = store.StatedRules()
-        message_deleted.connect(store.forget_rules)
-        LEAF_ACTIONS.update(services.ACTIONS)
-        plugins.export_sections.append(export.SECTION)
-        plugins.branch_parts.append(export.copy_rules)
         slots.register("message.below", parts.draw_stated_rules, rows=parts.ROWS)
         slots.register("section.rules", parts.draw_section)
         slots.register("next", parts.draw_other_rules)
@@ -29,5 +23,18 @@ class RulesConfig(AppConfig):
         slots.add_stylesheet("rules/rule-sheet.css", "model")
         plugins.policy_fields["rules"] = forms.make_policy_field
         plugins.preference_fields.update(forms.PREFERENCE_FIELDS)
-        plugins.access_log_names["rule"] = _("rule")
-        plugins.audit_rules += [audit.find_bad_rules, audit.find_missing_rules]
+        plugins.register_data(
+            plugins.AppData(
+                name="rules",
+                title=_("rules"),
+                row=export.RuleRow,
+                read=export.read_rules,
+                write=export.write_rules,
+                texts=models.Rule.TEXTS,
+                copy=export.copy_rules,
+                forget=store.forget_rules,
+                audit_rules=(audit.find_bad_rules, audit.find_missing_rules),
+                owner_actions=services.ACTIONS,
+                log_names={"rule": _("rule")},
+            )
+        )

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from django.db.models import F, Q
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq, Time
+from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation, Message
@@ -84,13 +83,3 @@ def copy_rules(
     if made:
         Rule.objects.bulk_create(made)
         bound_rules(branch)
-
-
-SECTION = ExportSection(
-    name="rules",
-    title=gettext_lazy("rules"),
-    row=RuleRow,
-    read=read_rules,
-    write=write_rules,
-    texts=Rule.TEXTS,
-)

@@ -12,12 +12,9 @@ class SharingConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
         from chatsite.ops import entrances, open_paths
-        from memory.models.change import LEAF_ACTIONS
 
         from . import parts, services
 
-        LEAF_ACTIONS[services.MADE] = _("made a link")
-        LEAF_ACTIONS[services.REVOKED] = _("revoked a link")
         open_paths.paths.append("/s/")
         entrances.entrances.append(
             entrances.Entrance(
@@ -32,8 +29,17 @@ class SharingConfig(AppConfig):
         slots.register("conversation.readers", parts.draw_readers)
         slots.register("message.menu", parts.draw_in_message_menu)
         slots.add_stylesheet("sharing/links.css", "dialog")
-        plugins.access_log_names["share"] = _("share link")
-        plugins.access_log_actions["revoke"] = _("revoked a link")
-        plugins.group_permissions["moderators"].append("sharing.revoke_links")
         slots.register("account", parts.draw_account_section)
-        plugins.account_rows["share_links"] = services.describe_shares
+        plugins.register_data(
+            plugins.AppData(
+                name="share_links",
+                list_own=services.describe_shares,
+                owner_actions={
+                    services.MADE: _("made a link"),
+                    services.REVOKED: _("revoked a link"),
+                },
+                staff_actions={"revoke": _("revoked a link")},
+                log_names={"share": _("share link")},
+                permissions={"moderators": ["sharing.revoke_links"]},
+            )
+        )

@@ -18,4 +18,6 @@ class SigninConfig(AppConfig):
         open_paths.secret_paths.append("/accounts/link/")
         slots.register("login.below", parts.draw_forgotten)
         slots.register("account", parts.draw_email)
-        plugins.account_rows["mailed_links"] = deeds.describe_links
+        plugins.register_data(
+            plugins.AppData(name="mailed_links", list_own=deeds.describe_links)
+        )

@@ -14,21 +14,16 @@ class ToolsConfig(AppConfig):
         from chatsite import plugins, slots
         from chatsite.review import naming
         from chatsite.turns import runner
-        from memory.actions import message_deleted
 
         from . import checks, commands, events, export, late_results, parts, registry  # noqa: F401
         from .models import ToolCall
         from .tool_loop import audit, reminders, result_files
         from .tool_loop.steps import ToolSteps
 
-        for table in (ToolCall, late_results, result_files):
-            message_deleted.connect(table.forget)
         plugins.turn_steps = ToolSteps()
         plugins.switch_kinds[registry.KIND] = plugins.SwitchKind(
             _("tool"), registry.known
         )
-        plugins.export_sections += export.SECTIONS
-        plugins.branch_parts.append(export.copy_calls)
         slots.add_stylesheet("tools/tools.css", "steps")
         slots.add_stylesheet("tools/tool-files.css", "transcript")
         plugins.start_fields["tools"] = parts.make_start_field
@@ -40,8 +35,34 @@ class ToolsConfig(AppConfig):
         plugins.command_readers.update(commands.READERS)
         named = gettext_noop("tool call"), gettext_noop("tool calls")
         naming.name_table(ToolCall, *named)
-        plugins.access_log_names["toolcall"] = _("tool call")
-        plugins.access_log_names["list toolcall"] = _("tool calls (in a list)")
         plugins.timeline_parts.append(parts.draw_called)
-        plugins.audit_rules += audit.FINDERS
         runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]
+        plugins.register_data(
+            plugins.AppData(
+                name="tool_calls",
+                title=_("tool calls"),
+                row=export.ToolCallRow,
+                read=export.read_calls,
+                write=export.write_calls,
+                texts=("call_id", "name", "reason", "error"),
+                copy=export.copy_calls,
+                forget=ToolCall.forget,
+                audit_rules=audit.FINDERS,
+                log_names={
+                    "toolcall": _("tool call"),
+                    "list toolcall": _("tool calls (in a list)"),
+                },
+            ),
+            plugins.AppData(forget=late_results.forget),
+            plugins.AppData(
+                name="files",
+                title=_("files in results"),
+                row=export.ResultFileRow,
+                read=export.read_files,
+                write=export.write_files,
+                texts=("name", "title", "kind", "url", "data"),
+                describe=export.describe_sources,
+                copy=export.copy_files,
+                forget=result_files.forget,
+            ),
+        )

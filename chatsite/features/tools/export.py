@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 
 from django.contrib.auth import get_user_model
 from django.db.models import F, QuerySet
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq, Time
+from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 
@@ -146,10 +145,17 @@ def write_files(
 def copy_calls(
     source: Conversation, made: Conversation, messages: Mapping[int, Message]
 ) -> None:
-    """Give a branch of these messages their calls and files."""
+    """Give a branch of these messages their calls."""
     last = max(messages, default=0)
     rows = _read_rows(source.tool_calls.filter(request__seq__lte=last))
     write_calls(made, messages, (ToolCallRow.model_construct(**row) for row in rows))
+
+
+def copy_files(
+    source: Conversation, made: Conversation, messages: Mapping[int, Message]
+) -> None:
+    """Give a branch of these messages the files in results."""
+    last = max(messages, default=0)
     files = source.result_files.filter(message__seq__lte=last)
     result_files.write(made, messages, result_files.export(files))
 
@@ -172,24 +178,3 @@ def describe_sources(
             line = f'[{number}]: <{address.replace(">", "%3E")}> "{title}"'
             lines.setdefault(seq, []).append(line)
     return {seq: ["\n".join(found)] for seq, found in lines.items()}
-
-
-SECTIONS = (
-    ExportSection(
-        name="tool_calls",
-        title=gettext_lazy("tool calls"),
-        row=ToolCallRow,
-        read=read_calls,
-        write=write_calls,
-        texts=("call_id", "name", "reason", "error"),
-    ),
-    ExportSection(
-        name="files",
-        title=gettext_lazy("files in results"),
-        row=ResultFileRow,
-        read=read_files,
-        write=write_files,
-        texts=("name", "title", "kind", "url", "data"),
-        describe=describe_sources,
-    ),
-)

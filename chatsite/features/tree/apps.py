@@ -13,7 +13,6 @@ class TreeConfig(AppConfig):
         from django.db.models.signals import post_delete
 
         from chatsite import plugins, slots
-        from memory.actions import message_deleted
         from memory.models import Conversation
         from memory.search import conversation_search
 
@@ -22,8 +21,16 @@ class TreeConfig(AppConfig):
         slots.register("message.below", parts.draw_fork, rows=parts.ROWS)
         slots.register("conversation.editing", parts.draw_branch_choice)
         slots.register("conversation.menu", parts.draw_map_item)
-        plugins.audit_rules.append(audit.find_unlisted)
-        plugins.export_sections.append(export.SECTION)
         conversation_search.copies.append(listing.COPIES)
-        message_deleted.connect(services.forget_copies)
         post_delete.connect(services.clear_erased, sender=Conversation)
+        plugins.register_data(
+            plugins.AppData(
+                name="branches",
+                title=_("branches"),
+                row=export.PartingRow,
+                read=export.read_parting,
+                write=export.write_parting,
+                forget=services.forget_copies,
+                audit_rules=(audit.find_unlisted,),
+            )
+        )

@@ -6,10 +6,9 @@ from itertools import zip_longest
 from typing import Annotated, Any
 
 from django.db.models import Q
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq
+from chatsite.plugins import Seq
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from memory import bundle, staging
@@ -111,13 +110,3 @@ def _list_imported(conversation: Conversation, row: PartingRow) -> None:
     if row.listed and not shown.filter(conversation__deleted_at=None).exists():
         shown.update(is_folded=True)
         shown.filter(conversation=conversation).update(is_folded=False)
-
-
-SECTION = ExportSection(
-    name="branches",
-    title=gettext_lazy("branches"),
-    row=PartingRow,
-    read=read_parting,
-    write=write_parting,
-    texts=(),
-)

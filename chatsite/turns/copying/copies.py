@@ -154,8 +154,9 @@ def _copy_rows(
     values = rows.values("user_message__seq", *TurnInfo.__slots__)
     infos = {row.pop("user_message__seq"): TurnInfo(**row) for row in values}
     write_turns(made, messages, infos, batch)
-    for copy in plugins.branch_parts:
-        copy(conversation, made, messages)
+    for data in plugins.app_data:
+        if data.copy:
+            data.copy(conversation, made, messages)
     lease.mark_due(made.pk)
 
 

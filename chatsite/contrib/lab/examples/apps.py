@@ -12,31 +12,43 @@ class ExamplesConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.protocol.errors import EXPLANATIONS
-        from memory.actions import message_deleted
-        from memory.models.change import LEAF_ACTIONS
 
         from . import answers, audit, exporting, parts, services
-        from .models import ExampleAnswer
+        from .models import Example, ExampleAnswer
 
-        message_deleted.connect(services.forget_examples)
-        LEAF_ACTIONS[services.ACTION] = _("marked a reply as an example")
         slots.register("message.menu", parts.draw_mark_item)
         slots.register("user.menu", slots.make_link("examples", _("Examples")))
-        plugins.export_sections.append(exporting.SECTION)
-        plugins.account_rows["examples"] = services.describe_own
         slots.register("inspector", parts.draw_inspected_examples)
-        plugins.access_log_actions["example"] = _("marked as an example")
-        plugins.access_log_actions.setdefault("export", _("exported"))
-        plugins.access_log_names["example"] = _("example")
-        plugins.access_log_names["list example"] = _(
-            "beginnings of examples (in a list)"
-        )
-        plugins.spending_tables.append(ExampleAnswer)
-        plugins.audit_rules.append(audit.find_misplaced_examples)
-        EXPLANATIONS[answers.CANNOT_REBUILD] = gettext_noop(
-            "The request can't be rebuilt, so it was not sent."
-        )
-        EXPLANATIONS[answers.TOO_MANY_SUMMARIES] = gettext_noop(
-            "This policy would have to summarise too much for one answer."
+        plugins.register_data(
+            plugins.AppData(
+                name="examples",
+                title=_("examples"),
+                row=exporting.ExampleRow,
+                read=exporting.read_marked,
+                write=exporting.write_marked,
+                texts=Example.TEXTS,
+                forget=services.forget_examples,
+                list_own=services.describe_own,
+                audit_rules=(audit.find_misplaced_examples,),
+                owner_actions={services.ACTION: _("marked a reply as an example")},
+                staff_actions={
+                    "example": _("marked as an example"),
+                    "export": _("exported"),
+                },
+                log_names={
+                    "example": _("example"),
+                    "list example": _("beginnings of examples (in a list)"),
+                },
+            ),
+            plugins.AppData(
+                spending=ExampleAnswer,
+                errors={
+                    answers.CANNOT_REBUILD: gettext_noop(
+                        "The request can't be rebuilt, so it was not sent."
+                    ),
+                    answers.TOO_MANY_SUMMARIES: gettext_noop(
+                        "This policy would have to summarise too much for one answer."
+                    ),
+                },
+            ),
         )

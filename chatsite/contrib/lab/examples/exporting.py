@@ -12,10 +12,9 @@ from channels.db import database_sync_to_async
 from django.db.models import F, QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq, Time
+from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message
 
@@ -163,13 +162,3 @@ def write_marked(
             example.updated_at = row.updated_at or example.created_at
         found = [example for _row, example in fitting]
         Example.objects.bulk_update(found, ["created_at", "updated_at"])
-
-
-SECTION = ExportSection(
-    name="examples",
-    title=gettext_lazy("examples"),
-    row=ExampleRow,
-    read=read_marked,
-    write=write_marked,
-    texts=Example.TEXTS,
-)

@@ -12,17 +12,21 @@ class ExperimentsConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
         from chatsite.turns import runner
-        from memory.actions import message_deleted
 
         from . import job, store
         from .models import Experiment
 
-        message_deleted.connect(store.forget)
         runner.jobs.append(job.JOB)
         slots.register("staff.links", "experiments/_link.html")
-        plugins.access_log_actions["try"] = _("tried another policy")
-        plugins.access_log_names["experiment"] = _("experiment")
-        # As it was once called.
-        plugins.access_log_names["trial"] = _("experiment")
-        plugins.access_log_names["sample"] = _("experiment over a sample")
-        plugins.spending_tables.append(Experiment)
+        plugins.register_data(
+            plugins.AppData(
+                forget=store.forget,
+                spending=Experiment,
+                staff_actions={"try": _("tried another policy")},
+                log_names={
+                    "experiment": _("experiment"),
+                    "trial": _("experiment"),  # as it was once called
+                    "sample": _("experiment over a sample"),
+                },
+            )
+        )

@@ -5,12 +5,11 @@ from typing import Annotated, Any, Literal
 
 from django.conf import settings
 from django.db.models import F
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
 from chatsite.llm.gathered import MAX_READ_CALLS
 from chatsite.llm.streaming import MAX_REPLY_CHARS
-from chatsite.plugins import ExportSection, Seq, Time
+from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.models import Conversation, Message, ModelCall
 
@@ -95,13 +94,3 @@ def write_trials(
                 # Django has set it to now.
                 trial.created_at = row.created_at or trial.created_at
             Trial.objects.bulk_update(made, ["created_at"])
-
-
-SECTION = ExportSection(
-    name="trials",
-    title=gettext_lazy("trials"),
-    row=TrialRow,
-    read=read_trials,
-    write=write_trials,
-    texts=Trial.TEXTS,
-)

@@ -20,5 +20,7 @@ class BudgetsConfig(AppConfig):
         plugins.spending_checks.append(services.check_budgets)
         slots.register("person", parts.draw_warning)
         slots.register("account", parts.draw_budgets_section)
-        plugins.account_rows["monthly_use"] = services.list_use
         REGISTRY.register(watching.COLLECTOR)
+        plugins.register_data(
+            plugins.AppData(name="monthly_use", list_own=services.list_use)
+        )

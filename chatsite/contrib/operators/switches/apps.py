@@ -17,6 +17,9 @@ class SwitchesConfig(AppConfig):
 
         runner.jobs.append(current.JOB)
         plugins.switches.append(current.is_off)
-        plugins.access_log_actions["switch"] = _("switched off or on")
-        plugins.access_log_names["off"] = _("off:")
-        plugins.access_log_names["on"] = _("on again:")
+        plugins.register_data(
+            plugins.AppData(
+                staff_actions={"switch": _("switched off or on")},
+                log_names={"off": _("off:"), "on": _("on again:")},
+            )
+        )

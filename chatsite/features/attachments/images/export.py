@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from django.conf import settings
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq
+from chatsite.plugins import Seq
 from memory import bundle
 from memory.engine.attachments import Image, image_of
 from memory.models import Conversation, Message
@@ -152,14 +151,3 @@ def _measure_jpeg(data: bytes) -> tuple[str, int, int] | None:
             return "image/jpeg", width, height
         at += 2 + max(2, int.from_bytes(data[at + 2 : at + 4], "big"))
     return None
-
-
-SECTION = ExportSection(
-    name="images",
-    title=gettext_lazy("images"),
-    row=ImageRow,
-    read=read_exported,
-    write=write_exported,
-    texts=("data", "small"),
-    is_of_requests=True,
-)

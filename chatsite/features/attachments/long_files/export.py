@@ -8,10 +8,9 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from django.db import transaction
-from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, Field
 
-from chatsite.plugins import ExportSection, Seq
+from chatsite.plugins import Seq
 from memory import bundle
 from memory.models import Conversation, Message
 from memory.transcript import TextError, is_storable
@@ -106,14 +105,3 @@ def _write_file(conversation: Conversation, message: Message, row: FileRow) -> N
             conversation=conversation, message=message, file=file
         )
     store.write_long(file, row.text, sorted(row.pages))
-
-
-SECTION = ExportSection(
-    name="long_files",
-    title=gettext_lazy("long files"),
-    row=FileRow,
-    read=read_exported_long,
-    write=write_exported_long,
-    texts=("text",),
-    is_of_requests=True,
-)

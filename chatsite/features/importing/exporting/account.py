@@ -6,7 +6,7 @@ from channels.db import database_sync_to_async
 from django.contrib.auth.models import AbstractBaseUser
 
 from chatsite.accounts import preferences
-from chatsite.plugins import account_rows
+from chatsite.plugins import app_data
 from memory import library
 from memory.models import Conversation
 
@@ -37,7 +37,7 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
                 name: getattr(preferred, name)
                 for name in (*preferences.FIELDS, "tool_cards", "time_zone")
             },
-            **{name: read(user) for name, read in account_rows.items()},
+            **{each.name: each.list_own(user) for each in app_data if each.list_own},
         },
     }
     ids = library.list_own(user).order_by("pk").values_list("pk", flat=True)

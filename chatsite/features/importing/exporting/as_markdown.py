@@ -38,7 +38,7 @@ def write_markdown(
     blocks = [f"# {title}"]
     rows = list(list_messages(conversation))
     tools = _ToolWords(conversation, show)
-    described = (each.describe for each in plugins.export_sections if each.describe)
+    described = (each.describe for each in plugins.app_data if each.describe)
     beside = [describe(conversation, show) for describe in described]
     for index, row in enumerate(rows):
         blocks += [_write_heading(row), *tools.describe(row)]

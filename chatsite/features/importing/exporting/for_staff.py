@@ -16,7 +16,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chatsite.plugins import export_sections
+from chatsite.plugins import exported_lists
 from chatsite.review import access_log
 from chatsite.review.redaction import ERROR_CODES
 from chatsite.review.rights import Rights
@@ -171,7 +171,7 @@ def mask_export(value: Values) -> Values:
     }
     prompts = value["prompts"]
     lists = {name: list_masked(row) for name, row in list_rows().items()}
-    lists |= {each.name: each.texts for each in export_sections}
+    lists |= {each.name: each.texts for each in exported_lists()}
     return value | {
         "conversation": _hide_texts(masked, list_masked(ThreadSettings)),
         "prompts": dict.fromkeys(prompts),

@@ -32,7 +32,9 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             "model": requests.model_of(conversation),
             "temperature": conversation.temperature,
             "system_prompt": context.find_system_prompt(conversation),
-            **{f.name: f.read(conversation) for f in plugins.conversation_fields},
+            **{
+                each.name: each.read(conversation) for each in plugins.exported_values()
+            },
         },
         "messages": list(list_messages(conversation)),
         "summaries": list(list_summaries(conversation)),
@@ -41,7 +43,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)
         },
-        **{each.name: each.read(conversation) for each in plugins.export_sections},
+        **{each.name: each.read(conversation) for each in plugins.exported_lists()},
     }
 
 

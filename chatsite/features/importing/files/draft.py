@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
-from chatsite.plugins import NEWEST, OLDEST, export_sections
+from chatsite.plugins import NEWEST, OLDEST, exported_lists
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank
@@ -45,7 +45,6 @@ class Draft:
     pictures: Mapping[int, Sequence[Picture]] = field(default_factory=dict)
     # Of apps, by their names.
     sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict)
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
     temperature: float | None = None
@@ -144,7 +143,7 @@ def _list_failed_calls(said: list[Said]) -> Iterator[BaseModel]:
         if each.failed:
             request, place = places[each.answers]
             values = {"seq": request, "place": place, "result_seq": seq}
-            for each in export_sections:
+            for each in exported_lists():
                 if each.name == "tool_calls":
                     yield each.row(**values, state="failed")
 

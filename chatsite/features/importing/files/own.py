@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from chatsite import plugins
-from chatsite.plugins import conversation_fields, export_sections
+from chatsite.plugins import exported_lists, exported_values
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine import attachments
@@ -78,8 +78,10 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
             prompts=own.prompts,
         ),
         infos=_read_turns(said),
-        sections={each.name: getattr(own, each.name) for each in export_sections},
-        fields={f.name: getattr(own.conversation, f.name) for f in conversation_fields},
+        sections={
+            **{each.name: getattr(own, each.name) for each in exported_lists()},
+            **{f.name: getattr(own.conversation, f.name) for f in exported_values()},
+        },
         policy=_read_policy(own),
         model=own.conversation.model,
         temperature=own.conversation.temperature,

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chatsite.languages import find_sentence_space
-from chatsite.plugins import export_sections
+from chatsite.plugins import exported_lists
 from chatsite.strict_json import RepeatedNameError, make_object
 
 MEGABYTE = 1024 * 1024
@@ -229,7 +229,7 @@ def explain_fault(path: tuple[Any, ...], why: str) -> str:
         "messages": _("messages"),
         "summaries": _("summaries"),
         "model_calls": _("requests to models"),
-        **{each.name: each.title for each in export_sections},
+        **{each.name: each.title for each in exported_lists()},
     }
     where = {"why": why, "list": titles.get(path[0] if path else "")}
     if where["list"] and len(path) > 1 and isinstance(path[1], int):

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from chatsite.plugins import group_permissions
+from chatsite.plugins import app_data
 from chatsite.review import rights
 
 # By the name of the group; apps add theirs.
@@ -51,7 +51,8 @@ class Command(BaseCommand):
             for each in Permission.objects.select_related("content_type")
         }
         for name, codes in GROUPS.items():
-            wanted = {*codes, *group_permissions[name]}
+            given = (data.permissions.get(name, ()) for data in app_data)
+            wanted = {*codes}.union(*given)
             group, is_new = Group.objects.get_or_create(name=name)
             if is_new or options["reset"]:
                 group.permissions.set(known[code] for code in wanted)

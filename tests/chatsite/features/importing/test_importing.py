@@ -532,7 +532,7 @@ class TestStaging:
     def test_it_stops_when_its_person_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
         importer = storing._Import(claim, JOB_LEASE.held(claim).get())
-        made, _left_out = importer._create(storing._read_item(CLAUDE, alice))
+        made = importer._create(storing._read_item(CLAUDE, alice))
         account.delete_account(alice)
         with pytest.raises(storing.LostError), importer._batch(0):
             pass

@@ -1,0 +1,73 @@
+"""What apps hand over to the core."""
+
+from collections import Counter
+
+import pytest
+
+from chatsite import plugins
+from chatsite.plugins import AppData
+from chatsite.protocol.errors import EXPLANATIONS, explain_code
+from chatsite.review.models import list_staff_actions
+from memory import actions
+from memory.models.change import LEAF_ACTIONS, list_actions
+
+from .scenes import talk_in_turns
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """A table that is handed over for one test, and what was forgotten of it."""
+    forgotten = []
+
+    def forget(**sent):
+        forgotten.append((sent["conversation"], sent["seq"], sent["edited"]))
+
+    monkeypatch.setattr(plugins, "app_data", [])
+    for names in (LEAF_ACTIONS, EXPLANATIONS):
+        for word in ("stamp", "no_ink"):
+            monkeypatch.setitem(names, word, "")
+    data = AppData(
+        forget=forget,
+        owner_actions={"stamp": "stamped it"},
+        staff_actions={"weigh": "weighed it"},
+        errors={"no_ink": "The ink is used up."},
+        sources={"paper": "Paper of %s"},
+    )
+    plugins.register_data(data)
+    yield forgotten
+    actions.message_deleted.disconnect(forget)
+
+
+class TestNames:
+    def test_the_words_of_a_table_are_known_to_the_core(self, tables):
+        assert ("stamp", "stamped it") in list_actions()
+        assert ("weigh", "weighed it") in list_staff_actions()
+        assert explain_code("no_ink") == "The ink is used up."
+
+    def test_the_site_of_an_import_is_named_with_what_follows_its_word(self, tables):
+        assert plugins.name_source("paper:Delft") == "Paper of Delft"
+        assert plugins.name_source("stone:Delft") == ""
+
+
+@pytest.mark.django_db
+def test_a_table_forgets_a_message_that_is_deleted(tables, conversation):
+    talk_in_turns(conversation, "Which ink keeps?")
+    actions.delete_message(conversation, 2)
+    assert [(c.pk, seq) for c, seq, _edited in tables] == [(conversation.pk, 2)]
+
+
+def test_a_table_has_its_own_name():
+    """The same name twice, and one of them would not be in the file."""
+    for of_kind in (
+        plugins.exported_lists() + plugins.exported_values(),
+        [data for data in plugins.app_data if data.list_own],
+    ):
+        counted = Counter(data.name for data in of_kind)
+        assert [name for name, count in counted.items() if not name or count > 1] == []
+
+
+def test_a_table_of_an_export_is_written_as_it_is_read():
+    for data in plugins.exported_lists() + plugins.exported_values():
+        assert data.read, data.name
+        assert data.write, data.name
+        assert data.title or not data.row, data.name
