@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from django.db.models import Model, Q, QuerySet, Value
+from django.dispatch import Signal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
@@ -25,9 +26,7 @@ from memory.transcript import LAST_SEQ
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
     from django.db.models.expressions import Combinable
-    from django.forms import ChoiceField
     from django.forms import Field as FormField
-    from django.http import HttpRequest
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from chatsite.review.rights import Rights
     from chatsite.turns.attempt import MakeRoom, Tools
     from chatsite.turns.lifecycle import Result, TurnClaim
-    from chatsite.turns.limits import Used
     from chatsite.turns.models import Turn
     from memory.bundle import Batch
     from memory.context import Built
@@ -246,20 +244,6 @@ class StepCard:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedStep:
-    """A step of a turn that has run and ended, such as a call of a tool, without a word
-    of it. `seq`: of the message that asked; `error`: a code, "" = none."""
-
-    conversation: "Conversation"
-    turn: int
-    seq: int
-    name: str
-    error: str
-    started_at: datetime
-    finished_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class FoundSource:
     """A page of the web, and the number of the message that it was first found in."""
 
@@ -301,58 +285,96 @@ def collect_names(
     }
 
 
-# What narrows the list of conversations.
-list_filters: list[ListFilter] = []
-# Told of each page that a signed-in person opens; has to cost nothing.
-visits: list[Callable[["HttpRequest"], None]] = []
-# What was sent last of a conversation that others send; None: it is the site's own.
-sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
-# Why nothing can be written into a conversation, in a sentence; "": it can.
-write_refusals: list[Callable[["Conversation"], str]] = []
+# What happened, told with keyword arguments. None is told of a word of a reply.
+# A turn has ended, or waits for its person: `turn`, `state`. Not awaited by the turn.
+turn_ended = Signal()
+# What another app has news of: `kind`, `conversation`.
+news_found = Signal()
+# In their transactions: the books of a request to a model are closed (the key `call`;
+# `work`, that of the turn or the trial that it was for), its person is charged (the key
+# `user`; `used`), and a step of a turn that has run is over, such as a call of a tool:
+# `conversation`, `turn`, the `seq` that asked, `name`, the code of its `error`,
+# `started_at`, `finished_at`.
+call_ended = Signal()
+call_charged = Signal()
+step_ended = Signal()
+# A signed-in person opens a page: `request`. Has to cost nothing.
+page_opened = Signal()
 
-# Chosen: fields of settings of the policy, and of columns of a person's preferences.
-policy_fields: dict[str, Callable[[], "ChoiceField"]] = {}
-preference_fields: dict[str, Callable[[], "FormField"]] = {}
-# Also among the options of the home page: values that a conversation begins with.
-start_fields: dict[str, Callable[[], "FormField"]] = {}
+# Who can refuse, by the deed: that a message is sent into `conversation` (a sentence
+# why, or ""), that `user_id` spends more (by a CommandError), and that anyone uses what
+# has this `kind` and `name`, such as a model (whether it is off; it is asked before
+# every use, so it may ask no database).
+guards: dict[str, list[Callable[..., Any]]] = {"send": [], "spend": [], "use": []}
 
-# Told over the socket, by the type of the event; and what a client is told when it is
-# brought up to date, given its turns that are open.
+
+def register_guard(
+    deed: Literal["send", "spend", "use"], check: Callable[..., Any]
+) -> None:
+    guards[deed].append(check)
+
+
+# Fields of forms, by the form: the policy of a conversation, the preferences of a
+# person, and what a conversation starts with.
+form_fields: dict[str, dict[str, Callable[[], Any]]] = {
+    "policy": {},
+    "preferences": {},
+    "start": {},
+}
+
+
+def register_field(
+    form: Literal["policy", "preferences", "start"],
+    name: str,
+    make: Callable[[], "FormField"],
+) -> None:
+    form_fields[form][name] = make
+
+
+# Of the socket: events and what reads each command, by their types; and what a client
+# is told when it is brought up to date, given its turns that are open.
 event_kinds: dict[str, type[LeafEvent]] = {}
+command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
 standing_events: list[Callable[["Client", set[int]], Iterable[LeafEvent]]] = []
 
-# News, by their kind; and who is told of a turn that is in a state to look at, and of
-# new ones of a source, by their kind.
+
+def register_socket(
+    *,
+    events: Iterable[type[LeafEvent]],
+    commands: Mapping[str, Callable[[dict[str, Any]], LeafCommand]] | None = None,
+    find_standing: Callable[["Client", set[int]], Iterable[LeafEvent]] | None = None,
+) -> None:
+    event_kinds.update({event.type: event for event in events})
+    command_readers.update(commands or {})
+    if find_standing:
+        standing_events.append(find_standing)
+
+
+# What is of several kinds, one of which an app brings, by the word that is kept for it.
+list_filters: dict[str, ListFilter] = {}
 news_sources: dict[str, NewsSource] = {}
-turn_news: list[Callable[["Turn", str], Awaitable[None]]] = []
-source_news: list[Callable[[str, "Conversation"], Awaitable[None]]] = []
+review_sources: dict[str, ReviewSource] = {}
+switch_kinds: dict[str, SwitchKind] = {}
 
-# Commands of the socket: what reads each, by its type.
-command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
 
+def register_source(
+    kind: str, source: ListFilter | NewsSource | ReviewSource | SwitchKind
+) -> None:
+    kept: dict[type, dict[str, Any]] = {
+        ListFilter: list_filters,
+        NewsSource: news_sources,
+        ReviewSource: review_sources,
+        SwitchKind: switch_kinds,
+    }
+    kept[type(source)][kind] = source
+
+
+# What was sent last of a conversation that others send; None: it is the site's own.
+sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
 # For staff: HTML below messages in the timeline, by their keys.
 timeline_parts: list[
     Callable[["Conversation", "Rights", Sequence["Message"]], Mapping[int, str]]
 ] = []
-# What comes into the review queue, by the word that the queue keeps for its kind.
-review_sources: dict[str, ReviewSource] = {}
-
-# What a request to a model took, told in the transaction in which its person is
-# charged; and what refuses to spend more, by a CommandError.
-spending_notes: list[Callable[[int, "Used"], None]] = []
-spending_checks: list[Callable[[int], None]] = []
-
-# Switched off: what staff can switch off, by the word that is kept for its kind; and
-# who knows of a kind and a name whether it is off now. Asked before every use, so it
-# may ask no database.
-switch_kinds: dict[str, SwitchKind] = {}
-switches: list[Callable[[str, str], bool]] = []
-
-# Told in their transactions: the key of a request to a model whose books are closed,
-# with that of the turn or trial that it was for, and a step of a turn that has ended.
-ended_calls: list[Callable[[int, int | None], None]] = []
-ended_steps: list[Callable[["EndedStep"], None]] = []
-
 # Answered by ASGI applications of apps, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.
 asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
@@ -463,8 +485,10 @@ turn_steps = TurnSteps()
 
 
 def is_switched_off(kind: str, name: str) -> bool:
-    return any(is_off(kind, name) for is_off in switches)
+    return any(is_off(kind=kind, name=name) for is_off in guards["use"])
 
 
 def find_write_refusal(conversation: "Conversation") -> str:
-    return next(filter(None, (find(conversation) for find in write_refusals)), "")
+    """Why nothing can be written into a conversation, in a sentence; "": it can."""
+    found = (find(conversation=conversation) for find in guards["send"])
+    return next(filter(None, found), "")

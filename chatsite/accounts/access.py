@@ -33,8 +33,7 @@ def private_page(view: View) -> View:
             # A redirect would put the log-in page into the middle of this one.
             return HttpResponseClientRedirect(resolve_url(settings.LOGIN_URL))
         if request.user.is_authenticated:
-            for note_visit in plugins.visits:
-                note_visit(request)
+            plugins.page_opened.send_robust(None, request=request)
         return guarded(request, *args, **kwargs)
 
     return never_cache(checked)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import providers
-from chatsite.plugins import preference_fields
+from chatsite.plugins import form_fields
 from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from memory.engine import policy
@@ -48,7 +48,8 @@ class PreferencesForm(forms.ModelForm):
         )
         for name in LEAF_FIELDS:
             del self.fields[name]
-        self.fields |= {name: make() for name, make in preference_fields.items()}
+        made = {name: make() for name, make in form_fields["preferences"].items()}
+        self.fields |= made
 
 
 class PasswordForm(forms.Form):

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import plugins
-from chatsite.plugins import policy_fields
+from chatsite.plugins import form_fields
 from memory import transcript
 from memory.engine import policy
 from memory.engine.blank import is_blank
@@ -159,17 +159,17 @@ class NewConversationForm(forms.Form):
         text = gettext("Not saved. Deleted %(minutes)s minutes after you close it.")
         minutes = transcript.TEMPORARY_MINUTES
         self.fields["temporary"].help_text = text % {"minutes": minutes}
-        self.fields |= {name: make() for name, make in plugins.start_fields.items()}
+        self.fields |= {name: make() for name, make in form_fields["start"].items()}
 
     def clean(self) -> dict[str, Any]:
         """What was not asked, as by a script, is not chosen: it stays as it is."""
         values = super().clean()
-        unasked = plugins.start_fields.keys() - self.data.keys()
+        unasked = form_fields["start"].keys() - self.data.keys()
         return {name: value for name, value in values.items() if name not in unasked}
 
     @property
     def options(self) -> list[BoundField]:
-        names = ("temporary", "title", "preset", *plugins.start_fields)
+        names = ("temporary", "title", "preset", *form_fields["start"])
         return [self[name] for name in (*names, "temperature", "system_prompt")]
 
 
@@ -327,14 +327,14 @@ class PolicyForm(DetailedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields |= {name: make() for name, make in policy_fields.items()}
-        self.DETAILS = (*self.DETAILS, *policy_fields)
+        self.fields |= {name: make() for name, make in form_fields["policy"].items()}
+        self.DETAILS = (*self.DETAILS, *form_fields["policy"])
         self.order_fields(self.field_order)
 
     @classmethod
     def list_settings(cls) -> tuple[str, ...]:
         """Settings with a field of the same name, those of apps with them."""
-        return (*cls.SETTINGS, *policy_fields)
+        return (*cls.SETTINGS, *form_fields["policy"])
 
     @classmethod
     def of(cls, conversation: Conversation, *, preset: str = "") -> "PolicyForm":
@@ -363,7 +363,7 @@ class PolicyForm(DetailedForm):
                 case [str(kind), int() | float() as size] if kind in UNITS:
                     initial |= {f"{name}_kind": kind, f"{name}_size": size}
                     del own[name]
-        fields = {name: make() for name, make in policy_fields.items()}
+        fields = {name: make() for name, make in form_fields["policy"].items()}
         fields |= {name: cls.base_fields[name] for name in cls.SETTINGS}
         for name in own.keys() & fields.keys():
             if _can_hold(fields[name], own[name]):
@@ -454,7 +454,7 @@ class ListForm(SearchForm):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        for each in plugins.list_filters:
+        for each in plugins.list_filters.values():
             self.fields[each.name] = forms.IntegerField(
                 min_value=1, max_value=2**31 - 1, required=False
             )

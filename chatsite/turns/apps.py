@@ -26,7 +26,7 @@ class TurnsConfig(AppConfig):
         from .models import Turn
 
         named = plugins.SwitchKind(_("model"), providers.list_models)
-        plugins.switch_kinds[model_access.KIND] = named
+        plugins.register_source(model_access.KIND, named)
         message_deleted.connect(Turn.forget)
         # An alert on what has not happened yet needs a zero to count from.
         for state in {*Turn.State} - {*Turn.UNFINISHED}:

@@ -207,8 +207,8 @@ def used_on(allowance: Allowance, day: date) -> int:
 
 def _check_budget(allowance: Allowance) -> None:
     """Of the day, and whatever else is limited."""
-    for check in plugins.spending_checks:
-        check(allowance.pk)
+    for check in plugins.guards["spend"]:
+        check(user_id=allowance.pk)
     if not _has_used_all(allowance):
         return
     budget = budget_of(allowance)
@@ -350,8 +350,7 @@ def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> Non
     A request that failed before its first word and reported nothing costs nothing;
     one that this site itself broke off may have.
     """
-    for tell in plugins.ended_calls:
-        tell(call.pk, work)
+    plugins.call_ended.send_robust(ModelCall, call=call.pk, work=work)
     reported = call.tokens_input or call.tokens_output
     failed = call.error and call.error != "cancelled" and not text and not reported
     read = call.tokens_input or call.tokens_estimated
@@ -366,8 +365,7 @@ def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> Non
 def charge_use(user_id: int, used: Used) -> None:
     if tokens := used.read + used.written:
         charge_tokens(user_id, tokens)
-        for note in plugins.spending_notes:
-            note(user_id, used)
+        plugins.call_charged.send(None, user=user_id, used=used)
 
 
 @transaction.atomic(savepoint=False)

@@ -288,8 +288,8 @@ async def _tell_end(turn: Turn) -> None:
 
 def tell_news(turn: Turn, state: str) -> None:
     """The turn has ended, or waits for its person, who may be elsewhere."""
-    for tell in plugins.turn_news:
-        spawn_task(tell(turn, state))
+    if plugins.turn_ended.has_listeners(Turn):
+        spawn_task(plugins.turn_ended.asend_robust(Turn, turn=turn, state=state))
 
 
 async def _compact_if_due(

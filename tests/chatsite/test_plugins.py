@@ -71,3 +71,27 @@ def test_a_table_of_an_export_is_written_as_it_is_read():
         assert data.read, data.name
         assert data.write, data.name
         assert data.title or not data.row, data.name
+
+
+def refuse_blue(conversation):
+    return "No more blue." if conversation == "blue" else ""
+
+
+def test_a_guard_refuses_in_its_words(monkeypatch):
+    monkeypatch.setitem(plugins.guards, "send", [])
+    plugins.register_guard("send", refuse_blue)
+    assert plugins.find_write_refusal("blue") == "No more blue."
+    assert plugins.find_write_refusal("red") == ""
+
+
+@pytest.mark.django_db
+def test_a_page_opens_though_a_receiver_fails(client, alice):
+    def fail(**sent):
+        raise RuntimeError
+
+    client.force_login(alice)
+    plugins.page_opened.connect(fail)
+    try:
+        assert client.get("/account/").status_code == 200
+    finally:
+        plugins.page_opened.disconnect(fail)

@@ -27,8 +27,8 @@ class EndpointConfig(AppConfig):
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         plugins.sent_elsewhere.append(marks.find_sent_last)
         slots.register("row.mark", marks.name_client)
-        plugins.list_filters.append(single_calls.LIST_FILTER)
-        plugins.write_refusals.append(marks.refuse_writing)
+        plugins.register_source(single_calls.LIST_FILTER.name, single_calls.LIST_FILTER)
+        plugins.register_guard("send", marks.refuse_writing)
         slots.register("message.menu", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
         slots.register("sent", lineage.draw_beside_sent)

@@ -16,7 +16,7 @@ class DevicesConfig(AppConfig):
         from . import parts, services
 
         user_logged_in.connect(services.note_log_in)
-        plugins.visits.append(services.note_visit)
+        plugins.page_opened.connect(services.note_visit)
         slots.register("account", parts.draw_devices_section)
         plugins.register_data(
             plugins.AppData(name="devices", list_own=services.describe_devices)

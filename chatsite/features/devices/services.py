@@ -30,7 +30,7 @@ def note_log_in(
     _note_device(request, user)
 
 
-def note_visit(request: HttpRequest) -> None:
+def note_visit(request: HttpRequest, **_: object) -> None:
     """Costs nothing but for one visit an hour: the session has been read anyway."""
     key, noted_at = request.session.get(NOTED, ("", 0))
     now = timezone.now().timestamp()

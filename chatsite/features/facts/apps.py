@@ -21,8 +21,8 @@ class FactsConfig(AppConfig):
         slots.register("message.below", parts.draw_stated_facts, rows=parts.ROWS)
         slots.register("section.facts", parts.draw_facts_section)
         slots.add_stylesheet("facts/facts.css", "model")
-        plugins.policy_fields["facts"] = forms.make_fact_policy_field
-        plugins.preference_fields["facts"] = forms.make_fact_preference_field
+        plugins.register_field("policy", "facts", forms.make_fact_policy_field)
+        plugins.register_field("preferences", "facts", forms.make_fact_preference_field)
         link = slots.make_link("facts", _("What is remembered of you"))
         slots.register("user.menu", link)
         plugins.register_data(

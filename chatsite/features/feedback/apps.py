@@ -16,9 +16,9 @@ class FeedbackConfig(AppConfig):
 
         slots.register("message.actions", parts.draw_in_message, columns=parts.COLUMNS)
         slots.add_stylesheet("feedback/feedback.css", "conversation")
-        plugins.event_kinds[parts.FeedbackGiven.type] = parts.FeedbackGiven
+        plugins.register_socket(events=[parts.FeedbackGiven])
         slots.register("inspector", parts.draw_inspected)
-        plugins.review_sources["feedback"] = staff.BAD_FEEDBACK
+        plugins.register_source("feedback", staff.BAD_FEEDBACK)
         plugins.register_data(
             plugins.AppData(
                 name="feedback",

@@ -17,6 +17,7 @@ from chatsite.features.attachments.uploads import keep_files
 from chatsite.features.tree.listing import note_restored
 from chatsite.jobs import queue
 from chatsite.languages import find_sentence_space
+from chatsite.plugins import app_data
 from chatsite.turns import model_access
 from chatsite.turns.copying import copies
 from chatsite.turns.models import JOB_LEASE, Job
@@ -142,7 +143,7 @@ class _Import:
     ) -> list[str]:
         """What was left out, in words."""
         left_out = []
-        for each in plugins.app_data:
+        for each in app_data:
             if each.write and each.is_of_requests == of_requests:
                 rows = draft.sections.get(each.name, ())
                 left_out.append(each.write(made, messages, rows, self._batch))

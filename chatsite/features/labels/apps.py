@@ -13,7 +13,7 @@ class LabelsConfig(AppConfig):
 
         from . import export, listing, services
 
-        plugins.list_filters.append(listing.LIST_FILTER)
+        plugins.register_source(listing.LIST_FILTER.name, listing.LIST_FILTER)
         slots.register("list.several", "labels/_several.html")
         slots.register("list.row", "labels/_row_menu.html")
         slots.add_stylesheet("labels/labels.css", "list")

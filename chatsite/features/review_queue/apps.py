@@ -14,8 +14,8 @@ class ReviewQueueConfig(AppConfig):
 
         from . import parts, sources
 
-        plugins.review_sources["summary"] = sources.SUMMARIES
-        plugins.review_sources["turn"] = sources.TURNS
+        plugins.register_source("summary", sources.SUMMARIES)
+        plugins.register_source("turn", sources.TURNS)
         slots.register("inspector", parts.draw_inspected)
         plugins.register_data(
             plugins.AppData(

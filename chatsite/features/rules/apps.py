@@ -21,8 +21,9 @@ class RulesConfig(AppConfig):
         slots.register("next", parts.draw_other_rules)
         slots.add_stylesheet("rules/rules.css", "conversation")
         slots.add_stylesheet("rules/rule-sheet.css", "model")
-        plugins.policy_fields["rules"] = forms.make_policy_field
-        plugins.preference_fields.update(forms.PREFERENCE_FIELDS)
+        plugins.register_field("policy", "rules", forms.make_policy_field)
+        for name, make in forms.PREFERENCE_FIELDS.items():
+            plugins.register_field("preferences", name, make)
         plugins.register_data(
             plugins.AppData(
                 name="rules",

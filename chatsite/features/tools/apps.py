@@ -21,18 +21,19 @@ class ToolsConfig(AppConfig):
         from .tool_loop.steps import ToolSteps
 
         plugins.turn_steps = ToolSteps()
-        plugins.switch_kinds[registry.KIND] = plugins.SwitchKind(
-            _("tool"), registry.known
-        )
+        tools = plugins.SwitchKind(_("tool"), registry.known)
+        plugins.register_source(registry.KIND, tools)
         slots.add_stylesheet("tools/tools.css", "steps")
         slots.add_stylesheet("tools/tool-files.css", "transcript")
-        plugins.start_fields["tools"] = parts.make_start_field
+        plugins.register_field("start", "tools", parts.make_start_field)
         slots.register("account", parts.draw_account_section)
         slots.register("conversation.menu", parts.draw_menu_item)
-        plugins.event_kinds["tool"] = events.Tool
-        plugins.news_sources[reminders.KIND] = reminders.SOURCE
-        plugins.standing_events.append(commands.find_standing)
-        plugins.command_readers.update(commands.READERS)
+        plugins.register_socket(
+            events=[events.Tool],
+            commands=commands.READERS,
+            find_standing=commands.find_standing,
+        )
+        plugins.register_source(reminders.KIND, reminders.SOURCE)
         named = gettext_noop("tool call"), gettext_noop("tool calls")
         naming.name_table(ToolCall, *named)
         plugins.timeline_parts.append(parts.draw_called)

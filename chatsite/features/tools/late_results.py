@@ -193,8 +193,8 @@ async def tell(done: Delivered) -> None:
     for event in events_of(done):
         await events.publish_event(done.call.conversation_id, event)
     if done.call.is_unread:
-        for tell_of in plugins.source_news:
-            await tell_of(reminders.KIND, done.call.conversation)
+        told = {"kind": reminders.KIND, "conversation": done.call.conversation}
+        await plugins.news_found.asend_robust(ToolCall, **told)
     if done.turn and runner.is_sweeping():
         runner.start_turns(done.call.conversation_id)
 

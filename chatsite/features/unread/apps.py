@@ -14,8 +14,10 @@ class UnreadConfig(AppConfig):
         from . import events, parts
 
         slots.register("person", parts.draw_unread)
-        plugins.event_kinds["unread"] = events.Unread
-        plugins.standing_events.append(events.list_standing_news)
-        plugins.command_readers["seen"] = lambda value: events.Seen()
-        plugins.turn_news.append(events.tell_of_turn)
-        plugins.source_news.append(events.tell_of_source)
+        plugins.register_socket(
+            events=[events.Unread],
+            commands={"seen": lambda value: events.Seen()},
+            find_standing=events.list_standing_news,
+        )
+        plugins.turn_ended.connect(events.tell_of_turn)
+        plugins.news_found.connect(events.tell_of_source)

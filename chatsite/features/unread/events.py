@@ -71,7 +71,7 @@ def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[LeafEve
     return map(Unread.of, group_news(find_news(client.user_id)).values())
 
 
-async def tell_of_turn(turn: Turn, state: str) -> None:
+async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
     """A turn has ended, or waits for its person."""
     news = await database_sync_to_async(note_turn)(turn, state)
     if news:
@@ -79,7 +79,7 @@ async def tell_of_turn(turn: Turn, state: str) -> None:
         await events.publish_to_person(owner, Unread.of([news]))
 
 
-async def tell_of_source(kind: str, conversation: Conversation) -> None:
+async def tell_of_source(kind: str, conversation: Conversation, **_: object) -> None:
     """What another app finds of this kind has come into the conversation."""
     find = database_sync_to_async(plugins.news_sources[kind].find)
     grouped = group_news(await find(conversation.owner_id))

@@ -17,8 +17,9 @@ class TrialsConfig(AppConfig):
         from .models import Trial
 
         runner.jobs.append(job.JOB)
-        plugins.event_kinds[events.TrialEvent.type] = events.TrialEvent
-        plugins.command_readers["watch_trial"] = events.read_watch
+        plugins.register_socket(
+            events=[events.TrialEvent], commands={"watch_trial": events.read_watch}
+        )
         slots.register("message.menu", parts.draw_try_again)
         slots.add_stylesheet("trials/trials.css", "dialog")
         slots.register("next", parts.draw_next)

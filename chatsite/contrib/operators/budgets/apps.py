@@ -16,8 +16,8 @@ class BudgetsConfig(AppConfig):
 
         from . import parts, services, watching
 
-        plugins.spending_notes.append(services.note_use)
-        plugins.spending_checks.append(services.check_budgets)
+        plugins.call_charged.connect(services.note_use)
+        plugins.register_guard("spend", services.check_budgets)
         slots.register("person", parts.draw_warning)
         slots.register("account", parts.draw_budgets_section)
         REGISTRY.register(watching.COLLECTOR)

@@ -88,14 +88,14 @@ def find_month(day: date | None = None) -> date:
     return (day or timezone.localdate()).replace(day=1)
 
 
-def note_use(user_id: int, used: Used) -> None:
+def note_use(user: int, used: Used, **_: object) -> None:
     """Write down one request, in the transaction in which it is charged."""
-    key = {"user": user_id, "month": find_month(), "model": used.model[:100]}
+    key = {"user": user, "month": find_month(), "model": used.model[:100]}
     counts = {"read": used.read, "cached": used.cached, "written": used.written}
     if not _add_use(**key, **counts):
         values = {"user_id": key.pop("user"), **key}
         MonthlyUse.objects.bulk_create([MonthlyUse(**values)], ignore_conflicts=True)
-        _add_use(user=user_id, **key, **counts)
+        _add_use(user=user, **key, **counts)
 
 
 @prepared_update()

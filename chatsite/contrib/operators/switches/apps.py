@@ -16,7 +16,7 @@ class SwitchesConfig(AppConfig):
         from . import current
 
         runner.jobs.append(current.JOB)
-        plugins.switches.append(current.is_off)
+        plugins.register_guard("use", current.is_off)
         plugins.register_data(
             plugins.AppData(
                 staff_actions={"switch": _("switched off or on")},

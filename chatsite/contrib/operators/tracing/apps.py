@@ -17,5 +17,5 @@ class TracingConfig(AppConfig):
         from . import exporting, notes
 
         exporting.begin_exporting(exporting.make_processor())
-        plugins.ended_calls.append(notes.note_call)
-        plugins.ended_steps.append(notes.note_step)
+        plugins.call_ended.connect(notes.note_call)
+        plugins.step_ended.connect(notes.note_step)

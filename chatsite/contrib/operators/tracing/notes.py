@@ -6,13 +6,13 @@ import hashlib
 import secrets
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from chatsite.plugins import EndedStep
 from memory.models import Conversation, ModelCall
 
 from .exporting import export_span
@@ -27,13 +27,13 @@ READ = (
 )
 
 
-def note_call(call: int, work: int | None) -> None:
+def note_call(call: int, work: int | None, **_: object) -> None:
     """A request has ended, of the turn or the trial `work`."""
     transaction.on_commit(partial(_export_call, call, work), robust=True)
 
 
-def note_step(step: EndedStep) -> None:
-    transaction.on_commit(partial(_export_step, step), robust=True)
+def note_step(sender: object, signal: object, **step: Any) -> None:
+    transaction.on_commit(partial(_export_step, **step), robust=True)
 
 
 def _export_call(pk: int, work: int | None) -> None:
@@ -74,21 +74,30 @@ def _describe_model_call(call: ModelCall) -> Attributes:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _export_step(step: EndedStep) -> None:
+def _export_step(
+    *,
+    conversation: Conversation,
+    turn: int,
+    seq: int,
+    name: str,
+    error: str,
+    started_at: datetime,
+    finished_at: datetime,
+) -> None:
     known = {
-        **_describe_conversation(step.conversation, step.seq),
+        **_describe_conversation(conversation, seq),
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": step.name,
-        "error.type": step.error or None,
+        "gen_ai.tool.name": name,
+        "error.type": error or None,
     }
     export_span(
-        f"execute_tool {step.name}",
-        context=_make_context(step.conversation, step.turn),
+        f"execute_tool {name}",
+        context=_make_context(conversation, turn),
         kind=SpanKind.INTERNAL,
-        attributes={name: value for name, value in known.items() if value is not None},
-        status=_make_status(step.error),
-        start_time=_to_nanoseconds(step.started_at),
-        end_time=_to_nanoseconds(step.finished_at),
+        attributes={key: value for key, value in known.items() if value is not None},
+        status=_make_status(error),
+        start_time=_to_nanoseconds(started_at),
+        end_time=_to_nanoseconds(finished_at),
     )
 
 

@@ -39,7 +39,8 @@ def end_calls(
     else:
         columns |= {"handle": None, "next_look_at": None}
     # By their keys: once they have ended, other calls may be these.
-    told = [*calls.values_list("pk", flat=True)] if plugins.ended_steps else []
+    is_heard = plugins.step_ended.has_listeners(ToolCall)
+    told = [*calls.values_list("pk", flat=True)] if is_heard else []
     ended = calls.update(state=state, error=error, finished_at=Now(), **columns)
     if told:
         _tell_ended(told)
@@ -52,14 +53,13 @@ def _tell_ended(pks: list[int]) -> None:
     rows = rows.select_related("conversation", "request")
     for call in rows.defer("arguments", "request__text"):
         is_known = call.name in registry.available()
-        step = plugins.EndedStep(
-            call.conversation,
-            call.turn_id,
-            call.request.seq,
-            call.name if is_known else "unknown",
-            call.error or (call.state if call.state in FAILED else ""),
-            call.started_at,
-            call.finished_at,
+        plugins.step_ended.send_robust(
+            ToolCall,
+            conversation=call.conversation,
+            turn=call.turn_id,
+            seq=call.request.seq,
+            name=call.name if is_known else "unknown",
+            error=call.error or (call.state if call.state in FAILED else ""),
+            started_at=call.started_at,
+            finished_at=call.finished_at,
         )
-        for tell in plugins.ended_steps:
-            tell(step)

@@ -60,7 +60,7 @@ async def test_a_call_does_not_run_and_the_turn_goes_on(
     """It is switched off while the model writes that it wants it."""
     site.script(calling(LOOK, text="Let me look."), "ok")
     off = lambda kind, name: name == "look_up" and bool(site.calls)  # noqa: E731
-    monkeypatch.setattr(plugins, "switches", [off])
+    monkeypatch.setitem(plugins.guards, "use", [off])
     async with Chat(conversation, session) as chat:
         end = await chat.say("How warm is it?")
     assert end["state"] == "done"

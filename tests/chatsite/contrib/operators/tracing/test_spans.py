@@ -56,9 +56,11 @@ def exported(monkeypatch, settings):
     monkeypatch.setattr(exporting._Way, "resource", None)
     monkeypatch.setattr(exporting.atexit, "register", lambda end: None)
     exporting.begin_exporting(SimpleSpanProcessor(kept))
-    monkeypatch.setattr(plugins, "ended_calls", [notes.note_call])
-    monkeypatch.setattr(plugins, "ended_steps", [notes.note_step])
-    return kept.get_finished_spans
+    plugins.call_ended.connect(notes.note_call)
+    plugins.step_ended.connect(notes.note_step)
+    yield kept.get_finished_spans
+    plugins.call_ended.disconnect(notes.note_call)
+    plugins.step_ended.disconnect(notes.note_step)
 
 
 @pytest.fixture
