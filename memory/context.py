@@ -44,6 +44,7 @@ from .models import (
     Message,
     Summary,
     as_langchain,
+    replace_columns,
 )
 from .ranges import to_ranges
 from .rules import rule_source
@@ -175,6 +176,15 @@ def read_view(
         image_source.note_images(conversation, seen, newest)
     window = [message for message in found if int(message.id) > cutoff]
     pinned = found[: len(found) - len(window)]
+    standing = (
+        rule_source.current.list_standing(conversation, before=newest and newest.seq),
+        rule_source.facts.list_standing(conversation),
+    )
+    room, count_tokens = budget.for_rules(limit), conversation_counter(conversation)
+    rules, facts = (
+        choice.choose_rules(each, room=room, count_tokens=count_tokens)
+        for each in standing
+    )
     view = View(
         Context(()),
         summaries,
@@ -184,18 +194,8 @@ def read_view(
         asked,
         conversation.memory_version,
         [row.to_langchain() for row in steps],
-        choice.choose_rules(
-            rule_source.current.list_standing(
-                conversation, before=newest.seq if newest else None
-            ),
-            room=budget.for_rules(limit),
-            count_tokens=conversation_counter(conversation),
-        ),
-        choice.choose_rules(
-            rule_source.facts.list_standing(conversation),
-            room=budget.for_rules(limit),
-            count_tokens=conversation_counter(conversation),
-        ),
+        rules,
+        facts,
     )
     return _compose_view(conversation, view)
 
@@ -448,11 +448,8 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
     only from what was sent of it."""
     values = rows.order_by("seq").annotate(whole=Left("text", recall.MAX_CHARS))
     names = ["whole" if name == "text" else name for name in SENT]
-    unsent = names.index("sent_text")
-    return [
-        as_langchain(*row[:unsent], "", *row[unsent + 1 :])
-        for row in values.values_list(*names)
-    ]
+    found = values.values_list(*names)
+    return [as_langchain(*replace_columns(row, sent_text="")) for row in found]
 
 
 def keep_prompts(conversation: Conversation, built: Built) -> None:

@@ -80,20 +80,16 @@ class ListLength(Func):
     def __init__(self, expression: Any, *, key: str, **extra: Any) -> None:
         super().__init__(expression, key=key, **extra)
 
-    def as_sqlite(
-        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
-    ) -> tuple[str, list[Any]]:
+    def as_sqlite(self, *args: Any, **options: Any) -> tuple[str, list[Any]]:
         template = "NULLIF(json_array_length(%(expressions)s, '$.%(key)s'), 0)"
-        return super().as_sql(compiler, connection, template=template, **context)
+        return super().as_sql(*args, template=template, **options)
 
-    def as_postgresql(
-        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
-    ) -> tuple[str, list[Any]]:
+    def as_postgresql(self, *args: Any, **options: Any) -> tuple[str, list[Any]]:
         template = (
             "CASE WHEN jsonb_typeof(%(expressions)s -> '%(key)s') = 'array' THEN "
             "NULLIF(jsonb_array_length(%(expressions)s -> '%(key)s'), 0) END"
         )
-        return super().as_sql(compiler, connection, template=template, **context)
+        return super().as_sql(*args, template=template, **options)
 
 
 class Parameter(Expression):

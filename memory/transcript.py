@@ -1,7 +1,7 @@
 """Every read and write of conversations and messages, and the one access guard."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -417,57 +417,33 @@ def _numbers_and_same(pk: Any, client_id: Any) -> QuerySet[Conversation, Any]:
     return rows.values_list("next_seq", "rule_count", known)
 
 
-def append_reply(
-    conversation: Conversation,
-    *,
-    seq: int,
-    text: str,
-    reasoning: str = "",
-    tool_calls: Sequence[dict[str, Any]] = (),
-    extras: Mapping[str, Any] | None = None,
-) -> Message:
-    """Store what the model said under the number that was reserved for it: a final
-    reply, or one that calls tools (in LangChain's form: name, args and id), with the
-    `extras` of its provider."""
-    message = Message(
-        conversation=conversation,
-        seq=seq,
-        role=Message.Role.ASSISTANT,
-        text=text,
-        reasoning=reasoning,
-        tool_calls=list(tool_calls),
-        extras=dict(extras or {}),
-    )
-    return _save_message(message)
+def append_reply(conversation: Conversation, **columns: Any) -> Message:
+    """Store what the model said, as columns of Message: the `text`, under the number
+    `seq` that was reserved for it; where it calls tools, its `tool_calls` (in
+    LangChain's form: name, args and id) with the `extras` of its provider."""
+    role = Message.Role.ASSISTANT
+    return _save_message(Message(conversation=conversation, role=role, **columns))
 
 
 def make_result(
     conversation: Conversation,
     *,
-    seq: int,
     call_id: str,
-    text: str,
-    sent_text: str = "",
-    late_for: int | None = None,
     request: Message | None = None,
+    **columns: Any,
 ) -> Message:
     """The result of a call of a tool, under a number that was reserved, to be stored.
 
-    `sent_text`: what models get of it, where that is less. `late_for`: the number of
-    the message that asked, for a result that comes after its call was answered.
     `request`: the message that asked, as it is now: where it is out of the model's
-    view, so is the result.
+    view, so is the result. `columns` are others of Message.
     """
     return Message(
         conversation=conversation,
-        seq=seq,
         role=Message.Role.TOOL,
-        text=text,
-        sent_text=sent_text,
         tool_call_id=call_id,
-        late_for=late_for,
         excluded_at=request and (request.excluded_at or request.deleted_at),
         superseded_at=request and request.superseded_at,
+        **columns,
     )
 
 

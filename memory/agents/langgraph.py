@@ -8,7 +8,7 @@ is to be sent to `context`.
 import time
 from collections.abc import Callable
 from concurrent import futures
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -125,20 +125,18 @@ def load_memory(state: ContextState) -> ThreadMemory:
     return ThreadMemory.load(memory) if memory else ThreadMemory()
 
 
+@dataclass(eq=False)
 class _Look:
     """How the nodes see a state: the view of its thread, and the task to compact it."""
 
-    def __init__(
-        self,
-        policy: Policy | ChoosePolicy | None,
-        context_window: int | None,
-        overhead: int,
-        token_counter: TokenCounter,
-    ) -> None:
-        self.policy = policy or Policy()
-        self.context_window = context_window
-        self.overhead = overhead
-        self.count_tokens = guard_counter(token_counter)
+    policy: Policy | ChoosePolicy | None
+    context_window: int | None
+    overhead: int
+    token_counter: TokenCounter
+
+    def __post_init__(self) -> None:
+        self.policy = self.policy or Policy()
+        self.count_tokens = guard_counter(self.token_counter)
         self.viewer = Viewer(self.count_tokens)
 
     def __call__(

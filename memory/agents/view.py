@@ -231,9 +231,8 @@ class _Ceiling:
     ) -> Context:
         excess = self.count_tokens(self.add_notes(context)) + spare - self.limit
         turn, count = context.section("newest"), self.count_tokens
-        shorter = shorten.shorten_messages(
-            turn, excess, count, self.places, newest=newest
-        )
+        order = shorten.order_turn_cuts(turn, newest=newest)
+        shorter, _ = shorten.cut_down(turn, excess, count, self.places, order)
         return context.with_section("newest", shorter)
 
 

@@ -6,6 +6,7 @@ sees has changed since the step was planned.
 
 import logging
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from time import monotonic
 
@@ -225,16 +226,11 @@ def record_failure(claim: Claim, model: str, error: Exception, job: Job | None) 
 
 
 def _shared_columns(job: Job, model: str) -> dict[str, object]:
-    trigger = job.step.trigger
     return {
         "level": job.step.level,
         "first_seq": job.step.first_seq,
         "last_seq": job.step.last_seq,
-        "trigger": {
-            "kind": trigger.kind,
-            "value": trigger.value,
-            "limit": trigger.limit,
-        },
+        "trigger": asdict(job.step.trigger),
         "preset": job.policy.preset,
         "policy_hash": job.policy.digest(),
         "model": model,

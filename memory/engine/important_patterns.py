@@ -34,28 +34,24 @@ def parse_pattern(text: str) -> str:
     """The pattern as it was given; raises PolicyError for one that can't be used."""
     try:
         _compile_pattern(text)
-        if (work := _estimate_work(text.removeprefix("(?i)"))) > MAX_WORK:
-            raise PolicyError(
-                _(
-                    "it may take %(work)s steps at a place, more than %(limit)s; two "
-                    "of * or + are too many"
-                ),
-                work=f"{work:,}",
-                limit=f"{MAX_WORK:,}",
-            )
-    except (re.error, OverflowError, PolicyError) as error:
-        if isinstance(error, PolicyError):
-            why = error.wording
-        else:
-            place = (getattr(error, "pos", None) or 0) + 1
-            template = _("it makes no sense at character %(place)s")
-            why = Wording(template, {"place": place})
-        raise PolicyError(
-            _("%(pattern)s: expected a simple regular expression (%(why)s)"),
-            pattern=repr(text),
-            why=why,
-        ) from error
-    return text
+        _check_work(text.removeprefix("(?i)"))
+        return text
+    except PolicyError as error:
+        why = error.wording
+    except (re.error, OverflowError) as error:
+        place = (getattr(error, "pos", None) or 0) + 1
+        why = Wording(_("it makes no sense at character %(place)s"), {"place": place})
+    template = _("%(pattern)s: expected a simple regular expression (%(why)s)")
+    raise PolicyError(template, pattern=repr(text), why=why)
+
+
+def _check_work(pattern: str) -> None:
+    if (work := _estimate_work(pattern)) > MAX_WORK:
+        template = _(
+            "it may take %(work)s steps at a place, more than %(limit)s; two of * or + "
+            "are too many"
+        )
+        raise PolicyError(template, work=f"{work:,}", limit=f"{MAX_WORK:,}")
 
 
 class Search:

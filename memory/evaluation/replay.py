@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from math import inf
 from typing import Any, Literal
@@ -93,33 +94,29 @@ async def replay_recordings(
     }
 
 
+@dataclass(eq=False)
 class Player:
     """Plays one conversation, as the site would have: compaction after the reply."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        policy: Policy,
-        invoke: Invoke,
-        system_prompt: str = "",
-        context_window: int | None = None,
-    ) -> None:
-        self.recording = recording
-        self.policy = policy
-        self.system_prompt = system_prompt
-        self.context_window = context_window
+    recording: Recording
+    policy: Policy
+    invoke: Invoke
+    system_prompt: str = ""
+    context_window: int | None = None
+
+    def __post_init__(self) -> None:
         self.messages: list[BaseMessage] = []
-        for seq, each in enumerate(recording.messages, start=1):
+        for seq, each in enumerate(self.recording.messages, start=1):
             kind = HumanMessage if each.role == "user" else AIMessage
             kwargs = {"created_at": each.created_at} if each.created_at else {}
             message = kind(each.content, id=str(seq), additional_kwargs=kwargs)
             self.messages.append(message)
-        self.summarizer = _Reader(invoke)
+        self.summarizer = _Reader(self.invoke)
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
-        self.state = MemoryState(policy)
+        self.state = MemoryState(self.policy)
         # A recording confirms none.
-        self.rules = Keeper(budget.for_rules(context_window))
+        self.rules = Keeper(budget.for_rules(self.context_window))
         # Summaries in a row that could not be used.
         self.failures = 0
         self.sent: list[BaseMessage] = []
@@ -145,12 +142,9 @@ class Player:
 
     async def _step(self, place: int) -> None:
         """One message: what it is sent with, and after its turn what is compacted."""
-        before = self.summarizer.requests
         message = self.messages[place]
         if isinstance(message, HumanMessage):
             await self._ask(message)
-            # Any request between a message and its own would have held it up.
-            self.tally.blocked_turns += self.summarizer.requests > before
         self.state = self.state.add(message)
         upcoming = self.messages[place + 1 : place + 2]
         if not upcoming or isinstance(upcoming[0], HumanMessage):
@@ -158,7 +152,7 @@ class Player:
             await self._compact(last.additional_kwargs.get("created_at"))
 
     async def _ask(self, newest: BaseMessage) -> None:
-        request = self._compose(newest)
+        request = self._compose(self.state.window, newest)
         tokens = self.count_tokens(request)
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
@@ -172,13 +166,16 @@ class Player:
             self.rules.hear(newest)
 
     def _compose(
-        self, newest: BaseMessage, recalled: Sequence[BaseMessage] = ()
+        self,
+        window: Sequence[BaseMessage],
+        newest: BaseMessage | None = None,
+        recalled: Sequence[BaseMessage] = (),
     ) -> list[BaseMessage]:
         return compose_context(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
             rules=self.rules.blocks,
-            window=self.state.window,
+            window=window,
             recalled=recalled,
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
@@ -190,7 +187,8 @@ class Player:
         """What the notes add that the site finds before a reply. No model is asked for
         them, but they end what a provider can cache."""
         if notes := self._find_notes(newest):
-            request = self._compose(newest, [note.message for note in notes])
+            recalled = [note.message for note in notes]
+            request = self._compose(self.state.window, newest, recalled)
             self.tally.turns_with_recall += 1
             self.tally.recall_tokens += self.count_tokens(request) - tokens
         shared = shared_tokens(self.sent_with_recall, request)
@@ -242,13 +240,7 @@ class Player:
 
     def _prefix(self, step: Step) -> list[BaseMessage]:
         """How the last request began, up to where the step's messages end."""
-        return compose_context(
-            system_prompt=self.system_prompt,
-            blocks=self.state.blocks,
-            rules=self.rules.blocks,
-            window=step.messages if isinstance(step, Compaction) else (),
-            fence=make_fence(self.policy.final_prompt),
-        ).messages
+        return self._compose(step.messages if isinstance(step, Compaction) else ())
 
     async def _commit(self, step: Step, made: SummaryText) -> None:
         self.state = self.state.apply(step, made.text)

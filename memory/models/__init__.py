@@ -8,7 +8,14 @@ from .agent_thread import AgentThread
 from .call import ModelCall, Prompt
 from .change import Change
 from .conversation import Conversation, validate_policy
-from .message import SENT, Message, RecallEntry, as_langchain, read_langchain
+from .message import (
+    SENT,
+    Message,
+    RecallEntry,
+    as_langchain,
+    read_langchain,
+    replace_columns,
+)
 from .summary import Summary
 
 __all__ = [
@@ -23,5 +30,6 @@ __all__ = [
     "Summary",
     "as_langchain",
     "read_langchain",
+    "replace_columns",
     "validate_policy",
 ]

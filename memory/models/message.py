@@ -1,6 +1,6 @@
 """The transcript, and what a search finds in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -140,6 +140,11 @@ SENT = (
     *("seq", "role", "text", "created_at", "tool_calls", "tool_call_id", "sent_text"),
     *("late_for", "extras"),
 )
+
+
+def replace_columns(row: Sequence[Any], **values: Any) -> tuple[Any, ...]:
+    """The columns SENT of a message with these values in the place of some."""
+    return tuple(values.get(name, value) for name, value in zip(SENT, row, strict=True))
 
 
 def as_langchain(

@@ -37,6 +37,7 @@ from memory.models import (
     Prompt,
     Summary,
     as_langchain,
+    replace_columns,
 )
 from memory.ranges import Ranges, in_ranges, list_noted, to_ranges
 from memory.rules import rule_source
@@ -113,12 +114,10 @@ class _Sources:
         """The same with messages in the words that a request had in their place."""
         if not refs.get("edited"):
             return self
-        text, sent = SENT.index("text"), SENT.index("sent_text")
         rows = dict(self.rows)
         for seq, sha256 in refs["edited"]:
-            row = [*rows[seq]]
-            row[text], row[sent] = self.texts.get(sha256, ""), ""
-            rows[seq] = tuple(row)
+            said = self.texts.get(sha256, "")
+            rows[seq] = replace_columns(rows[seq], text=said, sent_text="")
         return replace(self, rows=rows)
 
     def quoted(self, refs: dict[str, Any]) -> list[Summary]:
@@ -130,17 +129,12 @@ class _Sources:
 
     def whole(self, seqs: Iterable[int]) -> list[BaseMessage]:
         """The messages as read_whole() finds them."""
-        text, sent = SENT.index("text"), SENT.index("sent_text")
-        return [
-            as_langchain(
-                *row[:text],
-                row[text][: recall.MAX_CHARS],
-                *row[text + 1 : sent],
-                "",
-                *row[sent + 1 :],
-            )
+        text = SENT.index("text")
+        rows = (
+            replace_columns(row, text=row[text][: recall.MAX_CHARS], sent_text="")
             for row in self.within(to_ranges(seqs))
-        ]
+        )
+        return [as_langchain(*row) for row in rows]
 
 
 def compose_refs(

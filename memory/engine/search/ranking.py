@@ -149,7 +149,8 @@ class Index:
     def __init__(self, documents: Iterable[Document], corpus: Corpus) -> None:
         self.corpus = corpus
         self.documents: list[Document] = []
-        self.speakers: dict[str, _Speaker] = defaultdict(_Speaker)
+        # Of each speaker, how many terms each message has.
+        self._said: dict[str, list[int]] = defaultdict(list)
         # Of each passage, its message and which of the message's it is.
         self._passages: list[tuple[int, int]] = []
         self._text = _Field(TEXT_WEIGHT)
@@ -159,7 +160,8 @@ class Index:
         self._fields = (self._text, self._around, self._answered, self._dates)
         for place, document in enumerate(documents):
             self.documents.append(document)
-            self.speakers[document.speaker].add(document)
+            terms = sum(words.total for words in document.passages)
+            self._said[document.speaker].append(terms)
             for number, words in enumerate(document.passages):
                 self._add(place, number, words)
 
@@ -214,11 +216,12 @@ class Index:
     def weigh_speakers(self, query: Query) -> dict[str, float]:
         """How much a speaker's messages count: more, the shorter they are beside those
         of the one who says most."""
-        longest = max((each.mean for each in self.speakers.values()), default=1.0)
+        means = {name: sum(each) / len(each) for name, each in self._said.items()}
+        longest = max(means.values(), default=1.0)
         power = BREVITY_POWER + OWN_POWER * query.is_own
         return {
-            name: min(longest / max(each.mean, 1.0), MOST_BREVITY) ** power
-            for name, each in self.speakers.items()
+            name: min(longest / max(mean, 1.0), MOST_BREVITY) ** power
+            for name, mean in means.items()
         }
 
     def _find(self, term: str) -> dict[int, float]:
@@ -233,21 +236,6 @@ class Index:
         having = max(self.corpus.having.get(term, 0), found)
         size = max(self.corpus.size, len(self.documents))
         return log(1 + (size - min(having, size) + 0.5) / (having + 0.5))
-
-
-class _Speaker:
-    """How many words the messages of a speaker have."""
-
-    def __init__(self) -> None:
-        self.messages = self.words = 0
-
-    def add(self, document: Document) -> None:
-        self.messages += 1
-        self.words += sum(words.total for words in document.passages)
-
-    @property
-    def mean(self) -> float:
-        return self.words / self.messages
 
 
 class _Field:

@@ -5,6 +5,7 @@ by number, so that the same request can be made again from the stored messages.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from langchain_core.messages import BaseMessage
 
@@ -63,7 +64,8 @@ def squeeze_context(
         start = _find_round(shorter, limit, count_tokens)
         shown = _from_step(shorter, start)
         if count_tokens(shown.messages) > limit:
-            kept, order = _from_step(context, start), shorten.all_of_turn
+            order = partial(shorten.order_turn_cuts, newest=shorten.LEVELS)
+            kept = _from_step(context, start)
             shown, cut = _cut_section(kept, "steps", order, limit, count_tokens)
         context, cuts = shown, {**cuts, **cut}
     sent = {number_of(message) for message in context.messages}

@@ -45,26 +45,6 @@ def clip_tool_args(
     ]
 
 
-def shorten_messages(
-    messages: Sequence[BaseMessage],
-    excess: int,
-    count_tokens: TokenCounter,
-    places: Mapping[int, int],
-    *,
-    newest: Sequence[int] = (),
-) -> list[BaseMessage]:
-    """The messages with `excess` tokens less, as far as that can be.
-
-    Results of tools become shorter first, then arguments, then the model's own words;
-    the oldest first. Of the newest round, which the model has not read, only long
-    results do; with `newest`, sizes in characters, all of it down to them. `places`:
-    the number of a message in its thread by its `id()`.
-    """
-    order = order_turn_cuts(messages, newest=newest)
-    shown, _ = cut_down(messages, excess, count_tokens, places, order)
-    return shown
-
-
 def cut_down(
     messages: Sequence[BaseMessage],
     excess: int,
@@ -73,7 +53,8 @@ def cut_down(
     order: Iterable[tuple[Part, int, int]],
 ) -> tuple[list[BaseMessage], list[Levels]]:
     """The messages with `excess` tokens less, cut in this order as far as it goes, and
-    how each of them was cut: cut() makes the same of the message again."""
+    how each of them was cut: cut_message() makes the same of the message again.
+    `places`: the number of a message in its thread by its `id()`."""
     shown = list(messages)
     levels: list[Levels] = [{} for _ in messages]
     for part, index, chars in order:
@@ -99,7 +80,9 @@ def in_window(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]
 def order_turn_cuts(
     messages: Sequence[BaseMessage], *, newest: Sequence[int] = ()
 ) -> Iterator[tuple[Part, int, int]]:
-    """What to cut in the turn that runs, as shorten_messages() does."""
+    """What to cut in the turn that runs: results of tools first, then arguments, then
+    the model's own words; the oldest first. Of the newest round, which the model has
+    not read, only long results; with `newest`, sizes in characters, all of it."""
     answers = [n for n, each in enumerate(messages) if isinstance(each, AIMessage)]
     results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
     last = answers[-1] if answers else 0
@@ -113,11 +96,6 @@ def order_turn_cuts(
     ]
     for part, indices, levels in stages:
         yield from ((part, index, chars) for chars in levels for index in indices)
-
-
-def all_of_turn(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
-    """What to cut in the turn that runs, with all of the newest round."""
-    return order_turn_cuts(messages, newest=LEVELS)
 
 
 def cut_message(

@@ -4,7 +4,12 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from memory.engine.tokens import count_tokens
-from memory.engine.tools.shorten import LEVELS, clip_tool_args, shorten_messages
+from memory.engine.tools.shorten import (
+    LEVELS,
+    clip_tool_args,
+    cut_down,
+    order_turn_cuts,
+)
 
 from ..engine.chats import assistant, tool, user
 
@@ -50,7 +55,8 @@ def test_it_cuts_arguments_that_a_block_repeats_as_a_text():
 
 def cut(messages, saved, **options):
     places = {id(message): int(message.id) for message in messages}
-    shown = shorten_messages(messages, saved, count_tokens, places, **options)
+    order = order_turn_cuts(messages, **options)
+    shown, _ = cut_down(messages, saved, count_tokens, places, order)
     assert len(shown) == len(messages)
     return shown
 
