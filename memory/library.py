@@ -108,8 +108,8 @@ def _update_conversation(conversation: Conversation, **values: object) -> None:
 
 
 def delete_conversation(conversation: Conversation) -> None:
-    """Hide it everywhere. restore_conversation() can bring it back for a while, but not
-    a temporary one, which the next purge removes."""
+    """Hide it everywhere. restore_all() can bring it back for a while, but not a
+    temporary one, which the next purge removes."""
     times = {"temporary_until": Now()} if conversation.is_temporary else {}
     _update_conversation(conversation, deleted_at=Now(), **times)
 
@@ -121,14 +121,6 @@ def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
         temporary_until=None,
     )
     return rows.order_by("-deleted_at")
-
-
-def restore_conversation(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
-    """Undo a deletion. Raises Conversation.DoesNotExist once it is too late."""
-    conversation = deleted_lately(user).get(uuid=uuid)
-    _update_conversation(conversation, deleted_at=None)
-    lease.mark_due(conversation.pk)
-    return conversation
 
 
 def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Conversation]:

@@ -66,16 +66,14 @@ def keep_texts(conversation: Conversation, texts: Mapping[str, str]) -> None:
     while batch := [*islice(names, BATCH)]:
         if _lock_linked(conversation, batch) == {*batch}:
             continue
-        while missing := set(batch) - _lock_existing(batch):
+        # On PostgreSQL erasures and this wait for each other; SQLite has one writer at
+        # a time anyway.
+        while missing := set(batch) - _lock_texts(
+            Prompt, "sha256", batch, "FOR KEY SHARE"
+        ):
             rows = [Prompt(sha256=name, text=texts[name]) for name in sorted(missing)]
             Prompt.objects.bulk_create(rows, ignore_conflicts=True)
         _link_texts(Prompt, [(name, conversation.pk) for name in batch])
-
-
-def _lock_existing(names: list[str]) -> set[str]:
-    """Lock the texts that exist. On PostgreSQL erasures and this wait for each other;
-    SQLite has one writer at a time anyway."""
-    return _lock_texts(Prompt, "sha256", names, "FOR KEY SHARE")
 
 
 def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:

@@ -342,17 +342,6 @@ def _is_same(message: Message, text: str, ids: Sequence[str]) -> bool:
     return message.typed == text and known == [*ids]
 
 
-def _too_much(count: int) -> TextError:
-    return TextError(
-        "too_long",
-        _(
-            "The message and its attachments have %(count)s characters; the limit is "
-            "%(limit)s. Remove one, or send them in several messages."
-        )
-        % {"count": f"{count:,}", "limit": f"{WHOLE_CHARS:,}"},
-    )
-
-
 @transaction.atomic(savepoint=False)
 def append_user_message(
     conversation: Conversation,
@@ -389,7 +378,12 @@ def append_user_message(
     taken = files.take(files.ids)
     whole, places = attached.join_attachments(text, taken)
     if len(whole) > max(WHOLE_CHARS, settings.MESSAGE_MAX_CHARS):
-        raise _too_much(len(whole))
+        template = _(
+            "The message and its attachments have %(count)s characters; the limit is "
+            "%(limit)s. Remove one, or send them in several messages."
+        )
+        values = {"count": f"{len(whole):,}", "limit": f"{WHOLE_CHARS:,}"}
+        raise TextError("too_long", template % values)
     message = Message(
         conversation=conversation,
         seq=seq,

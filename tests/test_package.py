@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from memory.engine.policy import Policy, PolicyValues
-
 from .servers import ROOT
 
 PARTS = ("memory/agents", "memory/engine", "deploy/package")
@@ -250,12 +248,8 @@ for module in modules:
             found.add(name)
 print(sorted(found))
 """
-    # Those of a policy are the keys of a `TypedDict`.
+    # Those of a policy are its fields, which type checkers read.
     assert run(python, "-I", "-c", code, cwd=tmp_path) == "['Policy']\n"
-
-
-def test_a_policys_keywords_are_its_settings():
-    assert PolicyValues.__annotations__.keys() == Policy.model_fields.keys()
 
 
 USES = """

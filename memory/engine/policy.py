@@ -7,8 +7,7 @@ size.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Annotated, Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -74,6 +73,10 @@ def parse_context_size(value: object, kinds: tuple[str, ...]) -> ContextSize:
             limit=f"{limit:,}",
         )
     return kind, amount
+
+
+def parse_keep(value: object) -> ContextSize:
+    return parse_context_size(value, KEEP_KINDS)
 
 
 def parse_policy_trigger(value: object) -> Trigger:
@@ -273,39 +276,6 @@ Prompt = Annotated[str, BeforeValidator(parse_prompt)]
 FinalPrompt = Annotated[str, BeforeValidator(parse_final_prompt)]
 
 
-class PolicyValues(TypedDict, total=False):
-    """The keywords of a policy for editors and type checkers: what each setting may be
-    before it is parsed."""
-
-    preset: str
-    enabled: bool
-    strategy: Strategy
-    trigger: object
-    keep: object
-    max_summary_tokens: int
-    min_summary_chars: int
-    fan_in: int
-    summary_budget: int
-    context_window: int | None
-    adaptive: bool
-    fold_least: int
-    batch: int
-    chunk_tokens: int
-    cached_prefix: bool
-    important: Sequence[str]
-    protect: bool
-    profile: str | type[BaseModel]
-    rules: Literal["off", "offer", "keep"]
-    facts: Literal["off", "use", "learn", "on"]
-    focus: str
-    recall_tokens: int
-    truncate_tool_args: int
-    initial_prompt: str
-    extend_prompt: str
-    merge_prompt: str
-    final_prompt: str
-
-
 class Policy(BaseModel):
     """When and how a conversation is summarised. Other values come from the preset."""
 
@@ -314,33 +284,31 @@ class Policy(BaseModel):
     preset: str = DEFAULT_PRESET
     enabled: StrictBool = True
     # "window": what leaves the window is not summarised; a search still finds it.
-    strategy: Strategy
-    trigger: Annotated[Trigger, BeforeValidator(parse_policy_trigger)]
-    keep: Annotated[
-        ContextSize, BeforeValidator(partial(parse_context_size, kinds=KEEP_KINDS))
-    ]
-    max_summary_tokens: StrictInt = Field(400, ge=1, le=32_000)
+    strategy: Strategy = Field(default=...)
+    trigger: Annotated[Any, BeforeValidator(parse_policy_trigger)] = Field(default=...)
+    keep: Annotated[Any, BeforeValidator(parse_keep)] = Field(default=...)
+    max_summary_tokens: StrictInt = Field(default=400, ge=1, le=32_000)
     # For a shorter summary a second request is sent.
-    min_summary_chars: StrictInt = Field(0, ge=0, le=8_000)
-    fan_in: StrictInt = Field(5, ge=2, le=100)
-    summary_budget: StrictInt = Field(1600, ge=1, le=200_000)
+    min_summary_chars: StrictInt = Field(default=0, ge=0, le=8_000)
+    fan_in: StrictInt = Field(default=5, ge=2, le=100)
+    summary_budget: StrictInt = Field(default=1600, ge=1, le=200_000)
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
     # The trigger's tokens follow the length of turns (triggers.py).
     adaptive: StrictBool = False
     # Compact the first whole turns that have so many tokens, and no more than that as
     # long as the rest is within `keep`; 0 = down to `keep`.
-    fold_least: StrictInt = Field(0, ge=0, le=MAX_SIZE)
+    fold_least: StrictInt = Field(default=0, ge=0, le=MAX_SIZE)
     # Compaction only when at least so many whole turns leave the window.
-    batch: StrictInt = Field(1, ge=1, le=10_000)
+    batch: StrictInt = Field(default=1, ge=1, le=10_000)
     # Tokens of messages in one request of the summariser; more take several. Each has
     # the prompt and the summary so far as well, so tiny ones cost most.
-    chunk_tokens: StrictInt = Field(CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
+    chunk_tokens: StrictInt = Field(default=CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
     # The summariser is asked at the end of the last request, which the provider has in
     # its cache, where it is the same model (summaries/summarizer.py).
     cached_prefix: StrictBool = True
     # Messages that match one of these stay word for word. The trigger "important"
     # counts those in the window.
-    important: Annotated[tuple[str, ...], BeforeValidator(parse_important)] = ()
+    important: Annotated[Sequence[str], BeforeValidator(parse_important)] = ()
     # Identifiers that a summary leaves out are added to it.
     protect: StrictBool = True
     # The form of a summary: one of the engine's, or a pydantic class.
@@ -355,9 +323,9 @@ class Policy(BaseModel):
     facts: Literal["off", "use", "learn", "on"] = "off"
     # What summaries should keep above all, in a person's words.
     focus: Annotated[str, BeforeValidator(parse_focus)] = ""
-    recall_tokens: StrictInt = Field(500, ge=0, le=100_000)
+    recall_tokens: StrictInt = Field(default=500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
-    truncate_tool_args: StrictInt = Field(0, ge=0, le=MAX_SIZE)
+    truncate_tool_args: StrictInt = Field(default=0, ge=0, le=MAX_SIZE)
     # They replace the built-in texts where not empty; the last one comes before the
     # summaries in the context.
     initial_prompt: Prompt = ""
@@ -365,11 +333,14 @@ class Policy(BaseModel):
     merge_prompt: Prompt = ""
     final_prompt: FinalPrompt = ""
 
-    def __init__(self, **values: Unpack[PolicyValues]) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise PolicyError.explain(error) from error
+    # Type checkers and editors know the fields, as of any model.
+    if not TYPE_CHECKING:
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise PolicyError.explain(error) from error
 
     @classmethod
     def load(cls, value: object) -> Self:

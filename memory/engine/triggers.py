@@ -77,6 +77,8 @@ def measure_window(
     Words are only looked at for a `policy` that has a trigger for them.
     """
     tokens = max(count_tokens(messages), reported - overhead)
+    has_patterns = policy and policy.has_trigger("important")
+    search = Search(policy.important, SEARCH_SECONDS) if has_patterns else None
     now = now or datetime.now(UTC)
 
     def seconds_since(messages: Messages) -> float | None:
@@ -93,8 +95,10 @@ def measure_window(
         topic=measure_topic(messages)
         if policy and policy.has_trigger("topic")
         else None,
-        important_at=_find_important_places(messages, policy.important)
-        if policy and policy.has_trigger("important")
+        important_at=tuple(
+            place for place, each in enumerate(messages) if search.occurs(each.text)
+        )
+        if search
         else (),
     )
 
@@ -122,13 +126,6 @@ def _read_beginning(messages: Messages, most: int) -> str:
             said.append(message.text[:room])
             room -= len(said[-1])
     return "\n".join(said)
-
-
-def _find_important_places(
-    messages: Messages, patterns: Sequence[str]
-) -> tuple[int, ...]:
-    search = Search(patterns, SEARCH_SECONDS)
-    return tuple(n for n, each in enumerate(messages) if search.occurs(each.text))
 
 
 def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:

@@ -49,11 +49,8 @@ class SignatureField(models.CharField):
         name, path, args, options = super().deconstruct()
         for default in ("max_length", "null", "editable"):
             del options[default]
-        options["of"] = self.of
-        if self.later:
-            options["later"] = self.later
-        if self.renews:
-            options["renews"] = True
+        own = {"of": self.of, "later": self.later, "renews": self.renews}
+        options |= {option: value for option, value in own.items() if value}
         return name, path, args, options
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str | None:

@@ -324,7 +324,7 @@ class People:
 
     def do_delete_and_undo(self):
         self.client.post(url("delete", self.conversation))
-        library.restore_conversation(self.owner, self.conversation.uuid)
+        library.restore_all(self.owner, [self.conversation.uuid])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -76,13 +76,13 @@ class TestDelete:
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, conversation.uuid)
         assert not library.list_conversations(alice).exists()
-        assert library.restore_conversation(alice, conversation.uuid) == conversation
+        assert library.restore_all(alice, [conversation.uuid]) == [conversation]
         assert transcript.get_for(alice, conversation.uuid).messages.count() == 4
 
     def test_another_user_cannot_bring_it_back(self, bob, conversation):
         library.delete_conversation(conversation)
         with pytest.raises(Conversation.DoesNotExist):
-            library.restore_conversation(bob, conversation.uuid)
+            library.restore_all(bob, [conversation.uuid])
 
     def test_it_goes_for_good_when_the_time_to_undo_has_passed(
         self, alice, conversation
@@ -92,7 +92,7 @@ class TestDelete:
         late = timezone.now() - library.UNDO - timedelta(seconds=5)
         Conversation.objects.update(deleted_at=late)
         with pytest.raises(Conversation.DoesNotExist):
-            library.restore_conversation(alice, conversation.uuid)
+            library.restore_all(alice, [conversation.uuid])
         assert library.purge_deleted() == 1
         assert not Message.objects.exists()
         assert not RecallEntry.objects.exists()

@@ -85,7 +85,7 @@ def test_deleted_it_can_not_come_back_and_no_page_keeps_it(alice, fleeting):
     library.keep_open([fleeting.pk])
     assert not library.deleted_lately(alice)
     with pytest.raises(Conversation.DoesNotExist):
-        library.restore_conversation(alice, fleeting.uuid)
+        library.restore_all(alice, [fleeting.uuid])
     assert library.purge_deleted() == 1
 
 

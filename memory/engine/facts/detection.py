@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from ..rules.detection import SENTENCE_CHARS, mask_quotes, split_sentences
-from ..rules.grammar import HAN, FactGrammar
+from ..rules.grammar import HAN
 from .chinese import CHINESE
 from .english import ENGLISH
 
@@ -55,18 +55,12 @@ def _read_fact(sentence: str) -> tuple[int, int] | None:
         at = clause.end()
         if not grammar.facts.match(sentence, at):
             continue
-        end = _end_of_fact(grammar, sentence, at)
-        words = sentence[at:end]
+        after = grammar.ends.search(sentence, at + 1)
+        words = sentence[at : after.start() if after else None].rstrip(MARKS)
         is_asked = QUESTION.search(words)
         is_told = grammar.told.search(sentence, 0, clause.start())
         if is_asked or is_told or grammar.passing.search(words) or "\x00" in words:
             continue
         if 0 < len(words) <= MAX_CHARS:
-            return at, end
+            return at, at + len(words)
     return None
-
-
-def _end_of_fact(grammar: FactGrammar, sentence: str, at: int) -> int:
-    after = grammar.ends.search(sentence, at + 1)
-    end = after.start() if after else len(sentence)
-    return at + len(sentence[at:end].rstrip(MARKS))

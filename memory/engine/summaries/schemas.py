@@ -13,7 +13,6 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, Field, model_validator
-from pydantic.fields import FieldInfo
 
 from ..blank import is_blank
 from ..policy import Policy
@@ -132,17 +131,13 @@ def _describe_fields(schema: type[BaseModel], about: str, depth: int) -> Data:
     fields = schema.model_fields
     silent = [name for name, field in fields.items() if not field.description]
     words = {silent[-1]: about} if silent else {}
-    return {
-        _find_field_key(name, field): _describe_type(
-            field.annotation, field.description or words.get(name, ""), depth
-        )
-        for name, field in fields.items()
-    }
-
-
-def _find_field_key(name: str, field: FieldInfo) -> str:
-    alias = field.validation_alias
-    return alias if isinstance(alias, str) else name
+    shape: Data = {}
+    for name, field in fields.items():
+        alias = field.validation_alias
+        said = field.description or words.get(name, "")
+        key = alias if isinstance(alias, str) else name
+        shape[key] = _describe_type(field.annotation, said, depth)
+    return shape
 
 
 def _describe_type(kind: Any, about: str, depth: int) -> Any:

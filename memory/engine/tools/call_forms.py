@@ -54,10 +54,11 @@ def name_tools(names: Iterable[str]) -> dict[str, str]:
     that can be sent stay as they are."""
     plain = {name: plain_name(name) for name in names}
     counts = Counter(plain.values())
-    return {
-        name: made if made == name or counts[made] == 1 else _mark_name(name, made)
-        for name, made in plain.items()
-    }
+    for name, made in plain.items():
+        if made != name and counts[made] > 1:
+            digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+            plain[name] = f"{made[: MAX_NAME - 9]}_{digest[:8]}"
+    return plain
 
 
 def plain_name(name: str) -> str:
@@ -65,11 +66,6 @@ def plain_name(name: str) -> str:
         return name
     made = NOT_IN_NAMES.sub("_", name) or UNNAMED
     return (made if NAME.match(made) else f"_{made}")[:MAX_NAME]
-
-
-def _mark_name(name: str, made: str) -> str:
-    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{made[: MAX_NAME - 9]}_{digest[:8]}"
 
 
 def shorten_id(call_id: str, form: str) -> str:

@@ -39,7 +39,11 @@ def repair_rounds(
     it. A call that could not be parsed is left out. One without an id or a name gets
     one. Messages that are in order stay as they are.
     """
-    messages = [_fill_empty_content(message) for message in messages]
+    # A list of no blocks is refused, an empty text is not.
+    messages = [
+        each.model_copy(update={"content": ""}) if each.content == [] else each
+        for each in messages
+    ]
     callers = match_results(messages)
     # A result behind its call is more likely the right one than one before it.
     order = sorted(callers, key=lambda index: (index < callers[index], index))
@@ -131,13 +135,6 @@ def find_repeated_call(block: Any) -> str | None:
     if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
         return None
     return str(block.get("call_id") or block.get("id") or "")
-
-
-def _fill_empty_content(message: BaseMessage) -> BaseMessage:
-    """A list of no blocks is refused, an empty text is not."""
-    if message.content != []:
-        return message
-    return message.model_copy(update={"content": ""})
 
 
 def _make_round(

@@ -493,7 +493,7 @@ class TestStaging:
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, made.uuid)
         with pytest.raises(Conversation.DoesNotExist):
-            library.restore_conversation(alice, made.uuid)
+            library.restore_all(alice, [made.uuid])
         assert violations() == []
 
     def test_it_is_swept_when_its_importer_died(self, alice, source, begun):

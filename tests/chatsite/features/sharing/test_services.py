@@ -233,7 +233,7 @@ class TestOpening:
         library.delete_conversation(conversation)
         assert not opens(share)
         assert not list_shares_of_user(alice).exists()
-        library.restore_conversation(alice, conversation.uuid)
+        library.restore_all(alice, [conversation.uuid])
         assert opens(share)
 
     def test_not_while_its_owner_is_shut_out(self, alice, share):

@@ -47,7 +47,7 @@ class TestUnread:
     def test_it_goes_with_what_is_deleted(self, conversation, due):
         library.delete_conversation(conversation)
         assert reminders.find_unread(conversation.owner_id) == []
-        library.restore_conversation(conversation.owner, conversation.uuid)
+        library.restore_all(conversation.owner, [conversation.uuid])
         seq = ToolCall.objects.get().late_result.seq
         actions.delete_message(Conversation.objects.get(), seq)
         assert reminders.find_unread(conversation.owner_id) == []
