@@ -58,7 +58,9 @@ class OpenDocumentText:
             "table-row": self._begin_row,
             "page": lambda found: self._begin_part(found.get("name") or "Slide"),
             "table": lambda found: self._begin_part(found.get("name", "")),
-            "s": lambda found: self._add(" " * _read_count(found, "c")),
+            "s": lambda found: self._add(
+                " " * min(_read_count(found, "c"), MOST_REPEATED)
+            ),
             "tab": lambda _: self._add(" " if self._cell else "\t"),
             "line-break": lambda _: self._add(" " if self._cell else "\n"),
             "list-item": lambda _: self._add("- "),
@@ -127,13 +129,14 @@ class OpenDocumentText:
         self._repeats.append(_read_count(attributes, "number-columns-repeated"))
 
     def _end_cell(self) -> None:
-        said, count = "".join(self._cell.pop()).strip(), self._repeats.pop()
-        self._rows[-1].extend([said] * count)
+        said = "".join(self._cell.pop()).strip()
+        self._rows[-1].extend([said] * self._end_repeated("cell", said))
 
     def _end_row(self) -> None:
-        cells, count = self._rows.pop(), self._repeats.pop()
+        cells = self._rows.pop()
         while cells and not cells[-1]:
             cells.pop()
+        count = self._end_repeated("row", cells)
         if self._cell:
             # A table in a cell is words of that cell.
             self._add(" ".join([*cells, ""]))
@@ -141,6 +144,13 @@ class OpenDocumentText:
             for _ in range(count):
                 self._text.add("\t".join(cells) + "\n")
 
+    def _end_repeated(self, kind: str, content: object) -> int:
+        """Return how often to write it; the rest is counted where it has a text."""
+        count = self._repeats.pop()
+        if content:
+            self._text.left_out[kind] += max(0, count - MOST_REPEATED)
+        return min(count, MOST_REPEATED)
+
 
 def _read_count(attributes: dict[str, str], name: str) -> int:
-    return max(1, min(int(attributes.get(name, "1")), MOST_REPEATED))
+    return max(1, int(attributes.get(name, "1")))

@@ -112,6 +112,8 @@ def describe_left_out(counts: Mapping[str, int]) -> str:
         "formula": ngettext_lazy(
             "%d formula without a result", "%d formulas without a result"
         ),
+        "row": ngettext_lazy("%d repeated row", "%d repeated rows"),
+        "cell": ngettext_lazy("%d repeated cell", "%d repeated cells"),
         "form": ngettext_lazy(
             "fields and notes of %d page", "fields and notes of %d pages"
         ),

@@ -72,6 +72,13 @@ async def test_sheets_are_read_as_rows_of_cells():
     )
 
 
+async def test_what_repeats_too_often_is_cut_and_counted():
+    body = sheet("Q", row(cell("x"), repeated=1_002), row(cell("y", 1_001)))
+    found = await read("a.ods", make("ods", body))
+    assert found.text == "## Q\n\n" + "x\n" * 1_000 + "\t".join("y" * 1_000)
+    assert found.left_out == "2 repeated rows, 1 repeated cell"
+
+
 async def test_table_inside_of_a_cell_is_words_of_that_cell():
     inner = sheet("", row(cell("a"), cell("b")))
     outer = f"<table:table-cell>{inner}</table:table-cell>"
