@@ -10,6 +10,7 @@ from chatsite.llm.errors import DETAILS
 
 EXPLANATIONS = DETAILS | {
     "length": _("The reply was cut off at the model's limit."),
+    "client_gone": _("The client stopped reading, so this reply ends where it did."),
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
     "quota": _(
@@ -49,6 +50,9 @@ EXPLANATIONS = DETAILS | {
     ),
 }
 
+# Of an app that is off, another release, or an import.
+UNKNOWN = _("It ended with the code “%(code)s”, which this site has no words for.")
+MAX_CODE_CHARS = 40
 
 # By the names that failed and rejected versions keep.
 COMPACTION_EXPLANATIONS = {
@@ -67,7 +71,9 @@ def explain_compaction(name: str) -> str:
 
 def explain_code(code: str) -> str:
     name, _, reason = code.partition(":")
-    text = gettext(EXPLANATIONS.get(name, EXPLANATIONS["internal"]))
+    if name not in EXPLANATIONS:
+        return gettext(UNKNOWN) % {"code": name[:MAX_CODE_CHARS]}
+    text = gettext(EXPLANATIONS[name])
     if name == "unavailable":
         text += _name_address()
     if not reason:

@@ -2,7 +2,6 @@
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 
 
 class EndpointConfig(AppConfig):
@@ -35,9 +34,6 @@ class EndpointConfig(AppConfig):
         slots.register("conversation.origin", lineage.draw_origin)
         slots.register("run", demo.offer_demo_key)
         slots.register("account", parts.draw_keys_section)
-        gone = gettext_noop(
-            "The client stopped reading, so this reply ends where it did."
-        )
         plugins.register_data(
             plugins.AppData(
                 copy=marks.take_over,
@@ -46,7 +42,6 @@ class EndpointConfig(AppConfig):
                     joining.JOIN: _("joined it to another one"),
                     joining.SEPARATE: _("undid the joining"),
                 },
-                errors={"client_gone": gone},
                 sources={"client": "%s"},
             ),
             plugins.AppData(
