@@ -87,9 +87,9 @@ def main(arguments: list[str]) -> None:
         prepare(*(read_flag(arguments, name) for name in ("-b", "-p")))
     else:
         check_schema()
-    from chatsite.ops.extras import warn_of_unnamed_extras
+    from chatsite.ops.extras import check_unnamed_extras
 
-    warn_of_unnamed_extras()
+    check_unnamed_extras()
     from daphne import cli
     from twisted.internet import reactor
 

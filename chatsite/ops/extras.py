@@ -1,7 +1,8 @@
 """What the database has of apps that EXTRAS does not name."""
 
 import logging
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 
 from django.conf import settings
 from django.db import connection
@@ -28,6 +29,9 @@ TABLES = {
     ),
 }
 
+# Those with rows that hold people back, and which do: without their app they would not.
+LIMITS = {"budgets_budget": "amount >= 0", "switches_switchedoff": "on_at IS NULL"}
+
 
 # Settings that only they read.
 SETTINGS = {
@@ -53,11 +57,7 @@ def find_unnamed_extras() -> list[str]:
     if not missing:
         return []
     known = {*connection.introspection.table_names()}
-    return [
-        name
-        for name in missing
-        if _has_rows([table for table in TABLES[name] if table in known])
-    ]
+    return [name for name in missing if _has_rows(known.intersection(TABLES[name]))]
 
 
 def describe_unnamed_extras() -> str:
@@ -74,10 +74,28 @@ def describe_unnamed_extras() -> str:
     )
 
 
-def warn_of_unnamed_extras() -> None:
-    """Write that sentence into the log. A database that does not answer is
-    waited for elsewhere."""
+def find_lost_limits() -> str:
+    """Return a sentence on what staff have switched off, and on budgets, that would not
+    hold any more; "" where there is none."""
+    if "operators" in settings.EXTRAS:
+        return ""
+    known = {*connection.introspection.table_names()}
+    if not _has_rows(known.intersection(LIMITS), LIMITS):
+        return ""
+    return (
+        "The database has budgets, or models or tools that are switched off, and "
+        "EXTRAS does not name operators, so they would hold no more. Add operators to "
+        "EXTRAS; to do without it, first delete the budgets and switch all on again."
+    )
+
+
+def check_unnamed_extras() -> None:
+    """End this process where limits would be lost, and write into the log what else is
+    left of apps that are off. A database that does not answer is waited for
+    elsewhere."""
     try:
+        if lost := find_lost_limits():
+            sys.exit(lost)
         sentence = describe_unnamed_extras()
     except TROUBLE:
         return
@@ -87,11 +105,15 @@ def warn_of_unnamed_extras() -> None:
         logger.warning(sentence)
 
 
-def _has_rows(tables: list[str]) -> bool:
-    if not tables:
-        return False
+def _has_rows(tables: Iterable[str], where: Mapping[str, str] | None = None) -> bool:
+    """Whether one of the tables has a row, of those that `where` says for it."""
     quote = connection.ops.quote_name
-    checks = " OR ".join(f"EXISTS (SELECT 1 FROM {quote(name)})" for name in tables)  # noqa: S608
+    checks = " OR ".join(
+        f"EXISTS (SELECT 1 FROM {quote(name)} WHERE {(where or {}).get(name, '1 = 1')})"  # noqa: S608
+        for name in sorted(tables)
+    )
+    if not checks:
+        return False
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT CASE WHEN {checks} THEN 1 ELSE 0 END")
         return bool(cursor.fetchone()[0])

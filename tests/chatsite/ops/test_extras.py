@@ -11,8 +11,11 @@ from itertools import chain
 import pytest
 from django.apps import apps
 from django.conf import settings
+from django.utils.timezone import now
 
 from chatsite.contrib.lab.examples.models import Example
+from chatsite.contrib.operators.budgets.models import Budget
+from chatsite.contrib.operators.switches.models import SwitchedOff
 from chatsite.environment import SiteEnv
 from chatsite.ops import checks, extras
 from chatsite.ops.management.commands import doctor
@@ -121,7 +124,7 @@ def test_rows_of_an_app_that_is_off_are_named(example, settings, caplog):
     assert extras.describe_unnamed_extras() == expected
     assert doctor.show_extras() == expected
     with caplog.at_level(logging.WARNING):
-        extras.warn_of_unnamed_extras()
+        extras.check_unnamed_extras()
     assert caplog.messages == [expected]
 
 
@@ -131,3 +134,28 @@ def test_settings_of_an_app_that_is_off_are_named(settings):
     settings.EXTRAS = ["lab"]
     [warning] = checks.check_extras(None)
     assert warning.msg == ("WEB_SEARCH is set, and EXTRAS lacks web, which reads it.")
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_start_is_refused_where_a_switch_would_not_hold(db, settings, caplog, is_on):
+    row = SwitchedOff.objects.create(kind="model", name="gpt-*", reason="Leaks")
+    if is_on:
+        # The log of what was switched off is no limit.
+        SwitchedOff.objects.filter(pk=row.pk).update(on_at=now())
+    assert extras.find_lost_limits() == ""
+    settings.EXTRAS = ["lab"]
+    if is_on:
+        extras.check_unnamed_extras()
+        assert "rows of operators" in caplog.text
+        return
+    with pytest.raises(doctor.DoctorError, match="Add operators to EXTRAS"):
+        doctor.show_extras()
+    with pytest.raises(SystemExit, match="Add operators to EXTRAS"):
+        extras.check_unnamed_extras()
+
+
+def test_start_is_refused_where_a_budget_would_not_hold(bob, settings):
+    Budget.objects.create(user=bob, amount=5)
+    settings.EXTRAS = []
+    with pytest.raises(SystemExit, match="they would hold no more"):
+        extras.check_unnamed_extras()

@@ -28,7 +28,7 @@ from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.provider_file import Provider
 from chatsite.ops.error_page import list_secrets
-from chatsite.ops.extras import describe_unnamed_extras
+from chatsite.ops.extras import describe_unnamed_extras, find_lost_limits
 from chatsite.release import find_version
 from memory.models import Message
 
@@ -159,6 +159,8 @@ def check_migrations() -> str:
 
 
 def show_extras() -> str:
+    if lost := find_lost_limits():
+        raise DoctorError(lost)
     return describe_unnamed_extras() or ", ".join(settings.EXTRAS) or "none"
 
 
