@@ -79,15 +79,13 @@ def create_conversation(
     title_set_by: str = Conversation.TitleSource.USER,
     preset: str = "",
     policy: dict[str, object] | None = None,
-    model: str = "",
-    temperature: float | None = None,
-    system_prompt: str = "",
     tools: Sequence[str] = (),
     own_rules: Iterable[str] = (),
     temporary: bool = False,
+    **columns: Any,
 ) -> Conversation:
-    """A new conversation; `own_rules` are of its owner's list. Raises PolicyError when
-    the policy or preset is wrong.
+    """A new conversation; `own_rules` are of its owner's list, `columns` others of
+    Conversation. Raises PolicyError when the policy or preset is wrong.
 
     A `temporary` one has a name from the start, so none is made from its messages.
     """
@@ -102,11 +100,9 @@ def create_conversation(
         title=title,
         title_set_by=source,
         policy=value,
-        model=model,
-        temperature=temperature,
-        system_prompt=system_prompt,
         tools=list(tools),
         temporary_until=timezone.now() + TEMPORARY if temporary else None,
+        **columns,
     )
     rule_source.current.begin(made, own_rules)
     return made

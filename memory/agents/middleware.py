@@ -277,7 +277,11 @@ class WindowpaneMiddleware(AgentMiddleware):
         if self._choose_policy is None:
             return self.policy
         try:
-            return check_policy(self._choose_policy(state, ensure_config()))
+            policy = self._choose_policy(state, ensure_config())
+            if isinstance(policy, Policy):
+                return policy
+            value = shorten_value(policy)
+            raise PolicyError("policy %(value)s: expected a Policy", value=value)
         except Exception:
             logger.exception("the policy of a thread cannot be chosen")
             return self.policy
@@ -374,14 +378,6 @@ def load_model(model: str | T) -> BaseChatModel | T:
 def mark_summary(summary: BaseMessage) -> BaseMessage:
     """A copy that LangChain's tools know as a summary."""
     return summary.model_copy(update={"additional_kwargs": dict(SUMMARY_MARK)})
-
-
-def check_policy(policy: object) -> Policy:
-    if not isinstance(policy, Policy):
-        raise PolicyError(
-            "policy %(value)s: expected a Policy", value=shorten_value(policy)
-        )
-    return policy
 
 
 def guard_counter(counter: TokenCounter) -> TokenCounter:

@@ -100,7 +100,8 @@ def note_sizes(
     messages: Sequence[BaseMessage],
     refs: Iterable[Sequence[int]],
 ) -> None:
-    """As note_again() for the tokens alone: nothing is looked up, no bytes are read."""
+    """Note the images of a request from its references for their tokens alone: their
+    bytes are never read."""
     _mark_images(messages, (SentImage(seq, n, "", tokens) for seq, n, tokens in refs))
 
 

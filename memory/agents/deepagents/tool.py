@@ -4,10 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
-from langchain.tools import ToolRuntime
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import StructuredTool
-from langgraph.types import Command
 
 from .history import SummarizationState
 from .middleware import SummarizationMiddleware
@@ -36,19 +34,12 @@ class SummarizationToolMiddleware(AgentMiddleware):
             name = type(system_prompt).__name__
             raise TypeError(f"system_prompt must be str or None, got {name}")
         self.system_prompt = system_prompt
-
-        def compact(runtime: ToolRuntime) -> Command:
-            return summarization.compact(runtime)
-
-        async def acompact(runtime: ToolRuntime) -> Command:
-            return await summarization.acompact(runtime)
-
         self.tools = [
             StructuredTool.from_function(
                 name="compact_conversation",
                 description=DESCRIPTION,
-                func=compact,
-                coroutine=acompact,
+                func=summarization.compact,
+                coroutine=summarization.acompact,
             )
         ]
 

@@ -10,13 +10,13 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import wraps
 from itertools import takewhile
-from typing import Any
+from typing import Any, ParamSpec
 from uuid import uuid4
 
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.language_models import LanguageModelLike
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -24,22 +24,15 @@ from langchain_core.messages import (
     HumanMessage,
     SystemMessage,
 )
-from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.prompts import ChatPromptTemplate
 
 from ...engine.cut_points import find_gaps, find_newest_question
 from ...engine.exceptions import SummaryError
 from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
-from ...engine.tokens import TokenCounter
 from ...engine.tools import rounds
 from .. import threads
-from ..failures import OnFailure
 from ..summarizers import Caller, find_window
 from .options import (
-    DEFAULT_EXISTING_SUMMARY_PROMPT,
-    DEFAULT_FINAL_SUMMARY_PROMPT,
-    DEFAULT_INITIAL_SUMMARY_PROMPT,
     Options,
     find_slots,
 )
@@ -71,71 +64,46 @@ class SummarizationResult:
     running_summary: RunningSummary | None = None
 
 
-def summarize_messages(
-    messages: list[AnyMessage],
-    *,
-    running_summary: RunningSummary | None,
-    model: LanguageModelLike,
-    max_tokens: int,
-    max_tokens_before_summary: int | None = None,
-    max_summary_tokens: int = 256,
-    token_counter: TokenCounter = count_tokens_approximately,
-    initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
-    existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
-    final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
-    timeout: float = 60.0,
-    on_failure: OnFailure | None = None,
-) -> SummarizationResult:
-    """Summarise the oldest messages where they are due; the keywords are those of
-    `Options`.
+@dataclass(eq=False)
+class Call(Options):
+    """The arguments of `summarize_messages` and its twin, which summarise the oldest
+    messages where they are due: two, and the keywords of `Options`.
 
     Raises ValueError for a message without an id, and for one that is there again
     after it was summarised.
     """
-    options = Options(
-        model=model,
-        max_tokens=max_tokens,
-        max_tokens_before_summary=max_tokens_before_summary,
-        max_summary_tokens=max_summary_tokens,
-        token_counter=token_counter,
-        initial_summary_prompt=initial_summary_prompt,
-        existing_summary_prompt=existing_summary_prompt,
-        final_prompt=final_prompt,
-        timeout=timeout,
-        on_failure=on_failure,
-    )
-    return Thread(messages, running_summary, options).run()
+
+    messages: list[AnyMessage]
+    running_summary: RunningSummary | None = field(kw_only=True)
+
+    def open(self) -> "Thread":
+        return Thread(self.messages, self.running_summary, self)
 
 
-async def asummarize_messages(
-    messages: list[AnyMessage],
-    *,
-    running_summary: RunningSummary | None,
-    model: LanguageModelLike,
-    max_tokens: int,
-    max_tokens_before_summary: int | None = None,
-    max_summary_tokens: int = 256,
-    token_counter: TokenCounter = count_tokens_approximately,
-    initial_summary_prompt: ChatPromptTemplate = DEFAULT_INITIAL_SUMMARY_PROMPT,
-    existing_summary_prompt: ChatPromptTemplate = DEFAULT_EXISTING_SUMMARY_PROMPT,
-    final_prompt: ChatPromptTemplate = DEFAULT_FINAL_SUMMARY_PROMPT,
-    timeout: float = 60.0,  # noqa: ASYNC109 - the same name as without `await`
-    on_failure: OnFailure | None = None,
-) -> SummarizationResult:
-    """`summarize_messages` with `await`."""
-    options = Options(
-        model=model,
-        max_tokens=max_tokens,
-        max_tokens_before_summary=max_tokens_before_summary,
-        max_summary_tokens=max_summary_tokens,
-        token_counter=token_counter,
-        initial_summary_prompt=initial_summary_prompt,
-        existing_summary_prompt=existing_summary_prompt,
-        final_prompt=final_prompt,
-        timeout=timeout,
-        on_failure=on_failure,
-    )
-    return await Thread(messages, running_summary, options).arun()
+P = ParamSpec("P")
+
+
+def _make_sync(make: Callable[P, Call]) -> Callable[P, SummarizationResult]:
+    # Its signature is that of the class, for `help()` and for type checkers.
+    @wraps(make, assigned=["__doc__"], updated=[])
+    def summarize_messages(*args: P.args, **options: P.kwargs) -> SummarizationResult:
+        return make(*args, **options).open().run()
+
+    return summarize_messages
+
+
+def _make_async(make: Callable[P, Call]) -> Callable[P, Awaitable[SummarizationResult]]:
+    @wraps(make, assigned=["__doc__"], updated=[])
+    async def asummarize_messages(
+        *args: P.args, **options: P.kwargs
+    ) -> SummarizationResult:
+        return await make(*args, **options).open().arun()
+
+    return asummarize_messages
+
+
+summarize_messages = _make_sync(Call)
+asummarize_messages = _make_async(Call)
 
 
 class Thread:

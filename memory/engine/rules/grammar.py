@@ -1,5 +1,5 @@
-"""What the tables of a language have: english.py and chinese.py, here for wishes, in
-../facts for facts.
+"""The forms of the tables of a language, english.py and chinese.py: of wishes here, of
+facts in ../facts.
 """
 
 import re

@@ -133,13 +133,8 @@ def _read_relative(found: dict[str, str], today: date) -> date | None:
     readers: tuple[tuple[str, Callable[[], int]], ...] = (
         ("relative", lambda: RELATIVE[found["relative"].casefold()]),
         ("han_relative", lambda: HAN_RELATIVE[found["han_relative"]]),
-        ("ago", lambda: -_parse_number(found["ago"]) * _count_unit_days(found["unit"])),
-        (
-            "han_ago",
-            lambda: (
-                -_parse_number(found["han_ago"]) * _count_unit_days(found["han_unit"])
-            ),
-        ),
+        ("ago", lambda: _count_back(found["ago"], found["unit"])),
+        ("han_ago", lambda: _count_back(found["han_ago"], found["han_unit"])),
         ("weekday", lambda: _count_days_to(found["which"], found["weekday"], today)),
         ("han_weekday", lambda: _han_step(found, today)),
     )
@@ -149,8 +144,8 @@ def _read_relative(found: dict[str, str], today: date) -> date | None:
     return None
 
 
-def _count_unit_days(unit: str) -> int:
-    return 1 if unit.casefold() in ("day", "天") else 7
+def _count_back(number: str, unit: str) -> int:
+    return -_parse_number(number) * (1 if unit.casefold() in ("day", "天") else 7)
 
 
 def _count_days_to(which: str, weekday: str, today: date) -> int:
