@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from django.db.models import F
 from pydantic import BaseModel, Field
 
+from chatsite.features.statements.rows import is_stated, read_rows
 from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.engine.facts.detection import MAX_CHARS
@@ -13,8 +13,6 @@ from memory.models import Conversation, Message
 
 from .models import Fact
 from .store import MOST_OFFERED, MOST_PAST
-
-COLUMNS = ("start", "end", "text", "worded_at", "state", "created_at")
 
 State = Fact.State
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -34,8 +32,7 @@ class FactRow(BaseModel):
 
 
 def read_exported_facts(conversation: Conversation) -> list[dict[str, Any]]:
-    rows = conversation.facts.order_by("pk")
-    return list(rows.values(*COLUMNS, seq=F("message__seq")))
+    return read_rows(conversation.facts, FactRow)
 
 
 def write_exported_facts(
@@ -56,8 +53,13 @@ def write_exported_facts(
             is_open = State.OFFERED in states
             known = (State.OFFERED,) if is_open else states
             room = most - Fact.objects.filter(owner=owner_id, state__in=known).count()
-            fitting = [row for row in rows if row.state in states]
-            for row in [r for r in fitting if _is_said(r, messages)][: max(0, room)]:
+            said = [
+                row
+                for row in rows
+                if row.state in states
+                and is_stated(messages.get(row.seq), row, MAX_CHARS)
+            ]
+            for row in said[: max(0, room)]:
                 values = row.model_dump(include={"start", "end", "text", "worded_at"})
                 values["state"] = State.OFFERED if is_open else row.state
                 fact = Fact(
@@ -68,10 +70,3 @@ def write_exported_facts(
                 )
                 made.setdefault((row.seq, row.start), fact)
         Fact.objects.bulk_create(made.values())
-
-
-def _is_said(row: FactRow, messages: Mapping[int, Message]) -> bool:
-    message = messages.get(row.seq)
-    if message is None or message.role != Message.Role.USER or message.deleted_at:
-        return False
-    return row.end - row.start <= MAX_CHARS and row.start < row.end <= len(message.text)

@@ -3,28 +3,21 @@ the right pane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 
 from django.template.loader import render_to_string
 
+from chatsite.features.statements.parts import (
+    Statement,
+    group_by_message,
+    make_message_part,
+)
 from chatsite.pages.presenters.context_pane import ContextSection
-from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.models import Conversation
 
 from .models import Fact
 from .store import facts_of
 
 SHOWN = (Fact.State.OFFERED, Fact.State.KEPT)
-
-
-@dataclass(frozen=True, slots=True)
-class StatedFact:
-    """A fact that a message states, in the words that the person uses for it."""
-
-    pk: int
-    text: str
-    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,30 +33,17 @@ class SentFact:
 
 def list_stated_facts(
     conversation: Conversation, first: int, end: int | None
-) -> dict[int, tuple[StatedFact, ...]]:
+) -> dict[int, tuple[Statement, ...]]:
     """What is offered or kept of the messages from `first` to before `end`."""
     if not conversation.get_policy().learns_facts:
         return {}
     rows = facts_of(conversation.owner_id).filter(
-        conversation=conversation, state__in=SHOWN, seq__gte=first, is_source=True
+        conversation=conversation, state__in=SHOWN, is_source=True
     )
-    if end:
-        rows = rows.filter(seq__lt=end)
-    values = rows.order_by("seq", "start").values_list("seq", "pk", "words", "state")
-    return {
-        seq: tuple(StatedFact(*row[1:]) for row in group)
-        for seq, group in groupby(values, key=itemgetter(0))
-    }
+    return group_by_message(rows, first, end)
 
 
-def draw_stated_facts(conversation: Conversation, message: ShownMessage) -> str:
-    """The facts of a message, with the question whether to keep those on offer."""
-    if not (facts := message.extra["facts"]):
-        return ""
-    values = {"conversation": conversation, "facts": facts}
-    return render_to_string("facts/_message.html", values)
-
-
+draw_stated_facts = make_message_part("facts")
 ROWS = {"facts": list_stated_facts}
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memory import transcript
+from chatsite.features.statements.rows import check_words
 from memory.engine.facts import detection, topics
 from memory.transcript import ActionError
 
@@ -39,11 +39,7 @@ def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
     if not fact.is_source:
         raise ActionError(_("The message that says it is gone, or hidden."))
     if text is not None:
-        text = transcript.check_message_text(text).strip()
-        if len(text) > detection.MAX_CHARS:
-            values = {"count": len(text), "limit": detection.MAX_CHARS}
-            shorten = _("The fact has %(count)s characters; the limit is %(limit)s.")
-            raise ActionError(shorten % values)
+        text = check_words(text, detection.MAX_CHARS)
         if text != fact.words:
             fact.text = fact.words = text
             fact.worded_at = fact.said_at = timezone.now()

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from django.db.models import BooleanField, Case, F, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Coalesce, NullIf, Substr
+from django.db.models import BooleanField, Case, F, Q, QuerySet, When
+from django.db.models.functions import Coalesce
 
+from chatsite.features.statements.rows import WORDS, drop_oldest
 from memory import prompts
 from memory.engine.compose import RuleBlock
 from memory.engine.facts import detection
@@ -38,12 +39,8 @@ HAS_SOURCE = Q(
 def facts_of(owner_id: int) -> QuerySet[Fact]:
     """The facts of a person with their `words`, the `seq` of their message, the `uuid`
     of its conversation, when they were `said_at`, and whether there `is_source`."""
-    text = TextField()
-    part = Substr(
-        "message__text", F("start") + 1, F("end") - F("start"), output_field=text
-    )
     return Fact.objects.filter(owner=owner_id).annotate(
-        words=Coalesce(NullIf("text", Value("", text)), part, output_field=text),
+        words=WORDS,
         seq=F("message__seq"),
         uuid=F("conversation__uuid"),
         said_at=Coalesce("worded_at", "message__created_at"),
@@ -82,14 +79,11 @@ def note_facts(message: Message, heard: Any = None) -> None:
 
 def bound_facts(owner_id: int) -> None:
     """Keep a person's facts few."""
-    rows = Fact.objects.filter(owner=owner_id).order_by("-pk")
-    for states, most in (
-        ([State.OFFERED], MOST_OFFERED),
-        ([State.DISMISSED, State.REPLACED], MOST_PAST),
-    ):
-        beyond = rows.filter(state__in=states).values_list("pk", flat=True)[most:]
-        if old := list(beyond):
-            Fact.objects.filter(pk__in=old).delete()
+    drop_oldest(
+        Fact.objects.filter(owner=owner_id),
+        ((State.OFFERED,), MOST_OFFERED),
+        ((State.DISMISSED, State.REPLACED), MOST_PAST),
+    )
 
 
 def list_standing_facts(

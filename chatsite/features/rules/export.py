@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from django.db.models import F, Q
+from django.db.models import Q
 from pydantic import BaseModel, Field
 
+from chatsite.features.statements.rows import is_stated, read_rows
 from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.engine.rules.detection import MAX_CHARS
@@ -14,7 +15,6 @@ from memory.models import Conversation, Message
 from .models import Rule
 from .store import bound_rules
 
-COLUMNS = ("start", "end", "text", "kind", "state", "created_at")
 # Of one file.
 MOST = 1_000
 
@@ -35,8 +35,7 @@ class RuleRow(BaseModel):
 
 
 def read_rules(conversation: Conversation) -> list[dict[str, Any]]:
-    rows = conversation.rules.order_by("pk")
-    return list(rows.values(*COLUMNS, seq=F("message__seq")))
+    return read_rows(conversation.rules, RuleRow)
 
 
 def write_rules(
@@ -51,7 +50,11 @@ def write_rules(
     made = {}
     for row in rows[:MOST]:
         message = messages.get(row.seq)
-        if not (_is_part(message, row) if message else row.seq is None and row.text):
+        if not (
+            is_stated(message, row, MAX_CHARS)
+            if message
+            else row.seq is None and row.text
+        ):
             continue
         in_force = row.state in Rule.IN_FORCE
         state = Rule.State.OFFERED if in_force else row.state
@@ -64,21 +67,14 @@ def write_rules(
             bound_rules(conversation)
 
 
-def _is_part(message: Message, row: RuleRow) -> bool:
-    is_said = message.role == Message.Role.USER and not message.deleted_at
-    is_short = row.end - row.start <= MAX_CHARS
-    return is_said and is_short and row.start < row.end <= len(message.text)
-
-
 def copy_rules(
     conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
     """The rules of messages that the branch has, and of none, as they are."""
-    rows = conversation.rules.order_by("pk")
-    rows = rows.filter(Q(message=None) | Q(message__seq__in=messages))
+    rows = conversation.rules.filter(Q(message=None) | Q(message__seq__in=messages))
     made = [
         Rule(conversation=branch, message=messages.get(row.pop("seq")), **row)
-        for row in rows.values(*COLUMNS, seq=F("message__seq"))
+        for row in read_rows(rows, RuleRow)
     ]
     if made:
         Rule.objects.bulk_create(made)

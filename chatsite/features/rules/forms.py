@@ -1,35 +1,14 @@
 """What a person chooses about rules: for a conversation, and for all new ones."""
 
 from django import forms
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from chatsite.features.statements.parts import make_choice
 from memory.engine import policy
 from memory.engine.blank import is_blank
 from memory.engine.rules.detection import MAX_CHARS
 
 from .store import MOST_OWN
-
-
-def make_policy_field() -> forms.ChoiceField:
-    """What becomes of rules that are stated in one conversation."""
-    return forms.ChoiceField(
-        label=_("Rules that you state"),
-        choices=[
-            ("", _("As the preset says")),
-            *policy.list_choices(policy.RULES, gettext),
-        ],
-        required=False,
-    )
-
-
-def make_preference_field() -> forms.ChoiceField:
-    """The same for new conversations."""
-    return forms.ChoiceField(
-        label=_("Rules found in your messages"),
-        choices=[("", _("Site default")), *policy.list_choices(policy.RULES, gettext)],
-        required=False,
-    )
 
 
 class OwnRulesField(forms.CharField):
@@ -61,8 +40,13 @@ def make_switch() -> forms.BooleanField:
     )
 
 
+make_policy_field = make_choice(
+    _("Rules that you state"), _("As the preset says"), policy.RULES
+)
 PREFERENCE_FIELDS = {
-    "rules": make_preference_field,
+    "rules": make_choice(
+        _("Rules found in your messages"), _("Site default"), policy.RULES
+    ),
     "own_rules": OwnRulesField,
     "with_own_rules": make_switch,
 }

@@ -1,14 +1,14 @@
 """What is drawn of rules: below the message that states them, and in the right pane."""
 
-from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
-
 from django.template.loader import render_to_string
 
+from chatsite.features.statements.parts import (
+    Statement,
+    group_by_message,
+    make_message_part,
+)
 from chatsite.pages.presenters.context_pane import ContextSection
 from chatsite.pages.presenters.rules import SentRule
-from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory import context
 from memory.models import Conversation
 
@@ -18,42 +18,20 @@ from .store import list_standing_rules, with_rule_words
 MAX_REPLACED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class StatedRule:
-    """A rule that a message states, in the words that the person uses for it."""
-
-    pk: int
-    text: str
-    state: str
-
-
 def list_stated_rules(
     conversation: Conversation, first: int, end: int | None
-) -> dict[int, tuple[StatedRule, ...]]:
+) -> dict[int, tuple[Statement, ...]]:
     """What is offered, or in force, of the messages from `first` to before `end` that
     the model may see, by their numbers."""
     if not conversation.rule_count:
         return {}
-    rows = conversation.rules.filter(state__in=Rule.OPEN, message__seq__gte=first)
-    rows = rows.filter(message__excluded_at=None, message__superseded_at=None)
-    if end:
-        rows = rows.filter(message__seq__lt=end)
-    found = with_rule_words(rows).order_by("seq", "start")
-    values = found.values_list("seq", "pk", "words", "state")
-    return {
-        seq: tuple(StatedRule(*row[1:]) for row in group)
-        for seq, group in groupby(values, key=itemgetter(0))
-    }
+    rows = conversation.rules.filter(
+        state__in=Rule.OPEN, message__excluded_at=None, message__superseded_at=None
+    )
+    return group_by_message(with_rule_words(rows), first, end)
 
 
-def draw_stated_rules(conversation: Conversation, message: ShownMessage) -> str:
-    """The rules of a message, with the question whether to keep those on offer."""
-    if not (rules := message.extra["rules"]):
-        return ""
-    values = {"conversation": conversation, "rules": rules}
-    return render_to_string("rules/_message.html", values)
-
-
+draw_stated_rules = make_message_part("rules")
 ROWS = {"rules": list_stated_rules}
 
 

@@ -5,6 +5,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.features.statements.rows import check_words
 from memory import context, transcript
 from memory.engine.rules import choice, detection
 from memory.models import Conversation
@@ -42,11 +43,7 @@ def confirm_rule(
     """
     rule = _lock_rule(conversation, pk)
     if text is not None:
-        text = transcript.check_message_text(text).strip()
-        if len(text) > detection.MAX_CHARS:
-            values = {"count": len(text), "limit": detection.MAX_CHARS}
-            shorten = _("The rule has %(count)s characters; the limit is %(limit)s.")
-            raise ActionError(shorten % values)
+        text = check_words(text, detection.MAX_CHARS)
         if text != rule.words:
             rule.text, rule.created_at = text, timezone.now()
     rule.state, rule.replaced_by = Rule.State.CONFIRMED, None

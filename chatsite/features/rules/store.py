@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from django.db.models import F, QuerySet, TextField, Value
-from django.db.models.functions import Coalesce, NullIf, Substr
+from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 
+from chatsite.features.statements.rows import WORDS, drop_oldest
 from memory import prompts
 from memory.engine.compose import RuleBlock
 from memory.engine.rules import detection
@@ -112,14 +113,12 @@ def replace_older_rules(
 def bound_rules(conversation: Conversation) -> None:
     """Keep a conversation's rules few, and count those that matter. Call it after every
     change of them, in its transaction."""
-    rows = conversation.rules.order_by("-pk")
-    for states, most in (
+    rows = conversation.rules.all()
+    drop_oldest(
+        rows,
         ((State.OFFERED, State.KEPT), MOST_UNCONFIRMED),
         ((State.DISMISSED, State.REPLACED), MOST_PAST),
-    ):
-        beyond = rows.filter(state__in=states).values_list("pk", flat=True)[most:]
-        if old := list(beyond):
-            Rule.objects.filter(pk__in=old).delete()
+    )
     count = rows.exclude(state=State.DISMISSED).count()
     Conversation.objects.filter(pk=conversation.pk).update(rule_count=count)
     conversation.rule_count = count
@@ -134,12 +133,8 @@ def forget_rules(conversation: Conversation, seq: int, **_: object) -> None:
 def with_rule_words(rows: QuerySet[Rule]) -> QuerySet[Rule]:
     """The rules with their `words`, the `seq` of their message and when it was
     written, without its whole text."""
-    text = TextField()
-    part = Substr(
-        "message__text", F("start") + 1, F("end") - F("start"), output_field=text
-    )
     return rows.annotate(
-        words=Coalesce(NullIf("text", Value("", text)), part, output_field=text),
+        words=WORDS,
         seq=Coalesce("message__seq", 0),
         said_at=Coalesce("message__created_at", "created_at"),
     )
