@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
-from chatsite.features.statements.rows import is_stated, read_rows
+from chatsite.features.statements.rows import describe_lost, is_stated, read_rows
 from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.engine.facts.detection import MAX_CHARS
@@ -40,9 +41,11 @@ def write_exported_facts(
     messages: Mapping[int, Message],
     rows: Sequence[FactRow],
     batch: bundle.Batch = bundle.at_once,
-) -> None:
+) -> str:
     """Load the facts that are a part of what the person said. A file can say anything,
-    so what was kept in it is only offered here; and it takes no room of others."""
+    so what was kept in it is only offered here; and it takes no room of others. Return
+    a sentence on those for which there is no room."""
+    lost = 0
     owner_id = conversation.owner_id
     made: dict[tuple[int, int], Fact] = {}
     with batch(0):
@@ -59,6 +62,7 @@ def write_exported_facts(
                 if row.state in states
                 and is_stated(messages.get(row.seq), row, MAX_CHARS)
             ]
+            lost += max(0, len(said) - max(0, room)) if is_open else 0
             for row in said[: max(0, room)]:
                 values = row.model_dump(include={"start", "end", "text", "worded_at"})
                 values["state"] = State.OFFERED if is_open else row.state
@@ -70,3 +74,4 @@ def write_exported_facts(
                 )
                 made.setdefault((row.seq, row.start), fact)
         Fact.objects.bulk_create(made.values())
+    return describe_lost(_("facts"), lost, MOST_OFFERED)

@@ -124,14 +124,14 @@ class _Import:
         for seq, image in ((n, each) for n in images for each in images[n]):
             with self._batch(0):
                 keep_files(messages[seq], [image], None)
-        self._write_sections(draft, made, messages, of_requests=True)
+        left_out = self._write_sections(draft, made, messages, of_requests=True)
         bundle.drop_unproved(made, self._batch)
         copies.write_turns(made, messages, draft.infos, self._batch)
-        left_out = self._write_sections(draft, made, messages, of_requests=False)
+        left_out += self._write_sections(draft, made, messages, of_requests=False)
         latest = max(row.created_at for row in messages.values())
         with self._batch(0):
             Conversation.objects.filter(pk=made.pk).update(updated_at=latest)
-        return made, " ".join(left_out)
+        return made, find_sentence_space().join(left_out)
 
     def _write_sections(
         self,

@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
-from chatsite.features.statements.rows import is_stated, read_rows
+from chatsite.features.statements.rows import describe_lost, is_stated, read_rows
 from chatsite.plugins import Seq, Time
 from memory import bundle
 from memory.engine.rules.detection import MAX_CHARS
 from memory.models import Conversation, Message
 
 from .models import Rule
-from .store import bound_rules
+from .store import MOST_UNCONFIRMED, bound_rules
 
 # Of one file.
 MOST = 1_000
@@ -43,10 +44,10 @@ def write_rules(
     messages: Mapping[int, Message],
     rows: Sequence[RuleRow],
     batch: bundle.Batch = bundle.at_once,
-) -> None:
+) -> str:
     """Load the rules that are a part of what the person said, and those of no message,
     in their own words. A file can say anything, so what was in force in it is only
-    offered here."""
+    offered here. Return a sentence on those for which there is no room."""
     made = {}
     for row in rows[:MOST]:
         message = messages.get(row.seq)
@@ -65,6 +66,9 @@ def write_rules(
         with batch(0):
             Rule.objects.bulk_create(made.values())
             bound_rules(conversation)
+    offers = [rule for rule in made.values() if rule.state == Rule.State.OFFERED]
+    lost = max(0, len(offers) - MOST_UNCONFIRMED) + max(0, len(rows) - MOST)
+    return describe_lost(_("rules"), lost, MOST_UNCONFIRMED)
 
 
 def copy_rules(

@@ -42,6 +42,16 @@ def is_stated(message: Message | None, row: Any, longest: int) -> bool:
     return row.start < row.end <= min(len(message.text), row.start + longest)
 
 
+def describe_lost(name: object, count: int, most: int) -> str:
+    """Return a sentence on the offers of a file for which there was no room."""
+    if count <= 0:
+        return ""
+    words = _(
+        "Not imported, as %(limit)s can wait for an answer: %(count)s of its %(name)s."
+    )
+    return words % {"count": count, "name": name, "limit": most}
+
+
 def check_words(text: object, longest: int) -> str:
     """Return what a person wants to have in place of their words. Raises TextError when
     it can't be stored, ActionError when it is too long."""

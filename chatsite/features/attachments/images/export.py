@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
 from chatsite.plugins import Seq
@@ -69,21 +70,29 @@ def write_exported(
     messages: Mapping[int, Message],
     rows: Sequence[ImageRow],
     batch: bundle.Batch = bundle.at_once,
-) -> None:
+) -> str:
     """Give messages the images that are what they say, as far as their owner has room;
-    of others the names stay."""
+    of others the names stay. Return a sentence on these."""
     written: set[tuple[int, Any]] = set()
+    left = 0
     for made in _read_files(conversation, messages, rows):
         key = (made.message.pk, made.file_id)
         if key in written:
             continue
+        written.add(key)
         try:
             check_room(conversation.owner_id, made.size)
         except TextError:
-            return
-        written.add(key)
+            left += 1
+            continue
         with batch(0):
             made.save()
+    if not left:
+        return ""
+    words = _(
+        "Images for which there is no room, as yours may have %(room)s MB: %(count)s."
+    )
+    return words % {"room": settings.IMAGES_PER_PERSON_MB, "count": left}
 
 
 def _read_files(

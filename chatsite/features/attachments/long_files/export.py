@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated, Any
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, Field
 
 from chatsite.plugins import Seq
@@ -68,18 +70,26 @@ def write_exported_long(
     messages: Mapping[int, Message],
     rows: Sequence[FileRow],
     batch: bundle.Batch = bundle.at_once,
-) -> None:
+) -> str:
     """Give messages the long files that are what they say, as far as their owner has
-    room; of others the beginnings stay."""
+    room; of others the beginnings stay. Return a sentence on these."""
+    left = 0
     for row in rows:
         message = messages.get(row.seq)
         if message and _is_said(row, message):
             try:
                 _write_file(conversation, message, row)
             except TextError:
-                break
+                left += 1
     with batch(0):
         store.use_files(conversation, messages.values())
+    if not left:
+        return ""
+    words = _(
+        "Long files for which there is no room, as yours may have %(room)s million "
+        "characters: %(count)s."
+    )
+    return words % {"room": settings.LONG_FILES_PER_PERSON_MB, "count": left}
 
 
 def _is_said(row: FileRow, message: Message) -> bool:

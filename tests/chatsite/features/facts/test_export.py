@@ -51,7 +51,11 @@ def test_facts_of_a_file_take_no_room_of_others(bob, file, monkeypatch):
     monkeypatch.setattr(export, "MOST_OFFERED", 1)
     state_fact(start(bob), ALLERGY)
     own = Fact.objects.get(owner=bob)
-    assert take(bob, file).imported
+    outcome = take(bob, file)
+    assert outcome.imported
+    assert (
+        "Not imported, as 1 can wait for an answer: 1 of its facts." in outcome.told[0]
+    )
     assert Fact.objects.get(owner=bob) == own
 
 

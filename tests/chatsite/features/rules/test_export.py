@@ -8,7 +8,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.importing.files import own
-from chatsite.features.rules.export import write_rules
+from chatsite.features.rules import export, store
 from chatsite.features.rules.services import confirm_rule
 from chatsite.turns.copying import copies
 from memory import bundle, context, transcript
@@ -44,7 +44,7 @@ def imported(user, value):
     messages = bundle.write_bundle(made, draft.bundle)
     assert bundle.drop_unproved(made) == 0
     copies.write_turns(made, messages, draft.infos)
-    write_rules(made, messages, draft.sections["rules"])
+    export.write_rules(made, messages, draft.sections["rules"])
     made.refresh_from_db()
     return made
 
@@ -88,3 +88,15 @@ def test_a_place_given_twice_is_one_rule(chat, bob):
     value = exported(chat)
     value["rules"] *= 3
     assert imported(bob, value).rules.count() == 2
+
+
+def test_rules_of_a_file_for_which_there_is_no_room_are_named(chat, bob, monkeypatch):
+    value = exported(chat)
+    draft = own.read_export(value, bob.pk)
+    made = transcript.create_conversation(bob, policy=draft.policy)
+    messages = bundle.write_bundle(made, draft.bundle)
+    for module in (export, store):
+        monkeypatch.setattr(module, "MOST_UNCONFIRMED", 1)
+    said = export.write_rules(made, messages, draft.sections["rules"])
+    assert made.rules.count() == 1
+    assert said == "Not imported, as 1 can wait for an answer: 1 of its rules."

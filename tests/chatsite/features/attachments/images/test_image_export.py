@@ -61,7 +61,9 @@ class TestRoundTrip:
 
     def test_no_more_than_the_person_has_room_for(self, bob, exported, settings):
         settings.IMAGES_PER_PERSON_MB = 0
-        made = imported(bob, exported)
+        outcome = take(bob, exported)
+        [made] = outcome.imported
+        assert "as yours may have 0 MB: 2." in outcome.told[0]
         assert not made.image_files.exists()
         assert made.messages.filter(text__contains="[image: cat.png").exists()
 

@@ -521,7 +521,8 @@ class TestExport:
 
     def test_no_more_than_the_person_has_room_for(self, bob, whole, settings):
         settings.LONG_FILES_PER_PERSON_MB = 0.1
-        take(bob, whole)
+        [told] = take(bob, whole).told
+        assert "as yours may have 0.1 million characters: 1." in told
         assert not LongFile.objects.filter(owner=bob).exists()
 
     def test_the_hash_of_another_persons_file_gives_nothing(self, bob, whole):
