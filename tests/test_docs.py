@@ -4,6 +4,7 @@ import ast
 import re
 from dataclasses import fields as fields_of
 from functools import cache
+from importlib.metadata import packages_distributions
 
 import pytest
 from django.apps import apps
@@ -263,6 +264,34 @@ def test_earlier_figures_say_of_when_they_are():
     text = (ROOT / COMPARED).read_text()
     told = [row[0] for _, _, rows in read_tables(text) for row in rows]
     assert [cell for cell in told if "made earlier" in cell] == []
+
+
+def imported_modules():
+    """The packages that the product imports, by their first names."""
+    for top in ("chatsite", "memory"):
+        for path in (ROOT / top).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    yield from (each.name.partition(".")[0] for each in node.names)
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    yield node.module.partition(".")[0]
+
+
+def test_decisions_have_each_library_that_the_code_imports():
+    text = (ROOT / "docs" / "decisions.md").read_text().partition("## Libraries")[2]
+    named = {canonical(word) for word in re.findall(r"[\w.-]+\w", text)}
+    packages = packages_distributions()
+    # Several packages share the name of `opentelemetry`.
+    imported = {
+        name: {canonical(each) for each in packages[name]}
+        for name in {*imported_modules()} & {*packages}
+    }
+    assert len(imported) > 30
+    assert [name for name, known in imported.items() if not known & named] == []
+
+
+def canonical(package):
+    return re.sub(r"[-_.]+", "-", package.lower())
 
 
 def test_releases_have_at_most_65_lines_in_the_changelog():
