@@ -91,8 +91,9 @@ def _give_rights(
         )
         group.permissions.set(rights)
         wanted[group.pk] = group
-    had = user.groups.filter(name__startswith=own)
-    user.groups.remove(*had.exclude(pk__in=wanted))
+    # Not by the database, of which SQLite compares without case.
+    had = [group for group in user.groups.all() if group.name.startswith(own)]
+    user.groups.remove(*(group for group in had if group.pk not in wanted))
     user.groups.add(*wanted.values())
     _set_staff(user, row, is_staff=bool(wanted))
 

@@ -6,8 +6,7 @@ a token that was made for another log-in must not open this one.
 """
 
 import json
-import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -15,6 +14,7 @@ import jwt
 import requests
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from cachetools import TTLCache, cached
 from django.conf import settings
 from django.utils.crypto import constant_time_compare
 
@@ -31,58 +31,50 @@ REQUIRED = ["iss", "sub", "aud", "exp", "iat"]
 # Seconds: how long what it publishes is kept, and how far clocks may be apart.
 KEPT, LEEWAY = 600.0, 30
 MOST_BYTES = 2_000_000
+# Providers of whom something is kept: more than a site has.
+MOST_PROVIDERS = 1_000
 
 
 class TokenError(OAuth2Error):
     """An answer of a provider that proves nothing; the word says why."""
 
 
-@dataclass
-class Published:
-    """Of one provider, for all requests of this process."""
-
-    configuration: dict[str, Any] = field(default_factory=dict)
-    keys: dict[str, jwt.PyJWK] = field(default_factory=dict)
-    read_at: float = float("-inf")
-    keys_read_at: float = float("-inf")
+def _keep_published(read: Callable[[OidcProvider], dict[str, Any]]) -> Any:
+    """For all requests of this process; what could not be read is tried again."""
+    keep = TTLCache(MOST_PROVIDERS, KEPT)
+    return cached(keep, key=lambda provider: provider.id, lock=Lock())(read)
 
 
-_published: dict[str, Published] = {}
-_lock = Lock()
-
-
-def forget_published() -> None:
-    """For tests."""
-    _published.clear()
-
-
+@_keep_published
 def read_configuration(provider: OidcProvider) -> dict[str, Any]:
     """Its discovery document. Raises TokenError, requests.RequestException."""
-    with _lock:
-        found = _published.setdefault(provider.id, Published())
-    if time.monotonic() - found.read_at > KEPT:
-        issuer = provider.issuer.rstrip("/")
-        read = fetch_json(f"{issuer}/.well-known/openid-configuration")
-        if str(read.get("issuer", "")).rstrip("/") != issuer:
-            raise TokenError("issuer of the configuration")
-        found.configuration, found.read_at = read, time.monotonic()
-    return found.configuration
+    issuer = provider.issuer.rstrip("/")
+    read = fetch_json(f"{issuer}/.well-known/openid-configuration")
+    if str(read.get("issuer", "")).rstrip("/") != issuer:
+        raise TokenError("issuer of the configuration")
+    return read
+
+
+@_keep_published
+def _read_keys(provider: OidcProvider) -> dict[str, jwt.PyJWK]:
+    url = read_configuration(provider)["jwks_uri"]
+    keys = jwt.PyJWKSet.from_dict(fetch_json(url)).keys
+    return {key.key_id or "": key for key in keys}
 
 
 def find_key(provider: OidcProvider, kid: str | None) -> jwt.PyJWK:
     """A key that is not known may be a new one: then they are read again."""
-    url = read_configuration(provider)["jwks_uri"]
-    found = _published[provider.id]
-    # Only the provider itself sends tokens here, so no stranger can ask for this.
-    if time.monotonic() - found.keys_read_at > KEPT or kid not in found.keys:
-        keys = jwt.PyJWKSet.from_dict(fetch_json(url)).keys
-        found.keys = {key.key_id or "": key for key in keys}
-        found.keys_read_at = time.monotonic()
-    if kid is None and len(found.keys) == 1:
-        return next(iter(found.keys.values()))
-    if kid not in found.keys:
+    keys = _read_keys(provider)
+    if kid not in keys:
+        # Only the provider itself sends tokens here, so no stranger can ask for this.
+        with _read_keys.cache_lock:
+            _read_keys.cache.pop(provider.id, None)
+        keys = _read_keys(provider)
+    if kid is None and len(keys) == 1:
+        return next(iter(keys.values()))
+    if kid not in keys:
         raise TokenError("key")
-    return found.keys[kid]
+    return keys[kid]
 
 
 def fetch(url: str, **headers: str) -> bytes:

@@ -72,20 +72,23 @@ def find_authenticator(user: AbstractBaseUser, code: str) -> Authenticator | Non
     return None
 
 
-class SetupForm(PasswordForm):
+class NewFactorForm(PasswordForm):
     """With the password, where there is one: a session alone must not be enough to lock
     its person out."""
 
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        if not request.user.has_usable_password():
+            del self.fields["password"]
+
+
+class SetupForm(NewFactorForm):
     code = make_code_field()
     field_order = ("code", "password")
 
-    def __init__(
-        self, request: HttpRequest, *args: Any, secret: str, **kwargs: Any
-    ) -> None:
-        super().__init__(request, *args, **kwargs)
+    def __init__(self, *args: Any, secret: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.secret = secret
-        if not request.user.has_usable_password():
-            del self.fields["password"]
 
     def clean_code(self) -> str:
         code = self.cleaned_data["code"].replace(" ", "")

@@ -23,7 +23,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from chatsite.accounts.access import private_page
-from chatsite.accounts.forms import PasswordForm
+
+from .forms import NewFactorForm
 
 Kind = Authenticator.Type.WEBAUTHN
 # What an answer that is no answer of a browser makes the libraries raise.
@@ -55,19 +56,14 @@ def check_credential(user: AbstractBaseUser | None, text: str) -> Authenticator 
     return form.cleaned_data["credential"] if is_valid else None
 
 
-class PasskeyForm(PasswordForm):
-    """A name for it and, where there is one, the password."""
+class PasskeyForm(NewFactorForm):
+    """A name for it."""
 
     name = forms.CharField(label=gettext_lazy("Name of the passkey"), max_length=60)
     credential = forms.CharField(
         widget=forms.HiddenInput, max_length=MOST_OF_CREDENTIAL, required=False
     )
     field_order = ("name", "password", "credential")
-
-    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        super().__init__(request, *args, **kwargs)
-        if not request.user.has_usable_password():
-            del self.fields["password"]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
