@@ -18,7 +18,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import FieldDoesNotExist
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
+from django.db.models import Exists, OuterRef, TextField, Value
 from django.db.models.functions import Concat
 
 from .models import NameKey
@@ -71,7 +71,7 @@ def find_free_names(names: Collection[str]) -> list[str]:
     """Return those of the names that look like no account's."""
     people = get_user_model().objects
     newest = people.order_by("-pk").values_list("pk", flat=True).first() or 0
-    make_missing_keys(people.filter(pk__gt=newest - LOOKED_THROUGH))
+    make_missing_keys(people, after=newest - LOOKED_THROUGH)
     keys = {name: digest_name(name) for name in names}
     asked = {key for found in keys.values() for key in found}
     rows = NameKey.objects.filter(key__among=asked)
@@ -111,19 +111,25 @@ def make_all_keys(apps: Any = apps, **kwargs: Any) -> None:
         apps.get_model("accounts", "NameKey")._meta.get_field("made_of")
     except (LookupError, FieldDoesNotExist):
         return  # Migrated back to before it.
-    make_missing_keys(get_user_model().objects.all())
+    make_missing_keys(get_user_model().objects)
 
 
-def make_missing_keys(accounts: QuerySet[Any]) -> None:
-    """Make the keys of those of the accounts that have none of their name as it is now,
-    made by this version."""
+def make_missing_keys(accounts: Any, after: int = 0) -> None:
+    """Make the keys of those of the accounts after this id that have none of their name
+    as it is now, made by this version."""
     made_of = Concat(Value(VERSION), OuterRef("username"), output_field=TextField())
-    stored = NameKey.objects.filter(user=OuterRef("pk"), made_of=made_of)
-    lacking = accounts.filter(~Exists(stored)).order_by("pk")
-    while lacking.exists():
+    while True:
+        # Both by id, so that the database reads no others.
+        stored = NameKey.objects.filter(user__gt=after)
+        stored = stored.filter(user=OuterRef("pk"), made_of=made_of)
+        lacking = accounts.filter(~Exists(stored), pk__gt=after).order_by("pk")
+        if not lacking.exists():
+            return
         with transaction.atomic():
             locked = lacking.select_for_update(of=("self",), no_key=True)
-            _store_keys(dict(locked.values_list("pk", "username")[:BATCH]))
+            names = dict(locked.values_list("pk", "username")[:BATCH])
+            _store_keys(names)
+        after = max(names, default=after)
 
 
 def _store_keys(names: dict[int, str]) -> None:
