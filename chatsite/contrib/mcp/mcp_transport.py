@@ -128,13 +128,7 @@ class Session(ClientSession):
     ) -> ListToolsResult:
         """The tools that are as the protocol says; the SDK would refuse all of them for
         one that is not."""
-        request = ListToolsRequest(params=params)
-        data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
-        how: dict[str, Any] = {}
-        self._stamp(data, how)
-        raw = await self._dispatcher.send_raw_request(
-            data["method"], data.get("params"), how
-        )
+        raw = await self._send_raw(ListToolsRequest(params=params))
         listed, is_first = raw.get("tools"), params is None or params.cursor is None
         if is_first:
             self.malformed = {}
@@ -143,6 +137,14 @@ class Session(ClientSession):
         result = ListToolsResult.model_validate(known, by_name=False)
         is_whole = is_first and result.next_cursor is None
         return self._absorb_tool_listing(result, complete=is_whole)
+
+    async def _send_raw(self, request: Any, **how: Any) -> dict[str, Any]:
+        """The result as it comes, unchecked."""
+        data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        self._stamp(data, how)
+        return await self._dispatcher.send_raw_request(
+            data["method"], data.get("params"), how
+        )
 
     def _is_sound(self, tool: Any, raw: dict[str, Any]) -> bool:
         version = self._negotiated_version or LATEST
@@ -169,12 +171,9 @@ class Session(ClientSession):
         params = CallToolRequestParams(
             name=name, arguments=arguments, _meta=options.get("meta")
         )
-        request = CallToolRequest(params=params)
-        data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
-        how: dict[str, Any] = {"on_progress": options.get("progress_callback")}
-        self._stamp(data, how)
-        raw = await self._dispatcher.send_raw_request(
-            data["method"], data["params"], how
+        on_progress = options.get("progress_callback")
+        raw = await self._send_raw(
+            CallToolRequest(params=params), on_progress=on_progress
         )
         if raw.get("resultType") == "task":
             raise mcp_tasks.TaskBegunError(mcp_tasks.BegunTask.model_validate(raw))
