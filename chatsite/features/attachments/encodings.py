@@ -64,7 +64,7 @@ HEAD = 1_024
 # Bytes that are decoded in one go: no other thread works meanwhile.
 AT_ONCE = 65_536
 # What the detector is given of a file: lines with letters beyond ASCII.
-SAMPLE_BYTES, LINE_BYTES = 65_536, 4_096
+SAMPLE_BYTES = 65_536
 HIGH = re.compile(rb"[\x80-\xff]")
 BEYOND_ASCII = re.compile(r"[\x80-\U0010ffff]")
 # Characters of a reading that are looked at.

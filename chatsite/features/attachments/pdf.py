@@ -2,11 +2,9 @@
 text.
 """
 
-import json
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 
 from memory.transcript import WHOLE_CHARS
@@ -33,32 +31,19 @@ async def read_pdf(
     FileError. The file is read into memory when it is its turn; `leave`: see
     processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_program(file.read(), chars)
-    text, starts = answer.get("text"), answer.get("pages")
-    if isinstance(text, str):
-        if pages is not None and isinstance(starts, list):
-            pages += starts
-        if left_out is not None:
-            left_out |= answer.get("left_out") or {}
-        return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    raise _make_refusal(str(answer.get("error")), answer.get("count"), chars)
+        answer = await processes.read_document(
+            PROGRAM, MAX_PAGES, chars, data=file.read()
+        )
+    if "text" not in answer:
+        raise _make_refusal(answer.get("error"), answer.get("count"), chars)
+    if pages is not None:
+        pages += answer.get("pages", ())
+    if left_out is not None:
+        left_out |= answer.get("left_out", {})
+    return answer["text"]
 
 
-async def _run_program(data: bytes, chars: int) -> dict[str, Any]:
-    answer = await processes.run_program(
-        PROGRAM,
-        *(MAX_PAGES, chars),
-        data=data,
-        seconds=settings.PDF_MAX_SECONDS,
-        megabytes=settings.PDF_MEMORY_MB,
-    )
-    try:
-        return json.loads(answer)
-    except ValueError:
-        return {"error": "too_complex"}
-
-
-def _make_refusal(code: str, count: object, chars: int) -> FileError:
+def _make_refusal(code: object, count: object, chars: int) -> FileError:
     sentences = {
         "encrypted": _(
             "The PDF is protected with a password. Save a copy without one and attach "
@@ -85,6 +70,5 @@ def _make_refusal(code: str, count: object, chars: int) -> FileError:
             "matter, or paste the text."
         ),
     }
-    code = code if code in sentences else "too_complex"
     values = {"count": count, "limit": MAX_PAGES, "chars": f"{chars:,}"}
-    return FileError(code, sentences[code] % values)
+    return processes.make_refusal(sentences, code, values)

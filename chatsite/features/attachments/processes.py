@@ -3,12 +3,14 @@ person runs in this process of the site, and few of all.
 """
 
 import asyncio
+import json
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -141,3 +143,35 @@ async def run_program(
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+async def read_document(
+    program: Path, *arguments: int | str, data: bytes
+) -> dict[str, Any]:
+    """What a program answers that reads documents, within their limits: the text, which
+    a database can have, or the code of an error."""
+    said = await run_program(
+        program,
+        *arguments,
+        data=data,
+        seconds=settings.PDF_MAX_SECONDS,
+        megabytes=settings.PDF_MEMORY_MB,
+    )
+    try:
+        answer = json.loads(said)
+        texts = {name: answer[name] for name in ("text", "title") if name in answer}
+        return answer | {name: _make_storable(texts[name]) for name in texts}
+    except (AttributeError, TypeError, ValueError):
+        return {"error": "too_complex"}
+
+
+def _make_storable(text: str) -> str:
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def make_refusal(
+    sentences: Mapping[str, str], code: object, values: Mapping[str, Any]
+) -> FileError:
+    """The error of a program by its code; any other is that it took too much."""
+    code = code if code in sentences else "too_complex"
+    return FileError(str(code), sentences[str(code)] % values)

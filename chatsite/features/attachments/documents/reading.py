@@ -2,13 +2,11 @@
 text, or a sentence on why there is none.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy
 
@@ -60,10 +58,12 @@ async def read_document_file(
     without text is added to `left_out`. Raises FileError. The file is read into memory
     when it is its turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_reader(kind, data=file.read(), chars=chars)
+        answer = await processes.read_document(PROGRAM, kind, chars, data=file.read())
+    if "text" not in answer:
+        raise make_refusal(answer.get("error"), name, chars)
     if left_out is not None:
-        left_out |= answer.get("left_out") or {}
-    return _take_document_text(answer, name, chars)
+        left_out |= answer.get("left_out", {})
+    return answer["text"]
 
 
 async def read_fetched_page(
@@ -71,34 +71,12 @@ async def read_fetched_page(
 ) -> PageText:
     """A page of the web, in the encoding that its server says. Raises FileError."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_reader("page", charset, data=data)
-    text, title = _take_document_text(answer, "page"), str(answer.get("title") or "")
-    return PageText(text, make_storable(title), bool(answer.get("is_cut")))
-
-
-async def _run_reader(
-    kind: str, charset: str = "", *, data: bytes, chars: int = WHOLE_CHARS
-) -> dict[str, Any]:
-    said = await processes.run_program(
-        PROGRAM,
-        *(kind, chars, charset),
-        data=data,
-        seconds=settings.PDF_MAX_SECONDS,
-        megabytes=settings.PDF_MEMORY_MB,
-    )
-    try:
-        return json.loads(said)
-    except ValueError:
-        return {"error": "too_complex"}
-
-
-def _take_document_text(
-    answer: dict[str, Any], name: str, chars: int = WHOLE_CHARS
-) -> str:
-    text = answer.get("text")
-    if isinstance(text, str):
-        return make_storable(text)
-    raise make_refusal(str(answer.get("error")), name, chars)
+        answer = await processes.read_document(
+            PROGRAM, "page", WHOLE_CHARS, charset, data=data
+        )
+    if "text" not in answer:
+        raise make_refusal(answer.get("error"), "page")
+    return PageText(answer["text"], answer.get("title", ""), is_cut="is_cut" in answer)
 
 
 def describe_left_out(counts: Mapping[str, int]) -> str:
@@ -122,12 +100,7 @@ def describe_left_out(counts: Mapping[str, int]) -> str:
     return ", ".join(said[kind] % counts[kind] for kind in said if counts.get(kind))
 
 
-def make_storable(text: str) -> str:
-    """As a database can have it."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def make_refusal(code: str, name: str, chars: int = WHOLE_CHARS) -> FileError:
+def make_refusal(code: object, name: str, chars: int = WHOLE_CHARS) -> FileError:
     sentences = {
         "wrong_kind": _("%(name)s is not what its name says. Check the file."),
         "encrypted": _(
@@ -151,5 +124,5 @@ def make_refusal(code: str, name: str, chars: int = WHOLE_CHARS) -> FileError:
             "matters, or paste the text."
         ),
     }
-    code = code if code in sentences else "too_complex"
-    return FileError(code, sentences[code] % {"name": name, "chars": f"{chars:,}"})
+    values = {"name": name, "chars": f"{chars:,}"}
+    return processes.make_refusal(sentences, code, values)

@@ -4,9 +4,8 @@ that can't be done and what to do.
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -42,7 +41,14 @@ async def read_image(user_id: int, file: IO[bytes], leave: Leave) -> ReadImage:
     """The image in a file. Raises FileError. The file is read into memory when it is
     its turn; `leave`: see processes.await_turn()."""
     async with processes.await_turn(user_id, leave):
-        answer = await _run_shrinker(file.read())
+        answer = await processes.run_program(
+            PROGRAM,
+            *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6),
+            MAX_BYTES,
+            data=file.read(),
+            seconds=settings.IMAGE_MAX_SECONDS,
+            megabytes=settings.IMAGE_MEMORY_MB,
+        )
     line, _mark, rest = answer.partition(b"\n")
     try:
         said = json.loads(line)
@@ -52,16 +58,6 @@ async def read_image(user_id: int, file: IO[bytes], leave: Leave) -> ReadImage:
         raise _refuse_image(said.get("error", ""))
     whole, small = said.pop("sizes")
     return ReadImage(Image(**said), rest[:whole], rest[whole : whole + small])
-
-
-async def _run_shrinker(data: bytes) -> bytes:
-    return await processes.run_program(
-        PROGRAM,
-        *(settings.IMAGE_MAX_SIDE, settings.IMAGE_MAX_MEGAPIXELS * 10**6, MAX_BYTES),
-        data=data,
-        seconds=settings.IMAGE_MAX_SECONDS,
-        megabytes=settings.IMAGE_MEMORY_MB,
-    )
 
 
 def _refuse_image(code: str) -> FileError:
@@ -79,9 +75,8 @@ def _refuse_image(code: str) -> FileError:
             "attach that."
         ),
     }
-    code = code if code in sentences else "too_complex"
-    values: Mapping[str, Any] = {"limit": settings.IMAGE_MAX_MEGAPIXELS}
-    return FileError(code, sentences[code] % values)
+    values = {"limit": settings.IMAGE_MAX_MEGAPIXELS}
+    return processes.make_refusal(sentences, code, values)
 
 
 def check_image_kind(name: str, kind: str, head: bytes) -> bool:

@@ -205,7 +205,7 @@ class TestNeighbours:
         running, most, go_on = [], [], asyncio.Event()
         both = asyncio.Event()
 
-        async def run(data, chars):
+        async def run(*arguments, data):
             running.append(data)
             if len(running) == 2:
                 both.set()
@@ -214,7 +214,7 @@ class TestNeighbours:
             running.remove(data)
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run_program", run)
+        monkeypatch.setattr(processes, "read_document", run)
         first = [asyncio.create_task(read_pdf(1, b"A")) for _ in range(4)]
         other = asyncio.create_task(read_pdf(2, b"B"))
         await both.wait()
@@ -227,11 +227,11 @@ class TestNeighbours:
     async def test_more_files_than_can_wait_are_refused(self, monkeypatch):
         go_on = asyncio.Event()
 
-        async def run(data, chars):
+        async def run(*arguments, data):
             await go_on.wait()
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run_program", run)
+        monkeypatch.setattr(processes, "read_document", run)
         tasks = [
             asyncio.create_task(read_pdf(1)) for _ in range(processes.MOST_WAITING)
         ]
@@ -246,11 +246,11 @@ class TestNeighbours:
     async def test_the_files_of_all_people_together_have_a_limit(self, monkeypatch):
         go_on = asyncio.Event()
 
-        async def run(data, chars):
+        async def run(*arguments, data):
             await go_on.wait()
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run_program", run)
+        monkeypatch.setattr(processes, "read_document", run)
         monkeypatch.setattr(processes, "MOST_WAITING_OF_ALL", 3)
         tasks = [asyncio.create_task(read_pdf(user)) for user in range(3)]
         await asyncio.sleep(0)
@@ -265,11 +265,11 @@ class TestNeighbours:
         settings.PDFS_AT_ONCE = 1
         go_on, files = asyncio.Event(), [BytesIO(b"A"), BytesIO(b"B")]
 
-        async def run(data, chars):
+        async def run(*arguments, data):
             await go_on.wait()
             return {"text": "done"}
 
-        monkeypatch.setattr(pdf, "_run_program", run)
+        monkeypatch.setattr(processes, "read_document", run)
         tasks = [
             asyncio.create_task(pdf.read_pdf(n, file, reading.hold_nothing))
             for n, file in enumerate(files)

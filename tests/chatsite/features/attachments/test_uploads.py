@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from chatsite.features.attachments import pdf, reading, uploads, views
+from chatsite.features.attachments import processes, reading, uploads, views
 from chatsite.features.attachments.errors import FileError
 from chatsite.features.attachments.long_files import store
 from chatsite.features.attachments.models import LongFile, Upload
@@ -193,11 +193,11 @@ class TestPlace:
         return found
 
     def test_one_that_waits_for_its_pdf_keeps_nothing(self, alice, left, monkeypatch):
-        async def run(data, chars):
+        async def run(*arguments, data):
             left.append("reads")
             return {"text": "x"}
 
-        monkeypatch.setattr(pdf, "_run_program", run)
+        monkeypatch.setattr(processes, "read_document", run)
         assert post(signed_in(alice), b"%PDF-1.4", "a.pdf").status_code == 201
         assert left == ["thread", "place", "reads"]
 
