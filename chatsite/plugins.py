@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from django.db.models import Model, Q, QuerySet, Value
+from django.db.models import Model, QuerySet
 from django.dispatch import Signal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
@@ -25,16 +25,10 @@ from memory.transcript import LAST_SEQ
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
-    from django.db.models.expressions import Combinable
     from django.forms import Field as FormField
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
-    from chatsite.pages.presenters.locations import Location
-    from chatsite.review.rights import Rights
-    from chatsite.turns.attempt import MakeRoom, Tools
-    from chatsite.turns.lifecycle import Result, TurnClaim
-    from chatsite.turns.models import Turn
     from memory.bundle import Batch
     from memory.context import Built
     from memory.integrity.audit import Finder
@@ -230,28 +224,6 @@ class LeafCommand:
         raise NotImplementedError
 
 
-class StepCard:
-    """A step of a turn, as the transcript shows it below a message."""
-
-    __slots__ = ()
-    # What tells it from others in events; None: nothing is told of it.
-    pk: int | None
-    # Whether the turn goes on with it, and not with its reply.
-    is_open: bool
-
-    def draw(self, conversation: "Conversation") -> str:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSource:
-    """A page of the web, and the number of the message that it was first found in."""
-
-    seq: int
-    address: str
-    title: str
-
-
 # Kept: the tables of apps.
 app_data: list[AppData] = []
 
@@ -371,10 +343,6 @@ def register_source(
 
 # What was sent last of a conversation that others send; None: it is the site's own.
 sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
-# For staff: HTML below messages in the timeline, by their keys.
-timeline_parts: list[
-    Callable[["Conversation", "Rights", Sequence["Message"]], Mapping[int, str]]
-] = []
 # Answered by ASGI applications of apps, without Django's request and its thread: the
 # beginnings of their paths. Each answers errors itself and reads no session.
 asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
@@ -388,100 +356,6 @@ def name_source(imported_from: str | None) -> str:
     """The site that an imported conversation comes from; "": it is not known."""
     kind, _, rest = (imported_from or "").partition(":")
     return collect_names("sources").get(kind, "").replace("%s", rest)
-
-
-class TurnSteps:
-    """How turns run that take more than one request, and what they store between their
-    message and their reply. As it is here, no turn does; one app may know better."""
-
-    def runs(self, turn: "Turn") -> bool:
-        """Whether the turn runs with them."""
-        return False
-
-    async def run(
-        self, claim: "TurnClaim", turn: "Turn", make_room: "MakeRoom"
-    ) -> tuple["TurnClaim", "Result"] | None:
-        """An attempt of a turn that runs with them; None: lost, or left to wait."""
-        raise NotImplementedError
-
-    def has_open(self) -> "Combinable":
-        """Of a row of the turns: whether it has steps that close() has to end."""
-        return Value(False)
-
-    def close(self, turn: "Turn") -> None:
-        """The turn ends: so do its open steps, which it has `also_told` then."""
-
-    def is_removed(self) -> "Combinable | Q":
-        """Of a row of the turns: whether a person has taken steps of it away."""
-        return Q(pk__in=())
-
-    def find_room(self, conversation: "Conversation") -> int:
-        """Numbers to leave free before the next message of the user, for the steps of
-        the turns that are open."""
-        return 0
-
-    def supersede(self, conversation: "Conversation") -> list[LeafEvent]:
-        """Messages were superseded, and with them what still comes for them; what the
-        pages are told of it."""
-        return []
-
-    def find_cards(
-        self,
-        conversation: "Conversation",
-        turns: Sequence["Turn"],
-        rows: Sequence["Message"],
-        locate: Callable[["Message"], "Location"],
-    ) -> Mapping[int, tuple[StepCard, ...]]:
-        """What the transcript shows of the steps of these turns, by the number of the
-        message that it stands below; () for a message that a card of another shows.
-        `rows`: the messages of the turns."""
-        return {}
-
-    def offered(self, conversation: "Conversation") -> tuple[str, ...]:
-        """The names of the tools that the next request offers to the model."""
-        return ()
-
-    def count_tool_tokens(self, names: Sequence[str]) -> Mapping[str, int]:
-        """What offering each of these tools takes of a request, estimated."""
-        return {}
-
-    def offer_now(self, conversation: "Conversation") -> "Tools | None":
-        """The tools that the next request of the conversation offers."""
-        return None
-
-    async def offer_again(self, names: Sequence[str]) -> "Tools | None":
-        """These tools as a request offers them, as far as they are still there."""
-        return None
-
-    def outcomes(self, conversation: "Conversation") -> Mapping[tuple[int, int], str]:
-        """What became of steps, in words, by the message that asked and the place."""
-        return {}
-
-    def shorten_again(self, text: str, sent: str, seq: int) -> str:
-        """What a model gets of the result of a step, where a file says `sent`."""
-        return ""
-
-    def find_sources(
-        self,
-        conversation: "Conversation",
-        numbers: Sequence[int],
-        shown: "QuerySet[Message] | None",
-    ) -> Mapping[int, "FoundSource"]:
-        """Pages of the web that steps have found, by the number that replies cite;
-        `shown`: the messages that may be quoted, else all."""
-        return {}
-
-    def label(self, name: str) -> str:
-        """What people see of a tool."""
-        return name
-
-    def defaults(self) -> list[str]:
-        """The names of the tools that new conversations have."""
-        return []
-
-
-# Run: turns that take more than one request.
-turn_steps = TurnSteps()
 
 
 def is_switched_off(kind: str, name: str) -> bool:

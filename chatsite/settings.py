@@ -44,7 +44,11 @@ SITE_ORIGINS = env.origins("SITE_ORIGINS")
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
 # Features that the core imports, an app each: no site is without them.
-ALWAYS = ["chatsite.features.attachments", "chatsite.features.tree"]
+ALWAYS = [
+    "chatsite.features.attachments",
+    "chatsite.features.tools",
+    "chatsite.features.tree",
+]
 # The others that every site has; it works without one that is taken out.
 FEATURES = [
     "chatsite.features.code_blocks",
@@ -59,7 +63,6 @@ FEATURES = [
     "chatsite.features.rules",
     "chatsite.features.sharing",
     "chatsite.features.signin",
-    "chatsite.features.tools",
     "chatsite.features.unread",
 ]
 # Apps that are off until EXTRAS names them: what it calls them.

@@ -48,9 +48,9 @@ def register(place: str, draw: Callable[..., str] | str, **read: Any) -> None:
 
 
 def add_stylesheet(path: str, place: str) -> None:
-    """Load a stylesheet, by its static path, with each page that has the "list", with
-    that of a "conversation" or of one with cards of "steps"; or when a part of a page
-    is first used: "list menus", "bar", "transcript", "model", "dialog"."""
+    """Load a stylesheet, by its static path, with each page that has the "list", or
+    that of a "conversation"; or when a part of a page is first used: "list menus",
+    "bar", "transcript", "model", "dialog"."""
     _stylesheets[place].append(path)
 
 

@@ -41,8 +41,6 @@ WORDS = {
     "switches": r"switchedoff|switched off",
     "organisation": r"connect/|second.factor|passkey|openid|saml",
     "signin": r"forgot|invitation|signin|/accounts/link/",
-    "tools": r"(?<!object-)(?<!user-)(?<!costs[-/])\btools?\b(?!\": \[\])"
-    r"|\btool[ -]|consent|remind",
     "tracing": r"opentelemetry|\botlp",
     "trials": r"again differently|/trials?/|trials\.css|_trials\b|\"trials\"",
     "web": r"search_web|read_page|search the web",

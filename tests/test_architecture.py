@@ -48,12 +48,10 @@ MEMORY_LAYERS = (
     *("sql", "ranges"),
     *("evaluation", "agents", "engine.summaries", "engine"),
 )
-# Apps of contrib that bring tools or readers know the app that calls them.
+# Apps of contrib that bring diagrams or readers know the app that calls them.
 BUILDS_ON = {
     "chatsite.contrib.archives": "chatsite.features.importing",
     "chatsite.contrib.diagrams": "chatsite.features.code_blocks",
-    "chatsite.contrib.mcp": "chatsite.features.tools",
-    "chatsite.contrib.web": "chatsite.features.tools",
 }
 MOST_MODULES = 15
 # What puts the parts of an app or of the site together: it imports them all.

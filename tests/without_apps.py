@@ -9,8 +9,6 @@ TAKEN_OUT = os.environ["WITHOUT"].split(",")
 # They bring something to another app.
 if "chatsite.features.code_blocks" in TAKEN_OUT:
     TAKEN_OUT += ["chatsite.contrib.diagrams"]
-if "chatsite.features.tools" in TAKEN_OUT:
-    TAKEN_OUT += ["chatsite.contrib.mcp", "chatsite.contrib.web"]
 if "chatsite.features.importing" in TAKEN_OUT:
     TAKEN_OUT += ["chatsite.contrib.archives"]
 OPTIONAL_APPS = [name for name in OPTIONAL_APPS if name not in TAKEN_OUT]

@@ -3,13 +3,13 @@ rules; and what is known of the person besides.
 """
 
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from chatsite import plugins
+from chatsite.features.tools import registry
+from chatsite.features.tools.context import find_zone
 from chatsite.turns import model_access
 from chatsite.turns.models import Preferences
 from chatsite.turns.requests import name_to_store
@@ -44,15 +44,6 @@ def follow_browser(request: HttpRequest) -> Preferences:
     return preferred
 
 
-def find_zone(name: str) -> ZoneInfo | None:
-    """The time zone of this IANA name; None for anything else."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (KeyError, ValueError, OSError):
-        # Not known, not a name, the name of a folder.
-        return None
-
-
 def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     """Fields of a new conversation: what was chosen now, or else what is preferred."""
     preferred = find_preferences(user)
@@ -61,7 +52,7 @@ def values_for(user: AbstractBaseUser, **chosen: Any) -> dict[str, Any]:
     known = dict(policy.list_choices(policy.LABELS))
     models = model_access.list_granted_to(user.pk)
     return {
-        "tools": plugins.turn_steps.defaults(),
+        "tools": registry.defaults(),
         **chosen,
         "preset": preset if preset in known else "",
         "model": name_to_store(model) if model in models else "",

@@ -11,6 +11,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from chatsite import slots
+from chatsite.features.tools.events import Tool
+from chatsite.features.tools.models import ToolCall
 from chatsite.jobs import activity
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
@@ -52,6 +54,19 @@ class Page:
         yield "</div>" + render_activities(conversation) + _render_refresh(conversation)
         yield parts.render_status(status) + _render_model_choice(conversation)
         yield slots.draw("person", user_id=conversation.owner_id, is_fragment=True)
+
+    def step(self, conversation_id: int, event: Tool) -> Iterator[str]:
+        """The card of a call that has changed, or its turn where there is no card yet.
+        What comes in late has a place of its own."""
+        conversation, view = transcript_pane.turn_view(conversation_id, event.turn)
+        [card] = [card for card in view.cards if card.pk == event.call] or [None]
+        is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
+        if card is None or card.has_late_answer or not is_here:
+            yield from self.sync(conversation, event.say())
+        elif event.call in self.steps and event.state != ToolCall.State.LATE:
+            yield card.draw_alone(conversation) + parts.render_status(event.say())
+        else:
+            yield self.turn(conversation_id, event.turn, event.say())
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""

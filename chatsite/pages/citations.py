@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it.token import Token
 
-from chatsite import plugins
+from chatsite.features.tools.tool_loop.result_files import find_sources
 
 if TYPE_CHECKING:
     from django.db.models import QuerySet
@@ -43,7 +43,7 @@ def find_cited(
     wanted = sorted(set().union(*numbers.values()))[:MOST]
     if not wanted:
         return {}
-    found = plugins.turn_steps.find_sources(conversation, wanted, shown)
+    found = find_sources(conversation, wanted, shown)
     return {
         seq: tuple(
             Cited(number, source.address, source.title)

@@ -12,15 +12,15 @@ from typing import Any
 
 from django.conf import settings
 
-from chatsite import plugins
 from chatsite.database import retry
-from chatsite.llm import dialects, providers, streaming, tool_schemas
+from chatsite.features.tools.registry import Tools
+from chatsite.features.tools.tool_loop.steps import runs_in_steps
+from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import context
 from memory.engine import replies
 from memory.engine.blank import is_blank
-from memory.engine.compose import digest_wire, dump_wire
 from memory.models import Conversation
 
 from . import commands, lifecycle, limits, model_access, requests, variations
@@ -34,58 +34,6 @@ State = Turn.State
 # Starts a compaction of what requests of a conversation leave out, into so many tokens,
 # or what the model takes; None: this process ends.
 MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
-    "none" for a request that has to be answered without. `is_refused`: the model's
-    server takes no tools; `left_out`: the names of those that it does not take."""
-
-    schemas: tuple[dict[str, Any], ...] = ()
-    tokens: int = 0
-    choice: str = ""
-    is_refused: bool = False
-    left_out: tuple[str, ...] = ()
-
-    def fit_to(self, dialect: dialects.Dialect) -> "Tools":
-        """Return these tools in the form that the model's provider takes."""
-        if not self.schemas:
-            return self
-        if not dialect.has_tools:
-            return replace(self, tokens=0, is_refused=True)
-        fitted = tool_schemas.fit_tools(
-            self.schemas, most=dialect.most_tools, refused=dialect.refused_tools
-        )
-        share = len(fitted.schemas) / len(self.schemas)
-        return replace(
-            self,
-            schemas=fitted.schemas,
-            left_out=fitted.left_out,
-            tokens=round(self.tokens * share),
-        )
-
-    def to_options(self) -> dict[str, Any]:
-        if not self.schemas or self.is_refused:
-            return {}  # OpenAI refuses an empty list
-        choice = {"tool_choice": self.choice} if self.choice else {}
-        return {"tools": list(self.schemas), **choice}
-
-    def to_refs(self) -> dict[str, Any]:
-        """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
-        left_out = {"tools_left_out": list(self.left_out)} if self.left_out else {}
-        if not self.schemas:
-            return left_out
-        names = [each["function"]["name"] for each in self.schemas]
-        if self.is_refused:
-            return {"tools_refused": names}
-        refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
-        return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
-
-    def to_texts(self) -> dict[str, str]:
-        """The definitions as they are sent, by the hash that to_refs() names."""
-        name = self.to_refs().get("tools_sha256")
-        return {name: dump_wire(self.schemas)} if name else {}
 
 
 async def answer_turn(
@@ -169,7 +117,7 @@ def prepare_attempt(
         if refused := _find_refusal(turn):
             return refused
     conversation = turn.conversation
-    if tools is None and plugins.turn_steps.runs(turn):
+    if tools is None and runs_in_steps(turn):
         return turn
     varied, bound = variations.take_next(turn), tools or Tools()
     model = (varied and varied.model) or requests.model_of(conversation)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from chatsite import plugins
 from chatsite.features.attachments import uploads
+from chatsite.features.tools.tool_loop import answers, steps
 from chatsite.features.tree import listing
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -89,7 +90,7 @@ def submit_message(
     CommandError when the model could never take the text, or for a limit.
     """
     check_writable(conversation)
-    room = plugins.turn_steps.find_room(conversation)
+    room = answers.find_room(conversation)
     message, created = transcript.append_user_message(
         conversation,
         text=text,
@@ -260,7 +261,7 @@ def edit_message(
     transcript.check_message_text(text, may_be_blank=bool(message.attachments))
     transcript.supersede_messages(conversation, seq)
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
-    given_up = plugins.turn_steps.supersede(conversation)
+    given_up = steps.supersede_calls(conversation)
     sent = submit_message(
         conversation, text=text, client_id=client_id, kept=message, heard=heard
     )
@@ -309,7 +310,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     # With all that it has stored: calls of tools and their results, and the reply.
     if turn.reply or turn.may_have_rows:
         transcript.supersede_messages(conversation, message.seq + 1, turn.reply_seq)
-        turn.also_told = plugins.turn_steps.supersede(conversation)
+        turn.also_told = steps.supersede_calls(conversation)
     # If no message took that number, this row is where it is known.
     conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)
     turn.reply_seq = transcript.reserve_numbers(conversation, 1)
@@ -388,9 +389,7 @@ def _cancel_unanswerable(conversation: Conversation) -> None:
     deleted or hidden, which the model would only repeat: a running one as soon as its
     runner hears of it, the others now. Clients are notified of each."""
     is_deleted = Q(user_message__deleted_at__isnull=False)
-    found = unfinished(conversation.pk).filter(
-        is_deleted | plugins.turn_steps.is_removed()
-    )
+    found = unfinished(conversation.pk).filter(is_deleted | steps.is_call_removed())
     gone = list(found.select_related("conversation", "user_message"))
     for turn in reversed(gone):
         row = Turn.objects.filter(pk=turn.pk)
@@ -401,7 +400,7 @@ def _cancel_unanswerable(conversation: Conversation) -> None:
                 cancel_requested_at=Coalesce("cancel_requested_at", Now()), error=error
             )
             # What its tools still bring comes too late: nothing of it is stored.
-            plugins.turn_steps.close(turn)
+            steps.close_steps(turn)
     for turn in [turn.read_again() for turn in gone]:
         if turn.is_finished:
             _publish_later(conversation, events.of_end(turn))

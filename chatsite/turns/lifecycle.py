@@ -13,7 +13,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Subquery, Value, When
 from django.db.models.functions import Coalesce, Now
 from langchain_core.messages.tool import ToolCallChunk
 
-from chatsite import plugins
+from chatsite.features.tools.tool_loop.steps import close_steps, has_open_calls
 from chatsite.llm import providers
 from memory import calibration, context, transcript
 from memory.compaction import lease
@@ -31,7 +31,7 @@ def end(
     """Move a turn to its last state and store its reply, if the fence still holds."""
     if not fenced.update(**_ended_as(turn, state, error), **ENDED):
         return False
-    plugins.turn_steps.close(turn)
+    close_steps(turn)
     if reply := _store_reply(turn):
         Turn.objects.filter(pk=turn.pk).update(reply=reply)
         ModelCall.objects.filter(pk=turn.call_id).update(message=reply)
@@ -244,7 +244,7 @@ def _locked(turn: Any, owner: Any) -> models.QuerySet[Turn]:
     rows = TURN_LEASE.held(Claim(turn, owner)).order_by()
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
     rows = rows.select_for_update(of=("conversation", "self"))
-    rows = rows.annotate(has_open_steps=plugins.turn_steps.has_open())
+    rows = rows.annotate(has_open_steps=has_open_calls())
     return rows.select_related("conversation")
 
 
@@ -306,7 +306,7 @@ def finish(claim: TurnClaim, result: Result) -> Turn | None:
     if turn is None:
         return _ended(claim)
     if turn.has_open_steps:
-        plugins.turn_steps.close(turn)
+        close_steps(turn)
     # An attempt that died before its first word leaves what an earlier one had saved.
     reasoning = ""
     if result.text:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from chatsite import plugins
+from chatsite.features.tools import registry
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol.errors import CommandError
@@ -128,9 +129,9 @@ def next_turn(
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
     varied = variations.find_next(conversation, turn)
     form = form_of((varied and varied.model) or model_of(conversation))
-    tools = plugins.turn_steps.offer_now(conversation)
-    tools = tools and tools.fit_to(dialects.find_dialect(form["model"]))
-    offered = tools.to_options().get("tools", ()) if tools else ()
+    tools = registry.offer_now(conversation)
+    tools = tools.fit_to(dialects.find_dialect(form["model"]))
+    offered = tools.to_options().get("tools", ())
     form["tool_tokens"] = tools.tokens if offered else 0
     form["limit"] = max(1, limit_of(form["model"]) - form["tool_tokens"])
     built = context.build_request_context(

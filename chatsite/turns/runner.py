@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from time import monotonic
+from types import ModuleType
 from typing import Any, TypeVar
 
 from channels.db import database_sync_to_async
@@ -82,6 +83,7 @@ _held: dict[int, lifecycle.TurnClaim] = {}
 # Conversations that are compacted here, or wait at the door of spending.
 _compaction: set[int] = set()
 _closing = asyncio.Event()
+_tool_loop: ModuleType | None = None
 
 
 # What the model saw before a reply, and the reply.
@@ -268,8 +270,18 @@ async def run_attempt(
     """
     prepared = await retry(attempt.begin_attempt, claim, until=claim.lease_end)
     if isinstance(prepared, Turn):
-        return await plugins.turn_steps.run(claim, prepared, make_room)
+        loop = _tool_loop or await asyncio.to_thread(_load_tool_loop)
+        return await loop.run(claim, prepared, make_room, tell_news)
     return await attempt.answer_turn(claim, prepared, make_room)
+
+
+def _load_tool_loop() -> ModuleType:
+    """LangGraph takes a fifth of a second to import, which most commands can spare."""
+    global _tool_loop
+    from chatsite.features.tools.tool_loop import loop
+
+    _tool_loop = loop
+    return loop
 
 
 async def _tell_end(turn: Turn) -> None:

@@ -18,13 +18,9 @@ class ToolsConfig(AppConfig):
         from . import checks, commands, events, export, late_results, parts, registry  # noqa: F401
         from .models import ToolCall
         from .tool_loop import audit, reminders, result_files
-        from .tool_loop.steps import ToolSteps
 
-        plugins.turn_steps = ToolSteps()
         tools = plugins.SwitchKind(_("tool"), registry.known)
         plugins.register_source(registry.KIND, tools)
-        slots.add_stylesheet("tools/tools.css", "steps")
-        slots.add_stylesheet("tools/tool-files.css", "transcript")
         plugins.register_field("start", "tools", parts.make_start_field)
         slots.register("account", parts.draw_account_section)
         slots.register("conversation.menu", parts.draw_menu_item)
@@ -36,7 +32,6 @@ class ToolsConfig(AppConfig):
         plugins.register_source(reminders.KIND, reminders.SOURCE)
         named = gettext_noop("tool call"), gettext_noop("tool calls")
         naming.name_table(ToolCall, *named)
-        plugins.timeline_parts.append(parts.draw_called)
         runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]
         plugins.register_data(
             plugins.AppData(

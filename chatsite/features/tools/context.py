@@ -18,8 +18,6 @@ from django.conf import settings
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException, tool
 
-from chatsite.accounts.preferences import find_zone
-
 # Of all people together; and how many of them one person has at a time, so that slow
 # tools of one do not keep those of others waiting.
 THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
@@ -30,6 +28,15 @@ _own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary(
 BUILT_IN, SITE = "built in", "site"
 # Of progress: what JSON of a browser can hold.
 MOST_DONE = 2**53
+
+
+def find_zone(name: str) -> ZoneInfo | None:
+    """The time zone of this IANA name; None for anything else."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (KeyError, ValueError, OSError):
+        # Not known, not a name, the name of a folder.
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from chatsite.pages import parts
-from chatsite.pages.presenters import transcript_pane
 from chatsite.plugins import LeafEvent
 
 from .models import ToolCall
@@ -74,15 +72,4 @@ class Tool(LeafEvent):
         return render_to_string("tools/_progress.html", values)
 
     def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
-        """Its card, or its turn where there is no card yet. What comes in late has a
-        place of its own."""
-        found = transcript_pane.turn_view(client.conversation_id, self.turn)
-        conversation, view = found
-        [card] = [card for card in view.cards if card.pk == self.call] or [None]
-        is_here = self.turn in page.shown or self.turn > max(page.shown, default=0)
-        if card is None or card.has_late_answer or not is_here:
-            yield from page.sync(conversation, self.say())
-        elif self.call in page.steps and self.state != ToolCall.State.LATE:
-            yield card.draw_alone(conversation) + parts.render_status(self.say())
-        else:
-            yield page.turn(client.conversation_id, self.turn, self.say())
+        return page.step(client.conversation_id, self)

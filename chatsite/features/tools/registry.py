@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -12,11 +13,13 @@ from django.utils.module_loading import import_string
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite import plugins
+from chatsite.llm import dialects
+from chatsite.llm.tool_schemas import fit_tools
 from chatsite.pages.presenters.calls import visible
-from chatsite.turns.attempt import Tools
-from memory.engine.compose import dump_wire
+from memory.engine.compose import digest_wire, dump_wire
 from memory.engine.tokens import count_text
 from memory.engine.tools import call_forms
+from memory.models import Conversation
 
 from .context import SiteTool
 
@@ -24,6 +27,58 @@ logger = logging.getLogger(__name__)
 
 # What hooks call tools.
 KIND = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
+    "none" for a request that has to be answered without. `is_refused`: the model's
+    server takes no tools; `left_out`: the names of those that it does not take."""
+
+    schemas: tuple[dict[str, Any], ...] = ()
+    tokens: int = 0
+    choice: str = ""
+    is_refused: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def fit_to(self, dialect: dialects.Dialect) -> "Tools":
+        """Return these tools in the form that the model's provider takes."""
+        if not self.schemas:
+            return self
+        if not dialect.has_tools:
+            return replace(self, tokens=0, is_refused=True)
+        fitted = fit_tools(
+            self.schemas, most=dialect.most_tools, refused=dialect.refused_tools
+        )
+        share = len(fitted.schemas) / len(self.schemas)
+        return replace(
+            self,
+            schemas=fitted.schemas,
+            left_out=fitted.left_out,
+            tokens=round(self.tokens * share),
+        )
+
+    def to_options(self) -> dict[str, Any]:
+        if not self.schemas or self.is_refused:
+            return {}  # OpenAI refuses an empty list
+        choice = {"tool_choice": self.choice} if self.choice else {}
+        return {"tools": list(self.schemas), **choice}
+
+    def to_refs(self) -> dict[str, Any]:
+        """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
+        left_out = {"tools_left_out": list(self.left_out)} if self.left_out else {}
+        if not self.schemas:
+            return left_out
+        names = [each["function"]["name"] for each in self.schemas]
+        if self.is_refused:
+            return {"tools_refused": names}
+        refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
+        return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
+
+    def to_texts(self) -> dict[str, str]:
+        """The definitions as they are sent, by the hash that to_refs() names."""
+        name = self.to_refs().get("tools_sha256")
+        return {name: dump_wire(self.schemas)} if name else {}
 
 
 class ToolSource:
@@ -102,6 +157,22 @@ def offer_tools(site_tools: Iterable[SiteTool]) -> Tools:
     """The tools as a request names them, and how many tokens that takes, estimated."""
     schemas = tuple(make_schemas(site_tools))
     return Tools(schemas, count_text(dump_wire(schemas)) if schemas else 0)
+
+
+def list_offered(conversation: Conversation) -> tuple[str, ...]:
+    """Return the names of the tools that the next request offers to the model."""
+    return tuple(name for name in conversation.tools if not is_tool_off(name))
+
+
+def offer_now(conversation: Conversation) -> Tools:
+    """Return the tools that the next request of the conversation offers."""
+    return offer_tools(chosen(list_offered(conversation)))
+
+
+async def offer_again(names: Iterable[str]) -> Tools:
+    """Return these tools as a request offers them, as far as they are still there."""
+    await ready()
+    return offer_tools(chosen(names))
 
 
 def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:

@@ -106,6 +106,11 @@ def refine(
     return Refined(whole, summary.text + SUMMARY_MARK.format(read=read, seq=seq))
 
 
+def shorten_again(text: str, sent: str, seq: int) -> str:
+    """Return what a model gets of the result of a call, where a file says `sent`."""
+    return sent if is_shortened(text, sent) else refine(text, None, seq).sent
+
+
 def is_shortened(whole: str, sent: str) -> bool:
     """Whether `sent` is what refine() makes of a result, in any room: its beginning,
     with a mark, or words that say of themselves that they are a summary, which are

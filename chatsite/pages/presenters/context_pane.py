@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
-from chatsite import plugins, slots
+from chatsite import slots
+from chatsite.features.tools import registry
 from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
@@ -143,7 +144,7 @@ class SentTool:
         name = str(function.get("name", known.get("type", "")))
         text = json.dumps(definition, ensure_ascii=False, indent=2)
         description = str(function.get("description", ""))
-        return cls(plugins.turn_steps.label(name) or name, description, text)
+        return cls(registry.label_of(name) or name, description, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +380,7 @@ def _tools_of(
     if call:
         kinds = ("tools", "tools_refused", "tools_left_out")
         return tuple(tuple(call.refs.get(kind, ())) for kind in kinds)
-    chosen = plugins.turn_steps.offered(conversation)
+    chosen = registry.list_offered(conversation)
     if not dialects.find_dialect(model_of(conversation)).has_tools:
         return (), chosen, ()
     left_out = find_left_out(conversation) if chosen else ()

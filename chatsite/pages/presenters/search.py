@@ -11,7 +11,7 @@ from html import unescape
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
-from chatsite import plugins
+from chatsite.features.tools.registry import label_of
 from chatsite.turns import requests
 from memory import versions
 from memory.engine.attachments import unmark_attachments
@@ -183,9 +183,7 @@ def _words_of(row: Message) -> str:
         words, count = QUOTED_MESSAGE.subn(" ", row.head)
         return unescape(words) if count else words
     called = (call["name"] for call in row.tool_calls)
-    return unmark_attachments(row.head) or ", ".join(
-        map(plugins.turn_steps.label, called)
-    )
+    return unmark_attachments(row.head) or ", ".join(map(label_of, called))
 
 
 def _split_excerpt(text: str, pattern: re.Pattern[str]) -> list[str]:

@@ -11,7 +11,7 @@ from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chatsite import plugins
+from chatsite.features.tools.registry import label_of
 
 if TYPE_CHECKING:
     from .context_pane import ContextSection, SeenMessage
@@ -138,7 +138,7 @@ def _glance_at(message: "SeenMessage") -> str:
         text = message.text[max(message.text.find("<message"), 0) :]
         return unescape(strip_tags(text[: 4 * MESSAGE_CHARS]))
     called = (name for name, _arguments in message.calls)
-    return message.in_words or ", ".join(map(plugins.turn_steps.label, called))
+    return message.in_words or ", ".join(map(label_of, called))
 
 
 def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:

@@ -15,8 +15,9 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 
 from chatsite import plugins
+from chatsite.features.tools.cards.tool_cards import ToolCard, read_cards
 from chatsite.llm import providers
-from chatsite.plugins import StepCard, name_source
+from chatsite.plugins import name_source
 from chatsite.protocol.errors import explain_code
 from chatsite.slots import message_columns, read_message_rows
 from chatsite.turns.copying.copies import NO_REPLY
@@ -64,7 +65,7 @@ class ShownMessage:
     superseded_at: datetime | None = None
     # The steps that it asked for; of a result that stands alone, its own.
     is_step: bool = False
-    cards: tuple[StepCard, ...] = ()
+    cards: tuple[ToolCard, ...] = ()
     attachments: tuple[AttachmentCard, ...] = ()
     # Characters that models get of a message with attachments, where that is less.
     sent: tuple[int, int] | None = None
@@ -119,7 +120,7 @@ class TurnView:
         return kinds == {"superseded"}
 
     @property
-    def cards(self) -> tuple[StepCard, ...]:
+    def cards(self) -> tuple[ToolCard, ...]:
         return tuple(card for message in self.messages for card in message.cards)
 
     @property
@@ -328,7 +329,7 @@ def _view_turns(
         return location_of(row, states.get(row.seq), summaries)
 
     every = [row for rows in messages.values() for row in rows]
-    cards = plugins.turn_steps.find_cards(conversation, turns, every, locate)
+    cards = read_cards(conversation, turns, every, locate)
     waiting = _find_waiting(conversation, turns)
     beside = read_message_rows(conversation, turns[0].user_message.seq, end)
     said = {row.seq: row.head for row in every if row.role == Message.Role.ASSISTANT}

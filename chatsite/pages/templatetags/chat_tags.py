@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite import languages, plugins, slots
+from chatsite.features.tools import registry
+from chatsite.features.tools.cards.tool_cards import ToolCard
 from chatsite.llm import pricing, providers
 from chatsite.protocol import errors
 from memory import transcript
@@ -50,7 +52,7 @@ FORMS = ("login", "signup", "account", "password-change")
 FIRST_USE = {
     "list menus": ("css/menus.css", "css/list-actions.css", "js/list-actions.js"),
     "bar": ("css/menus.css", "css/bar.css"),
-    "transcript": ("css/menus.css", "css/messages.css"),
+    "transcript": ("css/menus.css", "css/messages.css", "tools/tool-files.css"),
     "model": ("css/menus.css", "css/sheets.css"),
     "dialog": ("css/menus.css", "css/forms.css", "css/dialog.css"),
 }
@@ -120,9 +122,9 @@ def leaf_stylesheets(context: template.Context) -> SafeString:
     if conversation := context.get("conversation"):
         turns = list(_list_turns(context))
         paths += slots.stylesheets("conversation")
-        has_tools = plugins.turn_steps.offered(conversation)
+        has_tools = registry.list_offered(conversation)
         if has_tools or any(turn.cards for turn in turns):
-            paths += slots.stylesheets("steps")
+            paths.append("tools/tools.css")
         if any(message.attachments for turn in turns for message in turn.messages):
             paths.append("css/files.css")
     return format_html_join("", link, ((static(path),) for path in paths))
@@ -151,7 +153,7 @@ def first_use(part: str) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def step_card(context: template.Context, card: plugins.StepCard) -> str:
+def step_card(context: template.Context, card: ToolCard) -> str:
     return card.draw(context["conversation"])
 
 
@@ -213,7 +215,7 @@ def local_time(time: datetime) -> SafeString:
 
 @register.filter
 def tool_labels(names: Iterable[str]) -> str:
-    return _(", ").join(map(plugins.turn_steps.label, names))
+    return _(", ").join(map(registry.label_of, names))
 
 
 @register.filter

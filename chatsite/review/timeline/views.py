@@ -8,8 +8,8 @@ from django.urls import path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.features.tools.parts import draw_called
 from chatsite.pages.presenters.locations import location_of, states_of
-from chatsite.plugins import timeline_parts
 from chatsite.turns.models import Turn
 from memory.integrity import signatures
 from memory.models import Conversation, Message, Summary
@@ -94,11 +94,11 @@ def _show_transcript(
     states = states_of(conversation, [row.seq for row in found])
     active = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     summaries = list(active.order_by("first_seq").defer(*redaction.SUMMARY))
-    drawn = [draw(conversation, rights, found) for draw in timeline_parts]
+    called = draw_called(conversation, rights, found)
     entries = [
         {
             "row": row,
-            "parts": [part[row.pk] for part in drawn if row.pk in part],
+            "called": called.get(row.pk, ""),
             "text": show_row_text(row, rights),
             "mark": location_of(row, states.get(row.seq), summaries),
             "holds": signatures.has_valid_signature(row) if rights.content else None,

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from chatsite.features.tools.tool_loop import steps
+from chatsite.features.tools import registry
 from chatsite.pages.presenters import context_pane
 from chatsite.turns import attempt, commands, lifecycle
 from memory import actions, transcript
@@ -17,7 +17,7 @@ from ..scenes import submit, talk_in_turns, url
 
 def answer_with_tools(turn):
     """End the turn after a request that offers the tools of its conversation."""
-    tools = steps.ToolSteps().offer_now(turn.conversation)
+    tools = registry.offer_now(turn.conversation)
     claim = lifecycle.claim(turn.conversation_id)
     request = attempt.prepare_attempt(claim, tools=tools)
     claim = lifecycle.begin(claim, request.built, "demo")

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 from langchain_core.messages import BaseMessage
 
-from chatsite import plugins
+from chatsite.features.tools.registry import count_tool_tokens
 from chatsite.llm import pricing
 from memory.engine import tokens
 from memory.engine.compose import Context
@@ -107,7 +107,7 @@ def _list_pieces(
     call: ModelCall, sent: Context, states: Mapping[int, MessageState]
 ) -> Iterator[tuple[str, int]]:
     """What is sent, in the order in which a provider reads it, with its tokens."""
-    offered = plugins.turn_steps.count_tool_tokens(call.refs.get("tools", ()))
+    offered = count_tool_tokens(call.refs.get("tools", ()))
     sections = dict(sent.named)
     for kind, count in rebuilding.list_parts(call, sent, sum(offered.values())):
         name = OF_SECTIONS.get(kind, kind)

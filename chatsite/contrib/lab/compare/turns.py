@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import F
 
-from chatsite import plugins
+from chatsite.features.tools import registry
 from chatsite.turns.requests import has_request
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
@@ -48,7 +48,7 @@ class UnusedTools:
 
     @property
     def labels(self) -> list[str]:
-        return [plugins.turn_steps.label(name) for name in self.names]
+        return [registry.label_of(name) for name in self.names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _find_unused(
 ) -> UnusedTools | None:
     """Of the tools that the next request offers those that each of these turns offered
     and none called."""
-    names = plugins.turn_steps.offered(conversation)
+    names = registry.list_offered(conversation)
     if not names or len(turns) < TELLING_TURNS:
         return None
     first = turns[0][0].refs.get("newest") or turns[0][0].seq
@@ -176,7 +176,7 @@ def _find_unused(
     kept = [name for name in kept if reach[name] >= TELLING_TURNS]
     if not kept:
         return None
-    sizes = plugins.turn_steps.count_tool_tokens(kept)
+    sizes = registry.count_tool_tokens(kept)
     return UnusedTools(kept, sum(sizes.values()), min(reach[name] for name in kept))
 
 

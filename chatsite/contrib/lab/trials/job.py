@@ -9,16 +9,17 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
-from chatsite import metrics, plugins
+from chatsite import metrics
 from chatsite.database import retry
 from chatsite.fair_queue import person
+from chatsite.features.tools.registry import Tools, offer_again
 from chatsite.jobs.worker import start_waiting
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits, model_access, requests, runner, variations
-from chatsite.turns.attempt import Tools, find_options, make_result, read_outcome
+from chatsite.turns.attempt import find_options, make_result, read_outcome
 from chatsite.turns.lifecycle import Result, TurnClaim, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
 from memory import context
@@ -88,7 +89,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
         return found and (claim, found)
     trial, names = found
     person.set(trial.conversation.owner_id)
-    tools = (await plugins.turn_steps.offer_again(names) if names else None) or Tools()
+    tools = await offer_again(names) if names else Tools()
     dialect = None
     while True:
         request = await retry(

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
+from chatsite.features.tools.registry import label_of
 from chatsite.llm import providers
 from chatsite.pages import incremental
 from chatsite.pages.presenters.transcript_pane import ShownMessage
@@ -83,7 +83,7 @@ def show_trial(trial: Trial) -> ShownTrial:
         describe_changes(trial.changes),
         live,
         explain_code(trial.error) if trial.error else "",
-        [plugins.turn_steps.label(name) for name in trial.asked],
+        [label_of(name) for name in trial.asked],
     )
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chatsite import plugins
+from chatsite.features.tools.tool_loop.steps import name_outcomes
 from chatsite.pages.presenters.thread_json import list_messages
 from chatsite.protocol.errors import explain_compaction
 from memory.engine.attachments import typed_part
@@ -60,7 +61,7 @@ class _ToolWords:
 
     def __init__(self, conversation: Conversation, show: Callable[[str], str]) -> None:
         self.show = show
-        self.states = plugins.turn_steps.outcomes(conversation)
+        self.states = name_outcomes(conversation)
         self.names: dict[str, str] = {}  # of the calls so far, by their ids
 
     def describe(self, row: dict[str, Any]) -> Iterator[str]:

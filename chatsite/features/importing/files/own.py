@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
-from chatsite import plugins
+from chatsite.features.tools.results import shorten_again
 from chatsite.plugins import exported_lists, exported_values
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
@@ -268,7 +268,7 @@ def _read_sent_text(row: Message) -> str:
     if not row.sent_text:
         return ""
     if row.role == "tool":
-        return plugins.turn_steps.shorten_again(row.text, row.sent_text, row.seq)
+        return shorten_again(row.text, row.sent_text, row.seq)
     places = [each.model_dump() for each in row.attachments]
     if attachments.is_shortened(row.text, places, row.sent_text):
         return row.sent_text

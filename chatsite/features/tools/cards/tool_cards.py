@@ -26,7 +26,6 @@ from chatsite.pages.presenters.calls import (
     visible,
 )
 from chatsite.pages.presenters.locations import Location
-from chatsite.plugins import StepCard
 from chatsite.protocol.errors import EXPLANATIONS, explain_code
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
@@ -76,8 +75,9 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCard(StepCard):
-    """One call. `call` is None where only messages tell of it, as after an import."""
+class ToolCard:
+    """One call, below a message of the transcript. `call` is None where only messages
+    tell of it, as after an import."""
 
     seq: int  # of the message that asked for it
     place: int  # among that message's calls

@@ -30,7 +30,7 @@ from chatsite.features.tools.context import (
 from chatsite.features.tools.events import Tool
 from chatsite.features.tools.models import ToolCall
 from chatsite.protocol import events
-from chatsite.turns import attempt, checkpoints, runner
+from chatsite.turns import attempt, checkpoints
 from chatsite.turns.attempt import MakeRoom
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
@@ -62,11 +62,15 @@ _left_alone: set[asyncio.Future[Any]] = set()
 
 
 async def run(
-    claim: TurnClaim, turn: Turn, make_room: MakeRoom
+    claim: TurnClaim,
+    turn: Turn,
+    make_room: MakeRoom,
+    tell_news: Callable[[Turn, str], None],
 ) -> tuple[TurnClaim, Result] | None:
-    """How an attempt of a turn with tools ended, as runner.run_attempt() tells it."""
+    """How an attempt of a turn with tools ended, as runner.run_attempt() tells it; its
+    person gets to know by `tell_news` that it waits for them."""
     await registry.ready()
-    return await ToolLoop(claim, turn, make_room).run()
+    return await ToolLoop(claim, turn, make_room, tell_news).run()
 
 
 class Following(NamedTuple):
@@ -81,10 +85,17 @@ class ToolLoop:
     """One attempt. Once it is over nothing more is begun; without a result it was lost,
     or waits for consent."""
 
-    def __init__(self, claim: TurnClaim, turn: Turn, make_room: MakeRoom) -> None:
+    def __init__(
+        self,
+        claim: TurnClaim,
+        turn: Turn,
+        make_room: MakeRoom,
+        tell_news: Callable[[Turn, str], None],
+    ) -> None:
         self.claim = claim
         self._turn = turn
         self._make_room = make_room
+        self._tell_news = tell_news
         self._site_tools = registry.chosen(turn.conversation.tools)
         self._node = ToolNode([each.tool for each in self._site_tools])
         self._offer = registry.offer_tools(self._site_tools)
@@ -129,7 +140,7 @@ class ToolLoop:
             if hold is LeaseStatus.KEPT:
                 waiting = events.State(self.claim.row_id, Turn.State.WAITING)
                 await events.publish_event(self.claim.conversation_id, waiting)
-                runner.tell_news(self._turn, Turn.State.WAITING)
+                self._tell_news(self._turn, Turn.State.WAITING)
                 self._end()
             elif hold:
                 self._end_by(hold)

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -10,9 +11,18 @@ from django.db.models import F, QuerySet
 
 from chatsite.features.tools import results
 from chatsite.features.tools.models import ADDRESS, ResultFile
-from chatsite.plugins import FoundSource
 from memory import bundle
 from memory.models import Conversation, Message
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSource:
+    """A page of the web, and the number of the message that it was first found in."""
+
+    seq: int
+    address: str
+    title: str
+
 
 COLUMNS = ("place", "name", "title", "kind", "url", "size", "source")
 

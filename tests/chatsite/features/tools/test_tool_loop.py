@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from chatsite.features.tools import late_results
 from chatsite.features.tools.models import ToolCall
-from chatsite.features.tools.tool_loop import answers, loop, steps
+from chatsite.features.tools.tool_loop import answers, loop
 from chatsite.turns import attempt, runner
 from chatsite.turns import audit as turn_audit
 from chatsite.turns.models import Preferences, Turn
@@ -243,7 +243,7 @@ async def test_a_first_word_takes_few_steps_of_the_database(
     async with Chat(conversation, session) as chat:
         await chat.say("What the first one loads, all others have")
         taken.clear()
-        monkeypatch.setattr(steps, "_load_tool_loop", None)
+        monkeypatch.setattr(runner, "_load_tool_loop", None)
         assert (await chat.say("Hello"))["state"] == "done"
     assert taken == ["begin_attempt", "_prepare_next", "_finish_turn"]
 
