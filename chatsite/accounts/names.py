@@ -51,6 +51,12 @@ def find_people(email: str) -> list[Any]:
     return [user for user in found.order_by("pk") if is_same_address(user.email, email)]
 
 
+def is_taken_address(email: str, owner_id: int | None = None) -> bool:
+    """Return whether an account has this address, other than its owner's."""
+    others = get_user_model().objects.exclude(pk=owner_id)
+    return others.filter(email__iexact=email).exists()
+
+
 def make_name_keys(name: str) -> set[str]:
     """Return what names that look alike have in common: their skeletons (UTS 39, 4) as
     written and in lower case, where a capital I is no small L."""

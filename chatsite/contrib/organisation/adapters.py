@@ -19,7 +19,7 @@ from allauth.account.models import Login
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
-from django.contrib.auth import get_user_model, login
+from django.contrib.auth import login
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
@@ -29,7 +29,12 @@ from django.urls import reverse
 from django.utils.crypto import get_random_string
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from chatsite.accounts.names import TakenNameError, find_free_names, save_account
+from chatsite.accounts.names import (
+    TakenNameError,
+    find_free_names,
+    is_taken_address,
+    save_account,
+)
 from chatsite.proxies import client_address
 
 from . import membership, rechecking
@@ -177,7 +182,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         user, claims = sociallogin.user, sociallogin.account.extra_data
         user.username = find_free_name(claims.get("name", ""))
         email = claims.get("address", "")
-        user.email = "" if _is_address_of_someone(email) else email
+        user.email = "" if is_taken_address(email) else email
         return user
 
     def save_user(
@@ -230,10 +235,6 @@ def _log_in(request: HttpRequest, sociallogin: Any) -> HttpResponse:
         signal_kwargs={UNTIL: sociallogin.state.get(UNTIL)},
     )
     return perform_login(request, ours)
-
-
-def _is_address_of_someone(email: str) -> bool:
-    return get_user_model().objects.filter(email__iexact=email).exists()
 
 
 def read_email(claims: dict[str, Any]) -> str:

@@ -3,13 +3,12 @@
 from typing import Any
 
 from axes.utils import reset as forget_failures
-from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from chatsite.accounts.names import find_people, save_account
+from chatsite.accounts.names import find_people, is_taken_address, save_account
 
 from . import links
 from .mail import send_soon
@@ -69,7 +68,7 @@ def confirm_email(link: MailedLink) -> None:
     """Raises TakenError. The address before it is told."""
     links.use_link(link)
     user, before = link.user, link.user.email
-    if is_taken(link.email, user):
+    if is_taken_address(link.email, user.pk):
         raise TakenError
     user.email = link.email
     user.save(update_fields=["email"])
@@ -79,11 +78,6 @@ def confirm_email(link: MailedLink) -> None:
         transaction.on_commit(
             lambda: send_soon(before, subject, "signin/mail/changed.txt", values)
         )
-
-
-def is_taken(email: str, user: AbstractBaseUser) -> bool:
-    others = get_user_model().objects.exclude(pk=user.pk)
-    return others.filter(email__iexact=email).exists()
 
 
 def remove_email(user: AbstractBaseUser) -> None:
@@ -97,7 +91,7 @@ def accept_invitation(link: MailedLink, form: Any) -> AbstractBaseUser:
     to is theirs, as they have read it there."""
     links.use_link(link)
     user = form.save(commit=False)
-    if link.email and not is_taken(link.email, user):
+    if link.email and not is_taken_address(link.email):
         user.email = link.email
     save_account(user)
     MailedLink.objects.filter(pk=link.pk).update(user=user)

@@ -4,6 +4,7 @@ at the log-in, set up and turned off on a page of its own.
 
 import base64
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from allauth.account.internal.flows.login import (
@@ -19,6 +20,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.totp.internal import auth as totp
+from allauth.mfa.utils import is_mfa_enabled
 from allauth.mfa.webauthn.internal import auth as webauthn
 from django.conf import settings
 from django.contrib import messages
@@ -41,6 +43,12 @@ from .. import sealing
 from . import passkeys
 from .forms import CodeForm, SetupForm
 
+has_app = partial(is_mfa_enabled, types=[Authenticator.Type.TOTP])
+# What is asked for after the password; recovery codes alone are not.
+has_second_factor = partial(
+    is_mfa_enabled, types=[Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
+)
+
 
 class MfaAdapter(DefaultMFAAdapter):
     """The secrets of apps are encrypted: who reads the database alone has no codes."""
@@ -56,20 +64,6 @@ class MfaAdapter(DefaultMFAAdapter):
 
     def get_totp_label(self, user: Any) -> str:
         return user.get_username()
-
-
-def has_second_factor(user: AbstractBaseUser) -> bool:
-    """Whether one is asked for after the password."""
-    return _has_any(user, Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-
-
-def has_app(user: AbstractBaseUser) -> bool:
-    return _has_any(user, Authenticator.Type.TOTP)
-
-
-def _has_any(user: AbstractBaseUser, *types: str) -> bool:
-    rows = Authenticator.objects.filter(user=user.pk)
-    return rows.filter(type__in=types).exists()
 
 
 class StagedLoginView(LoginView):
@@ -108,7 +102,7 @@ def ask_factor(request: HttpRequest, user: AbstractBaseUser) -> CodeForm | None:
 
 def show_question(request: HttpRequest, form: CodeForm) -> HttpResponse:
     values = {"form": form, "has_app": has_app(form.user)}
-    if passkeys.list_passkeys(form.user):
+    if passkeys.select_passkeys(form.user):
         values["options"] = webauthn.begin_authentication(form.user)
     return _show(request, "organisation/ask_code.html", **values)
 
@@ -212,7 +206,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
             return _show(request, "organisation/remove_passkey.html", form=form)
     elif question := ask_factor(request, request.user):
         return show_question(request, question)
-    passkeys.delete_passkey(request.user, pk)
+    passkeys.select_passkeys(request.user).filter(pk=pk).delete()
     messages.success(request, _("The passkey was removed."))
     return redirect("account")
 
@@ -224,7 +218,7 @@ turn_off = _change_with_code("organisation/turn_off_code.html", _turn_off)
 def draw_second_factor(request: HttpRequest) -> str:
     values = {
         "is_on": has_app(request.user),
-        "passkeys": len(passkeys.list_passkeys(request.user)),
+        "passkeys": len(passkeys.select_passkeys(request.user)),
         "is_required": is_required(request.user),
     }
     return render_to_string("organisation/_second_factor.html", values, request)

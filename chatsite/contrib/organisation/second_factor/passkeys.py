@@ -15,6 +15,7 @@ from cryptography.exceptions import InvalidSignature
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -36,12 +37,8 @@ MOST_PASSKEYS = 20
 MOST_OF_CREDENTIAL = 20_000
 
 
-def list_passkeys(user: AbstractBaseUser) -> list[Authenticator]:
-    return list(Authenticator.objects.filter(user=user.pk, type=Kind).order_by("pk"))
-
-
-def delete_passkey(user: AbstractBaseUser, pk: int) -> None:
-    Authenticator.objects.filter(user=user.pk, type=Kind, pk=pk).delete()
+def select_passkeys(user: AbstractBaseUser) -> QuerySet[Authenticator]:
+    return Authenticator.objects.filter(user=user.pk, type=Kind).order_by("pk")
 
 
 def check_credential(user: AbstractBaseUser | None, text: str) -> Authenticator | None:
@@ -84,7 +81,7 @@ class PasskeyForm(NewFactorForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def manage_passkeys(request: HttpRequest) -> HttpResponse:
-    passkeys = list_passkeys(request.user)
+    passkeys = select_passkeys(request.user)
     form = PasskeyForm(request, request.POST or None)
     if len(passkeys) < MOST_PASSKEYS and form.is_valid():
         name = form.cleaned_data["name"]
