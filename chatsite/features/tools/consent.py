@@ -3,8 +3,6 @@ expires, in whatever process the answer arrives. It is looked at again just befo
 tool runs.
 """
 
-import hashlib
-import json
 from datetime import timedelta
 
 from django.conf import settings
@@ -16,7 +14,7 @@ from django.utils.translation import gettext as _
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite.features.tools.context import SiteTool
-from chatsite.features.tools.models import ToolCall, digest_of
+from chatsite.features.tools.models import ToolCall, digest_of, hash_json
 from chatsite.protocol.errors import CommandError
 from chatsite.turns.models import Turn
 from memory import transcript
@@ -40,9 +38,7 @@ def tool_digest(tool: SiteTool) -> str:
     from, what it says of itself, its arguments and its marks. A server can change all
     of that in mid-conversation."""
     marks = [tool.source, tool.read_only, tool.idempotent, tool.needs_consent]
-    parts = [convert_to_openai_tool(tool.tool), marks]
-    canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+    return hash_json([convert_to_openai_tool(tool.tool), marks], default=str)
 
 
 def ask(call: QuerySet[ToolCall], tool: SiteTool) -> int:

@@ -19,7 +19,7 @@ from langchain_core.tools import ToolException
 
 from chatsite import plugins
 from chatsite.database import name_of
-from chatsite.features.tools import registry, results
+from chatsite.features.tools import registry
 from chatsite.features.tools.context import (
     CallCancelledError,
     Cancel,
@@ -38,7 +38,7 @@ from memory.models import Change, Conversation, Message
 from memory.sql import person_by_person
 
 from . import consent
-from .tool_loop import answers, call_context, reminders, result_files, summaries
+from .tool_loop import answers, call_context, reminders, summaries
 from .tool_loop.answers import Answer
 from .tool_loop.ending import end_calls
 
@@ -125,7 +125,10 @@ def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | No
     has_turn = _starts_turn(conversation, call, answer)
     room = answers.find_room(conversation) if has_turn else 0
     seq = transcript.reserve_numbers(conversation, room + 1 + has_turn) + room
-    message = _store(conversation, call, answer, seq)
+    message = answers.append_result(
+        *(call, conversation, seq, answer.content, answer.summary),
+        late_for=call.request.seq,
+    )
     is_wanted = answer.state == State.DONE and call.request.superseded_at is None
     end_calls(
         found,
@@ -144,24 +147,6 @@ def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | No
             room=room,
         )
     return Delivered(answers.read(pk, "conversation"), turn)
-
-
-def _store(
-    conversation: Conversation, call: ToolCall, answer: Answer, seq: int
-) -> Message:
-    tool = registry.known().get(call.name)
-    refined = results.refine(answer.content, tool, seq, answer.summary)
-    message = transcript.append_result(
-        conversation,
-        seq=seq,
-        call_id=call.call_id,
-        text=refined.whole,
-        sent_text=refined.sent,
-        late_for=call.request.seq,
-        request=call.request,
-    )
-    result_files.keep(message, answer.content)
-    return message
 
 
 def _starts_turn(conversation: Conversation, call: ToolCall, answer: Answer) -> bool:

@@ -27,10 +27,12 @@ def digest_of(name: str, arguments: Any) -> str:
 
     Equal arguments have one digest, whatever the order of their keys.
     """
-    parts = [name, arguments]
-    canonical = json.dumps(
-        parts, ensure_ascii=False, sort_keys=True, separators=(",", ":")
-    )
+    return hash_json([name, arguments], ensure_ascii=False)
+
+
+def hash_json(value: Any, **options: Any) -> str:
+    """SHA-256, in hex, of a value as json.dumps() writes it with these options."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), **options)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -110,7 +110,7 @@ def store(call: ToolCall, turn: Turn, answer: Answer, **values: Any) -> ToolCall
     `call.request` has to be read under the lock: what is deleted or hidden while a tool
     runs takes its result along.
     """
-    message = _append_result(call, turn, answer.content, answer.summary)
+    message = _append_in_place(call, turn, answer.content, answer.summary)
     row = ToolCall.objects.filter(pk=call.pk)
     end_calls(row, answer.state, answer.error, result=message, **values)
     return read(call.pk)
@@ -121,7 +121,7 @@ def store_pending(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
     most = pending.deadline or settings.TOOL_DEADLINE_SECONDS
     # The look at the deadline is the one that ends the call.
     pause = min(pending.seconds, most)
-    message = _append_result(call, turn, pending.text)
+    message = _append_in_place(call, turn, pending.text)
     ToolCall.objects.filter(pk=call.pk).update(
         state=State.LATE,
         result=message,
@@ -132,20 +132,35 @@ def store_pending(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
     return read(call.pk)
 
 
-def _append_result(
-    call: ToolCall, turn: Turn, content: Any, summary: results.Summary | None = None
+def append_result(
+    call: ToolCall,
+    conversation: Conversation,
+    seq: int,
+    content: Any,
+    summary: results.Summary | None = None,
+    **late: int,
 ) -> Message:
+    """Store a result as message `seq`, with its files: `late_for`, the message that
+    asked for it, where it comes after the turn."""
     tool = registry.known().get(call.name)
-    refined = results.refine(content, tool, turn.reply_seq, summary)
+    refined = results.refine(content, tool, seq, summary)
     message = transcript.append_result(
-        turn.conversation,
-        seq=turn.reply_seq,
+        conversation,
+        seq=seq,
         call_id=call.call_id,
         text=refined.whole,
         sent_text=refined.sent,
         request=call.request,
+        **late,
     )
     result_files.keep(message, content)
+    return message
+
+
+def _append_in_place(
+    call: ToolCall, turn: Turn, content: Any, summary: results.Summary | None = None
+) -> Message:
+    message = append_result(call, turn.conversation, turn.reply_seq, content, summary)
     advance(turn)
     return message
 
