@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.core.exceptions import SuspiciousOperation, SynchronousOnlyOperation
 from django.db import DataError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -192,6 +193,13 @@ def claim_file() -> bool:
     except OSError:
         logger.warning("%s cannot be created; other processes are not noticed.", claim)
     return True
+
+
+def lock_user(pk: int) -> None:
+    """Let no other transaction count or replace what this person has until this one
+    ends. What only refers to them need not wait."""
+    people = get_user_model().objects.select_for_update(no_key=True)
+    people.filter(pk=pk).values_list("pk").first()
 
 
 def read_clock() -> datetime:

@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from chatsite.database import lock_user
 from memory.engine.attachments import Attachment, Image, LongText
 from memory.engine.file_names import clean_file_name, find_file_kind
 from memory.engine.tokens import count_text
@@ -79,8 +80,7 @@ def _insert_upload(
 
 
 def _check_count(owner: AbstractBaseUser) -> None:
-    # The owner's row is the lock: two files at once are counted one after the other.
-    type(owner).objects.select_for_update().filter(pk=owner.pk).values("pk").first()
+    lock_user(owner.pk)
     if Upload.objects.filter(owner=owner).count() >= MOST_UNSENT:
         words = _(
             "You have %(limit)s files that are not sent yet. Send or remove some, then "

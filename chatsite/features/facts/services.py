@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.database import lock_user
 from chatsite.features.statements.rows import check_words
 from memory.engine.facts import detection, topics
 from memory.transcript import ActionError
@@ -98,10 +98,8 @@ def erase_fact(owner_id: int, pk: int) -> None:
 
 
 def lock_fact(owner_id: int, pk: int) -> Fact:
-    # One decision of a person at a time: what they have kept is counted and replaced.
-    # People who are only referred to need not wait.
-    people = get_user_model().objects.select_for_update(no_key=True)
-    people.filter(pk=owner_id).values_list("pk").first()
+    # One decision at a time: what is kept is counted and replaced.
+    lock_user(owner_id)
     fact = facts_of(owner_id).filter(pk=pk).first()
     if fact is None:
         raise ActionError(_("There is no such fact."))

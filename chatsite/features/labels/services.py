@@ -7,12 +7,12 @@ used. The conversations that are passed in are the owner's; the callers see to t
 from collections.abc import Iterable, Sequence
 from unicodedata import normalize
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from chatsite.database import lock_user
 from chatsite.features.tree.listing import expand_rows
 from chatsite.pages.list_actions.answers import ListError
 from memory.engine.blank import is_blank
@@ -95,8 +95,7 @@ def rename_label(label: Label, name: str) -> None:
 
 def _lock_labels(user: AbstractBaseUser) -> QuerySet[Label]:
     """The user's labels; no other transaction names a label until this one ends."""
-    people = get_user_model().objects.select_for_update(no_key=True)
-    people.filter(pk=user.pk).values_list("pk").first()
+    lock_user(user.pk)
     return list_labels(user)
 
 

@@ -9,11 +9,11 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
+from chatsite.database import lock_user
 from chatsite.features.tools import consent, registry
 from chatsite.features.tools.context import Pending
 from chatsite.features.tools.models import ToolCall, digest_of
@@ -174,9 +174,7 @@ def _has_too_many_late(turn: Turn) -> bool:
     if limit <= 0:
         return False
     owner = turn.conversation.owner_id
-    # The row is the lock: calls of several conversations are counted one by one.
-    people = get_user_model().objects.select_for_update(no_key=True)
-    people.filter(pk=owner).values("pk").first()
+    lock_user(owner)
     # Few of all calls have a next look, for which there is an index.
     late = ToolCall.objects.filter(state=State.LATE, next_look_at__isnull=False)
     return late.filter(conversation__owner=owner).count() >= limit
