@@ -7,6 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.features.importing.exporting.as_markdown import fence_code
 from chatsite.features.importing.files.draft import (
     Draft,
     Picture,
@@ -118,7 +119,8 @@ def _read_shown(message: dict[str, Any], content: dict[str, Any], role: str) -> 
     """The words, with what they refer to, and the names of files that came along."""
     text = tool_parts.read_words(content)
     if text and content.get("content_type") == "code":
-        text = tool_parts.fence_code(text, content.get("language"))
+        language = tool_parts.name_language(content.get("language"))
+        text = fence_code(text, language)
     if role == "assistant":
         references = _read_metadata(message, "content_references")
         text = citations.draw_citations(text, references)

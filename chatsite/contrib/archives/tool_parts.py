@@ -110,12 +110,10 @@ def name_file(name: object) -> str:
     return _("[file: %(name)s, not in the export]") % {"name": shown}
 
 
-def fence_code(text: str, language: object) -> str:
-    """Code in a block that no backtick of it can end."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    name = language if isinstance(language, str) and language.isalnum() else ""
-    return f"{fence}{'' if name == 'unknown' else name}\n{text}\n{fence}"
+def name_language(value: object) -> str:
+    """Return the language of a piece of code, for the block that it is in."""
+    is_name = isinstance(value, str) and value.isalnum() and value != "unknown"
+    return value if is_name else ""
 
 
 def as_list(value: object) -> list[Any]:

@@ -78,27 +78,27 @@ class _ToolWords:
             note = f" ({state})" if state else ""
             yield gettext("Call of %(name)s") % {"name": f"**{self.show(name)}**{note}"}
             arguments = json.dumps(call.get("args"), ensure_ascii=False, indent=2)
-            yield _fence_code(self.show(arguments), "json")
+            yield fence_code(self.show(arguments), "json")
 
     def _attached(self, text: str, files: Sequence[dict[str, Any]]) -> Iterator[str]:
         for each in files:
             name = self.show(each["name"])
             yield gettext("Attachment %(name)s") % {"name": f"**{name}**"}
-            yield _fence_code(self.show(text[each["start"] : each["end"]]))
+            yield fence_code(self.show(text[each["start"] : each["end"]]))
 
     def _result(self, row: dict[str, Any]) -> Iterator[str]:
         name = self.show(self.names.get(row["tool_call_id"], ""))
         if name:
             yield gettext("Result of %(name)s") % {"name": f"**{name}**"}
-        yield _fence_code(self.show(row["text"]))
+        yield fence_code(self.show(row["text"]))
         if row["sent_text"]:
             words = gettext("The model gets %(n)s of %(all)s characters.")
             numbers = {"n": len(row["sent_text"]), "all": len(row["text"])}
             yield f"*{words % numbers}*"
 
 
-def _fence_code(text: str, language: str = "") -> str:
-    """As a block that no backtick of the text can end."""
+def fence_code(text: str, language: str = "") -> str:
+    """A text as a block that no backtick of it can end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
