@@ -474,7 +474,7 @@ def make_built(
     messages = shape.apply(messages)
     wire = to_wire(messages, model=model)
     parts = count_parts(
-        context.named, ratio=conversation.token_ratio, tools=tool_tokens, added=extra
+        context.sections, ratio=conversation.token_ratio, tools=tool_tokens, added=extra
     )
     tokens = sum(count for _, count in parts)
     return Built(context, refs, messages, wire, digest_wire(wire), tokens, parts)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, groupby
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from langchain_core.messages import (
@@ -126,8 +126,7 @@ class RuleBlock:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     kind: Kind
     messages: tuple[BaseMessage, ...]
 
@@ -142,11 +141,6 @@ class Context:
     def messages(self) -> list[BaseMessage]:
         return [message for section in self.sections for message in section.messages]
 
-    @property
-    def named(self) -> list[tuple[str, tuple[BaseMessage, ...]]]:
-        """The messages by the kinds of their sections."""
-        return [(section.kind, section.messages) for section in self.sections]
-
     def section(self, kind: Kind) -> tuple[BaseMessage, ...]:
         found = (s.messages for s in self.sections if s.kind == kind)
         return next(found, ())
@@ -154,7 +148,7 @@ class Context:
     def with_section(self, kind: Kind, messages: Sequence[BaseMessage]) -> "Context":
         """The context with other messages in a section that it has."""
         sections = (
-            replace(each, messages=tuple(messages)) if each.kind == kind else each
+            Section(kind, tuple(messages)) if each.kind == kind else each
             for each in self.sections
         )
         return Context(tuple(section for section in sections if section.messages))

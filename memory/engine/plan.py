@@ -3,9 +3,9 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby, pairwise
 from operator import attrgetter
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -94,17 +94,15 @@ def plan_compaction(
     blocks: Sequence[SummaryBlock] = (),
     *,
     count_tokens: TokenCounter,
-    overhead: int = 0,
     context_window: int | None = None,
-    now: datetime | None = None,
-    reported: int = 0,
     force: bool = False,
     room: int | None = None,
     is_waiting: bool = False,
     rounds: bool = False,
+    **measured: Any,
 ) -> Compaction | None:
     """The compaction that is due, or None. `force` compacts without waiting for the
-    trigger.
+    trigger; `measured` are other arguments of measure_window().
 
     `room`: what the window may have in tokens, whatever the policy says. `is_waiting`:
     a message behind the window waits for its reply, so all of the window may go.
@@ -116,11 +114,9 @@ def plan_compaction(
     measures = measure_window(
         window,
         count_tokens=count_tokens,
-        overhead=overhead,
         context_window=context_window,
-        now=now,
-        reported=reported,
         policy=policy,
+        **measured,
     )
     hit = TriggerHit("manual", measures.tokens, 0) if force else None
     hit = hit or find_due(policy, measures, blocks, room)

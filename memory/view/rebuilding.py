@@ -274,7 +274,7 @@ def list_parts(call: ModelCall, context: Context, tool_tokens: int = 0) -> Parts
     known = tuple((name, count) for name, count in call.parts)
     if known and sum(count for _, count in known) == call.tokens_estimated:
         return known
-    parts = count_parts(context.named, tools=tool_tokens)
+    parts = count_parts(context.sections, tools=tool_tokens)
     return share_out(parts, call.tokens_estimated)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from typing_extensions import TypedDict
 
-from ...engine.compose import Context
+from ...engine.compose import Context, Section
 from ...engine.tokens import TokenCounter
 from ...engine.tools.shorten import ARGUMENT_MARK, clip_tool_args
 from ..middleware import LANGCHAIN_KEEP
@@ -59,8 +59,8 @@ class ArgumentCutter:
         saved = self.count_tokens(old) - self.count_tokens(shorter)
         by_id = {id(a): b for a, b in zip(old, shorter, strict=True)}
         sections = [
-            replace(each, messages=tuple(by_id.get(id(m), m) for m in each.messages))
-            for each in view.context.sections
+            Section(kind, tuple(by_id.get(id(each), each) for each in messages))
+            for kind, messages in view.context.sections
         ]
         return replace(
             view,

@@ -11,7 +11,7 @@ from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langchain_core.messages import BaseMessage, HumanMessage, get_buffer_string
 from typing_extensions import TypedDict
 
-from ...engine.compose import Context, SummaryBlock
+from ...engine.compose import Context, Section, SummaryBlock
 from ...engine.tokens import TokenCounter, count_text
 from .. import threads
 from ..middleware import SUMMARY_MARK
@@ -150,7 +150,7 @@ def add_pointer(view: View, path: str, count_tokens: TokenCounter) -> View:
     text = point_to(path) + summaries[0].text
     pointed = summaries[0].model_copy(update={"content": text})
     sections = [
-        replace(each, messages=(pointed,)) if each.kind == "summaries" else each
+        Section(each.kind, (pointed,)) if each.kind == "summaries" else each
         for each in view.context.sections
     ]
     more = count_tokens([pointed]) - count_tokens(summaries)

@@ -108,7 +108,7 @@ def _list_pieces(
 ) -> Iterator[tuple[str, int]]:
     """What is sent, in the order in which a provider reads it, with its tokens."""
     offered = count_tool_tokens(call.refs.get("tools", ()))
-    sections = dict(sent.named)
+    sections = dict(sent.sections)
     for kind, count in rebuilding.list_parts(call, sent, sum(offered.values())):
         name = OF_SECTIONS.get(kind, kind)
         messages = sections.get(kind, ())
