@@ -104,6 +104,27 @@ class ShortListAdmin(admin.ModelAdmin):
         return super().get_object(request, object_id, from_field or None)
 
 
+class NumbersAdmin(ShortListAdmin):
+    """Seen by staff who may see numbers, and changed by those of them who have Django's
+    permission to."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return rights_of(request.user).metadata
+
+    has_module_permission = has_view_permission
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return rights_of(request.user).metadata and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may_see = rights_of(request.user).metadata
+        return may_see and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may_see = rights_of(request.user).metadata
+        return may_see and super().has_delete_permission(request, obj)
+
+
 class ReadOnlyAdmin(ShortListAdmin):
     """Found by people and exact ids; what people wrote can't be searched."""
 

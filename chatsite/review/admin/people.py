@@ -40,7 +40,7 @@ from ..actions import people
 from ..actions.forms import PersonErasureForm
 from ..filters import SetFilter
 from ..models import AccessEvent
-from ..readonly import ShortListAdmin, link_to, people_found
+from ..readonly import NumbersAdmin, ShortListAdmin, link_to, people_found
 from ..rights import rights_of
 
 User = get_user_model()
@@ -112,7 +112,7 @@ class FiguresAdmin(ShortListAdmin):
 
 
 @admin.register(Allowance)
-class AllowanceAdmin(FiguresAdmin):
+class AllowanceAdmin(FiguresAdmin, NumbersAdmin):
     """What people have used; `tokens_per_day` alone can be changed, by staff with
     Django's permission to change allowances besides the one to see numbers.
     """
@@ -134,18 +134,6 @@ class AllowanceAdmin(FiguresAdmin):
     ) -> tuple[str, ...]:
         shown = ("account", "budget", "used_today")
         return ("user", *shown) if obj else shown
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return rights_of(request.user).metadata
-
-    has_module_permission = has_view_permission
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return rights_of(request.user).metadata and super().has_add_permission(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        may_see = rights_of(request.user).metadata
-        return may_see and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # It would give back what was used.

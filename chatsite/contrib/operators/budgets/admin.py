@@ -16,8 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import pricing
 from chatsite.review import access_log, csv_lists
-from chatsite.review.readonly import ReadOnlyAdmin, ShortListAdmin, people_found
-from chatsite.review.rights import rights_of
+from chatsite.review.readonly import NumbersAdmin, ReadOnlyAdmin, people_found
 
 from . import services
 from .models import Budget, MonthlyUse
@@ -38,7 +37,7 @@ class MeasuredList(ChangeList):
 
 
 @admin.register(Budget)
-class BudgetAdmin(ShortListAdmin):
+class BudgetAdmin(NumbersAdmin):
     list_display = ("__str__", "kind", "shown_amount", "used", "share")
     list_filter = ("unit",)
     list_select_related = ("user", "group")
@@ -56,22 +55,6 @@ class BudgetAdmin(ShortListAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return MeasuredList
-
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return rights_of(request.user).metadata
-
-    has_module_permission = has_view_permission
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return rights_of(request.user).metadata and super().has_add_permission(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        may_see = rights_of(request.user).metadata
-        return may_see and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        may_see = rights_of(request.user).metadata
-        return may_see and super().has_delete_permission(request, obj)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
@@ -108,17 +91,11 @@ class MonthlyUseAdmin(ReadOnlyAdmin):
     list_filter = ("month",)
     list_select_related = ("user",)
     list_per_page = 50
+    owner_field = "user"
     search_fields = ("user__username",)
     search_help_text = _("The beginning of a user name, or an e-mail address.")
     actions = ("export_csv",)
     fields = ("month", "user", "model", ("requests", "read", "cached", "written"))
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet, search_term: str
-    ) -> tuple[QuerySet, bool]:
-        term = search_term.strip()
-        found = queryset.filter(user__in=people_found(term)) if term else queryset
-        return found, False
 
     @admin.display(description=_("cost"))
     def dollars(self, row: MonthlyUse) -> str:
