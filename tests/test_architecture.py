@@ -1,6 +1,7 @@
 """The architecture: who may import whom, what is documented, what the checks say."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -54,6 +55,15 @@ BUILDS_ON = {
     "chatsite.contrib.diagrams": "chatsite.features.code_blocks",
 }
 MOST_MODULES = 15
+# Of every app, with all that its settings switch on.
+EVERYTHING = {
+    "DEBUG": "true",
+    "DJANGO_SETTINGS_MODULE": "chatsite.settings",
+    "EXTRAS": "all",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
+    "SECOND_FACTOR": "staff",
+}
+MOST_SEAMS = 32
 # What puts the parts of an app or of the site together: it imports them all.
 PUT_TOGETHER = ("apps", "urls", "settings", "asgi")
 # Django's own folders, and the roots of the two trees, which load nothing.
@@ -167,6 +177,19 @@ def run(*command, **env):
 def manage(*arguments, **env):
     command = [str(ROOT / "manage.py"), *arguments]
     return warm_python.run(command, {**os.environ, **env})
+
+
+class TestSeams:
+    """Where an app that a site can do without meets the core, or another app."""
+
+    def test_apps_fill_few_lists(self):
+        """Every list, dictionary, signal or strategy of a module counts that an app
+        fills, be it by a function. The number is what was reached; it may only fall."""
+        done = run("-c", "from tests import seams; seams.show()", **EVERYTHING)
+        assert done.returncode == 0, done.stderr
+        seams = json.loads(done.stdout)
+        assert "chatsite.slots._parts" in seams
+        assert len(seams) <= MOST_SEAMS, seams
 
 
 class TestImports:
