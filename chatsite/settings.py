@@ -265,9 +265,10 @@ if EMAIL_URL:
             "first."
         )
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
-# How people of an organisation log in (docs/features/organisation.md): providers of
-# identities in a JSON file, and a second factor, which need a lock of their own; a
-# header in which a proxy names the person, and the proxies that are believed.
+# How people of an organisation log in (chatsite/contrib/organisation/README.md):
+# providers of identities in a JSON file, and a second factor, which need a lock of
+# their own; a header in which a proxy names the person, and the proxies that are
+# believed.
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SIGNIN_PROVIDERS = {}
 SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")
