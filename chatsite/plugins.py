@@ -18,6 +18,7 @@ from django.dispatch import Signal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
+from chatsite.ops import entrances, open_paths
 from chatsite.protocol.errors import EXPLANATIONS
 from memory.actions import message_deleted
 from memory.models.change import LEAF_ACTIONS
@@ -343,9 +344,53 @@ def register_source(
 
 # What was sent last of a conversation that others send; None: it is the site's own.
 sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
-# Answered by ASGI applications of apps, without Django's request and its thread: the
-# beginnings of their paths. Each answers errors itself and reads no session.
-asgi_applications: dict[str, Callable[[dict[str, Any], Any, Any], Awaitable[None]]] = {}
+# An ASGI application of an app answers errors itself and reads no session: it works
+# without Django's request and its thread.
+Application = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
+asgi_applications: dict[str, Application] = {}
+
+
+def mount(
+    *starts: str,
+    slot: str = "SESSION",
+    has_secret: bool = False,
+    answer: Application | None = None,
+    **limits: Any,
+) -> None:
+    """Say who may come in at addresses with one of these beginnings, by the `slot` and
+    the limits of an Entrance. Those of a "LINK" open to anyone who knows the secret
+    behind the beginning, which no log may have; `has_secret`: so do others, for one
+    person. `answer` is an application in place of Django's."""
+    entrances.entrances.append(
+        entrances.Entrance(starts=starts, slot=entrances.Slot[slot], **limits)
+    )
+    if slot == "LINK":
+        open_paths.paths += starts
+    if has_secret:
+        open_paths.secret_paths += starts
+    if answer:
+        asgi_applications.update(dict.fromkeys(starts, answer))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that any process may do: every sweep calls `sweep` in the event loop, if
+    there are any `due` rows; a process that ends calls `release`, so that others go on
+    at once.
+    """
+
+    sweep: Callable[[], Awaitable[object]]
+    release: Callable[[], object] = lambda: None
+    due: Callable[[], QuerySet[Any]] | None = None
+
+
+jobs: list[Job] = []
+
+
+def register_job(sweep: Callable[[], Awaitable[object]], **others: Any) -> None:
+    """Have a Job done with these values."""
+    jobs.append(Job(sweep, **others))
+
 
 # Checked by `manage.py doctor`, and on demand on the page *Settings* of the admin: what
 # each says if all is well; any error says what is wrong, and what to do.

@@ -8,8 +8,9 @@ and nothing is paid for beside replies (turns/limits.py).
 from channels.db import database_sync_to_async
 from django.db.models import QuerySet
 
+from chatsite import plugins
 from chatsite.protocol import events
-from chatsite.turns import commands, runner
+from chatsite.turns import commands
 from chatsite.turns.models import Job, Turn
 from memory.models import Conversation
 
@@ -47,6 +48,6 @@ async def stop_turns() -> None:
 
 
 JOBS = [
-    runner.Job(stop_turns, due=find_open_turns),
-    runner.Job(database_sync_to_async(cancel_jobs_of_leavers), due=find_open_jobs),
+    plugins.Job(stop_turns, due=find_open_turns),
+    plugins.Job(database_sync_to_async(cancel_jobs_of_leavers), due=find_open_jobs),
 ]

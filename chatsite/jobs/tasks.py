@@ -16,6 +16,7 @@ from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from chatsite import plugins
 from chatsite.fair_queue import person
 from chatsite.protocol import events
 from chatsite.turns import runner
@@ -133,4 +134,4 @@ def _is_old() -> Q:
     return Q(finished_at__lt=Now() - RESULTS_KEPT)
 
 
-SWEEPER = runner.Job(database_sync_to_async(sweep_jobs), queue.end_own, find_due_jobs)
+SWEEPER = plugins.Job(database_sync_to_async(sweep_jobs), queue.end_own, find_due_jobs)

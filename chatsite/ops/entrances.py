@@ -19,6 +19,12 @@ STRANGER_BYTES = 256 * 1024
 
 Headers = list[tuple[bytes, bytes]]
 
+SHARE = "chatsite.ops.processor_time.ProcessorTimeMiddleware"
+TURNS = "chatsite.turns.limits.admit_turn"
+NO_MODEL = "none: no model is asked"
+NO_TEXT = "none: nothing that people wrote is shown"
+OWN_TEXT = "none: people read only what is their own"
+
 
 class Slot(Enum):
     """With whom a request waits (load.py; those of keys are counted by the endpoint,
@@ -55,49 +61,26 @@ class Entrance:
     `access_log` name what does it in the code, or say why nothing has to."""
 
     starts: tuple[str, ...]
-    slot: Slot
-    pace: str
-    tokens: str
-    access_log: str
+    slot: Slot = Slot.SESSION
+    pace: str = SHARE
+    tokens: str = NO_MODEL
+    access_log: str = OWN_TEXT
     max_bytes: Callable[[], int] = form_bytes
     # Reads the database: the user who sends a large body; None: a stranger.
     find_sender: Callable[[Headers], int | None] = find_user_id
 
 
-SHARE = "chatsite.ops.processor_time.ProcessorTimeMiddleware"
-TURNS = "chatsite.turns.limits.admit_turn"
-NO_MODEL = "none: no model is asked"
-NO_TEXT = "none: nothing that people wrote is shown"
-OWN_TEXT = "none: people read only what is their own"
-
-
-def make_public_entrance(*starts: str) -> Entrance:
-    """Pages that need no session and show only what is the site's own."""
-    return Entrance(
-        starts=starts,
-        slot=Slot.SESSION,
-        pace=SHARE,
-        tokens=NO_MODEL,
-        access_log=NO_TEXT,
-    )
-
-
-PAGES = Entrance(
-    starts=("/",), slot=Slot.SESSION, pace=SHARE, tokens=TURNS, access_log=OWN_TEXT
-)
+PAGES = Entrance(starts=("/",), tokens=TURNS)
 # Apps add theirs.
 entrances = [
     Entrance(
         starts=("/accounts/", "/admin/login/"),
         slot=Slot.PASSWORD,
         pace="axes.middleware.AxesMiddleware",
-        tokens=NO_MODEL,
         access_log=NO_TEXT,
     ),
     Entrance(
         starts=("/admin/",),
-        slot=Slot.SESSION,
-        pace=SHARE,
         tokens="chatsite.turns.limits.admit_spending",
         access_log="chatsite.review.access_log.record_access",
     ),
@@ -105,7 +88,6 @@ entrances = [
         starts=("/healthz", "/readyz", "/metrics"),
         slot=Slot.FREE,
         pace="none: monitors ask often, and little is done",
-        tokens=NO_MODEL,
         access_log=NO_TEXT,
     ),
     Entrance(
@@ -113,9 +95,8 @@ entrances = [
         slot=Slot.SOCKET,
         pace="chatsite.live.fair_share.Share.take_message",
         tokens=TURNS,
-        access_log=OWN_TEXT,
     ),
-    make_public_entrance(settings.STATIC_URL, "/language/", "/theme/"),
+    Entrance(starts=(settings.STATIC_URL, "/language/", "/theme/"), access_log=NO_TEXT),
 ]
 
 

@@ -9,7 +9,7 @@ import contextvars
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from time import monotonic
@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from channels.db import database_sync_to_async
 from django.conf import settings
-from django.db.models import QuerySet
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
@@ -63,18 +62,6 @@ MAX_COMPACTING = 16
 RELEASE_SECONDS = 3.0
 # How often a compaction that has to wait for another one looks whether it has ended.
 ROOM_SECONDS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Work that any process may do: every sweep calls `sweep` in the event loop, if
-    there are any `due` rows; a process that ends calls `release`, so that others go on
-    at once.
-    """
-
-    sweep: Callable[[], Awaitable[object]]
-    release: Callable[[], object] = lambda: None
-    due: Callable[[], QuerySet[Any]] | None = None
 
 
 # Strong references: the event loop keeps only weak ones to its tasks.
@@ -422,23 +409,26 @@ async def _start_due_compactions() -> None:
 
 
 _purge = database_sync_to_async(library.purge_deleted)
-# Apps add theirs.
 jobs = [
-    Job(_start_due_turns, lifecycle.release, lifecycle.waiting),
-    Job(_start_due_compactions, due=lease.waiting_compactions),
-    Job(_purge, due=library.find_erasable),
-    Job(_purge, due=library.find_expired),
+    plugins.Job(_start_due_turns, lifecycle.release, lifecycle.waiting),
+    plugins.Job(_start_due_compactions, due=lease.waiting_compactions),
+    plugins.Job(_purge, due=library.find_erasable),
+    plugins.Job(_purge, due=library.find_expired),
 ]
 
 
+def _all_jobs() -> list[plugins.Job]:
+    return [*jobs, *plugins.jobs]
+
+
 def _make_backlog() -> backlog.Backlog:
-    return backlog.Backlog([job.due for job in jobs if job.due])
+    return backlog.Backlog([job.due for job in _all_jobs() if job.due])
 
 
 async def sweep_due_work(waiting: backlog.Backlog | None = None) -> None:
     """Start all work that is due and that no process does."""
     found = await database_sync_to_async((waiting or _make_backlog()).find)()
-    for job in jobs:
+    for job in _all_jobs():
         if job.due is None or job.due in found:
             await job.sweep()
 
@@ -488,7 +478,7 @@ async def hand_back() -> None:
         await asyncio.wait(running, timeout=TASKS_SECONDS)
     try:
         async with asyncio.timeout(RELEASE_SECONDS):
-            for job in jobs:
+            for job in _all_jobs():
                 await database_sync_to_async(job.release)()
     except (TimeoutError, *TRANSIENT_DB_ERRORS) as error:
         logger.warning("turns not handed back: %s", name_of(error))

@@ -7,8 +7,7 @@ class DiagramsConfig(AppConfig):
     name = "chatsite.contrib.diagrams"
 
     def ready(self) -> None:
-        from chatsite import slots
-        from chatsite.ops.entrances import entrances, make_public_entrance
+        from chatsite import plugins, slots
 
-        entrances.append(make_public_entrance("/diagram-frame/"))
+        plugins.mount("/diagram-frame/", access_log="none: it shows what the page has")
         slots.register("conversation.head", "diagrams/_drawing.html")

@@ -11,18 +11,14 @@ class EndpointConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.ops.entrances import entrances
         from memory.view import rebuilding
 
         from . import asgi, demo, keys, marks, parts
-        from .addresses import MCP, START
         from .lineage import joining, notes, single_calls
         from .lineage import parts as lineage
         from .mcp_server import checks  # noqa: F401
 
-        plugins.asgi_applications[START] = asgi.answer_wire
-        plugins.asgi_applications[MCP] = asgi.answer_wire
-        entrances += asgi.ENTRANCES
+        asgi.mount_all()
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         plugins.sent_elsewhere.append(marks.find_sent_last)
         slots.register("row.mark", marks.name_client)

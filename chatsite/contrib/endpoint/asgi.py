@@ -3,23 +3,17 @@ a valid key nothing else of the endpoint is loaded but the forms of the wires.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
+from chatsite import plugins
 from chatsite.database import TROUBLE, is_away, log_trouble
 from chatsite.fair_queue import working_for
-from chatsite.ops.entrances import (
-    NO_MODEL,
-    NO_TEXT,
-    TURNS,
-    Entrance,
-    Headers,
-    Slot,
-    find_entrance,
-)
+from chatsite.ops.entrances import TURNS, Headers, find_entrance
 from chatsite.ops.load import TOO_BUSY, TOO_LARGE
 
 from . import keys
@@ -191,26 +185,20 @@ PACE = "chatsite.contrib.endpoint.access.pace.keep_pace"
 READING = "chatsite.contrib.endpoint.access.reading.record_reading"
 
 
-def _make_entrance(*starts: str, most: int = MAX_BODY_BYTES, **cells: str) -> Entrance:
-    return Entrance(
-        starts=starts,
-        slot=Slot.KEY,
-        max_bytes=lambda: most,
+def mount_all() -> None:
+    mount = partial(
+        plugins.mount,
+        slot="KEY",
+        answer=answer_wire,
+        pace=PACE,
+        access_log="none: nothing that people wrote is shown",
+        max_bytes=lambda: MAX_BODY_BYTES,
         find_sender=find_key_owner,
-        **{"pace": PACE, "tokens": NO_MODEL, "access_log": NO_TEXT} | cells,
     )
-
-
-ENTRANCES = [
-    _make_entrance(
-        START,
-        pace=TURNS,
-        tokens=TURNS,
-        access_log="none: clients read the answer to what they have sent",
-    ),
+    answers = "none: clients read the answer to what they have sent"
+    mount(START, pace=TURNS, tokens=TURNS, access_log=answers)
     # Of OpenAI's wire, where a path below it is a reply that is fetched again.
-    _make_entrance("/v1/responses/", tokens=TURNS, access_log=READING),
-    _make_entrance(MODELS, "/v1/messages/count_tokens"),
-    _make_entrance(CONVERSATIONS, access_log=READING),
-    _make_entrance(MCP, most=MAX_MCP_BYTES, access_log=READING),
-]
+    mount("/v1/responses/", tokens=TURNS, access_log=READING)
+    mount(MODELS, "/v1/messages/count_tokens")
+    mount(CONVERSATIONS, access_log=READING)
+    mount(MCP, max_bytes=lambda: MAX_MCP_BYTES, access_log=READING)

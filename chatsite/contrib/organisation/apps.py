@@ -18,8 +18,6 @@ class OrganisationConfig(AppConfig):
             slots.register("login.ways", codes.draw_passkey_link)
             slots.register("account", codes.draw_second_factor)
         if settings.SIGNIN_PROVIDERS:
-            from chatsite.turns import runner
-
             from . import connections, rechecking
 
             slots.register("login.ways", connections.draw_buttons)
@@ -30,4 +28,6 @@ class OrganisationConfig(AppConfig):
                 )
             )
             if rechecking.is_wanted():
-                runner.jobs.append(rechecking.JOB)
+                plugins.register_job(
+                    rechecking.sweep_due_accounts, due=rechecking.find_due
+                )

@@ -224,8 +224,5 @@ async def sweep_due_accounts() -> None:
     runner.spawn_task(recheck_all())
 
 
-JOB = runner.Job(sweep_due_accounts, due=find_due)
-
-
 def is_wanted() -> bool:
     return any(map(is_asked, settings.SIGNIN_PROVIDERS.values()))

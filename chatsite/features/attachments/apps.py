@@ -13,8 +13,6 @@ class AttachmentsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins
-        from chatsite.ops import entrances
-        from chatsite.turns import runner
         from memory.files import passage_source
         from memory.images import image_source
         from memory.search import conversation_search
@@ -29,19 +27,13 @@ class AttachmentsConfig(AppConfig):
         conversation_search.in_files.append(finding.find_in_long_files)
         post_delete.connect(store.drop_with_use, models.LongFileUse)
         image_source.current = sending.KeptImages()
-        entrances.entrances.append(
-            entrances.Entrance(
-                starts=("/attachments/",),
-                slot=entrances.Slot.SESSION,
-                pace=entrances.SHARE,
-                tokens=entrances.NO_MODEL,
-                access_log=entrances.OWN_TEXT,
-                # With the rest of the form.
-                max_bytes=lambda: (settings.ATTACHMENT_MAX_MB + 1) * entrances.MEGABYTE,
-            )
+        plugins.mount(
+            "/attachments/",
+            # With the rest of the form.
+            max_bytes=lambda: (settings.ATTACHMENT_MAX_MB + 1) * 1024**2,
         )
         sweep = database_sync_to_async(uploads.delete_expired_uploads)
-        runner.jobs.append(runner.Job(sweep, due=uploads.find_expired_uploads))
+        plugins.register_job(sweep, due=uploads.find_expired_uploads)
         plugins.register_data(
             plugins.AppData(
                 name="images",

@@ -10,26 +10,18 @@ class ImportingConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.ops import entrances
-        from chatsite.turns import runner
 
         from . import parts, worker
         from .exporting import for_staff
         from .files import reading
         from .storing import ACTION
 
-        entrances.entrances.append(
-            entrances.Entrance(
-                starts=("/import/",),
-                slot=entrances.Slot.SESSION,
-                pace=entrances.SHARE,
-                tokens=entrances.NO_MODEL,
-                access_log=entrances.OWN_TEXT,
-                # With the rest of the form.
-                max_bytes=lambda: (settings.IMPORT_MAX_MB + 1) * entrances.MEGABYTE,
-            )
+        plugins.mount(
+            "/import/",
+            # With the rest of the form.
+            max_bytes=lambda: (settings.IMPORT_MAX_MB + 1) * 1024**2,
         )
-        runner.jobs.append(worker.JOB)
+        plugins.register_job(worker.sweep_imports, release=worker.end_imports)
         link = slots.make_link("import", _("Import conversations"))
         slots.register("user.menu", link)
         slots.register("conversation.menu", parts.draw_menu_items)

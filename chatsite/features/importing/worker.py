@@ -23,7 +23,6 @@ from django.utils.translation import get_language, gettext, gettext_noop, overri
 from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.jobs import queue
 from chatsite.jobs.worker import RENEW_SECONDS
-from chatsite.turns import runner
 from chatsite.turns.models import JOB_LEASE, Job
 from memory.leases import Claim, LeaseStatus
 
@@ -104,9 +103,6 @@ def end_imports() -> None:
         each.process.kill()
     while waiting:
         waiting.pop().file.close()
-
-
-JOB = runner.Job(sweep_imports, end_imports)
 
 
 def _start_process(wanted: _Import) -> None:

@@ -9,12 +9,10 @@ class InstallableConfig(AppConfig):
     verbose_name = _("Installed site")
 
     def ready(self) -> None:
-        from chatsite import slots
-        from chatsite.ops.entrances import entrances, make_public_entrance
+        from chatsite import plugins, slots
 
-        entrances.append(
-            make_public_entrance(
-                "/manifest.webmanifest", "/offline/", "/service-worker.js"
-            )
+        plugins.mount(
+            *("/manifest.webmanifest", "/offline/", "/service-worker.js"),
+            access_log="none: nothing that people wrote is shown",
         )
         slots.register("head", "installable/_head.html")

@@ -10,10 +10,9 @@ class RetentionConfig(AppConfig):
     admin_section = "desk"
 
     def ready(self) -> None:
-        from chatsite import slots
-        from chatsite.turns import runner
+        from chatsite import plugins, slots
 
         from . import nightly, parts
 
-        runner.jobs.append(nightly.JOB)
+        plugins.register_job(nightly.sweep_old)
         slots.register("account", parts.draw_retention_section)

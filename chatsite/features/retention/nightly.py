@@ -6,8 +6,6 @@ from time import monotonic
 
 from channels.db import database_sync_to_async
 
-from chatsite.turns import runner
-
 from . import services
 
 LOOK_SECONDS = 300.0
@@ -20,6 +18,3 @@ async def sweep_old() -> None:
     global _next_look
     if monotonic() >= _next_look and not await _run_step():
         _next_look = monotonic() + LOOK_SECONDS
-
-
-JOB = runner.Job(sweep_old)

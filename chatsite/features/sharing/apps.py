@@ -11,19 +11,14 @@ class SharingConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.ops import entrances, open_paths
 
         from . import parts, services
 
-        open_paths.paths.append("/s/")
-        entrances.entrances.append(
-            entrances.Entrance(
-                starts=("/s/",),
-                slot=entrances.Slot.LINK,
-                pace="chatsite.features.sharing.pace.wait_for_address",
-                tokens=entrances.NO_MODEL,
-                access_log="none: whoever knows the link may read without a name",
-            )
+        plugins.mount(
+            "/s/",
+            slot="LINK",
+            pace="chatsite.features.sharing.pace.wait_for_address",
+            access_log="none: whoever knows the link may read without a name",
         )
         slots.register("conversation.menu", parts.draw_menu_item)
         slots.register("conversation.readers", parts.draw_readers)

@@ -11,11 +11,16 @@ class SigninConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.ops import open_paths
 
         from . import deeds, parts
 
-        open_paths.secret_paths.append("/accounts/link/")
+        plugins.mount(
+            "/accounts/link/",
+            slot="PASSWORD",
+            has_secret=True,
+            pace="axes.middleware.AxesMiddleware",
+            access_log="none: nothing that people wrote is shown",
+        )
         slots.register("login.below", parts.draw_forgotten)
         slots.register("account", parts.draw_email)
         plugins.register_data(

@@ -13,9 +13,17 @@ class ToolsConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
         from chatsite.review import naming
-        from chatsite.turns import runner
 
-        from . import checks, commands, events, export, late_results, parts, registry  # noqa: F401
+        from . import (  # noqa: F401
+            checks,
+            commands,
+            consent,
+            events,
+            export,
+            late_results,
+            parts,
+            registry,
+        )
         from .models import ToolCall
         from .tool_loop import audit, reminders, result_files
 
@@ -32,7 +40,10 @@ class ToolsConfig(AppConfig):
         plugins.register_source(reminders.KIND, reminders.SOURCE)
         named = gettext_noop("tool call"), gettext_noop("tool calls")
         naming.name_table(ToolCall, *named)
-        runner.jobs += [late_results.LOOKS, late_results.QUESTIONS]
+        plugins.register_job(
+            late_results.sweep, release=late_results.release, due=late_results.due
+        )
+        plugins.register_job(late_results.expire_questions, due=consent.expired)
         plugins.register_data(
             plugins.AppData(
                 name="tool_calls",

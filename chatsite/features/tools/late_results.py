@@ -320,7 +320,3 @@ async def tell_answer(call: ToolCall) -> None:
     await events.publish_event(call.conversation_id, Tool.of(call))
     if runner.is_sweeping():
         runner.start_turns(call.conversation_id)
-
-
-LOOKS = runner.Job(sweep, release, due)
-QUESTIONS = runner.Job(expire_questions, due=consent.expired)

@@ -11,12 +11,13 @@ class ExperimentsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.turns import runner
 
         from . import job, store
         from .models import Experiment
 
-        runner.jobs.append(job.JOB)
+        plugins.register_job(
+            job.sweep, release=store.EXPERIMENTS.release, due=store.due
+        )
         slots.register("staff.links", "experiments/_link.html")
         plugins.register_data(
             plugins.AppData(

@@ -35,9 +35,6 @@ async def sweep() -> None:
     await start_waiting(store.claim, run)
 
 
-JOB = runner.Job(sweep, store.EXPERIMENTS.release, store.due)
-
-
 async def run(claim: Claim) -> None:
     """Play one experiment to its end, however it ends."""
     crashed = claim, Experiment.State.FAILED, "internal"

@@ -11,12 +11,13 @@ class TrialsConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins, slots
-        from chatsite.turns import runner
 
-        from . import audit, events, export, job, parts, services
+        from . import audit, events, export, job, parts, services, store
         from .models import Trial
 
-        runner.jobs.append(job.JOB)
+        plugins.register_job(
+            job.sweep_trials, release=store.TRIALS.release, due=store.find_due_trials
+        )
         plugins.register_socket(
             events=[events.TrialEvent], commands={"watch_trial": events.read_watch}
         )

@@ -44,9 +44,6 @@ async def sweep_trials() -> None:
     await start_waiting(store.claim_trial, run_trial)
 
 
-JOB = runner.Job(sweep_trials, store.TRIALS.release, store.find_due_trials)
-
-
 async def start_trials() -> None:
     """Begin at once where tasks outlive the request; elsewhere a sweep begins."""
     if runner.is_sweeping():

@@ -10,10 +10,9 @@ class AnnouncementsConfig(AppConfig):
     admin_section = "chat"
 
     def ready(self) -> None:
-        from chatsite import slots
-        from chatsite.turns import runner
+        from chatsite import plugins, slots
 
         from . import current
 
-        runner.jobs.append(current.JOB)
+        plugins.register_job(current.look_again)
         slots.register("top", "announcements/_lines.html")

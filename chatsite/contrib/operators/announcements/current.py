@@ -9,8 +9,6 @@ from channels.db import database_sync_to_async
 from django.db.models.functions import Now
 from django.utils.translation import get_language
 
-from chatsite.turns import runner
-
 from .models import Announcement
 
 LOOK_SECONDS = 4.0
@@ -52,6 +50,3 @@ async def look_again() -> None:
     if monotonic() >= _next_look:
         _next_look = monotonic() + LOOK_SECONDS
         await database_sync_to_async(read_announced)()
-
-
-JOB = runner.Job(look_again)

@@ -11,11 +11,10 @@ class SwitchesConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins
-        from chatsite.turns import runner
 
         from . import current
 
-        runner.jobs.append(current.JOB)
+        plugins.register_job(current.read_when_due)
         plugins.register_guard("use", current.is_off)
         plugins.register_data(
             plugins.AppData(

@@ -6,8 +6,6 @@ from time import monotonic
 
 from channels.db import database_sync_to_async
 
-from chatsite.turns import runner
-
 from .models import SwitchedOff, fits_names
 
 LOOK_SECONDS = 3.0
@@ -32,6 +30,3 @@ async def read_when_due() -> None:
     if monotonic() >= _next_look:
         _next_look = monotonic() + LOOK_SECONDS
         await database_sync_to_async(read_switches)()
-
-
-JOB = runner.Job(read_when_due)
