@@ -1,11 +1,8 @@
-"""Where apps meet the core: all that an app can add to it, hook by hook.
+"""Where apps meet the core: all that an app can add to it but HTML, see slots.py.
 
-An app fills these in the ready() of its AppConfig. The core reads them when it needs
-them and imports no app, so one that is not in INSTALLED_APPS leaves no trace. Some
-more hooks are elsewhere: the signal `memory.actions.message_deleted`, the actions of
-owners in `memory.models.change.LEAF_ACTIONS`, background work in
-`chatsite.turns.runner.jobs`, and what strangers may open in
-`chatsite.ops.open_paths.paths`.
+An app hands it over in the ready() of its AppConfig, by register_…() and mount(), and
+connects to the signals. The core reads it when it needs it and imports no app, so one
+that is not in INSTALLED_APPS leaves no trace.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.dispatch import Signal
 
+from chatsite import plugins, slots
 from chatsite.settings import env
 
 from . import warm_python
@@ -64,6 +66,8 @@ EVERYTHING = {
     "SECOND_FACTOR": "staff",
 }
 MOST_SEAMS = 32
+# Of the core, as its apps use them.
+MOST_SYMBOLS, MOST_USED_MODULES = 344, 93
 # What puts the parts of an app or of the site together: it imports them all.
 PUT_TOGETHER = ("apps", "urls", "settings", "asgi")
 # Django's own folders, and the roots of the two trees, which load nothing.
@@ -190,6 +194,62 @@ class TestSeams:
         seams = json.loads(done.stdout)
         assert "chatsite.slots._parts" in seams
         assert len(seams) <= MOST_SEAMS, seams
+
+
+def uses_of(path):
+    """Full names of what a file uses of other modules: what it imports of each, and of
+    a module that it imports, the attributes."""
+    named = {name.rpartition(".")[2]: name for name in imports_of(path)}
+    modules = {each: name for each, name in named.items() if name in names_of_modules()}
+    read = {
+        f"{modules[node.value.id]}.{node.attr}"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in modules
+    }
+    return read | {*imports_of(path)} - {*modules.values()}
+
+
+@cache
+def names_of_modules():
+    return {module_of(path) for path in product()}
+
+
+def core_symbols():
+    """What the apps that a site can do without use of the core. Those of the memory
+    are apart: its public functions are for all."""
+    apps = tuple(f"{app}." for app in settings.OPTIONAL_APPS)
+    paths = [path for path in product() if f"{module_of(path)}.".startswith(apps)]
+    used = {name for path in paths for name in uses_of(path)}
+    used = {name for name in used if name.startswith("chatsite.")}
+    return {name for name in used if not f"{name}.".startswith(apps)}
+
+
+class TestSurface:
+    """The surface between the core and its apps. The numbers are those that were
+    reached; they may only fall."""
+
+    def test_few_functions_and_signals_take_what_apps_give(self):
+        takers = [
+            name
+            for module in (plugins, slots)
+            for name in vars(module)
+            if name.startswith(("register", "add_")) or name == "mount"
+        ]
+        signals = [n for n, each in vars(plugins).items() if isinstance(each, Signal)]
+        signals.remove("message_deleted")  # of the memory
+        assert len(takers) <= 10
+        assert len(signals) <= 6
+        # Besides: what a client sent, rows in the timeline, tests of services, and the
+        # deletion of a message.
+        assert len(takers) + len(signals) <= 16
+
+    def test_apps_use_few_symbols_of_the_core(self):
+        symbols = core_symbols()
+        modules = {find_module(name, names_of_modules()) for name in symbols}
+        assert len(symbols) <= MOST_SYMBOLS
+        assert len(modules) <= MOST_USED_MODULES
 
 
 class TestImports:

@@ -11,7 +11,7 @@ from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain_code
 
 DENIED, OFF = "model_denied", "model_off"
-# What hooks call models.
+# The word for models in guards and sources.
 KIND = "model"
 
 

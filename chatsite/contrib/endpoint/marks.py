@@ -1,5 +1,5 @@
-"""What makes a conversation of a client different from the others, for the hooks of the
-core. Only for such a one anything else of the endpoint is loaded.
+"""What makes a conversation of a client different from the others. Only for such a one
+anything else of the endpoint is loaded.
 """
 
 from collections.abc import Mapping

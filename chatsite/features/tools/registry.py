@@ -25,7 +25,7 @@ from .context import SiteTool
 
 logger = logging.getLogger(__name__)
 
-# What hooks call tools.
+# The word for tools in guards and sources.
 KIND = "tool"
 
 
