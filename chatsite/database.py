@@ -19,10 +19,8 @@ from django.db import DataError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Field, Lookup
 
-from memory.database import TRANSIENT_DB_ERRORS, TROUBLE, is_away, name_of, retry
+from memory.database import is_away, name_of
 from memory.sql import Parameter
-
-__all__ = ["TRANSIENT_DB_ERRORS", "TROUBLE", "retry", "is_away", "name_of"]
 
 logger = logging.getLogger(__name__)
 

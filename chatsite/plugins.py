@@ -236,16 +236,6 @@ def register_data(*tables: AppData) -> None:
             message_deleted.connect(data.forget)
 
 
-def exported_lists() -> list[AppData]:
-    """The tables that are lists in export.json."""
-    return [data for data in app_data if data.row]
-
-
-def exported_values() -> list[AppData]:
-    """The tables of which export.json has a value of the conversation."""
-    return [data for data in app_data if data.form]
-
-
 def collect_names(
     kind: Literal["staff_actions", "log_names", "sources"],
 ) -> dict[str, Any]:

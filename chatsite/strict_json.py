@@ -19,8 +19,3 @@ def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(name for name, _ in pairs)
         raise RepeatedNameError(next(name for name, n in counts.items() if n > 1))
     return value
-
-
-def has_other_case(name: str, read: frozenset[str]) -> bool:
-    """Return whether readers that ignore case take it for one of `read`."""
-    return name not in read and name.casefold() in read

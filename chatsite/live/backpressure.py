@@ -29,10 +29,10 @@ from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
 from chatsite import metrics
-from chatsite.database import TROUBLE
 from chatsite.fair_queue import working_for
 from chatsite.ops.entrances import STRANGER_BYTES, Entrance, Headers, find_entrance
 from chatsite.ops.load import TOO_BUSY, TOO_LARGE
+from memory.database import TROUBLE
 
 from .outbox import TRANSPORT
 

@@ -16,12 +16,13 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import translation
 
 from chatsite import languages, metrics
-from chatsite.database import TROUBLE, log_trouble
+from chatsite.database import log_trouble
 from chatsite.fair_queue import person
 from chatsite.ops.load import session_of
 from chatsite.protocol import events, layer
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import runner
+from memory.database import TROUBLE
 
 from . import fair_share, refusals, socket_client, watcher
 from .outbox import TRANSPORT, Outbox

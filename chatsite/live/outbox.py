@@ -15,8 +15,9 @@ from channels.exceptions import StopConsumer
 from django.core.exceptions import ObjectDoesNotExist
 
 from chatsite import metrics
-from chatsite.database import TROUBLE, log_trouble
+from chatsite.database import log_trouble
 from chatsite.protocol import events
+from memory.database import TROUBLE
 
 from . import pieces, refusals
 from .fair_share import Share

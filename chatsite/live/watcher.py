@@ -17,9 +17,9 @@ from channels.db import database_sync_to_async
 
 from chatsite import metrics
 from chatsite.accounts import sessions
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.protocol import layer
 from memory import library
+from memory.database import TRANSIENT_DB_ERRORS, name_of
 
 from . import presence, progress
 from .socket_client import View

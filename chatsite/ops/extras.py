@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from django.conf import settings
 from django.db import connection
 
-from chatsite.database import TROUBLE
+from memory.database import TROUBLE
 
 logger = logging.getLogger(__name__)
 

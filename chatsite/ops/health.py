@@ -17,10 +17,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
 
-from chatsite.database import TROUBLE, check_writable, is_read_only
+from chatsite.database import check_writable, is_read_only
 from chatsite.protocol import layer
 from chatsite.release import find_version
 from chatsite.turns.models import Turn
+from memory.database import TROUBLE
 
 READY_SECONDS = 3.0
 

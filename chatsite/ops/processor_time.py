@@ -21,8 +21,8 @@ from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 
 from chatsite.accounts.appearance import appearance_of
-from chatsite.database import TROUBLE
 from chatsite.proxies import client_address
+from memory.database import TROUBLE
 
 from .load import FOR_MACHINES, TOO_BUSY
 from .open_paths import find_secret

@@ -11,7 +11,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from chatsite.database import TROUBLE
+from memory.database import TROUBLE
 
 
 def find_missing_migrations() -> list[str]:

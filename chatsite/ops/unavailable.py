@@ -19,7 +19,8 @@ from django.utils.deprecation import MiddlewareMixin
 from django.views.defaults import page_not_found
 
 from chatsite.accounts.appearance import appearance_of
-from chatsite.database import RefusedInputError, is_away, name_of
+from chatsite.database import RefusedInputError
+from memory.database import is_away, name_of
 
 from .load import TOO_BUSY, TOO_LARGE
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from django.conf import settings
 
-from chatsite.database import retry
 from chatsite.features.tools.registry import Tools
 from chatsite.features.tools.tool_loop.steps import runs_in_steps
 from chatsite.llm import dialects, providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import context
+from memory.database import retry
 from memory.engine import replies
 from memory.engine.blank import is_blank
 from memory.models import Conversation

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
-from chatsite.database import TRANSIENT_DB_ERRORS
+from memory.database import TRANSIENT_DB_ERRORS
 
 from . import lifecycle
 

@@ -10,9 +10,9 @@ from time import monotonic
 
 from django.conf import settings
 
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.llm import streaming
 from chatsite.protocol import events, layer
+from memory.database import TRANSIENT_DB_ERRORS, name_of
 from memory.engine import replies
 
 from . import checkpoints, lifecycle

@@ -1,11 +1,11 @@
 """What is sent to a model for a conversation: now, and for a reply of the past."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
@@ -205,15 +205,3 @@ def reply_call(conversation: Conversation, seq: int) -> ModelCall | None:
         purpose=ModelCall.Purpose.REPLY, message__seq=seq
     )
     return calls.order_by("-id").first()
-
-
-def reply_calls(
-    conversation: Conversation, seqs: Collection[int]
-) -> dict[int, ModelCall]:
-    """Return the requests, with their references, that replies came from, in one
-    statement."""
-    calls = conversation.model_calls.filter(
-        purpose=ModelCall.Purpose.REPLY, message__seq__in=seqs
-    )
-    rows = calls.order_by("id").annotate(of_seq=F("message__seq"))
-    return {call.of_seq: call for call in rows}

@@ -22,18 +22,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from chatsite import metrics, plugins
-from chatsite.database import (
-    TRANSIENT_DB_ERRORS,
-    keep_connection,
-    name_of,
-    retry,
-)
+from chatsite.database import keep_connection
 from chatsite.fair_queue import person
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import context, library
 from memory.compaction import compactor, lease, preparation
+from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine.policy import CHUNK_TOKENS
 from memory.leases import Claim, LostError
 from memory.models import Message

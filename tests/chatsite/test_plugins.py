@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from chatsite import plugins
+from chatsite.features.importing.tables import exported_lists, exported_values
 from chatsite.plugins import AppData
 from chatsite.protocol.errors import EXPLANATIONS, explain_code
 from chatsite.review.models import list_staff_actions
@@ -59,7 +60,7 @@ def test_a_table_forgets_a_message_that_is_deleted(tables, conversation):
 def test_a_table_has_its_own_name():
     """The same name twice, and one of them would not be in the file."""
     for of_kind in (
-        plugins.exported_lists() + plugins.exported_values(),
+        exported_lists() + exported_values(),
         [data for data in plugins.app_data if data.list_own],
     ):
         counted = Counter(data.name for data in of_kind)
@@ -67,7 +68,7 @@ def test_a_table_has_its_own_name():
 
 
 def test_a_table_of_an_export_is_written_as_it_is_read():
-    for data in plugins.exported_lists() + plugins.exported_values():
+    for data in exported_lists() + exported_values():
         assert data.read, data.name
         assert data.write, data.name
         assert data.title or not data.row, data.name

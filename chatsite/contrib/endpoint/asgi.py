@@ -11,10 +11,10 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from chatsite import plugins
-from chatsite.database import TROUBLE, is_away, log_trouble
+from chatsite.database import log_trouble
 from chatsite.fair_queue import working_for
-from chatsite.ops.entrances import TURNS, Headers, find_entrance
 from chatsite.ops.load import TOO_BUSY, TOO_LARGE
+from memory.database import TROUBLE, is_away
 
 from . import keys
 from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, MODELS, START
@@ -24,6 +24,7 @@ from .wires.errors import WireError, refuse_body, refuse_key
 from .wires.wire import Wire
 
 Scope = dict[str, Any]
+Headers = list[tuple[bytes, bytes]]
 MAX_KEY_CHARS = 200
 # What keys with the scope `read` open.
 CONVERSATIONS = "/v1/conversations/"
@@ -36,7 +37,7 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
         check_address(wire, scope, headers)
         key = await find_caller(scope, headers)
         if TOO_LARGE in scope:
-            raise refuse_body(find_entrance(scope["path"]).max_bytes())
+            raise refuse_body(find_limit(scope["path"]))
         if TOO_BUSY in scope:
             detail = "Too many of your requests are large. Wait for one to end."
             raise WireError(429, "too_many_requests", detail, retry_after=1)
@@ -81,6 +82,11 @@ def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
     if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
         return ANTHROPIC_MESSAGES
     return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
+
+
+def find_limit(path: str) -> int:
+    """The largest body that is read at this path."""
+    return MAX_MCP_BYTES if path.startswith(MCP) else MAX_BODY_BYTES
 
 
 def read_headers(pairs: Headers) -> Mapping[str, str]:
@@ -181,6 +187,7 @@ async def send_error(send: Any, wire: Wire, error: WireError) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+TURNS = "chatsite.turns.limits.admit_turn"
 PACE = "chatsite.contrib.endpoint.access.pace.keep_pace"
 READING = "chatsite.contrib.endpoint.access.reading.record_reading"
 

@@ -12,7 +12,6 @@ from django.conf import settings
 from django.urls import reverse
 
 from chatsite import plugins
-from chatsite.database import TROUBLE, is_away
 from chatsite.fair_queue import for_drawing, make_fair_thread
 from chatsite.llm import providers
 from chatsite.ops.processor_time import account_of_user
@@ -20,6 +19,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import model_access
 from chatsite.turns.models import Turn
+from memory.database import TROUBLE, is_away
 
 from . import keys
 from .access.pace import check_rest, keep_pace

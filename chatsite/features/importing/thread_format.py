@@ -26,11 +26,12 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from chatsite.llm.streaming import MAX_JSON_DEPTH as MAX_WRITTEN_DEPTH
 from chatsite.llm.streaming import MAX_REPLY_CHARS
-from chatsite.plugins import Seq, Time, exported_lists, exported_values
+from chatsite.plugins import Seq, Time
 from chatsite.turns.models import Turn
 from memory import models
 
 from .files.reading import STRING, measure_depth
+from .tables import exported_lists, exported_values
 
 FORMAT = 1
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 1

@@ -20,10 +20,10 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import connections
 from django.utils.translation import get_language, gettext, gettext_noop, override
 
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of
 from chatsite.jobs import queue
 from chatsite.jobs.worker import RENEW_SECONDS
 from chatsite.turns.models import JOB_LEASE, Job
+from memory.database import TRANSIENT_DB_ERRORS, name_of
 from memory.leases import Claim, LeaseStatus
 
 from .files.reading import check_size

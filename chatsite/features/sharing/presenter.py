@@ -2,11 +2,12 @@
 from the beginning, and what the model saw for a reply.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import F
 from django.utils.safestring import SafeString
 
 from chatsite.llm import providers
@@ -27,9 +28,9 @@ from chatsite.pages.presenters.calls import (
 )
 from chatsite.pages.presenters.context_pane import MAX_REPLIES, ContextPane
 from chatsite.plugins import name_source
-from chatsite.turns.requests import reply_call, reply_calls, with_model
+from chatsite.turns.requests import reply_call, with_model
 from memory.images.image_source import without_bytes
-from memory.models import Message, ModelCall
+from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
 from .models import Share
@@ -192,11 +193,23 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
     return Seen(replies, reply, call, is_request_shown(share, call))
 
 
+def _find_calls(
+    conversation: Conversation, seqs: Collection[int]
+) -> dict[int, ModelCall]:
+    """Return the requests, with their references, that replies came from, in one
+    statement."""
+    calls = conversation.model_calls.filter(
+        purpose=ModelCall.Purpose.REPLY, message__seq__in=seqs
+    )
+    rows = calls.order_by("id").annotate(of_seq=F("message__seq"))
+    return {call.of_seq: call for call in rows}
+
+
 def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
     """The newest reply of which it can be shown what the model saw; if there is none
     among the latest, the newest."""
     for tried in (replies[:1], replies[1:MOST_TRIED]):
-        calls = reply_calls(share.conversation, tried)
+        calls = _find_calls(share.conversation, tried)
         shown = shown_requests(share, calls.values())
         if found := [seq for seq in tried if calls.get(seq) in shown]:
             return found[0]

@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from langchain_core.tools import ToolException
 
 from chatsite import plugins
-from chatsite.database import name_of
 from chatsite.features.tools import registry
 from chatsite.features.tools.context import (
     CallCancelledError,
@@ -33,6 +32,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import runner
 from chatsite.turns.models import Turn
 from memory import transcript
+from memory.database import name_of
 from memory.leases import Claim, Lease, new_owner
 from memory.models import Change, Conversation, Message
 from memory.sql import person_by_person

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from django.db import IntegrityError, OperationalError
 
-from chatsite import database
 from chatsite.protocol import events, layer
 from chatsite.turns import checkpoints, lifecycle, reply_streamer
+from memory import database
 from tests.patience import PATIENCE
 
 TRANSIENT_DB_ERRORS = OperationalError("the server closed the connection")

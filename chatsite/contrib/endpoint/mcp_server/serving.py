@@ -26,10 +26,11 @@ from chatsite.contrib.endpoint.access.reading import record_reading
 from chatsite.contrib.endpoint.addresses import MAX_MCP_BYTES
 from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.relay.client import Client, GoneError
-from chatsite.database import TROUBLE, log_trouble
+from chatsite.database import log_trouble
 from chatsite.fair_queue import for_drawing
 from chatsite.ops.processor_time import account_of_user
 from chatsite.release import find_version
+from memory.database import TROUBLE
 from memory.models import Conversation
 
 from .tools import TOOLS, Caller, NotReadableError, Tool

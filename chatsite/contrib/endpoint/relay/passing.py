@@ -11,13 +11,13 @@ from chatsite.contrib.endpoint.store.ending import end_exchange
 from chatsite.contrib.endpoint.store.opening import Opened
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.contrib.endpoint.wires.reading import ReplyReader
-from chatsite.database import retry
 from chatsite.llm.streaming import clean_text
 from chatsite.protocol import events
 from chatsite.turns import runner
 from chatsite.turns.lifecycle import Result
 from chatsite.turns.models import Turn
 from chatsite.turns.runner import FINISH_SECONDS
+from memory.database import retry
 from memory.engine import replies
 from memory.leases import LeaseStatus
 

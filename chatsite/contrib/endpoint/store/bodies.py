@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from chatsite.strict_json import RepeatedNameError, has_other_case, make_object
+from chatsite.strict_json import RepeatedNameError, make_object
+
+from ..wires.named_objects import has_other_case
 
 SPACE = re.compile(r"[ \t\n\r]*")
 NEXT = re.compile(r", ?\{")

@@ -10,8 +10,6 @@ has them: they are passed on. Only a container is not, as a provider goes on in 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from chatsite.strict_json import has_other_case
-
 # Of tools that the provider runs, and of what it keeps for them.
 IDS = frozenset(
     {
@@ -113,3 +111,8 @@ def _list_of_parts(parts: object, *, can_be_made: bool = True) -> Iterator[str]:
             yield "file_id"
         for name in OF_PARTS.intersection(part):
             yield from _list_of_parts(part[name], can_be_made=name == "content")
+
+
+def has_other_case(name: str, read: frozenset[str]) -> bool:
+    """Return whether readers that ignore case take it for one of `read`."""
+    return name not in read and name.casefold() in read

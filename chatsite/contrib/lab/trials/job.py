@@ -10,7 +10,6 @@ from typing import Any
 from channels.db import database_sync_to_async
 
 from chatsite import metrics
-from chatsite.database import retry
 from chatsite.fair_queue import person
 from chatsite.features.tools.registry import Tools, offer_again
 from chatsite.jobs.worker import start_waiting
@@ -23,6 +22,7 @@ from chatsite.turns.attempt import find_options, make_result, read_outcome
 from chatsite.turns.lifecycle import Result, TurnClaim, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
 from memory import context
+from memory.database import retry
 from memory.leases import LeaseStatus
 from memory.models import Conversation
 from memory.view import rebuilding

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily
 
-from chatsite.database import TROUBLE
+from memory.database import TROUBLE
 
 from . import services
 from .models import Budget

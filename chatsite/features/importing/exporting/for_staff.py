@@ -16,12 +16,12 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chatsite.plugins import exported_lists
 from chatsite.review import access_log
 from chatsite.review.redaction import ERROR_CODES
 from chatsite.review.rights import Rights
 from memory.models import Conversation
 
+from ..tables import exported_lists
 from ..thread_format import (
     FORMAT,
     ReplyReferences,

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-from chatsite import plugins
 from chatsite.pages.presenters.thread_json import list_messages, list_summaries
 from chatsite.turns import requests
 from memory import context, prompts, transcript
 from memory.models import Conversation, Prompt
 
+from ..tables import exported_lists, exported_values
 from ..thread_format import FORMAT, ModelCall
 
 
@@ -32,9 +32,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             "model": requests.model_of(conversation),
             "temperature": conversation.temperature,
             "system_prompt": context.find_system_prompt(conversation),
-            **{
-                each.name: each.read(conversation) for each in plugins.exported_values()
-            },
+            **{each.name: each.read(conversation) for each in exported_values()},
         },
         "messages": list(list_messages(conversation)),
         "summaries": list(list_summaries(conversation)),
@@ -43,7 +41,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)
         },
-        **{each.name: each.read(conversation) for each in plugins.exported_lists()},
+        **{each.name: each.read(conversation) for each in exported_lists()},
     }
 
 

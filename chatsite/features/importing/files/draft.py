@@ -11,11 +11,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from pydantic import BaseModel
 
-from chatsite.plugins import NEWEST, OLDEST, exported_lists
+from chatsite.plugins import NEWEST, OLDEST
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine.blank import is_blank
 
+from ..tables import exported_lists
 from .reading import ImportItemError
 from .remainder import Remainder
 

@@ -13,7 +13,6 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from chatsite.features.tools.results import shorten_again
-from chatsite.plugins import exported_lists, exported_values
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine import attachments
@@ -24,6 +23,7 @@ from memory.engine.wording import explain_refusal
 from memory.models import ModelCall as ModelCallRow
 from memory.view import rebuilding
 
+from ..tables import exported_lists, exported_values
 from ..thread_format import (
     FORMAT,
     Attachment,

@@ -11,8 +11,9 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from chatsite.languages import find_sentence_space
-from chatsite.plugins import exported_lists
 from chatsite.strict_json import RepeatedNameError, make_object
+
+from ..tables import exported_lists
 
 MEGABYTE = 1024 * 1024
 # No export is nested by a third of it, and what is taken can be exported again.

@@ -19,7 +19,6 @@ from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 
 from chatsite import metrics
-from chatsite.database import TRANSIENT_DB_ERRORS, name_of, retry
 from chatsite.features.tools import registry
 from chatsite.features.tools.context import (
     AnswerLostError,
@@ -34,6 +33,7 @@ from chatsite.turns import attempt, checkpoints
 from chatsite.turns.attempt import MakeRoom
 from chatsite.turns.lifecycle import Result, TurnClaim
 from chatsite.turns.models import Turn
+from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine.blank import is_blank
 from memory.leases import LeaseStatus
 

@@ -15,17 +15,18 @@ from django.db import transaction
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite import metrics
-from chatsite.database import TRANSIENT_DB_ERRORS
 from chatsite.features.tools import registry, results
 from chatsite.features.tools.models import ToolCall
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
-from chatsite.llm.result_summary import read_summary, summary_request
 from chatsite.turns import limits, requests, spending
 from memory.compaction.compactor import RefusedError
+from memory.database import TRANSIENT_DB_ERRORS
 from memory.engine.compose import Shape, digest_wire, to_wire
 from memory.engine.tokens import count_tokens
 from memory.models import ModelCall
+
+from .result_summary import read_summary, summary_request
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 
 from chatsite.features.tools import late_results
 from chatsite.features.tools.tool_loop import loop, summaries
-from chatsite.llm.result_summary import RESULT_MARK
+from chatsite.features.tools.tool_loop.result_summary import RESULT_MARK
 from memory.engine.tokens import count_text
 from memory.models import ModelCall
 from memory.view import rebuilding

@@ -1,0 +1,13 @@
+"""The tables of apps that are in export.json, as its lists or as values of the
+conversation.
+"""
+
+from chatsite.plugins import AppData, app_data
+
+
+def exported_lists() -> list[AppData]:
+    return [data for data in app_data if data.row]
+
+
+def exported_values() -> list[AppData]:
+    return [data for data in app_data if data.form]
