@@ -85,13 +85,18 @@ def test_another_policy_asks_as_it_would_have(client, chat, provider, settings):
     assert not Conversation.objects.get().summaries.exists()
 
 
-def test_summaries_count_as_requests_of_their_model(
-    client, chat, provider, settings, monkeypatch
-):
+def test_summaries_count_as_requests_of_their_model(client, chat, provider, settings):
     settings.SUMMARY_MODEL, noted = "ok", []
-    monkeypatch.setattr(plugins, "spending_notes", [lambda _, used: noted.append(used)])
-    ask(client, example=Example.objects.get().pk, model="401", preset="langgraph")
-    work_off()
+
+    def note(used, **sent):
+        noted.append(used)
+
+    plugins.call_charged.connect(note)
+    try:
+        ask(client, example=Example.objects.get().pk, model="401", preset="langgraph")
+        work_off()
+    finally:
+        plugins.call_charged.disconnect(note)
     assert ExampleAnswer.objects.get().error == "auth"
     assert {used.model for used in noted} == {"ok"}
 
