@@ -176,6 +176,20 @@ def _write_prompts(
     prompts.keep_texts(conversation, right)
 
 
+def create_dated(made: Sequence[Any], rows: Sequence[Any]) -> None:
+    """Store new rows of one table with the times that `rows` give of each, as far as
+    they do. Django alone would set them to now."""
+    for model in {type(each) for each in made}:
+        model.objects.bulk_create(made)
+        has_change = hasattr(model, "updated_at")
+        for each, row in zip(made, rows, strict=True):
+            each.created_at = row.created_at or each.created_at
+            if has_change:
+                each.updated_at = row.updated_at or each.created_at
+        names = ["created_at", *(["updated_at"] if has_change else [])]
+        model.objects.bulk_update(made, names)
+
+
 def batches(
     values: Iterable[T],
     size: Callable[[T], int] = lambda row: sum(len(str(v)) for v in row.values()),

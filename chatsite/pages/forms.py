@@ -48,8 +48,9 @@ def preset_choices() -> list[tuple[str, str]]:
 
 def preset_name(preset: str) -> str:
     """What stands before the colon or the brackets, which not every language writes
-    alike; of a preset that is gone, its name as it was kept."""
-    return re.split("[:：(（]", dict(preset_choices()).get(preset, preset))[0].strip()
+    alike; of a preset that is not known, its name as it was kept."""
+    named = dict(preset_choices()).get(preset)
+    return re.split("[:：(（]", named)[0].strip() if named else preset
 
 
 def name_error(label: object, why: str) -> str:

@@ -12,12 +12,13 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
 
 from chatsite.llm import providers
+from chatsite.pages.forms import preset_name
 from chatsite.turns.models import Turn
 from memory.compaction import lease
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Message, Summary
 
-from .labels import STATUSES, TRIGGERS, name_preset
+from .labels import STATUSES, TRIGGERS
 from .models import Review
 from .redaction import select_lasting
 
@@ -131,7 +132,7 @@ class PolicyFilter(ChoiceFilter):
     parameter_name = "preset"
     conditions: ClassVar = {
         **{
-            name: (lazy(name_preset, str)(name), Q(preset_name=name))
+            name: (lazy(preset_name, str)(name), Q(preset_name=name))
             for name in PRESETS
         },
         "other": (_("not valid"), ~Q(preset_name__in=["", *PRESETS])),
@@ -176,7 +177,7 @@ class PresetFilter(ChoiceFilter):
     title = _("preset")
     parameter_name = "preset"
     conditions: ClassVar = {
-        **{name: (lazy(name_preset, str)(name), Q(preset=name)) for name in PRESETS},
+        **{name: (lazy(preset_name, str)(name), Q(preset=name)) for name in PRESETS},
         "unknown": (_("not known"), Q(preset="")),
     }
 

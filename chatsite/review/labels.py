@@ -8,8 +8,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.llm import pricing
-from chatsite.pages.forms import preset_name
-from memory.engine.policy import PRESETS
 from memory.engine.summaries.dropped import Lacking
 from memory.engine.summaries.facts import MAX_FACTS
 from memory.models import Summary
@@ -46,11 +44,6 @@ STATUSES = {
 def trigger_label(kind: str) -> str:
     """What set off a compaction; a kind without a label is shown as it is."""
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
-
-
-def name_preset(name: str) -> str:
-    """A policy's preset in words; one that is no longer known as it is stored."""
-    return preset_name(name) if name in PRESETS else name
 
 
 @admin.display(description=gettext_lazy("trigger"))

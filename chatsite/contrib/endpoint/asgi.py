@@ -37,7 +37,7 @@ async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
         check_address(wire, scope, headers)
         key = await find_caller(scope, headers)
         if TOO_LARGE in scope:
-            raise refuse_body(find_limit(scope["path"]))
+            raise refuse_body(find_most_bytes(scope["path"]))
         if TOO_BUSY in scope:
             detail = "Too many of your requests are large. Wait for one to end."
             raise WireError(429, "too_many_requests", detail, retry_after=1)
@@ -84,7 +84,7 @@ def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
     return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
 
 
-def find_limit(path: str) -> int:
+def find_most_bytes(path: str) -> int:
     """The largest body that is read at this path."""
     return MAX_MCP_BYTES if path.startswith(MCP) else MAX_BODY_BYTES
 

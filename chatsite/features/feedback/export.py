@@ -54,12 +54,7 @@ def write_feedback(
             for row in some
         ]
         with batch(0):
-            Feedback.objects.bulk_create(made)
-            for feedback, row in zip(made, some, strict=True):
-                # Django has set both to now.
-                feedback.created_at = row.created_at or feedback.created_at
-                feedback.updated_at = row.updated_at or feedback.created_at
-            Feedback.objects.bulk_update(made, ["created_at", "updated_at"])
+            bundle.create_dated(made, some)
 
 
 def describe_feedback(

@@ -193,7 +193,7 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
     return Seen(replies, reply, call, is_request_shown(share, call))
 
 
-def _find_calls(
+def _find_reply_calls(
     conversation: Conversation, seqs: Collection[int]
 ) -> dict[int, ModelCall]:
     """Return the requests, with their references, that replies came from, in one
@@ -209,7 +209,7 @@ def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
     """The newest reply of which it can be shown what the model saw; if there is none
     among the latest, the newest."""
     for tried in (replies[:1], replies[1:MOST_TRIED]):
-        calls = _find_calls(share.conversation, tried)
+        calls = _find_reply_calls(share.conversation, tried)
         shown = shown_requests(share, calls.values())
         if found := [seq for seq in tried if calls.get(seq) in shown]:
             return found[0]

@@ -23,12 +23,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chatsite.pages.forms import preset_name
 from memory import context
 from memory.compaction import lease
 from memory.engine.policy import DEFAULT_PRESET, PRESETS
 from memory.models import Conversation, Message, ModelCall, Summary
 
-from .. import labels, redaction
+from .. import redaction
 from ..actions import views as action_views
 from ..actions.views import ask_about_chosen
 from ..charts import conversation as chart_views
@@ -162,7 +163,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         name = row.preset_name or DEFAULT_PRESET
         whole = Conversation(policy=getattr(row, "stored_policy", {}))
         is_valid = name in PRESETS and not whole.policy_error
-        return labels.name_preset(name) if is_valid else _("not valid")
+        return preset_name(name) if is_valid else _("not valid")
 
     @admin.display(description=gettext_lazy("messages"))
     def messages(self, row: Conversation) -> SafeString:

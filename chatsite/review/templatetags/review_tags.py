@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
+from chatsite.pages.forms import preset_name
 from chatsite.release import find_version
 from memory.models import Conversation, Summary
 
@@ -30,7 +31,7 @@ register.filter("summary_compacted", labels.count_compacted)
 register.filter("summary_flags", labels.list_flags)
 register.filter("summary_span", labels.format_span)
 register.filter("summary_status", labels.name_status)
-register.filter("preset", labels.name_preset)
+register.filter("preset", preset_name)
 register.filter("summary_tokens", labels.format_tokens)
 
 

@@ -155,10 +155,6 @@ def write_marked(
     with batch(0):
         room = services.MOST - Example.objects.filter(author=owner_id).count()
         fitting = [*made.values()][: max(0, room)]
-        Example.objects.bulk_create(example for _row, example in fitting)
-        for row, example in fitting:
-            # Django has set both to now.
-            example.created_at = row.created_at or example.created_at
-            example.updated_at = row.updated_at or example.created_at
-        found = [example for _row, example in fitting]
-        Example.objects.bulk_update(found, ["created_at", "updated_at"])
+        bundle.create_dated(
+            [example for _row, example in fitting], [row for row, _example in fitting]
+        )

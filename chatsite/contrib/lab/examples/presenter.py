@@ -10,7 +10,6 @@ from django.db.models.functions import Left
 from chatsite.llm import providers
 from chatsite.pages.forms import preset_name
 from chatsite.protocol.errors import explain_code
-from memory.engine.policy import PRESETS
 from memory.models import ModelCall
 
 from .models import Example, ExampleAnswer
@@ -70,7 +69,7 @@ def _show_answer(row: ExampleAnswer) -> ShownAnswer:
     return ShownAnswer(
         row,
         providers.name_model(row.model),
-        preset_name(row.preset) if row.preset in PRESETS else row.preset,
+        preset_name(row.preset),
         explain_code(row.error) if row.error else "",
     )
 

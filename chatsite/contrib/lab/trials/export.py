@@ -89,8 +89,4 @@ def write_trials(
             for row in some
         ]
         with batch(0):
-            Trial.objects.bulk_create(made)
-            for trial, row in zip(made, some, strict=True):
-                # Django has set it to now.
-                trial.created_at = row.created_at or trial.created_at
-            Trial.objects.bulk_update(made, ["created_at"])
+            bundle.create_dated(made, some)

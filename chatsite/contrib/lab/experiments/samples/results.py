@@ -9,8 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from chatsite.pages.forms import preset_name
 from chatsite.review.csv_lists import write_line
-from chatsite.review.labels import name_preset
 from memory.engine.policy import DEFAULT_PRESET
 
 from ..comparing import Side
@@ -66,7 +66,7 @@ def _load_side(state: str, side: Any) -> Side | None:
 def name_columns(sample: Sample) -> list[str]:
     """Of the policies, as the heads of a table say: their presets."""
     names = [
-        name_preset(each.get("preset", DEFAULT_PRESET)) for each in sample.policies
+        preset_name(each.get("preset", DEFAULT_PRESET)) for each in sample.policies
     ]
     return [f"{number}. {name}" for number, name in enumerate(names, 1)]
 
@@ -154,7 +154,7 @@ def describe_draw(sample: Sample) -> str:
     drawn = sample.drawn_from
     parts = [_("at least %(least)s messages") % {"least": drawn.get("least", "–")}]
     if preset := drawn.get("preset"):
-        parts.append(name_preset(preset))
+        parts.append(preset_name(preset))
     if model := drawn.get("model"):
         parts.append(model)
     if days := drawn.get("days"):
