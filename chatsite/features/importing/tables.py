@@ -6,7 +6,9 @@ from chatsite.plugins import AppData, app_data
 
 
 def exported_lists() -> list[AppData]:
-    return [data for data in app_data if data.row]
+    """In an order that does not depend on the one of the apps."""
+    found = (data for data in app_data if data.row)
+    return sorted(found, key=lambda data: data.name)
 
 
 def exported_values() -> list[AppData]:
