@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
-    from memory.bundle import Batch
     from memory.context import Built
     from memory.integrity.audit import Finder
-    from memory.models import Conversation, Message
+    from memory.models import Conversation
 
     Rows = QuerySet[Conversation]
 
@@ -60,20 +59,14 @@ class AppData:
 
     # The list in export.json of which each row has this form, or the value of a
     # conversation of that form. `read` gives it, and `write` stores what an import has
-    # read, with the messages of the conversation by their numbers, and says what was
-    # left out.
+    # read, and says what was left out: given, by name, `conversation`, its `messages`
+    # by number, `rows`, and what makes a transaction of a `batch`.
     name: str = ""
     title: Any = ""
     row: type[BaseModel] | None = None
     form: Any = None
     read: Callable[["Conversation"], list[Any]] | None = None
-    write: (
-        Callable[
-            ["Conversation", Mapping[int, "Message"], Sequence[Any], "Batch"],
-            str | None,
-        ]
-        | None
-    ) = None
+    write: Callable[..., str | None] | None = None
     # The columns that are masked for staff who may not read.
     texts: tuple[str, ...] = ()
     # Blocks of Markdown by the number of the message that they stand below; each text
@@ -83,11 +76,9 @@ class AppData:
     ) = None
     # Whether requests are made of it: then it is written before they are proved.
     is_of_requests: bool = False
-    # Takes over to a branch what the conversation has, given the branch's messages by
-    # number.
-    copy: (
-        Callable[["Conversation", "Conversation", Mapping[int, "Message"]], None] | None
-    ) = None
+    # Takes over to a `branch` what the `conversation` has, given the `messages` of the
+    # branch by number; by name.
+    copy: Callable[..., None] | None = None
     # Message `seq` is deleted, inside that transaction: given `conversation`, `seq`
     # and `edited` by name.
     forget: Callable[..., None] | None = None

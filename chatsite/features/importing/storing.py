@@ -146,7 +146,8 @@ class _Import:
         for each in app_data:
             if each.write and each.is_of_requests == of_requests:
                 rows = draft.sections.get(each.name, ())
-                left_out.append(each.write(made, messages, rows, self._batch))
+                sent = {"conversation": made, "messages": messages, "rows": rows}
+                left_out.append(each.write(**sent, batch=self._batch))
         return [words for words in left_out if words]
 
     def _create(self, draft: Draft) -> Conversation:

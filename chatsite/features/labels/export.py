@@ -1,6 +1,6 @@
 """The labels of a conversation in an export, an import and a branch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from django.utils.translation import gettext as _
@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from memory import bundle
-from memory.models import Conversation, Message
+from memory.models import Conversation
 
 from . import services
 
@@ -32,18 +32,18 @@ def read_names(conversation: Conversation) -> list[str]:
 
 def write_names(
     conversation: Conversation,
-    _messages: Mapping[int, Message],
-    names: Sequence[str],
+    rows: Sequence[str],
     batch: bundle.Batch,
+    **_sent: object,
 ) -> str:
     """Give the labels of these names, and say for which there was no room."""
-    if not names:
+    if not rows:
         return ""
     with batch(0):
-        given = services.find_or_make_labels(conversation.owner, names)
+        given = services.find_or_make_labels(conversation.owner, rows)
         services.give_labels(given, [conversation])
     keys = {label.key for label in given}
-    missing = [name for name in names if services.make_key(name) not in keys]
+    missing = [name for name in rows if services.make_key(name) not in keys]
     if not missing:
         return ""
     text = _(
@@ -53,8 +53,6 @@ def write_names(
     return text % {"names": ", ".join(missing), "limit": services.MOST}
 
 
-def copy_labels(
-    conversation: Conversation, made: Conversation, _messages: Mapping[int, Message]
-) -> None:
+def copy_labels(conversation: Conversation, branch: Conversation, **_: object) -> None:
     """A branch has the labels of its conversation."""
-    services.give_labels(conversation.labels.all(), [made])
+    services.give_labels(conversation.labels.all(), [branch])

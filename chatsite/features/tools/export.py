@@ -143,21 +143,21 @@ def write_files(
 
 
 def copy_calls(
-    source: Conversation, made: Conversation, messages: Mapping[int, Message]
+    conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
     """Give a branch of these messages their calls."""
     last = max(messages, default=0)
-    rows = _read_rows(source.tool_calls.filter(request__seq__lte=last))
-    write_calls(made, messages, (ToolCallRow.model_construct(**row) for row in rows))
+    rows = _read_rows(conversation.tool_calls.filter(request__seq__lte=last))
+    write_calls(branch, messages, (ToolCallRow.model_construct(**row) for row in rows))
 
 
 def copy_files(
-    source: Conversation, made: Conversation, messages: Mapping[int, Message]
+    conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
     """Give a branch of these messages the files in results."""
     last = max(messages, default=0)
-    files = source.result_files.filter(message__seq__lte=last)
-    result_files.write(made, messages, result_files.export(files))
+    files = conversation.result_files.filter(message__seq__lte=last)
+    result_files.write(branch, messages, result_files.export(files))
 
 
 def describe_sources(

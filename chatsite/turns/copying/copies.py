@@ -156,7 +156,7 @@ def _copy_rows(
     write_turns(made, messages, infos, batch)
     for data in plugins.app_data:
         if data.copy:
-            data.copy(conversation, made, messages)
+            data.copy(conversation=conversation, branch=made, messages=messages)
     lease.mark_due(made.pk)
 
 

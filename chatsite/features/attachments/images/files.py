@@ -87,14 +87,14 @@ def _copy_images(
 
 
 def copy_branch(
-    source: Conversation, made: Conversation, messages: Mapping[int, Message]
+    conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
     """Give the messages of a branch their images. Raises CommandError where these are
     too many."""
     copies = {row.seq: row for row in messages.values() if has_images(row)}
-    rows = source.messages.filter(seq__in=copies) if copies else ()
+    rows = conversation.messages.filter(seq__in=copies) if copies else ()
     try:
-        _copy_images(made, {copies[row.seq]: row for row in rows})
+        _copy_images(branch, {copies[row.seq]: row for row in rows})
     except TextError as error:
         raise CommandError(error.code, error.detail) from None
 

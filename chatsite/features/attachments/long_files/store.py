@@ -187,10 +187,10 @@ def name_files(
 
 
 def copy_long(
-    source: Conversation, made: Conversation, messages: Mapping[int, Message]
+    branch: Conversation, messages: Mapping[int, Message], **_: object
 ) -> None:
     """Let the messages of a branch use the files of those that they are copies of."""
-    use_files(made, messages.values())
+    use_files(branch, messages.values())
 
 
 def forget_long(conversation: Conversation, seq: int, **_: object) -> None:
