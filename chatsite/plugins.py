@@ -139,38 +139,6 @@ class ReviewSource:
     address: Callable[[int, int, int], str]
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """Something at message `seq` of a conversation, by its uuid, that its owner has not
-    looked at. `text`: what it is of this kind, in words of the person, or none."""
-
-    conversation: str
-    seq: int
-    text: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class NewsSource:
-    """News of one kind. `find` gives those of a person, the oldest first; `describe`
-    makes a line of a text of one, and `mark` is what the list says. `look_at`: the
-    owner looks at a conversation; whether there were any."""
-
-    find: Callable[[int], list[News]]
-    look_at: Callable[["Conversation"], bool]
-    describe: Callable[[str], str]
-    mark: Any
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchKind:
-    """Things of one kind that staff can switch off: what one is called, and the names
-    of those that are there now."""
-
-    label: Any
-    list_names: Callable[[], Iterable[str]]
-
-
 class LeafEvent:
     """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
     HTML of which each part is swapped by its id."""
@@ -303,21 +271,14 @@ def register_socket(
 
 # What is of several kinds, one of which an app brings, by the word that is kept for it.
 list_filters: dict[str, ListFilter] = {}
-news_sources: dict[str, NewsSource] = {}
 review_sources: dict[str, ReviewSource] = {}
-switch_kinds: dict[str, SwitchKind] = {}
 
 
-def register_source(
-    kind: str, source: ListFilter | NewsSource | ReviewSource | SwitchKind
-) -> None:
-    kept: dict[type, dict[str, Any]] = {
-        ListFilter: list_filters,
-        NewsSource: news_sources,
-        ReviewSource: review_sources,
-        SwitchKind: switch_kinds,
-    }
-    kept[type(source)][kind] = source
+def register_source(kind: str, source: ListFilter | ReviewSource) -> None:
+    kept: dict[str, Any] = review_sources
+    if isinstance(source, ListFilter):
+        kept = list_filters
+    kept[kind] = source
 
 
 # What was sent last of a conversation that others send; None: it is the site's own.

@@ -18,15 +18,10 @@ class TurnsConfig(AppConfig):
     def ready(self) -> None:
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
-        from chatsite import plugins
-        from chatsite.llm import providers
         from memory.actions import message_deleted
 
-        from . import model_access
         from .models import Turn
 
-        named = plugins.SwitchKind(_("model"), providers.list_models)
-        plugins.register_source(model_access.KIND, named)
         message_deleted.connect(Turn.forget)
         # An alert on what has not happened yet needs a zero to count from.
         for state in {*Turn.State} - {*Turn.UNFINISHED}:

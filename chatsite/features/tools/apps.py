@@ -25,10 +25,8 @@ class ToolsConfig(AppConfig):
             registry,
         )
         from .models import ToolCall
-        from .tool_loop import audit, reminders, result_files
+        from .tool_loop import audit, result_files
 
-        tools = plugins.SwitchKind(_("tool"), registry.known)
-        plugins.register_source(registry.KIND, tools)
         plugins.register_field("start", "tools", parts.make_start_field)
         slots.register("account", parts.draw_account_section)
         slots.register("conversation.menu", parts.draw_menu_item)
@@ -37,7 +35,6 @@ class ToolsConfig(AppConfig):
             commands=commands.READERS,
             find_standing=commands.find_standing,
         )
-        plugins.register_source(reminders.KIND, reminders.SOURCE)
         named = gettext_noop("tool call"), gettext_noop("tool calls")
         naming.name_table(ToolCall, *named)
         plugins.register_job(

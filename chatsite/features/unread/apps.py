@@ -20,4 +20,4 @@ class UnreadConfig(AppConfig):
             find_standing=events.list_standing_news,
         )
         plugins.turn_ended.connect(events.tell_of_turn)
-        plugins.news_found.connect(events.tell_of_source)
+        plugins.news_found.connect(events.tell_of_reminder)

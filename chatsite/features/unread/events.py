@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from channels.db import database_sync_to_async
 
-from chatsite import plugins, slots
+from chatsite import slots
+from chatsite.features.tools.tool_loop import reminders
+from chatsite.features.tools.tool_loop.reminders import News
 from chatsite.live.socket_client import Client, Done
 from chatsite.pages import parts
-from chatsite.plugins import LeafCommand, LeafEvent, News
+from chatsite.plugins import LeafCommand, LeafEvent
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from memory.models import Conversation
@@ -42,7 +44,7 @@ class Unread(LeafEvent):
 
     def draw_at_once(self, page: "Page") -> str | None:
         """One line, or none, in place of what the page had of a turn."""
-        if self.kind in plugins.news_sources:
+        if self.kind == reminders.KIND:
             return None
         news = News(self.conversation, self.seq, self.text, self.kind)
         return draw_now(self.conversation, news if self.count else None)
@@ -79,10 +81,10 @@ async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
         await events.publish_to_person(owner, Unread.of([news]))
 
 
-async def tell_of_source(kind: str, conversation: Conversation, **_: object) -> None:
-    """What another app finds of this kind has come into the conversation."""
-    find = database_sync_to_async(plugins.news_sources[kind].find)
+async def tell_of_reminder(conversation: Conversation, **_: object) -> None:
+    """A reminder has come into the conversation."""
+    find = database_sync_to_async(reminders.find_unread)
     grouped = group_news(await find(conversation.owner_id))
     # None: it was looked at already.
-    if news := grouped.get((str(conversation.uuid), kind)):
+    if news := grouped.get((str(conversation.uuid), reminders.KIND)):
         await events.publish_to_person(conversation.owner_id, Unread.of(news))

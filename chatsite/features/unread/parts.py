@@ -4,8 +4,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from chatsite import plugins
-from chatsite.plugins import News
+from chatsite.features.tools.tool_loop.reminders import KIND, News
 
 from .services import describe_news, find_news, name_news
 
@@ -23,11 +22,10 @@ def draw_now(conversation: str, news: News | None) -> str:
 
 
 def _show(news: News) -> dict[str, Any]:
-    source = plugins.news_sources.get(news.kind)
     return {
         "news": news,
         "line": describe_news(news),
         "said": name_news(news.kind),
-        "is_of_turn": source is None,
-        "asks": source is not None or news.kind == "question",
+        "is_of_turn": news.kind != KIND,
+        "asks": news.kind in ("question", KIND),
     }

@@ -1,15 +1,14 @@
 """What a person has not looked at: found, noted, and looked at."""
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import Any
 
 from django.db import IntegrityError
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from chatsite import plugins
-from chatsite.plugins import News
+from chatsite.features.tools.tool_loop import reminders
+from chatsite.features.tools.tool_loop.reminders import News
 from chatsite.turns.models import Turn
 from memory.models import Conversation
 from memory.sql import prepared_rows
@@ -36,8 +35,8 @@ def describe_news(news: News) -> str:
             said, titled = _("Waiting for you"), _("Waiting for you: %(title)s")
         case "failure":
             said, titled = _("Reply failed"), _("Reply failed: %(title)s")
-        case kind:
-            return plugins.news_sources[kind].describe(news.text)
+        case _:
+            return reminders.describe(news.text)
     return titled % {"title": news.text} if news.text else said
 
 
@@ -50,14 +49,13 @@ def name_news(kind: str) -> str:
             return _("waiting for you")
         case "failure":
             return _("reply failed")
-    return str(plugins.news_sources[kind].mark)
+    return _("unread reminder")
 
 
 def find_news(user_id: int) -> list[News]:
-    """Of all conversations of the person, by source the oldest first."""
+    """Of all conversations of the person: turns, then reminders, the oldest first."""
     turns = map(_read_news, _unread_turns(user=user_id))
-    others = (source.find(user_id) for source in plugins.news_sources.values())
-    return [*turns, *chain.from_iterable(others)]
+    return [*turns, *reminders.find_unread(user_id)]
 
 
 @prepared_rows()
@@ -106,8 +104,7 @@ def note_turn(turn: Turn, state: str) -> News | None:
 def look_at(conversation: Conversation) -> bool:
     """The owner looks at it; whether there was anything that was new to them."""
     count, _deleted = UnreadTurn.objects.filter(pk=conversation.pk).delete()
-    sources = plugins.news_sources.values()
-    return any([bool(count), *(source.look_at(conversation) for source in sources)])
+    return any([bool(count), reminders.look_at(conversation)])
 
 
 def group_news(news: Iterable[News]) -> dict[tuple[str, str], list[News]]:

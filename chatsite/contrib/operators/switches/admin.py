@@ -14,15 +14,23 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from chatsite import plugins
+from chatsite.features.tools import registry
+from chatsite.llm import providers
 from chatsite.review import access_log
 from chatsite.review.readonly import ShortListAdmin
 from chatsite.review.rights import rights_of
+from chatsite.turns import model_access
 
 from . import current
 from .models import MAX_REASON_CHARS, SwitchedOff, fits_names
 
 SWITCH = "switches.switch"
+# What can be switched off, by the word that is kept for its kind: what one is called,
+# and the names of those that are there now.
+KINDS = {
+    model_access.KIND: (_("model"), providers.list_models),
+    registry.KIND: (_("tool"), registry.known),
+}
 
 
 class Suggested(forms.TextInput):
@@ -45,9 +53,10 @@ class OffForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        kinds = plugins.switch_kinds
-        self.fields["kind"].choices = [(k, each.label) for k, each in kinds.items()]
-        names = (name for each in kinds.values() for name in each.list_names())
+        self.fields["kind"].choices = [
+            (k, label) for k, (label, _list) in KINDS.items()
+        ]
+        names = (name for _label, list_them in KINDS.values() for name in list_them())
         self.fields["name"].widget = Suggested(dict.fromkeys(names))
 
     def clean(self) -> None:
@@ -138,8 +147,8 @@ class SwitchedOffAdmin(ShortListAdmin):
         transaction.on_commit(current.read_switches)
 
     def _warn_of_unknown(self, request: HttpRequest, row: SwitchedOff) -> None:
-        kind = plugins.switch_kinds[row.kind]
-        if not any(fits_names(row.name, each) for each in kind.list_names()):
+        _label, list_names = KINDS[row.kind]
+        if not any(fits_names(row.name, each) for each in list_names()):
             text = gettext(
                 "This site has none of that name now. It is switched off all the same: "
                 "check how it is written."
@@ -148,8 +157,7 @@ class SwitchedOffAdmin(ShortListAdmin):
 
     @admin.display(description=_("what"))
     def shown_kind(self, row: SwitchedOff) -> Any:
-        kind = plugins.switch_kinds.get(row.kind)
-        return kind.label if kind else row.kind
+        return KINDS[row.kind][0] if row.kind in KINDS else row.kind
 
     @admin.display(description=_("off"), boolean=True)
     def is_in_force(self, row: SwitchedOff) -> bool:

@@ -19,7 +19,7 @@ def fits_names(names: str, name: str) -> bool:
 class SwitchedOff(models.Model):
     """All of a kind whose name fits, for everyone. Rows stay: they are the log."""
 
-    # A key of plugins.switch_kinds.
+    # A key of admin.KINDS.
     kind = models.CharField(_("what"), max_length=10)
     name = models.CharField(
         _("name"),

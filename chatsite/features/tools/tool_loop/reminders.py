@@ -2,19 +2,29 @@
 has `reminds_of`.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from chatsite.features.tools import registry
 from chatsite.features.tools.models import ToolCall
-from chatsite.plugins import News, NewsSource
 from memory.models import Conversation
 from memory.sql import prepared_rows
 
 KIND = "reminder"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something at message `seq` of a conversation, by its uuid, that its owner has not
+    looked at. `text`: what it is of this kind, in words of the person, or none."""
+
+    conversation: str
+    seq: int
+    text: str
+    kind: str
 
 
 def text_of(call: ToolCall) -> str:
@@ -51,6 +61,3 @@ def look_at(conversation: Conversation) -> bool:
 
 def describe(text: str) -> str:
     return _("⏰ Reminder: %(text)s") % {"text": text}
-
-
-SOURCE = NewsSource(find_unread, look_at, describe, gettext_lazy("unread reminder"))
