@@ -50,7 +50,8 @@ def compose_varied(
         texts[refs["fence"]] = context.get_fence(other)
     varied, words = varying.vary_refs(conversation, refs, variation)
     varying.keep_sent_images(varied, with_images=with_images)
-    varying.reshape_refs(varied, shape)
+    varied.pop("shape", None)
+    varied |= shape.to_refs()
     return rebuilding.compose_refs(
         conversation,
         varied,

@@ -139,9 +139,8 @@ def find_covering_nothing() -> Iterator[Violation]:
         status=Status.ACTIVE, last_seq__gte=F("conversation__next_seq")
     )
     for summary in rows.order_by("pk"):
-        yield _violation_of(
-            summary, "R6.range", f"reaches beyond the newest message: {summary}"
-        )
+        detail = f"reaches beyond the newest message: {summary}"
+        yield Violation("R6.range", summary.conversation_id, detail)
 
 
 def find_lost_messages() -> Iterator[Violation]:
@@ -194,16 +193,15 @@ def find_bad_summaries() -> Iterator[Violation]:
         (unknown, "R7.status", "has an unknown status"),
     ):
         for summary in Summary.objects.filter(condition).order_by("pk"):
-            yield _violation_of(summary, code, f"{summary} {words}")
+            yield Violation(code, summary.conversation_id, f"{summary} {words}")
     # A restored version repeats the text of an older one and asked no model.
     answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
     unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
     restored = Q(trigger__kind="restore")
     rows = Summary.objects.filter(unread).exclude(restored).exclude(trimmed)
     for summary in rows.order_by("pk"):
-        yield _violation_of(
-            summary, "R7.call", f"no answered model call made {summary}"
-        )
+        detail = f"no answered model call made {summary}"
+        yield Violation("R7.call", summary.conversation_id, detail)
 
 
 def find_bad_ancestors() -> Iterator[Violation]:
@@ -218,12 +216,10 @@ def find_bad_ancestors() -> Iterator[Violation]:
         | Q(to_summary__last_seq__gt=F("from_summary__last_seq"))
     )
     for link in links.filter(wrong).order_by("pk"):
-        source = link.to_summary
-        detail = (
-            f"{link.from_summary} cannot be made of {source} of "
-            f"conversation {source.conversation_id}"
-        )
-        yield _violation_of(link.from_summary, "R7.ancestor", detail)
+        made, source = link.from_summary, link.to_summary
+        other = source.conversation_id
+        detail = f"{made} cannot be made of {source} of conversation {other}"
+        yield Violation("R7.ancestor", made.conversation_id, detail)
 
 
 def find_unexplained_replies() -> Iterator[Violation]:
@@ -263,10 +259,6 @@ def find_changed_contexts() -> Iterator[Violation]:
         if not same and ModelCall.objects.filter(pk=call.pk).exists():
             detail = f"call {call.pk} is not what was sent (sha256 {call.sha256!r})"
             yield Violation("R8.hash", call.conversation_id, detail)
-
-
-def _violation_of(summary: Summary, code: str, detail: str) -> Violation:
-    return Violation(code, summary.conversation_id, detail)
 
 
 FINDERS: tuple[Finder, ...] = (

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from memory.engine.compose import Shape
 from memory.models import Conversation
 from memory.prompts import hash_text
 from memory.ranges import to_ranges
@@ -124,8 +123,3 @@ def keep_sent_images(refs: dict[str, Any], *, with_images: bool) -> None:
         sent = list_sent(refs)
         kept = [each for each in refs["images"] if with_images and each[0] in sent]
         refs["images"] = kept
-
-
-def reshape_refs(refs: dict[str, Any], shape: Shape) -> None:
-    refs.pop("shape", None)
-    refs |= shape.to_refs()
