@@ -127,8 +127,12 @@ class MemoryStore:
         kept = self._open(history, hints, decision)
         kept.instructions.append("\n\n".join(history.instructions))
         kept.tools.add(history.tools)
+        is_side = "side" in decision.why
         for index, position in list_chains(history, decision):
-            self._keep(kept, history.messages[index], position)
+            # What a side call shares is its parent's, also as the client writes it now.
+            is_shared = is_side and index < decision.first_new
+            whose = self.conversations[decision.conversation] if is_shared else kept
+            self._keep(whose, history.messages[index], position)
         if decision.kind == "retry":
             self._forget_reply(kept, decision.parent_position)
         kept.open_at = len(kept.path) - 1

@@ -61,15 +61,17 @@ def align_history(
     kept: Sequence[Kept],
     read_text: ReadText,
     *,
+    known: tuple[int, int] | None = None,
     by_end: bool = False,
     with_question: bool = False,
 ) -> Alignment:
     """`read_text` gives the text of a kept message by its place, or None when enough
-    were read. `by_end`: from the last replies on, by their texts alone.
+    were read. `known`: the last pair that the chain proves.
+    `by_end`: from the last replies on, by their texts alone.
     `with_question`: what comes before the first match may be it in other words."""
     messages = leave_out_input(messages)
     aligner = Aligner(messages, kept, read_text)
-    matches = [] if by_end else match_digests(messages, kept)
+    matches = [] if by_end else match_around(messages, kept, known)
     alignment = aligner.align(matches)
     return aligner.add_question(alignment) if with_question else alignment
 
@@ -81,6 +83,24 @@ def leave_out_input(messages: Sequence[Message]) -> Sequence[Message]:
     while end and messages[end - 1].role != "assistant":
         end -= 1
     return messages[:end]
+
+
+def match_around(
+    messages: Sequence[Message], kept: Sequence[Kept], known: tuple[int, int] | None
+) -> list[tuple[int, int]]:
+    """Match what is before and after the pair that the chain proves, and the messages
+    next before it: an agent that does the same once more has all of them twice."""
+    if known is None or known[0] >= len(messages):
+        return match_digests(messages, kept)
+    first, place = index, last = known
+    while min(first, place) and messages[first - 1].digest == kept[place - 1].digest:
+        first, place = first - 1, place - 1
+    later = match_digests(messages[index + 1 :], kept[last + 1 :])
+    return [
+        *match_digests(messages[:first], kept[:place]),
+        *zip(range(first, index + 1), range(place, last + 1), strict=True),
+        *((at + index + 1, there + last + 1) for at, there in later),
+    ]
 
 
 def match_digests(

@@ -113,9 +113,7 @@ class Deciding:
 
     def decide_changed(self, reach: Reach) -> Decision:
         """The chain ends inside of a conversation, or nothing of it is known."""
-        # A side call may know the last reply as its client writes it.
-        is_aside = any(each.is_single for each in reach.places)
-        is_edit = not (is_aside or _has_reply(self.messages[reach.length :]))
+        is_edit = not _has_reply(self.messages[reach.length :])
         if fits := find_fits(self.messages, reach, self.client, self.known):
             whole = [fit for fit in fits if fit.is_whole]
             if whole or not is_edit:
@@ -133,8 +131,10 @@ class Deciding:
         first = max(0, place.position + 1 - LOOKED_BACK)
         path = self.known.read_path(place.conversation, first)
         served = _sizes_of_replies(path[: place.position + 1 - first])
-        # A client's summary of what was served is not that.
-        is_told = self.is_after or _has_reply(self.messages[: reach.length])
+        # A client's summary of what was served, and its own reply to it, are not that.
+        own = {each.digest for each in path} - served.keys()
+        replies = filter(_is_reply, self.messages[: reach.length])
+        is_told = self.is_after or any(each.digest not in own for each in replies)
         if not served or not is_told:
             is_first = reach.length == len(self.messages)
             return self.begin_new("equal-first" if is_first else "no-served-reply")
@@ -247,12 +247,12 @@ def set_aside(decision: Decision) -> Decision:
     )
 
 
-def _doubt(fit: Fit) -> tuple[bool, int, int, int]:
-    """Least for what goes on at an end, says the same, has the most of it, and that in
-    the fewest other words."""
+def _doubt(fit: Fit) -> tuple[bool, bool, int, int, int]:
+    """Least for what goes on at an end, with all that is its own, says the same, has
+    the most of it, and that in the fewest other words."""
     evidence, rewritten = fit.evidence, len(fit.rewritten)
     other = evidence.alike + evidence.reworded
-    return bool(fit.left), other, -evidence.size, rewritten
+    return bool(fit.left), fit.is_loose, other, -evidence.size, rewritten
 
 
 def _is_compaction(message: Message) -> bool:
@@ -264,5 +264,9 @@ def _sizes_of_replies(path: Iterable[Kept]) -> dict[bytes, int]:
     return {each.digest: each.size for each in path if each.is_served}
 
 
+def _is_reply(message: Message) -> bool:
+    return message.role == "assistant"
+
+
 def _has_reply(messages: Iterable[Message]) -> bool:
-    return any(each.role == "assistant" for each in messages)
+    return any(map(_is_reply, messages))

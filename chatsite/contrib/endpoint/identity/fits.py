@@ -9,6 +9,7 @@ from .alignment import Alignment, Pair, align_history
 from .clients import ClientId
 from .evidence import (
     LEAST_CONTAINED,
+    LONG,
     MOST_LEADING,
     Evidence,
     count_dropped,
@@ -99,6 +100,15 @@ class Fit(NamedTuple):
         return not (self.left or is_changed)
 
     @property
+    def has_lost(self) -> bool:
+        """The client has forgotten what was before, or says it in its own words."""
+        return bool(self.leading) or self.is_cut
+
+    @property
+    def is_long(self) -> bool:
+        return max(self.evidence.replies.values(), default=0) >= LONG
+
+    @property
     def last(self) -> tuple[int, int]:
         return max([*self.same, *self.rewritten])
 
@@ -129,8 +139,8 @@ def _choose_allowed(fits: list[Fit], client: ClientId) -> list[Fit]:
     """An id that has a conversation of its own is only wrong where words say so."""
     if not client.is_trusted or any(each.place.client == client.name for each in fits):
         return fits
-    whole = (each for each in fits if not each.leading and not each.is_cut)
-    return [each for each in whole if each.proof == "words"]
+    spoken = (each for each in fits if each.proof == "words")
+    return [each for each in spoken if each.is_long or not each.has_lost]
 
 
 def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
@@ -191,6 +201,8 @@ def _has_more(one: Fit, other: Fit) -> bool:
     """In another conversation or not: all that speaks for the other one, and more."""
     ours, others = one.evidence.speaking, other.evidence.speaking
     if ours > others:
+        if one.is_loose != other.is_loose:
+            return other.is_loose
         return not one.left or bool(other.left)
     if ours != others or other.asked.is_nearer_than(one.asked):
         return False
@@ -239,7 +251,7 @@ def list_candidates(
             max(0, each.position + 1 - COMPARED_AGAIN),
             reach.length,
         )
-        for each in reach.places
+        for each in reversed(reach.places)
     }
     ranks = dict.fromkeys(found, (1 / max(1, len(found)), 0))
     own = ((0, 0.0, place) for place in client.places)
@@ -320,7 +332,12 @@ class Comparison:
         candidate, part, kept = self.candidate, self.part, self.kept
         reach, first_index = candidate.reach, candidate.first_index
         alignment = align_history(
-            part, kept, self.reader.read, by_end=by_end, with_question=with_question
+            part,
+            kept,
+            self.reader.read,
+            known=self.find_known(),
+            by_end=by_end,
+            with_question=with_question,
         )
         if reach:
             alignment = _forget_known(alignment, reach - first_index)
@@ -334,6 +351,12 @@ class Comparison:
         asked = Asked([*self.list_asked(alignment.pairs)])
         fit = _describe_fit(candidate, alignment, evidence, asked)
         return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
+
+    def find_known(self) -> tuple[int, int] | None:
+        """Return the last message that is known by its chain, and where it is."""
+        place, first_index, first_position, reach = self.candidate
+        found = reach - 1 - first_index, place.position - first_position
+        return found if reach and 0 <= found[1] < len(self.kept) else None
 
     def cut_foreign(self, alignment: Alignment) -> Alignment:
         """Before a question that is known as it is, but not here: it is none of here in

@@ -8,7 +8,7 @@ whenever that ends, and the next request goes on from there.
 
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -167,6 +167,9 @@ class Opening:
         chains = [*list_chains(self.history, self.decision)]
         self.todo = [each for each in chains if each not in known]
         again = [each for each in chains if each in known]
+        if "side" in self.decision.why:
+            self._note_shared(again)
+            again = []
         # With nothing new it is all that says where the conversation stands.
         if again or not self.todo:
             self._note(again, is_again=True)
@@ -326,24 +329,12 @@ class Opening:
         is_again: bool = False,
     ) -> None:
         """Keep the hashes of these messages, and where the conversation stands."""
-        rows = []
-        for index, position in some:
-            message = self.messages[index]
-            row = ends[index] if ends else self._find_row(position)
-            rows.append(
-                ClientMessage(
-                    conversation=self.conversation,
-                    owner_id=self.key.owner_id,
-                    position=position,
-                    digest=message.digest,
-                    chain=message.chain,
-                    role=message.role,
-                    size=len(message.text.encode("utf-8", "replace")),
-                    is_again=is_again,
-                    message=row,
-                )
+        ClientMessage.objects.bulk_create(
+            self._hash_message(
+                index, at, ends[index] if ends else self._find_row(at), is_again
             )
-        ClientMessage.objects.bulk_create(rows)
+            for index, at in some
+        )
         self.of_client.key = self.key
         # A later request may come with another one, which is then not believed.
         of_client, hints = self.of_client, self.asked.hints
@@ -361,6 +352,34 @@ class Opening:
         else:
             stands = {name: getattr(self.of_client, name) for name in STANDS}
             update_standing(pk=self.of_client.pk, **stands)
+
+    def _hash_message(
+        self, index: int, position: int, row: Message, is_again: bool
+    ) -> ClientMessage:
+        message = self.messages[index]
+        return ClientMessage(
+            conversation_id=row.conversation_id,
+            owner_id=self.key.owner_id,
+            position=position,
+            digest=message.digest,
+            chain=message.chain,
+            role=message.role,
+            size=len(message.text.encode("utf-8", "replace")),
+            is_again=is_again,
+            message=row,
+        )
+
+    def _note_shared(self, shared: Iterable[tuple[int, int]]) -> None:
+        """Keep what a side call has in common with its conversation, as its client
+        writes it now, with that one: the next request goes on there."""
+        # Locked, since it could be erased before this is stored.
+        rows = Conversation.objects.select_for_update(no_key=True)
+        if (parent := rows.filter(pk=self.of_client.parent_id).first()) is None:
+            return
+        for index, position in shared:
+            seq = self.of_client.find_seq(position)
+            for row in parent.messages.filter(seq=seq):
+                self._hash_message(index, position, row, is_again=True).save()
 
     def _find_row(self, position: int) -> Message:
         if position < self.of_client.shared:

@@ -188,3 +188,29 @@ def test_a_summary_in_place_of_as_many_messages_goes_on(target, wire):
     ]
     agent.question = "Summary: they said hello."
     assert agent.call(1).conversation == "c0"
+
+
+def test_a_summary_that_others_have_is_no_sign():
+    """What the client replies to its own summary was not served."""
+    client = Client()
+    told = [user("Summary: OK."), reply("Understood.")]
+    for number in range(2):
+        said = [user(f"What does part {number} do?"), reply(f"{number} {LONG}")]
+        client.send(*said[:1], answer=f"{number} {LONG}")
+        client.send(*said, user("And then?"), answer=f"Then {number} {LONG}")
+        later = [user("And then?"), reply(f"Then {number} {LONG}")]
+        answer = client.send(*told, *later, user("Yes?"), answer=LONG)
+        assert answer.conversation == f"c{number}"
+    answer = client.send(*told, user("What does part 3 do?"))
+    assert answer.lineage == "new"
+
+
+def test_the_same_calls_twice_match_where_their_chain_is(target):
+    """An agent that does once more what it did is edited at the first time."""
+    agent = Agent(target, "chat", "Which of the tests are slow?", reword=str)
+    for _ in range(2):
+        assert {each.conversation for each in agent.work()} == {"c0"}
+        agent.later += [Said("user", "Once more, and say which of them fail.")]
+    agent.later = [*agent.later[:5], Said("user", "Once more, but only list them.")]
+    answer = agent.ask(Said("assistant", "Listed."))
+    assert answer.lineage == "branch"

@@ -95,6 +95,22 @@ def test_a_late_side_call_is_a_side_call():
     assert is_single(client, answer)
 
 
+def wrap(text):
+    return reply(f"<details>It took a second.</details>\n{text}")
+
+
+def test_a_summary_after_a_side_call_with_wrapped_replies_goes_on():
+    """The client sends "OK." in the form in which only its side call has it."""
+    client = Coder()
+    client.ask("Why does it fail in the parser of the second module?", LONG)
+    client.ask("Say so where nothing of it is new to you.", "OK.")
+    client.history = [*client.history[:1], wrap(LONG), client.history[2], wrap("OK.")]
+    assert client.ask_beside().why == ("side",)
+    told = [SUMMARY, reply("Got it."), *client.history[2:], user("And in the first?")]
+    answer = client.send(system(CODER), *told, tools=EDIT)
+    assert answer.conversation == "c0"
+
+
 def test_an_agent_that_takes_over_with_a_result_goes_on():
     client = Coder()
     client.send(system(CODER), user("Hello"), answer=CALL, tools=EDIT)

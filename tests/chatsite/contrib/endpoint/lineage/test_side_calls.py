@@ -56,6 +56,21 @@ def test_six_turns_with_side_calls_are_one_conversation(client, key):
     }
 
 
+def test_a_summary_after_a_side_call_with_wrapped_replies_goes_on(key):
+    history = work(key, 1)
+    wrapped = f"<details>It took a second.</details>\n{history[-1]['content']}"
+    history[-1] = {**history[-1], "content": wrapped}
+    beside = [instructs(KEEPER), *history, says("Which notes are there now?")]
+    send(key, *beside, tools=tools("write_note"))
+    main, *sides = Conversation.objects.order_by("pk")
+    assert main.client_messages.filter(is_again=True).count() == 2
+    told = [says("A summary of it all."), replies("Got it."), *history]
+    send(key, instructs(CODER), *told, says("And then?"), tools=tools("edit"))
+    last = ClientRequest.objects.latest("pk")
+    assert last.call.conversation == main
+    assert Conversation.objects.count() == 1 + len(sides)
+
+
 def test_a_conversation_without_known_tools_has_no_side_calls(key):
     history = work(key, 1)
     ClientRequest.objects.update(tools="")
