@@ -2,26 +2,39 @@
 
 Sends talks as clients do, changed in all the ways in which clients change what they
 send again, and counts which conversation the server took each request for. Without an
-address it asks the rule itself, with a store in memory. The second key is of another
-person, who says the same: they must never meet.
+address it asks the rule itself, with a store in memory; with `--http`, a site of its
+own with a provider on all wires. Each key is of another
+person, and two of them say the same: they must never meet.
 
 The server says what it took a request for by two headers of its answer,
 `x-windowpane-conversation` and `x-windowpane-lineage`.
 """
 
 import argparse
-import json
 import sys
-import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from random import Random
+from threading import Lock
 from typing import Any, Protocol
 
+from bench.streaming.contestants import cpu_of_tree
+
 from .in_memory import Answer, MemoryTarget
-from .talks import Talk, make_reply, make_talks, take_step
-from .wires import PATHS, Request, Said, read_answer, write_items
+from .over_http import HttpTarget, run_site
+from .talks import (
+    ASIDES,
+    SUMMARISE,
+    SUMMARY,
+    Talk,
+    forget_beginning,
+    make_reply,
+    make_talks,
+    take_step,
+)
+from .wires import PATHS, Request, Said
 
 GOES_ON = ("continued", "client-compacted", "retry")
 # So many talks of a person go on at the same time.
@@ -34,50 +47,12 @@ class Target(Protocol):
     def send(self, person: int, request: Request, reply: Said | None) -> Answer: ...
 
 
-class HttpTarget:
-    """Any server of these wires."""
-
-    def __init__(
-        self, base_url: str, keys: Sequence[str], *, names_previous: bool = False
-    ) -> None:
-        self.base_url = base_url.rstrip("/")
-        self.keys = keys
-        # Whether an earlier response stands for what was sent and answered before.
-        self.names_previous = names_previous
-        self.responses: dict[tuple[int, str], str] = {}
-
-    def send(self, person: int, request: Request, reply: Said | None) -> Answer:
-        key = self.keys[person]
-        headers = {"content-type": "application/json", **request.headers}
-        headers["authorization"] = f"Bearer {key}"
-        if request.wire == "messages":
-            headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
-        url = self.base_url + PATHS[request.wire]
-        data = json.dumps(self.shorten(person, request)).encode()
-        asked = urllib.request.Request(url, data, headers)  # noqa: S310
-        with urllib.request.urlopen(asked) as answer:  # noqa: S310
-            body = json.load(answer)
-            said = read_answer(request.wire, body)
-            if self.names_previous and request.wire == "responses":
-                items = [*request.body["input"], *write_items(said)]
-                self.responses[person, json.dumps(items)] = body["id"]
-            conversation = answer.headers["x-windowpane-conversation"]
-            return Answer(conversation, answer.headers["x-windowpane-lineage"], said)
-
-    def shorten(self, person: int, request: Request) -> dict[str, Any]:
-        """The body with a response in place of what is known to the server."""
-        items = request.body.get("input") or []
-        for end in range(len(items) - 1, 0, -1):
-            if found := self.responses.get((person, json.dumps(items[:end]))):
-                rest = {"input": items[end:], "previous_response_id": found}
-                return {**request.body, **rest}
-        return request.body
-
-
 class Judge:
     """What every conversation of a server really is, by what was said in it."""
 
     def __init__(self) -> None:
+        # Of people who talk at the same time.
+        self.lock = Lock()
         self.said: dict[tuple[int, str], tuple[Known, ...]] = {}
         # How many messages of it were there before the first reply of the server.
         self.starts: dict[tuple[int, str], int] = {}
@@ -101,7 +76,8 @@ class Judge:
         # Even where another conversation happens to end there, these are branches.
         is_other = is_copy or act in ("edit", "regenerate")
         is_wanted = not is_other and self.has_tip(talk.person, history)
-        is_known = answer.lineage in GOES_ON
+        # What a client asks for itself is no part of the conversation.
+        is_known = (answer.lineage in GOES_ON) != (act == "aside")
         line = f"{talk.name} {talk.wire} {talk.header} {talk.habits} {act}: {answer}"
         if not is_right:
             self.wrong.append(line)
@@ -184,11 +160,29 @@ class Play:
             self.send(fork, act, running, is_copy=True)
             running.append(fork)
             return
+        if act in ("aside", "summarise"):
+            return self.ask_aside(talk, act, running)
         take_step(talk, act)
         if act == "retry":
             self.send_again(talk, running)
         else:
             self.send(talk, act, running)
+
+    def ask_aside(self, talk: Talk, act: str, others: Sequence[Talk]) -> None:
+        """With calls that wait for their results, a client asks nothing."""
+        while talk.history[-1].calls:
+            take_step(talk, "append")
+            self.send(talk, "append", others)
+        is_summary = act == "summarise"
+        ask = SUMMARISE if is_summary else talk.random.choice(ASIDES)
+        aside = talk.step_aside(ask)
+        self.send(aside, "aside", others)
+        # No other reply of the talk is the same by chance.
+        talk.sent = aside.sent
+        if is_summary:
+            forget_beginning(talk, SUMMARY + aside.history[-1].text)
+            take_step(talk, "append")
+            self.send(talk, act, others)
 
     def send(
         self, talk: Talk, act: str, others: Sequence[Talk], *, is_copy: bool = False
@@ -201,9 +195,10 @@ class Play:
         self, talk: Talk, act: str, request: Request, reply: Said, *, is_copy: bool
     ) -> None:
         answer = self.target.send(talk.person, request, reply)
-        self.judge.judge(talk, act, answer, is_copy=is_copy)
-        talk.answer(answer.reply or reply)
-        self.judge.note(talk, answer)
+        with self.judge.lock:
+            self.judge.judge(talk, act, answer, is_copy=is_copy)
+            talk.answer(answer.reply or reply)
+            self.judge.note(talk, answer)
 
     def send_again(self, talk: Talk, others: Sequence[Talk]) -> None:
         """The first request fails, or its answer is lost on its way."""
@@ -211,8 +206,9 @@ class Play:
         reply = make_reply(talk.history, Random(f"{talk.name} {talk.sent}"))
         is_lost = not self.fails or talk.random.random() < 0.5
         first = self.target.send(talk.person, request, reply if is_lost else None)
-        self.judge.judge(talk, "append", first, is_copy=False)
-        self.judge.note(talk, first)
+        with self.judge.lock:
+            self.judge.judge(talk, "append", first, is_copy=False)
+            self.judge.note(talk, first)
         headers = {**request.headers, "x-stainless-retry-count": "1"}
         again = replace(request, headers=headers if is_lost else request.headers)
         self.exchange(talk, "retry", again, reply, is_copy=False)
@@ -227,11 +223,16 @@ def run_talks(
     wires: Sequence[str] = tuple(PATHS),
     model: str = "gpt-4o-mini",
 ) -> Judge:
+    """So many talks of each person, who talk at once; two by two they say the same."""
     judge = Judge()
-    for person in range(people):
-        talks = list(make_talks(count, seed, person, wires))
-        play = Play(target, judge, model, fails=isinstance(target, MemoryTarget))
-        play.play(talks, Random(seed))
+    play = Play(target, judge, model, fails=isinstance(target, MemoryTarget))
+
+    def play_person(person: int) -> None:
+        own = seed + person // 2
+        play.play([*make_talks(count, own, person, wires)], Random(own))
+
+    with ThreadPoolExecutor(people) as pool:
+        list(pool.map(play_person, range(people)))
     return judge
 
 
@@ -244,35 +245,40 @@ def print_counts(judge: Judge) -> None:
         print(f"{kind + ' ' + name:28}{numbers}{share}")
 
 
+def run_site_talks(given: argparse.Namespace, **chosen: Any) -> Judge:
+    """Through a site of its own, with its audit."""
+    is_postgres = given.database == "postgresql"
+    with run_site(given.people, is_postgres=is_postgres) as (target, site):
+        judge = run_talks(target, given.talks, **chosen)
+        print(f"{cpu_of_tree(site.process.pid):.0f} s of processor time of the site")
+        print(site.manage("audit").strip())
+    return judge
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.endpoint.identity", description=__doc__
     )
-    parser.add_argument("--talks", type=int, default=1000)
+    parser.add_argument("--talks", type=int, default=1000, help="of each person")
+    parser.add_argument("--people", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--http", action="store_true", help="a site of its own")
+    parser.add_argument("--database", choices=("sqlite", "postgresql"))
     parser.add_argument("--base-url", help="with /v1")
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--wire", action="append", choices=PATHS)
-    parser.add_argument(
-        "--previous",
-        action="store_true",
-        help="on the wire of responses, name the one before instead of its history",
-    )
     parser.add_argument("--model", default="gpt-4o-mini")
     parser.add_argument("--show", type=int, default=10, help="so many lines of each")
     given = parser.parse_args()
-    target: Target = MemoryTarget()
-    if given.base_url:
-        previous = given.previous
-        target = HttpTarget(given.base_url, given.key, names_previous=previous)
-    judge = run_talks(
-        target,
-        given.talks,
-        seed=given.seed,
-        people=len(given.key) or 2,
-        wires=given.wire or tuple(PATHS),
-        model=given.model,
-    )
+    people = len(given.key) or given.people
+    chosen = {"seed": given.seed, "people": people, "model": given.model}
+    chosen["wires"] = given.wire or tuple(PATHS)
+    if given.http:
+        judge = run_site_talks(given, **chosen)
+    else:
+        url = given.base_url
+        target = HttpTarget(url, given.key) if url else MemoryTarget()
+        judge = run_talks(target, given.talks, **chosen)
     print_counts(judge)
     for title, lines in (("wrong", judge.wrong), ("missed", judge.missed)):
         print(f"\n{title}: {len(lines)}", *lines[: given.show], sep="\n")

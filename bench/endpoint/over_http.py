@@ -1,68 +1,92 @@
-"""python -m bench.endpoint.over_http [--talks N] [--seed N]
+"""Servers that are asked over HTTP: any one, or a site with a provider of its own."""
 
-The talks of bench/endpoint/identity.py through a site of its own, over HTTP: a server
-process, its database, and a provider on all wires that says what a model could say.
-Then the site's audit.
-"""
-
-import argparse
-import sys
-from random import Random
+import json
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Any
 
+from tests.databases import Postgres
 from tests.fakes import wires
 from tests.fakes.upstream import Exchange, Upstream
+from tests.servers import Site
 
-from .identity import HttpTarget, print_counts, run_talks
+from .in_memory import Answer
 from .place import make_place
-from .talks import make_reply
-from .wires import PATHS, Said
+from .wires import PATHS, Request, Said, read_answer
+
+# The temperature of a request says which reply it gets.
+STEP = 1e-6
+
+
+class HttpTarget:
+    """Any server of these wires."""
+
+    def __init__(
+        self,
+        base_url: str,
+        keys: Sequence[str],
+        wish: Callable[[Said | None], dict[str, Any]] = lambda reply: {},
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.keys = keys
+        # Fields of the body by which the provider knows what to reply.
+        self.wish = wish
+
+    def send(self, person: int, request: Request, reply: Said | None) -> Answer:
+        key = self.keys[person]
+        headers = {"content-type": "application/json", **request.headers}
+        headers["authorization"] = f"Bearer {key}"
+        if request.wire == "messages":
+            headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        url = self.base_url + PATHS[request.wire]
+        data = json.dumps({**request.body, **self.wish(reply)}).encode()
+        asked = urllib.request.Request(url, data, headers)  # noqa: S310
+        with urllib.request.urlopen(asked) as answer:  # noqa: S310
+            said = read_answer(request.wire, json.load(answer))
+            conversation = answer.headers["x-windowpane-conversation"]
+            return Answer(conversation, answer.headers["x-windowpane-lineage"], said)
 
 
 class TalkProvider(Upstream):
+    """It replies what the talk wants."""
+
     # Clients send results in any order.
     is_strict = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = count()
+        self.replies: dict[int, Said] = {}
+
+    def wish(self, reply: Said | None) -> dict[str, Any]:
+        number = next(self.numbers)
+        self.replies[number] = reply or Said("assistant", "OK.")
+        return {"temperature": number * STEP}
 
     def next_mode(self, body: dict[str, Any]) -> Any:
         return self.answer
 
     def answer(self, x: Exchange) -> None:
-        wire = wires.find_wire(x.handler.path)
-        role, text = wires.list_said(wire, x.body)[-1]
-        # Of two equal requests the replies differ, as those of models do.
-        random = Random(len(self.requests))
-        said = make_reply([Said(role, text)], random)
+        self.requests.clear()
+        said = self.replies.pop(round(x.body["temperature"] / STEP))
         calls = [wires.Call(each.name, each.arguments, each.id) for each in said.calls]
-        model = str(x.body.get("model"))
         reply = wires.Reply(said.text, calls)
-        x.send_json(wires.write_whole(wire, model, reply))
+        wire = wires.find_wire(x.handler.path)
+        x.send_json(wires.write_whole(wire, str(x.body.get("model")), reply))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.endpoint.over_http", description=__doc__
-    )
-    parser.add_argument("--talks", type=int, default=84)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--people", type=int, choices=(1, 2), default=2)
-    parser.add_argument("--wire", action="append", choices=PATHS)
-    parser.add_argument("--previous", action="store_true")
-    given = parser.parse_args()
+@contextmanager
+def run_site(people: int, *, is_postgres: bool) -> Iterator[tuple[HttpTarget, Site]]:
+    """A server process and its database, SQLite or PostgreSQL."""
     provider = TalkProvider()
     more = {"ANTHROPIC_BASE_URL": provider.url.removesuffix("/v1")}
-    with provider, make_place(provider.url, people=given.people, **more) as place:
-        url, previous = f"{place.site.url}/v1", given.previous
-        target = HttpTarget(url, place.keys, names_previous=previous)
-        wanted = given.wire or tuple(PATHS)
-        chosen = {"seed": given.seed, "people": given.people, "wires": wanted}
-        judge = run_talks(target, given.talks, **chosen)
-        audit = place.site.manage("audit")
-    print_counts(judge)
-    for title, lines in (("wrong", judge.wrong), ("missed", judge.missed)):
-        print(f"\n{title}: {len(lines)}", *lines[:10], sep="\n")
-    print(f"\n{audit.strip()}")
-    return 1 if judge.wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    with ExitStack() as stack:
+        stack.enter_context(provider)
+        if is_postgres:
+            server = stack.enter_context(Postgres())
+            more["DATABASE_URL"] = stack.enter_context(server.database())
+        place = stack.enter_context(make_place(provider.url, people=people, **more))
+        url = f"{place.site.url}/v1"
+        yield HttpTarget(url, place.keys, provider.wish), place.site

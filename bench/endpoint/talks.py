@@ -4,14 +4,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from .wires import Call, Request, Said, rename_calls, write_body
+from .wires import Call, Request, Said, name_served, rename_calls, write_body
 
 # What a client does to everything it sends. The last ones are those of agents, which
 # call the same few tools; two of them word their question anew in each request.
 AGENTS = ("agent", "retrieval", "stamp")
-HABITS = ("none", "clock", "rag", "details", "tool-ids", "split", "tail", *AGENTS)
-# What happens in a talk, once each.
-ACTS = ("append", "edit", "regenerate", "branch", "retry", "cut", "compact")
+# Replies named by their ids, on the wire of responses.
+NAMED = ("references", "previous")
+HABITS = (
+    *("none", "clock", "rag", "details", "tool-ids", "split", "tail"),
+    *NAMED,
+    *AGENTS,
+)
+# What happens in a talk, some of them, once each.
+ACTS = (
+    *("append", "edit", "regenerate", "branch", "retry", "cut", "compact"),
+    *("aside", "summarise"),
+)
+MOST_ACTS = 7
 # How a talk begins.
 STARTS = ("own", "shared prefix", "examples")
 # What the client says of its conversation.
@@ -22,6 +32,15 @@ HEADER = {
     "responses": "session-id",
 }
 SUMMARY = "Another language model has summarised what came before: "
+# What a client has a model reply to its summary.
+AGREED = ("", "Understood.", "Got it. Thank you for the context!", "OK.")
+# What a client asks for itself after what was said, with other instructions and tools.
+ASIDES = (
+    "List what is worth keeping for later conversations with this person.",
+    "Suggest what the person may ask next, in a few words.",
+    "Write a title of five words for this conversation.",
+)
+SUMMARISE = "Summarise this conversation, so that another model can go on with it."
 TAIL = Said("user", "<system-reminder>Keep your answers short.</system-reminder>")
 SHARED = (
     "Hello",
@@ -87,7 +106,9 @@ class Talk:
     history: list[Said] = field(default_factory=list)
     # The client sends history[forgotten:], after its summary if it has one.
     forgotten: int = 0
-    summary: str = ""
+    summary: tuple[Said, ...] = ()
+    system: str = "You are a helpful assistant."
+    tool: str = "weather"
     sent: int = 0
     # How many messages were there before the first reply.
     start: int = 0
@@ -109,16 +130,17 @@ class Talk:
 
     def write_request(self, others: Sequence["Talk"], model: str) -> Request:
         self.sent += 1
-        history = list(self.history[self.forgotten :])
-        if self.summary:
-            history.insert(0, Said("user", self.summary))
+        history = [*self.summary, *self.history[self.forgotten :]]
         # What comes last is no question.
         for habit in sorted(self.habits, key="tail".__eq__):
             history = change_history(habit, history, self.random)
-        system = "You are a helpful assistant."
+        system = self.system
         if "clock" in self.habits:
             system += f" It is day {self.sent}, {self.random.random()}."
-        body = write_body(self.wire, system, history, model)
+        body = write_body(self.wire, system, history, model, self.tool)
+        named = next((each for each in self.habits if each in NAMED), "")
+        if named and self.wire == "responses":
+            name_served(body, history, named)
         return Request(self.wire, body, self._write_headers(others))
 
     def _write_headers(self, others: Sequence["Talk"]) -> dict[str, str]:
@@ -132,6 +154,11 @@ class Talk:
 
     def answer(self, reply: Said) -> None:
         self.history.append(reply)
+
+    def step_aside(self, ask: str) -> "Talk":
+        """Return what the client asks a model about the talk, in the same session."""
+        about = {"system": "You look after conversations.", "tool": "save_note"}
+        return replace(self, history=[*self.history, Said("user", ask)], **about)
 
     def fork(self, name: str) -> "Talk":
         """The same talk in another tab: for the client, a conversation of its own."""
@@ -178,7 +205,7 @@ def _add_details(said: Said) -> Said:
         return said
     thought = f"> {len(said.text)} characters were thought about\n"
     head = f'<details type="reasoning" done="true">\n{thought}</details>\n'
-    return replace(said, text=head + said.text)
+    return replace(said, text=head + said.text, response="", items=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +241,8 @@ def take_step(talk: Talk, act: str) -> Step:
         _go_on(talk)
         return Step(act, "continued")
     if act in ("cut", "compact"):
-        _forget(talk, act)
+        said = f"{SUMMARY}{talk.say()}" if act == "compact" else ""
+        forget_beginning(talk, said)
     _go_on(talk)
     return Step(act, "continued")
 
@@ -236,7 +264,7 @@ def _find_result(talk: Talk, call: Call) -> str:
     return f"{found} {talk.say()} degrees, {call.name}".strip()
 
 
-def _forget(talk: Talk, act: str) -> None:
+def forget_beginning(talk: Talk, summary: str = "") -> None:
     """The client cuts off the beginning, or has a summary of it, up to a question."""
     ends = [
         place
@@ -245,7 +273,12 @@ def _forget(talk: Talk, act: str) -> None:
     ]
     if ends:
         talk.forgotten = talk.random.choice(ends)
-        talk.summary = f"{SUMMARY}{talk.say()}" if act == "compact" else ""
+        agreed = Said("assistant", talk.random.choice(AGREED))
+        talk.summary = (Said("user", summary), agreed)[
+            : bool(summary) * (1 + bool(agreed.text))
+        ]
+        # What was served stands for all that came before it.
+        talk.history[:] = [replace(said, response="") for said in talk.history]
 
 
 def make_reply(history: Sequence[Said], random: Random) -> Said:
@@ -289,16 +322,16 @@ def make_talks(
     for number in range(count):
         random = Random(f"{seed} {number}")
         acts = [
-            act for each in random.sample(ACTS, len(ACTS)) for act in (each, "append")
+            act for each in random.sample(ACTS, MOST_ACTS) for act in (each, "append")
         ]
         # Every habit with every header on every wire, and some of two habits.
         habit = HABITS[number % len(HABITS)]
-        habits = {
-            habit: None,
-            (random.choice(HABITS) if number % 3 == 0 else habit): None,
-        }
         header = HEADERS[number // len(HABITS) % len(HEADERS)]
         wire = wires[number // (len(HABITS) * len(HEADERS)) % len(wires)]
+        if wire != "responses" and habit in NAMED:
+            habit = random.choice(AGENTS)
+        second = random.choice(HABITS) if number % 3 == 0 else habit
+        habits = dict.fromkeys((habit, second))
         talk = Talk(
             f"talk-{seed}-{number}", person, wire, tuple(habits), header, random, acts
         )

@@ -34,6 +34,9 @@ class Said:
     image: bytes = b""
     # In how many pieces a client writes its text.
     pieces: int = 0
+    # The ids of a served response and of its items.
+    response: str = ""
+    items: tuple[str, ...] = ()
 
     @property
     def known(self) -> tuple[Any, ...]:
@@ -51,9 +54,25 @@ class Request:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def write_body(wire: str, system: str, history: Sequence[Said], model: str) -> Any:
+def write_body(
+    wire: str, system: str, history: Sequence[Said], model: str, tool: str = "weather"
+) -> Any:
     """The body of a request that is not streamed."""
-    return WRITERS[wire](system, history, model)
+    return WRITERS[wire](system, history, model, tool)
+
+
+def name_served(body: dict[str, Any], history: Sequence[Said], habit: str) -> None:
+    """Put ids in place of what was served: `references` to its items, or the `previous`
+    response in place of all that came before."""
+    if habit == "previous":
+        places = [n for n, said in enumerate(history) if said.response]
+        if places:
+            body["previous_response_id"] = history[places[-1]].response
+            history = history[places[-1] + 1 :]
+    body["input"] = items = []
+    for said in history:
+        named = [{"type": "item_reference", "id": each} for each in said.items]
+        items += (habit == "references" and named) or write_items(said)
 
 
 def cut_text(said: Said, make: Callable[[str], Any]) -> Any:
@@ -65,11 +84,13 @@ def cut_text(said: Said, make: Callable[[str], Any]) -> Any:
     return [make(said.text[start : start + size]) for start in starts]
 
 
-def _write_chat(system: str, history: Sequence[Said], model: str) -> dict[str, Any]:
+def _write_chat(
+    system: str, history: Sequence[Said], model: str, tool: str
+) -> dict[str, Any]:
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
     for said in history:
         messages += _write_chat_message(said)
-    function = {"name": "weather", "parameters": PARAMETERS}
+    function = {"name": tool, "parameters": PARAMETERS}
     tools = [{"type": "function", "function": function}]
     return {"model": model, "messages": messages, "tools": tools}
 
@@ -98,12 +119,14 @@ def _write_chat_message(said: Said) -> list[dict[str, Any]]:
     return [message]
 
 
-def _write_messages(system: str, history: Sequence[Said], model: str) -> dict[str, Any]:
+def _write_messages(
+    system: str, history: Sequence[Said], model: str, tool: str
+) -> dict[str, Any]:
     return {
         "model": model,
         "max_tokens": 500,
         "system": system,
-        "tools": [{"name": "weather", "input_schema": PARAMETERS}],
+        "tools": [{"name": tool, "input_schema": PARAMETERS}],
         "messages": [_write_turn(said) for said in history],
     }
 
@@ -132,12 +155,12 @@ def _write_turn(said: Said) -> dict[str, Any]:
 
 
 def _write_responses(
-    system: str, history: Sequence[Said], model: str
+    system: str, history: Sequence[Said], model: str, tool: str
 ) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     for said in history:
         items += write_items(said)
-    tools = [{"type": "function", "name": "weather", "parameters": PARAMETERS}]
+    tools = [{"type": "function", "name": tool, "parameters": PARAMETERS}]
     return {"model": model, "instructions": system, "input": items, "tools": tools}
 
 
@@ -195,7 +218,8 @@ def read_answer(wire: str, body: dict[str, Any]) -> Said:
         for each in items
         if each["type"] == "function_call"
     )
-    return Said("assistant", text, calls)
+    ids = tuple(each.get("id", "") for each in items)
+    return Said("assistant", text, calls, response=body.get("id", ""), items=ids)
 
 
 def write_answer(wire: str, reply: Said) -> dict[str, Any]:
@@ -220,5 +244,6 @@ def rename_calls(history: Sequence[Said], random: Random) -> list[Said]:
         results = [(names.get(call, call), text) for call, text in said.results]
         random.shuffle(results)
         calls = tuple(replace(call, id=names[call.id]) for call in said.calls)
-        renamed.append(replace(said, calls=calls, results=tuple(results)))
+        said = replace(said, calls=calls, results=tuple(results))
+        renamed.append(replace(said, response="", items=()))
     return renamed
