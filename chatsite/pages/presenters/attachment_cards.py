@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from django.urls import reverse
-
 from memory.engine.attachments import Image, LongText, restore_attachments, typed_part
-from memory.models import Conversation, Message
+from memory.models import Message
 
 # Of an attachment's text, shown when its card is opened; all of it is a download.
 SHOWN_CHARS = 4_000
@@ -25,11 +23,6 @@ class AttachmentCard:
     rest: int
     image: Image | None = None
     long: LongText | None = None
-
-
-def find_image_address(conversation: Conversation, seq: int, place: int) -> str:
-    """Where its owner gets an image of message `seq`."""
-    return reverse("attachment-image", args=(conversation.uuid, seq, place))
 
 
 def find_typed_text(row: Message) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.db.models.functions import Length
+from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -46,7 +47,6 @@ from memory.sql import prepared_rows
 from memory.view import places, rebuilding
 
 from ..forms import preset_name
-from .attachment_cards import find_image_address
 from .rules import SentRule, list_sent_facts, list_sent_rules
 from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
 
@@ -505,7 +505,9 @@ def _with_images(
                     file["image"]["width"],
                     file["image"]["height"],
                     sent.get((message.seq, place)),
-                    find_image_address(conversation, message.seq, place),
+                    reverse(
+                        "attachment-image", args=[conversation.uuid, message.seq, place]
+                    ),
                 )
                 for place, file in enumerate(places.get(message.seq, ()))
                 if file.get("image")

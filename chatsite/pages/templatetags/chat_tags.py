@@ -26,7 +26,6 @@ from memory.ranges import Ranges
 
 from .. import parts
 from ..markdown import render_markdown
-from ..presenters.attachment_cards import AttachmentCard, find_image_address
 from ..presenters.transcript_pane import Divider, ShownMessage, TurnView
 
 register = template.Library()
@@ -102,16 +101,6 @@ def turn(context: template.Context, view: TurnView) -> SafeString:
 def slot(context: template.Context, place: str, **values: object) -> SafeString:
     """What apps show at this place of a page."""
     return slots.draw(place, context=context, **values)
-
-
-@register.simple_tag(takes_context=True)
-def image_address(
-    context: template.Context, message: ShownMessage, card: AttachmentCard
-) -> str:
-    """Where its owner gets an image of a message; "": its text stands for it."""
-    if card.image is None:
-        return ""
-    return find_image_address(context["conversation"], message.seq, card.place)
 
 
 @register.simple_tag(takes_context=True)

@@ -12,7 +12,8 @@ from ..scenes import url
 
 # Templates and statements, at most.
 BOUNDS = {
-    "split page": (38, 23),
+    # With all extras; diagrams have a template of their own.
+    "split page": (39, 23),
     "home": (18, 8),
     "right pane": (10, 12),
     "sync of a socket": (37, 9),
