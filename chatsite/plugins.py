@@ -82,6 +82,8 @@ class AppData:
     # Message `seq` is deleted, inside that transaction: given `conversation`, `seq`
     # and `edited` by name.
     forget: Callable[..., None] | None = None
+    # What was sent last of a conversation that others send; None: it is the site's own.
+    find_sent_last: Callable[["Conversation"], "Built | None"] | None = None
     # What a person has of it, for the download of the account.
     list_own: Callable[["AbstractBaseUser"], list[Any]] | None = None
     # Rules of `manage.py audit`.
@@ -191,8 +193,13 @@ def register_data(*tables: AppData) -> None:
         app_data.append(data)
         LEAF_ACTIONS.update(data.owner_actions)
         EXPLANATIONS.update(data.errors)
+    message_deleted.connect(_forget_message)
+
+
+def _forget_message(signal: Signal, **sent: Any) -> None:
+    for data in app_data:
         if data.forget:
-            message_deleted.connect(data.forget)
+            data.forget(**sent)
 
 
 def collect_names(
@@ -270,19 +277,16 @@ def register_socket(
 
 
 # What is of several kinds, one of which an app brings, by the word that is kept for it.
-list_filters: dict[str, ListFilter] = {}
-review_sources: dict[str, ReviewSource] = {}
+sources: dict[type, dict[str, Any]] = {
+    ListFilter: {},
+    ReviewSource: {},
+}
 
 
 def register_source(kind: str, source: ListFilter | ReviewSource) -> None:
-    kept: dict[str, Any] = review_sources
-    if isinstance(source, ListFilter):
-        kept = list_filters
-    kept[kind] = source
+    sources[type(source)][kind] = source
 
 
-# What was sent last of a conversation that others send; None: it is the site's own.
-sent_elsewhere: list[Callable[["Conversation"], "Built | None"]] = []
 # An ASGI application of an app answers errors itself and reads no session: it works
 # without Django's request and its thread.
 Application = Callable[[dict[str, Any], Any, Any], Awaitable[None]]

@@ -455,7 +455,7 @@ class ListForm(SearchForm):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        for each in plugins.list_filters.values():
+        for each in plugins.sources[plugins.ListFilter].values():
             self.fields[each.name] = forms.IntegerField(
                 min_value=1, max_value=2**31 - 1, required=False
             )

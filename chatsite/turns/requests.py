@@ -122,8 +122,8 @@ def next_turn(
     """What would be sent now: the context of the waiting message, with what its turn
     has done so far, else of the draft with its files, else the view so far. Of a
     conversation that others send: what they sent last."""
-    for find_sent in plugins.sent_elsewhere:
-        if built := find_sent(conversation):
+    for data in plugins.app_data:
+        if data.find_sent_last and (built := data.find_sent_last(conversation)):
             return built
     turn = next(iter(_select_waiting(conversation=conversation.pk)), None)
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)

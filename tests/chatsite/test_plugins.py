@@ -35,8 +35,7 @@ def tables(monkeypatch):
         sources={"paper": "Paper of %s"},
     )
     plugins.register_data(data)
-    yield forgotten
-    actions.message_deleted.disconnect(forget)
+    return forgotten
 
 
 class TestNames:

@@ -20,7 +20,6 @@ class EndpointConfig(AppConfig):
 
         asgi.mount_all()
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
-        plugins.sent_elsewhere.append(marks.find_sent_last)
         slots.register("row.mark", marks.name_client)
         plugins.register_source(single_calls.LIST_FILTER.name, single_calls.LIST_FILTER)
         plugins.register_guard("send", marks.refuse_writing)
@@ -34,6 +33,7 @@ class EndpointConfig(AppConfig):
             plugins.AppData(
                 copy=marks.take_over,
                 forget=marks.forget_deleted,
+                find_sent_last=marks.find_sent_last,
                 owner_actions={
                     joining.JOIN: _("joined it to another one"),
                     joining.SEPARATE: _("undid the joining"),

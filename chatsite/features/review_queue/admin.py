@@ -97,10 +97,14 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[QueueItem]:
         # Kinds of an app that was taken out are not shown.
-        rows = super().get_queryset(request).filter(kind__in=plugins.review_sources)
+        rows = (
+            super()
+            .get_queryset(request)
+            .filter(kind__in=plugins.sources[plugins.ReviewSource])
+        )
         reasons = [
             When(kind=kind, then=Exists(source.find().filter(pk=OuterRef("source"))))
-            for kind, source in plugins.review_sources.items()
+            for kind, source in plugins.sources[plugins.ReviewSource].items()
         ]
         return rows.annotate(has_reason=Case(*reasons, default=Value(value=False)))
 
@@ -157,7 +161,7 @@ class QueueItemAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("look at"))
     def looked_at(self, row: QueueItem) -> SafeString:
-        source = plugins.review_sources[row.kind]
+        source = plugins.sources[plugins.ReviewSource][row.kind]
         url = source.address(row.conversation_id, row.number, row.source)
         link = format_html('<a href="{}">{}</a>', url, source.describe(row.number))
         if row.has_reason:

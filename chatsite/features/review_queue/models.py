@@ -12,7 +12,10 @@ from memory.models import Conversation
 
 
 def list_kinds() -> list[tuple[str, Any]]:
-    return [(kind, source.name) for kind, source in plugins.review_sources.items()]
+    return [
+        (kind, source.name)
+        for kind, source in plugins.sources[plugins.ReviewSource].items()
+    ]
 
 
 class QueueItem(models.Model):

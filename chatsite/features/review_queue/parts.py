@@ -10,7 +10,7 @@ from .models import QueueItem
 
 def draw_inspected(conversation: Conversation, seq: int) -> str:
     """The items about reply `seq`, for staff."""
-    kinds = set(plugins.review_sources) - {"summary"}
+    kinds = set(plugins.sources[plugins.ReviewSource]) - {"summary"}
     items = conversation.queue_items.filter(kind__in=kinds, number=seq)
     items = items.defer(*QueueItem.TEXTS).select_related("assignee")
     if not (rows := list(items)):

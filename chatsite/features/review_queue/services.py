@@ -23,7 +23,7 @@ def refresh_queue() -> None:
     """Add what is new, open again what has a new reason, and drop what no one has begun
     and no longer has a reason: the feedback was taken back, the reply came at a retry,
     the summary was replaced."""
-    for kind, source in plugins.review_sources.items():
+    for kind, source in plugins.sources[plugins.ReviewSource].items():
         if found := _find_new(kind, source):
             _keep_found(kind, found)
         _drop_gone(kind, source)

@@ -64,7 +64,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         return {"sections": [], "query": data.get("q", ""), "found": []}
     asked = form.cleaned_data
     query, archived = asked["q"], asked["view"] == "archived"
-    filters = {name: asked[name] for name in plugins.list_filters}
+    filters = {name: asked[name] for name in plugins.sources[plugins.ListFilter]}
     keys = {name: key for name, key in filters.items() if key is not None}
     counted = _with_archived(user=user.pk, **keys)
     shown: dict[str, Any] = {
@@ -77,14 +77,19 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         "folds": [],
         "chosen": urlencode(keys),
         "nothing": next(
-            (f.nothing for n, f in plugins.list_filters.items() if n in keys), ""
+            (
+                f.nothing
+                for n, f in plugins.sources[plugins.ListFilter].items()
+                if n in keys
+            ),
+            "",
         ),
         "selecting": asked["select"],
         "most_at_once": library.MOST_AT_ONCE,
         "state": _keep_state(asked),
     }
     marking: list[Callable[..., Mapping[int, Sequence[str]]]] = []
-    for each in plugins.list_filters.values():
+    for each in plugins.sources[plugins.ListFilter].values():
         choices = [choice for name, choice in counted if name == each.name]
         shown |= each.describe_choices(choices, filters[each.name])
         if choices:
@@ -118,7 +123,7 @@ def _select_rows(
 ) -> QuerySet[Conversation]:
     listed = library.list_conversations(user, archived=archived)
     found = _narrow_by_filters(narrow_rows(listed), keys)
-    for each in plugins.list_filters.values():
+    for each in plugins.sources[plugins.ListFilter].values():
         if each.unfold and not archived and each.name not in keys:
             found = each.unfold(found)
     return found.only(*COLUMNS)
@@ -132,7 +137,7 @@ def _select_first_page(user: Any, **keys: Any) -> QuerySet[Conversation]:
 
 def _keep_state(asked: dict[str, Any]) -> QueryDict:
     """Of the address, what the links of the list keep."""
-    names = ("q", "view", *plugins.list_filters, "select")
+    names = ("q", "view", *plugins.sources[plugins.ListFilter], "select")
     state = QueryDict(mutable=True)
     state.update({name: asked[name] for name in names if asked[name]})
     return state
@@ -141,7 +146,7 @@ def _keep_state(asked: dict[str, Any]) -> QueryDict:
 def _narrow_by_filters(
     rows: QuerySet[Conversation], keys: Mapping[str, Any]
 ) -> QuerySet[Conversation]:
-    for each in plugins.list_filters.values():
+    for each in plugins.sources[plugins.ListFilter].values():
         if each.name in keys:
             rows = each.narrow(rows, keys[each.name])
     return rows
@@ -176,7 +181,7 @@ def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
     count = count.annotate(choice=JSONObject(count="count"))
     found = count.values_list(Value("", CharField()), "choice")
-    for each in plugins.list_filters.values():
+    for each in plugins.sources[plugins.ListFilter].values():
         named = (Value(each.name, CharField()), "choice")
         found = each.find_choices(user).values_list(*named).union(found, all=True)
     return found
