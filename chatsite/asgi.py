@@ -14,11 +14,11 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.sessions import SessionMiddlewareStack
 from django.conf import settings
 
-from . import plugins
 from .headers import clean_scope
 from .live import server
 from .live.origins import SiteOriginValidator
 from .live.routing import websocket_urlpatterns
+from .ops.entrances import find_entrance
 from .ops.load import keep_room
 from .settings import env
 from .turns import runner
@@ -27,11 +27,8 @@ pages = keep_room(django_application, settings.REQUESTS_AT_ONCE)
 
 
 async def answer_http(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    for start, answer in plugins.asgi_applications.items():
-        if scope["path"].startswith(start):
-            await answer(scope, receive, send)
-            return
-    await pages(scope, receive, send)
+    answer = find_entrance(scope["path"]).answer or pages
+    await answer(scope, receive, send)
 
 
 protocols = ProtocolTypeRouter(

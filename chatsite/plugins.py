@@ -287,23 +287,16 @@ def register_source(kind: str, source: ListFilter | ReviewSource) -> None:
     sources[type(source)][kind] = source
 
 
-# An ASGI application of an app answers errors itself and reads no session: it works
-# without Django's request and its thread.
-Application = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
-asgi_applications: dict[str, Application] = {}
-
-
 def mount(
     *starts: str,
     slot: str = "SESSION",
     has_secret: bool = False,
-    answer: Application | None = None,
     **limits: Any,
 ) -> None:
     """Say who may come in at addresses with one of these beginnings, by the `slot` and
     the limits of an Entrance. Those of a "LINK" open to anyone who knows the secret
     behind the beginning, which no log may have; `has_secret`: so do others, for one
-    person. `answer` is an application in place of Django's."""
+    person."""
     entrances.entrances.append(
         entrances.Entrance(starts=starts, slot=entrances.Slot[slot], **limits)
     )
@@ -311,8 +304,6 @@ def mount(
         open_paths.paths += starts
     if has_secret:
         open_paths.secret_paths += starts
-    if answer:
-        asgi_applications.update(dict.fromkeys(starts, answer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@ for a slot, how large a body may be, and what keeps the pace, counts tokens and 
 who reads. A path without an entrance of its own is a page of a signed-in user.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from django.conf import settings
 from django.http import parse_cookie
@@ -18,6 +19,7 @@ MEGABYTE = 1024 * 1024
 STRANGER_BYTES = 256 * 1024
 
 Headers = list[tuple[bytes, bytes]]
+Application = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
 SHARE = "chatsite.ops.processor_time.ProcessorTimeMiddleware"
 TURNS = "chatsite.turns.limits.admit_turn"
@@ -68,6 +70,9 @@ class Entrance:
     max_bytes: Callable[[], int] = form_bytes
     # Reads the database: the user who sends a large body; None: a stranger.
     find_sender: Callable[[Headers], int | None] = find_user_id
+    # An ASGI application that answers without Django's request and its thread. It
+    # answers errors itself and reads no session.
+    answer: Application | None = None
 
 
 PAGES = Entrance(starts=("/",), tokens=TURNS)

@@ -5,7 +5,6 @@ import re
 import pytest
 from django.conf import settings
 
-from chatsite import plugins
 from chatsite.ops.entrances import find_entrance
 from chatsite.ops.load import FOR_MACHINES
 from chatsite.ops.open_paths import find_secret, hide_secrets, paths, secret_paths
@@ -53,7 +52,7 @@ def disagreements(raw):
         "machines": (path in FOR_MACHINES, f"/{route}" in FOR_MACHINES),
         "log": (hide_secrets(path) != path, is_below(route, [*paths, *secret_paths])),
         "static": (path.startswith(settings.STATIC_URL), False),
-        "wires": (path.startswith(tuple(plugins.asgi_applications)), False),
+        "wires": (bool(find_entrance(path).answer), False),
     }
     return [name for name, (one, other) in pairs.items() if one != other]
 

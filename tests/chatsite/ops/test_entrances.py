@@ -9,7 +9,6 @@ from django.conf import settings
 from django.test import Client
 from django.urls import get_resolver
 
-from chatsite import plugins
 from chatsite.live.routing import websocket_urlpatterns
 from chatsite.ops import open_paths
 from chatsite.ops.entrances import PAGES, Slot, entrances, find_entrance, list_starts
@@ -95,7 +94,8 @@ def test_head_is_answered_wherever_get_is(alice):
 
 def test_applications_and_sockets_have_an_entrance_of_their_own():
     sockets = [str(each.pattern) for each in websocket_urlpatterns]
-    starts = [*plugins.asgi_applications, *(f"/{each}" for each in sockets if each)]
+    applications = [start for e in entrances if e.answer for start in e.starts]
+    starts = [*applications, *(f"/{each}" for each in sockets if each)]
     assert len(starts) > 2
     assert [start for start in starts if find_entrance(start) is PAGES] == []
 

@@ -7,9 +7,9 @@ from asgiref.sync import sync_to_async
 from django.core.checks import run_checks
 from django.urls import reverse
 
-from chatsite import plugins
 from chatsite.contrib.endpoint import asgi, exchange, keys
 from chatsite.contrib.endpoint.mcp_server import checks, door
+from chatsite.ops.entrances import find_entrance
 from tests.chatsite.contrib.endpoint.wire import Call, ask
 
 from .reading import connected, use
@@ -128,7 +128,7 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
 
 
 def test_the_door_is_the_one_of_the_wires():
-    assert plugins.asgi_applications["/mcp"] is asgi.answer_wire
+    assert find_entrance("/mcp").answer is asgi.answer_wire
 
 
 def test_a_new_key_that_may_read_says_where(client, settings):
