@@ -27,8 +27,8 @@ NAMED = ("properties", "patternProperties")
 # Any value at all: some refuse a schema without a type.
 ANY = [{"type": kind} for kind in ("string", "number", "boolean", "object")]
 MAX_PARTS, MAX_CHARS = 2_000, 40_000
-# Schemas that are kept as they were fitted.
-MOST_KEPT = 512
+# Schemas that are kept as they were fitted, of so many characters each at most.
+MOST_KEPT, MOST_KEPT_CHARS = 512, 8_192
 # What a schema that can't be sent raises.
 UNFIT = (ValueError, TypeError, AttributeError, RecursionError)
 
@@ -58,7 +58,9 @@ def _fit_all(tools: Sequence[Schema], refused: frozenset[str]) -> Iterator[Schem
     for tool in tools:
         function = tool["function"]
         try:
-            parameters = _fit_text(json.dumps(function.get("parameters") or {}))
+            text = json.dumps(function.get("parameters") or {})
+            is_short = len(text) <= MOST_KEPT_CHARS
+            parameters = (_fit_known_text if is_short else _fit_text)(text)
         except UNFIT:
             continue
         if parameters is None:
@@ -68,15 +70,17 @@ def _fit_all(tools: Sequence[Schema], refused: frozenset[str]) -> Iterator[Schem
             yield fitted
 
 
-@lru_cache(maxsize=MOST_KEPT)
 def _fit_text(text: str) -> Schema | None:
-    """Return a schema that was written as JSON as it can be sent, or None. Requests
-    offer the same tools again and again, and fitting takes ten times as long as
-    writing them."""
+    """Return a schema that was written as JSON as it can be sent, or None."""
     try:
         return fit_schema(json.loads(text))
     except UNFIT:
         return None
+
+
+# Requests offer the same tools again and again, and fitting takes ten times as long as
+# writing them.
+_fit_known_text = lru_cache(maxsize=MOST_KEPT)(_fit_text)
 
 
 def digest_tool(tool: Schema) -> str:

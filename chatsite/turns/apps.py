@@ -18,11 +18,14 @@ class TurnsConfig(AppConfig):
     def ready(self) -> None:
         connection_created.connect(watch_values)
         request_finished.connect(close_connection)
+        from chatsite import plugins
         from memory.actions import message_deleted
 
         from .models import Turn
+        from .requests import refuse_other_writers
 
         message_deleted.connect(Turn.forget)
+        plugins.register_guard("send", refuse_other_writers)
         # An alert on what has not happened yet needs a zero to count from.
         for state in {*Turn.State} - {*Turn.UNFINISHED}:
             metrics.TURNS_ENDED.labels(state)

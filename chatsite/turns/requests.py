@@ -190,6 +190,15 @@ def _of_message(message: str = "pk") -> QuerySet[ModelCall]:
     )
 
 
+def refuse_other_writers(conversation: Conversation) -> str:
+    """Refuse the conversation of another client, also while `endpoint` is off."""
+    kind, _colon, client = (conversation.imported_from or "").partition(":")
+    if kind != "client":
+        return ""
+    text = _("%(client)s writes this conversation. To go on here, branch it.")
+    return text % {"client": client}
+
+
 def find_left_out(conversation: Conversation) -> Sequence[str]:
     """The tools that the last request to the conversation's model went without, since
     its provider does not take them."""

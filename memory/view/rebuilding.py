@@ -50,8 +50,9 @@ def rebuild_context(call: ModelCall) -> Built:
     return rebuild_contexts([call])[0]
 
 
-# How requests are rebuilt that were not composed here, by the key of their references
-# that says so.
+# The keys of references that say that a request was not composed here.
+EXTERNAL = frozenset({"client"})
+# How such requests are rebuilt, by these keys, where the app that keeps them is on.
 rebuilders: dict[str, Callable[[ModelCall], Built]] = {}
 
 
@@ -276,6 +277,11 @@ def list_parts(call: ModelCall, context: Context, tool_tokens: int = 0) -> Parts
         return known
     parts = count_parts(context.sections, tools=tool_tokens)
     return share_out(parts, call.tokens_estimated)
+
+
+def is_unknown(call: ModelCall) -> bool:
+    """Return whether only an app that is off could rebuild the request."""
+    return not EXTERNAL.isdisjoint(call.refs.keys() - rebuilders.keys())
 
 
 def verify_context(call: ModelCall) -> bool:

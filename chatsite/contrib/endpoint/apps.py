@@ -22,7 +22,6 @@ class EndpointConfig(AppConfig):
         rebuilding.rebuilders["client"] = marks.rebuild_of_client
         slots.register("row.mark", marks.name_client)
         plugins.register_source(single_calls.LIST_FILTER.name, single_calls.LIST_FILTER)
-        plugins.register_guard("send", marks.refuse_writing)
         slots.register("message.menu", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
         slots.register("sent", lineage.draw_beside_sent)

@@ -4,8 +4,6 @@ anything else of the endpoint is loaded.
 
 from collections.abc import Mapping
 
-from django.utils.translation import gettext as _
-
 from memory.context import Built
 from memory.models import Conversation, Message, ModelCall
 
@@ -23,13 +21,6 @@ def name_client(conversation: Conversation) -> str:
     """The name of its key; "" for a conversation of the site's own."""
     source = conversation.imported_from or ""
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else ""
-
-
-def refuse_writing(conversation: Conversation) -> str:
-    if not is_of_client(conversation):
-        return ""
-    text = _("%(client)s writes this conversation. To go on here, branch it.")
-    return text % {"client": name_client(conversation)}
 
 
 def rebuild_of_client(call: ModelCall) -> Built:

@@ -137,10 +137,18 @@ def test_schemas_are_fitted_once_for_all_requests(monkeypatch):
         "fit",
         lambda self, schema: walked.append(1) or fit(self, schema),
     )
-    tool_schemas._fit_text.cache_clear()
+    tool_schemas._fit_known_text.cache_clear()
     first = fit_tools(tools)
     assert len(walked) > 128 * 150
     walked.clear()
     assert fit_tools(json.loads(json.dumps(tools))) == first
     assert walked == []
     assert first.left_out == ("bad",)
+
+
+def test_a_long_schema_is_fitted_but_not_kept():
+    tool_schemas._fit_known_text.cache_clear()
+    fields = {f"field_{n}": {"type": "string"} for n in range(1_000)}
+    [fitted] = fit_tools([make("long", an_object(**fields))]).schemas
+    assert len(fitted["function"]["parameters"]["properties"]) == 1_000
+    assert tool_schemas._fit_known_text.cache_info().currsize == 0

@@ -197,7 +197,7 @@ def _is_in_form(row: ModelCall) -> bool:
     """Return whether its references have the form of requests of its purpose. What was
     not composed by a site can't be proved by its file, and is not read at all: a few
     numbers in it can ask for any amount of memory."""
-    if rebuilding.rebuilders.keys() & row.refs.keys():
+    if rebuilding.EXTERNAL & row.refs.keys():
         return False
     is_composed = row.purpose in ModelCallRow.COMPOSED
     try:

@@ -33,6 +33,11 @@ class Command(BaseCommand):
         for violation in chain(in_memory, in_turns):
             self.stdout.write(str(violation))
             count += 1
+        if unknown := memory.integrity.audit.count_unknown_requests():
+            self.stdout.write(
+                f"{unknown} requests of other clients were not checked: `endpoint` "
+                "is not in EXTRAS."
+            )
         if count:
             raise SystemExit(1)
         self.stdout.write(self.style.SUCCESS("clean"))

@@ -114,6 +114,16 @@ def test_texts_that_are_no_tools_open_everywhere(alice, written):
         library.erase_conversation(made)
 
 
+@pytest.mark.parametrize("is_on", [True, False])
+def test_requests_of_other_clients_are_not_imported(alice, written, monkeypatch, is_on):
+    """Only this site's own `endpoint` could prove them, now or once it is on."""
+    if not is_on:
+        monkeypatch.delitem(rebuilding.rebuilders, "client")
+    sent = {"wire": "chat", "pieces": [], "between": []}
+    made = import_changed(alice, written, [put_reference("client", sent)])
+    assert not made.model_calls.filter(refs__has_key="client").exists()
+
+
 def test_references_of_any_shape_open_everywhere(alice, written):
     for some in in_threes(REFERENCES):
         changes = (put_reference(*each) for each in some)
