@@ -279,7 +279,6 @@ def put_back_versions(
     return True
 
 
-@transaction.atomic
 def rewrite_summary(
     conversation: Conversation, version: int, text: str, *, author: AbstractBaseUser
 ) -> Summary:
@@ -288,14 +287,17 @@ def rewrite_summary(
     Raises ReplacedError when another version has replaced it in the meantime.
     """
     transcript.check_message_text(text)
-    transcript.begin_change(conversation)
-    summary = _find_version(conversation, version)
-    if summary.status != Summary.Status.ACTIVE:
-        _raise_replaced(conversation, summary)
-    new = versions.copy_version(
-        conversation, summary, author=author, text=text, kind="edit"
-    )
-    versions.bump_memory_version(conversation)
+    # Reading all messages takes a while, and nothing is locked meanwhile.
+    flags = versions.check_edit(_find_version(conversation, version), text)
+    with transaction.atomic():
+        transcript.begin_change(conversation)
+        summary = _find_version(conversation, version)
+        if summary.status != Summary.Status.ACTIVE:
+            _raise_replaced(conversation, summary)
+        new = versions.copy_version(
+            conversation, summary, author=author, text=text, kind="edit", flags=flags
+        )
+        versions.bump_memory_version(conversation)
     return new
 
 

@@ -10,9 +10,11 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import F, Max, Q, QuerySet
 
 from .engine.compose import SummaryBlock
+from .engine.summaries import dropped
 from .engine.tokens import count_text
 from .integrity import signatures
 from .models import Conversation, Summary
+from .models.message import read_langchain
 from .ranges import Ranges, to_ranges
 from .sql import prepared_rows
 
@@ -305,11 +307,12 @@ def copy_version(
     text: str | None = None,
     kind: str = "restore",
     status: Summary.Status = Summary.Status.ACTIVE,
+    flags: dict[str, list[str]] | None = None,
 ) -> Summary:
     """A new version for the same range, with the same or another text. One that is out
     of date stays so, and so do those that it was made of."""
     is_stale = summary.status == Summary.Status.STALE
-    flags = dict(summary.flags) if text is None else {}
+    flags = dict(summary.flags) if text is None else flags or {}
     return append_version(
         conversation,
         replaces=[] if is_stale else [summary],
@@ -328,6 +331,17 @@ def copy_version(
         status=status,
         author=author,
     )
+
+
+def check_edit(summary: Summary, text: str) -> dict[str, list[str]]:
+    """Return the flags of another text for the messages of a version."""
+    rows = summary.conversation.messages.filter(
+        seq__range=(summary.first_seq, summary.last_seq),
+        superseded_at=None,
+        excluded_at=None,
+        deleted_at=None,
+    )
+    return dropped.check_written(text, (), read_langchain(rows.order_by("seq")))
 
 
 def date_words(

@@ -18,8 +18,7 @@ from memory import context, transcript, versions
 from memory.engine.compaction import find_important
 from memory.engine.plan import Compaction
 from memory.engine.policy import Policy, parse_focus
-from memory.engine.summaries import facts, material
-from memory.engine.summaries.dropped import find_dropped, to_flags
+from memory.engine.summaries.dropped import check_written
 from memory.engine.summaries.summarizer import SummaryText
 from memory.models import Conversation, Summary
 from memory.transcript import ActionError
@@ -148,13 +147,7 @@ def accept_proposal(
     # below tells whether they have changed.
     seen = _prepare_proposal(conversation, known["seq"], open_from)
     sources = [versions.to_block(source).text for source in seen.sources]
-    sources += map(material.describe_text, seen.messages)
-    times = (message.additional_kwargs.get("created_at") for message in seen.messages)
-    dates = [time.date() for time in times if time]
-    found = {
-        "unsupported": facts.find_unsupported(text, sources, dates),
-        **to_flags(find_dropped(seen.messages, text)),
-    }
+    flags = check_written(text, sources, seen.messages)
     important = find_important(seen.policy, seen.step)
     with transaction.atomic():
         transcript.begin_change(conversation)
@@ -176,7 +169,7 @@ def accept_proposal(
             prompt_hash=known["prompt_hash"] if as_proposed else "",
             requests=len(job.calls),
             rewritten=bool(job.sources),
-            flags={name: flags for name, flags in found.items() if flags},
+            flags=flags,
         )
         model = known["model"] if as_proposed else ""
         version = commit.commit_summary(claim, job, model, summary, important)

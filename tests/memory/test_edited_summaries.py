@@ -347,3 +347,14 @@ def block_values(block):
         *(block.version, block.level, block.first_seq, block.last_seq),
         *(block.text, block.tokens),
     )
+
+
+def test_an_edited_summary_is_checked_like_one_of_a_model(alice):
+    made = transcript.create_conversation(alice, policy=SEGMENTS)
+    message = scenes.ask(made, "The budget is 3,200 euros and Mia comes along.", "b")
+    scenes.reply_to(message, "Noted.")
+    add_turns(made, 3)
+    compact(made)
+    new = actions.rewrite_summary(made, 1, "They go to Oslo.", author=alice)
+    assert any("3,200" in line for line in new.flags["dropped"])
+    assert new.flags["unsupported"] == ["Oslo"]

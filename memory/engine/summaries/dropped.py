@@ -14,9 +14,12 @@ from typing import Literal, Self, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from ..compose import time_of
 from ..search.terms import extract_terms
-from . import facts
+from . import facts, material, schemas
 
+# Longer ones, far beyond any cap, are hardly summaries; checking them takes seconds.
+MAX_CHECKED_CHARS = 20_000
 # In the order of their weight: where room ends, the first ones stay.
 Kind = Literal[
     *("decision", "open", "negation", "hedge"),
@@ -190,6 +193,21 @@ def _select_compared(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
 
 def _rank_dropped(found: Sequence[Dropped]) -> list[Dropped]:
     return sorted(dict.fromkeys(found), key=lambda each: KINDS.index(each.kind))
+
+
+def check_written(
+    text: str, sources: Sequence[str], messages: Sequence[BaseMessage]
+) -> dict[str, list[str]]:
+    """Return the flags of a text that a person has written for these messages, and for
+    the summaries of earlier ones in `sources`."""
+    if len(text) > MAX_CHECKED_CHARS:
+        return {}
+    said = [*sources, *map(material.describe_text, messages)]
+    dates = list(filter(None, map(time_of, messages)))
+    written = schemas.without_times(text)
+    flags = {"unsupported": facts.find_unsupported(written, said, dates)}
+    flags |= to_flags(find_dropped(messages, text))
+    return {name: lines for name, lines in flags.items() if lines}
 
 
 def to_flags(found: Sequence[Dropped]) -> dict[str, list[str]]:

@@ -30,7 +30,12 @@ from ..policy import CHUNK_TOKENS, Policy
 from ..tokens import TokenCounter, count_tokens
 from ..wording import gettext_noop as _
 from . import facts, material, prompts, schemas
-from .dropped import find_dropped, find_dropped_by_merge, to_flags
+from .dropped import (
+    MAX_CHECKED_CHARS,
+    find_dropped,
+    find_dropped_by_merge,
+    to_flags,
+)
 from .validation import validate_summary
 
 T = TypeVar("T")
@@ -51,8 +56,6 @@ IN_PLACE = {
 MOST_EXTENDED = 2
 # More than these to be read again costs more than it mends in a merged summary.
 MAX_REREAD = 8000
-# Longer ones, far beyond any cap, are hardly summaries; checking them takes seconds.
-MAX_CHECKED_CHARS = 20_000
 # Of what messages the summary is that was there before those that are read.
 EARLIER = "earlier"
 # Opens the line that holds what a summary left out and may not lose.
