@@ -53,6 +53,14 @@ def test_a_stranger_reads_both_panes_and_the_replay(owner, stranger):
     expect(stranger.locator("#turns .message")).to_have_count(6)
     expect(right).to_contain_text("As sent for reply #6")
     expect(right).to_contain_text("hash matches")
+    # No place of a message is known before a moment is replayed: no rail says one.
+    assert (
+        stranger.evaluate(
+            "getComputedStyle(document.querySelector('#turns'), '::before').content"
+        )
+        == "none"
+    )
+    expect(stranger.locator(".what-is-this a")).to_have_attribute("href", "/")
     stranger.locator("#message-2").hover()
     stranger.locator("#message-2").get_by_text("What the model saw").click()
     expect(right).to_contain_text("As sent for reply #2")

@@ -73,6 +73,18 @@ def everything(client, share):
 
 
 class TestPage:
+    @pytest.mark.parametrize(
+        ("with_view", "words"),
+        [(False, "as its author has shared it"), (True, "what the model was sent")],
+    )
+    def test_a_page_says_what_it_is_and_leads_to_the_site(
+        self, stranger, conversation, with_view, words
+    ):
+        share = create_share(conversation, with_view=with_view)
+        said = text_of(stranger, link(share)).partition("what-is-this")[2][:400]
+        assert words in said
+        assert '<a href="/">Start a conversation of your own</a>' in said
+
     def test_it_shows_the_conversation_without_a_log_in(self, stranger, share):
         page = text_of(stranger, link(share))
         assert "What is my budget?" in page
