@@ -12,24 +12,21 @@ from django.db.models.functions import Length
 from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 from langchain_core.messages import AIMessage, BaseMessage
 
 from chatsite import slots
 from chatsite.features.tools import registry
-from chatsite.languages import group_thousands
 from chatsite.llm import dialects, providers
 from chatsite.turns.requests import (
     find_left_out,
     has_request,
-    limit_of,
     model_of,
     next_turn,
     reply_call,
 )
 from memory import context, versions
 from memory.compaction import lease
-from memory.engine import budget, triggers
+from memory.engine import triggers
 from memory.engine.attachments import (
     SHORTENED,
     Attachment,
@@ -40,32 +37,22 @@ from memory.engine.compose import Section
 from memory.engine.cut_points import is_late
 from memory.engine.policy import Policy
 from memory.engine.search.file_passages import Passage, read_quoted
-from memory.files import passage_source
 from memory.models import Conversation, Message, ModelCall, Summary
 from memory.ranges import in_ranges, to_ranges
 from memory.sql import prepared_rows
 from memory.view import places, rebuilding
 
 from ..forms import preset_name
+from .gauge import TITLES, Gauge, describe_trigger_rule, make_gauge
 from .rules import SentRule, list_sent_facts, list_sent_rules
-from .sheets import WORDS, Glance, Sheet, describe_sheets, list_glances, make_sheets
+from .sheets import Glance, Sheet, describe_sheets, list_glances, make_sheets
 
 MAX_REPLIES = 200
 # Of a message, so much is looked through for the line that shows its beginning.
 BEGINNING_CHARS = 2_500
 # The sections of which all messages are quoted in one.
 QUOTED = ("pinned", "recalled")
-AHEAD_OF_WINDOW = (
-    *("tools", "provider", "system", "summaries", "pinned", "facts", "rules"),
-)
 ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
-TITLES = {
-    **WORDS,
-    "newest": gettext_lazy("Next message"),
-    "steps": gettext_lazy("Tool calls so far"),
-    "reserve": gettext_lazy("Reserved for the reply"),
-    "free": gettext_lazy("Free"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,35 +164,6 @@ class ContextSection:
     @property
     def glances(self) -> list[Glance]:
         return list_glances(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One piece of the token bar. `x` and `width` are permille of the bar."""
-
-    kind: str  # the sections' kinds, then reserve and free
-    title: str
-    tokens: int
-    x: int
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """Two bars: the request in the model's window, and what the next compaction is
-    measured by on the way to it."""
-
-    segments: tuple[Segment, ...]
-    used: int
-    capacity: int
-    reserve: int  # reserved for the reply
-    # The place on the bar of a trigger by the share of it, in permille; None = none.
-    compact_x: int | None = None
-    # The second bar. Compaction starts when the window has so many tokens; None = not
-    # by tokens, and no bar.
-    window_limit: int | None = None
-    window_tokens: int = 0  # the newest message, or draft, will be part of it
-    window_segments: tuple[Segment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +280,7 @@ def model_view(
     sections = tuple(_make_sections(conversation, built, draft, is_past=bool(call)))
     policy = _policy_in_force(conversation, built, sections)
     tools, refused, left_out = _tools_of(conversation, call)
-    gauge = _make_gauge(conversation, policy, sections, model)
+    gauge = make_gauge(conversation, policy, sections, model)
     return ContextPane(
         reply=reply,
         sections=sections,
@@ -337,7 +295,7 @@ def model_view(
         sha256=built.sha256,
         policy=preset_name(policy.preset),
         policy_error=conversation.policy_error,
-        compact_rule=_compact_rule(policy, gauge.window_limit),
+        compact_rule=describe_trigger_rule(policy, gauge.window_limit),
         is_trimming=policy.strategy == "window",
         compaction_stopped=not lease.may_compact(conversation),
         tools=tools,
@@ -537,85 +495,3 @@ def _mark_shortened(message: SeenMessage, whole: int | None) -> SeenMessage:
     if whole is None or sent >= whole:
         return message
     return replace(message, shortened=(sent, whole))
-
-
-def _make_gauge(
-    conversation: Conversation,
-    policy: Policy,
-    sections: Sequence[ContextSection],
-    model: str,
-) -> Gauge:
-    used = sum(section.tokens for section in sections)
-    window, limit = providers.context_window(model), limit_of(model)
-    reserve, scale = window - limit, max(window, used)
-    sizes = [(section.kind, section.tokens) for section in sections]
-    sizes += [("free", max(0, scale - used - reserve)), ("reserve", reserve)]
-    # The smallest triggers that fire alone: on the window's tokens, on the share of
-    # the model's whole window that the context takes.
-    clauses = policy.trigger if policy.enabled else ()
-    alone = [clause[0] for clause in clauses if len(clause) == 1]
-    window_limit = min((int(n) for kind, n in alone if kind == "tokens"), default=None)
-    fraction = min((n for kind, n in alone if kind == "fraction"), default=None)
-    counted = [(kind, tokens) for kind, tokens in sizes if kind in ("window", "newest")]
-    in_window = sum(tokens for _kind, tokens in counted)
-    if window_limit:
-        # Where less than that fits, compaction starts earlier.
-        within = context.policy_within(conversation, policy, limit)
-        ahead = sum(part.tokens for part in sections if part.kind in AHEAD_OF_WINDOW)
-        ahead += passage_source.find_room(conversation, limit)
-        most = budget.for_window(within, limit, ahead, is_waiting=False)
-        window_limit = min(window_limit, most)
-    return Gauge(
-        tuple(_make_segments(sizes, scale)),
-        used,
-        window,
-        reserve,
-        int(fraction * window) * 1000 // scale if fraction else None,
-        window_limit,
-        in_window,
-        tuple(_make_segments(counted, max(window_limit or 0, in_window, 1))),
-    )
-
-
-def _make_segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
-    start = 0
-    for kind, tokens in sizes:
-        x, end = start * 1000 // scale, min(1000, (start + tokens) * 1000 // scale)
-        yield Segment(kind, TITLES[kind], tokens, x, max(0, end - x))
-        start += tokens
-
-
-def _compact_rule(policy: Policy, most: int | None) -> str:
-    """When the window is compacted, in words; "" = never. `most`: tokens that fit."""
-    if not policy.enabled:
-        return ""
-    both, either = _("%(first)s and %(second)s"), _("%(first)s or %(second)s")
-    rule = ""
-    for clause in policy.trigger:
-        words = ""
-        for size in clause:
-            condition = _describe_condition(size, most)
-            words = both % {"first": words, "second": condition} if words else condition
-        rule = either % {"first": rule, "second": words} if rule else words
-    return rule
-
-
-def _describe_condition(size: tuple[str, int | float], most: int | None) -> str:
-    kind, amount = size
-    if kind == "tokens" and most:
-        amount = min(amount, most)
-    if kind == "fraction":
-        return _("%(share)s of the model's window") % {"share": f"{amount:.0%}"}
-    if kind == "topic":
-        return _("a turn with %(share)s new words") % {"share": f"{amount:.0%}"}
-    templates = {
-        "tokens": ngettext("%(n)s token", "%(n)s tokens", amount),
-        "messages": ngettext("%(n)s message", "%(n)s messages", amount),
-        "turns": ngettext("%(n)s turn", "%(n)s turns", amount),
-        "age": ngettext("%(n)s second old", "%(n)s seconds old", amount),
-        "idle": ngettext("%(n)s second idle", "%(n)s seconds idle", amount),
-        "important": ngettext(
-            "%(n)s important message", "%(n)s important messages", amount
-        ),
-    }
-    return templates[kind] % {"n": group_thousands(amount)}

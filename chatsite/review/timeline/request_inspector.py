@@ -9,7 +9,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.pages.presenters.context_pane import TITLES, dump_arguments
+from chatsite.pages.presenters.context_pane import dump_arguments
+from chatsite.pages.presenters.gauge import TITLES
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
 from memory import context, prompts
