@@ -276,25 +276,7 @@ TRUSTED_USER_HEADER = env.str("TRUSTED_USER_HEADER")
 TRUSTED_USER_PROXIES = env.list("TRUSTED_USER_PROXIES")
 if "organisation" in EXTRAS:
     organisation = import_module("chatsite.contrib.organisation.configuration")
-    if providers_file:
-        SIGNIN_PROVIDERS = organisation.read_providers(providers_file)
-    if providers_file or SECOND_FACTOR != "no":
-        INSTALLED_APPS += organisation.list_apps(
-            SIGNIN_PROVIDERS, with_second_factor=SECOND_FACTOR != "no"
-        )
-        MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
-        globals().update(organisation.make_settings(SIGNIN_PROVIDERS))
-    if SECOND_FACTOR == "staff":
-        MIDDLEWARE.append(organisation.STAFF_MIDDLEWARE)
-    if TRUSTED_USER_HEADER:
-        trusted = import_module("chatsite.contrib.organisation.proxies")
-        if not trusted.are_named(TRUSTED_USER_PROXIES):
-            env.refuse("TRUSTED_USER_PROXIES", trusted.ALLOWED)
-        MIDDLEWARE.insert(
-            MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware")
-            + 1,
-            "chatsite.contrib.organisation.trusted_header.TrustedHeaderMiddleware",
-        )
+    organisation.configure(globals(), providers_file)
 elif providers_file or SECOND_FACTOR != "no" or TRUSTED_USER_HEADER:
     # Ignored in silence, an admin would be open without its second factor.
     env.problems.append(
@@ -325,13 +307,11 @@ SECURE_HSTS_SECONDS = 31_536_000 * SITE_HTTPS
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_INCLUDE_SUBDOMAINS", default=False)
 SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", default=False)
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
-SECURE_REFERRER_POLICY = "same-origin"
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)
 if BEHIND_PROXY:
     # Only where the proxy sets this header itself and drops what clients send.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -379,8 +359,6 @@ LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SECURE = SITE_HTTPS
 TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
-USE_I18N = True
-USE_TZ = True
 
 # Models. Without a key and without a base URL the demo model answers.
 OPENAI_API_KEY = env.key("OPENAI_API_KEY")

@@ -24,6 +24,8 @@ from pydantic import (
 
 from chatsite.strict_json import RepeatedNameError, make_object
 
+from .proxies import ALLOWED, are_named
+
 Right = Literal["metadata", "content", "export", "purge"]
 FOLDER = "chatsite.contrib.organisation"
 LEAST_RECHECK_SECONDS = 30
@@ -217,6 +219,27 @@ APPS = [
     "allauth.socialaccount.providers.openid_connect",
 ]
 STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.codes.StaffSecondFactorMiddleware"
+
+
+def configure(site: dict[str, Any], file: str) -> None:
+    """Put into the settings of the site what those of log-ins ask for; `file`: that of
+    SIGNIN_PROVIDERS, or ""."""
+    has_codes = site["SECOND_FACTOR"] != "no"
+    providers = site["SIGNIN_PROVIDERS"] = read_providers(file) if file else {}
+    if file or has_codes:
+        site["INSTALLED_APPS"] += list_apps(providers, with_second_factor=has_codes)
+        site["MIDDLEWARE"].append("allauth.account.middleware.AccountMiddleware")
+        site.update(make_settings(providers))
+    if site["SECOND_FACTOR"] == "staff":
+        site["MIDDLEWARE"].append(STAFF_MIDDLEWARE)
+    if site["TRUSTED_USER_HEADER"]:
+        if not are_named(site["TRUSTED_USER_PROXIES"]):
+            site["env"].refuse("TRUSTED_USER_PROXIES", ALLOWED)
+        known = "django.contrib.auth.middleware.AuthenticationMiddleware"
+        site["MIDDLEWARE"].insert(
+            site["MIDDLEWARE"].index(known) + 1,
+            f"{FOLDER}.trusted_header.TrustedHeaderMiddleware",
+        )
 
 
 def list_apps(providers: dict[str, Provider], *, with_second_factor: bool) -> list[str]:
