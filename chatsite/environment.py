@@ -111,15 +111,18 @@ class SiteEnv:
 
     def key(self, name: Text) -> Text:
         """Return the key of a provider, as it goes into a header; "" without one."""
-        return self._read(name, "", KEY_ALLOWED, _parse_key, is_secret=True)
+        return self._read(
+            name, "", KEY_ALLOWED, partial(_parse_one, is_key), is_secret=True
+        )
 
     def bool(self, name: Text, *, default: Flag) -> Flag:
         return self._read(name, default, "true or false", _parse_flag)
 
     def word(self, name: Text, *words: Text) -> Text:
         """One of these words; the first where there is none."""
-        parse = partial(_parse_word, words)
-        return self._read(name, words[0], _join_words(words), parse)
+        allowed = f"{', '.join(words[:-1])} or {words[-1]}"
+        parse = partial(_parse_one, words.__contains__)
+        return self._read(name, words[0], allowed, parse)
 
     def some_of(self, name: Text, words: Iterable[Text]) -> Words:
         """Return those of these words that the setting names, in their order; all of
@@ -153,20 +156,23 @@ class SiteEnv:
             "full origins as browsers write them, such as https://chat.example.com: in "
             "lower case, without a path and without the scheme's own port"
         )
-        return self._read(name, [], allowed, _parse_origins)
+        return self._read(name, [], allowed, partial(_parse_each, ORIGIN.fullmatch))
 
     def servers(self, name: Text) -> Words:
         allowed = "servers with their ports, such as redis-1:26379,redis-2:26379"
-        return self._read(name, [], allowed, _parse_servers)
+        return self._read(name, [], allowed, partial(_parse_each, SERVER.fullmatch))
 
     def networks(self, name: Text) -> Words:
         allowed = "networks or addresses, such as 10.1.2.0/24, separated by commas"
-        return self._read(name, [], allowed, _parse_networks)
+        return self._read(name, [], allowed, partial(_parse_each, ipaddress.ip_network))
 
     def temperature(self, name: Text, *, default: Number | None) -> Number | None:
         """Of a model; None is not sent."""
         allowed = "a number from 0 to 2, or nothing"
-        return self._read(name, default, allowed, _parse_temperature)
+        parse = partial(_parse_bounded, Number, 0, 2)
+        return self._read(
+            name, default, allowed, lambda text: parse(text) if text else None
+        )
 
     def time_zone(self, name: Text, *, default: Text) -> Text:
         allowed = "the name of a time zone, such as Europe/Paris or Asia/Shanghai"
@@ -247,22 +253,22 @@ def load_settings() -> None:
         sys.exit(Text(error))
 
 
-def _join_words(words: Sequence[Text]) -> Text:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def _parse_words(text: Text) -> Words:
     return [word for part in text.split(",") if (word := part.strip())]
 
 
+def _parse_one(fits: Callable[[Text], object], text: Text) -> Text:
+    if not fits(text):
+        raise ValueError(text)
+    return text
+
+
+def _parse_each(fits: Callable[[Text], object], text: Text) -> Words:
+    return [_parse_one(fits, word) for word in _parse_words(text)]
+
+
 def is_key(text: Text) -> Flag:
     return bool(KEY.fullmatch(text)) and not text.startswith(QUOTES)
-
-
-def _parse_key(text: Text) -> Text:
-    if not is_key(text):
-        raise ValueError("not a key")
-    return text
 
 
 def _parse_flag(text: Text) -> Flag:
@@ -270,12 +276,6 @@ def _parse_flag(text: Text) -> Flag:
     if word not in (*TRUE, *FALSE):
         raise ValueError(word)
     return word in TRUE
-
-
-def _parse_word(words: Sequence[Text], text: Text) -> Text:
-    if text not in words:
-        raise ValueError(text)
-    return text
 
 
 def _parse_some_of(known: Words, text: Text) -> Words:
@@ -293,10 +293,6 @@ def _parse_bounded(
     if not math.isfinite(value) or not least <= value <= most:
         raise ValueError(text)
     return value
-
-
-def _parse_temperature(text: Text) -> Number | None:
-    return _parse_bounded(Number, 0, 2, text) if text else None
 
 
 def _parse_time_zone(text: Text) -> Text:
@@ -321,24 +317,3 @@ def parse_address(schemes: Sequence[Text], text: Text) -> Text:
         if parts.port == 0 or (scheme.startswith("http") and not parts.hostname):
             raise ValueError("no server")
     return text
-
-
-def _parse_origins(text: Text) -> Words:
-    origins = _parse_words(text)
-    if not all(map(ORIGIN.fullmatch, origins)):
-        raise ValueError(text)
-    return origins
-
-
-def _parse_networks(text: Text) -> Words:
-    networks = _parse_words(text)
-    for network in networks:
-        ipaddress.ip_network(network)
-    return networks
-
-
-def _parse_servers(text: Text) -> Words:
-    servers = _parse_words(text)
-    if not all(map(SERVER.fullmatch, servers)):
-        raise ValueError(text)
-    return servers

@@ -166,13 +166,9 @@ def _store_keys(names: dict[int, str]) -> None:
 def find_twins() -> Iterator[tuple[str, str]]:
     """Yield the names of accounts that look like those of older ones, after these."""
     seen: dict[str, str] = {}
-    for name in _read_usernames():
+    people = get_user_model().objects.order_by("pk")
+    for name in people.values_list("username", flat=True).iterator():
         keys = make_name_keys(name)
         if earlier := next((seen[key] for key in keys if key in seen), None):
             yield earlier, name
         seen |= dict.fromkeys(keys, earlier or name)
-
-
-def _read_usernames() -> Iterator[str]:
-    people = get_user_model().objects.order_by("pk")
-    return people.values_list("username", flat=True).iterator()

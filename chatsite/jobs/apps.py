@@ -12,7 +12,7 @@ class JobsConfig(AppConfig):
 
         from . import leavers, summary_proposals, tasks
 
-        message_deleted.connect(summary_proposals.forget_quoting_proposal)
+        message_deleted.connect(summary_proposals.drop_proposal)
 
         # First, so that nothing of a leaver is started before it is ended.
         runner.jobs[:0] = leavers.JOBS

@@ -63,14 +63,10 @@ def find_latest_proposal(conversation: Conversation) -> Job | None:
     return conversation.jobs.filter(kind=KIND).order_by("-pk").first()
 
 
-def drop_proposal(conversation: Conversation) -> None:
-    """Forget the proposal: it was accepted, or its messages have changed."""
+def drop_proposal(conversation: Conversation, **_: object) -> None:
+    """Forget the proposal: it was accepted, its messages have changed, or one that it
+    may quote was deleted."""
     conversation.jobs.filter(kind=KIND).delete()
-
-
-def forget_quoting_proposal(conversation: Conversation, **_: object) -> None:
-    """A message was deleted, which the proposal may quote."""
-    drop_proposal(conversation)
 
 
 def describe_job(job: Job, conversation: Conversation) -> dict[str, Any]:

@@ -104,12 +104,12 @@ class Worker:
     def end_left(self) -> list[Any]:
         """End what a dead process left and none may go on with; return these rows."""
         free = self.lease.table._default_manager.filter(self.lease.free())
-        rows = free.filter(self._is_over())
-        return [row for row in rows if self._end_left_row(rows, row)]
-
-    def _end_left_row(self, rows: QuerySet[Any], row: Any) -> int:
-        how = self.cancelled if row.cancel_requested_at else self.given_up
-        return self.end(rows.filter(pk=row.pk), *how)
+        rows, ended = free.filter(self._is_over()), []
+        for row in rows:
+            how = self.cancelled if row.cancel_requested_at else self.given_up
+            if self.end(rows.filter(pk=row.pk), *how):
+                ended.append(row)
+        return ended
 
     def _is_over(self) -> Q:
         if self.most_attempts is None:

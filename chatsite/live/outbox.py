@@ -185,7 +185,11 @@ class Outbox:
     def _make_room(self) -> None:
         """Of what waits, a sync brings what is known of turns. Of all else the oldest
         is forgotten."""
-        kept = [event for event in self._queue if not _is_synced(event)]
+        kept = [
+            event
+            for event in self._queue
+            if not (isinstance(event, OF_TURNS) or getattr(event, "is_synced", False))
+        ]
         self._queue = deque(kept[-MAX_QUEUED:])
         self.sync()
 
@@ -274,7 +278,3 @@ def _replaces_frame(event: events.Event, earlier: events.Event) -> bool:
         and (event.turn, event.attempt) == (earlier.turn, earlier.attempt)
         and event.base <= earlier.base
     )
-
-
-def _is_synced(event: events.Event) -> bool:
-    return isinstance(event, OF_TURNS) or getattr(event, "is_synced", False)

@@ -70,11 +70,9 @@ class Socket:
         heard, self.has_heard = self.has_heard, False
         told = heard and self.joined and layer.health.ok
         missed_end = self.view.is_live and not now.unfinished
-        if missed_end or not (now == before or (told and self._shows_all(now))):
+        shows_all = not now.unfinished and self.view.latest >= now.latest
+        if missed_end or not (now == before or (told and shows_all)):
             self.sync()
-
-    def _shows_all(self, now: progress.Progress) -> bool:
-        return not now.unfinished and self.view.latest >= now.latest
 
 
 class Watcher:

@@ -180,8 +180,7 @@ def find_other(
         return dialect.leave_out(*named)
     if other := _with_other_messages(dialect, text, messages, fields):
         return other
-    is_unknown_field = any(mark in text for mark in UNKNOWN_FIELD_MARKS)
-    if optional and status < 500 and is_unknown_field:
+    if optional and status < 500 and _has_marks(text, UNKNOWN_FIELD_MARKS):
         return dialect.leave_out(*optional)
     return None
 
@@ -192,9 +191,10 @@ def _with_other_messages(
     messages: Sequence[BaseMessage],
     fields: Collection[str],
 ) -> Dialect | None:
-    if dialect.has_images and _have_images(messages) and _refuses_images(text):
+    have_images = any(not isinstance(each.content, str) for each in messages)
+    if dialect.has_images and have_images and refuses_images(text):
         return dialect.leave_out(IMAGES)
-    if "tools" in fields and _refuses_tools(text):
+    if "tools" in fields and _has_marks(text, TOOL_MARKS, NO_TOOLS_MARKS):
         return dialect.leave_out(*TOOL_FIELDS)
     if is_about_calls(text, messages):
         return _with_other_calls(dialect, text)
@@ -204,7 +204,7 @@ def _with_other_messages(
 def _with_other_roles(
     dialect: Dialect, text: str, messages: Sequence[BaseMessage]
 ) -> Dialect | None:
-    if any(mark in text for mark in ALTERNATION_MARKS):
+    if _has_marks(text, ALTERNATION_MARKS):
         has_neighbours = any(a.type == b.type for a, b in pairwise(messages))
         helps = has_neighbours and not dialect.joined
         return replace(dialect, joined=True) if helps else None
@@ -224,9 +224,9 @@ def find_culprit(
     text = read_refusal(error)
     if named := _find_named_tools(text, tools):
         return "tool_refused", str(tools[named[0]]["function"]["name"])
-    if tools and any(mark in text for mark in SCHEMA_MARKS):
+    if tools and _has_marks(text, SCHEMA_MARKS):
         return "tool_refused", ""
-    is_about_extras = any(m in text for m in (*REASONING_MARKS, *SIGNATURE_MARKS))
+    is_about_extras = _has_marks(text, (*REASONING_MARKS, *SIGNATURE_MARKS))
     if is_about_extras or is_about_calls(text, messages):
         return "calls_refused", ""
     return "", ""
@@ -256,13 +256,13 @@ def _without_tools(
         return dialect.leave_out(*TOOL_FIELDS)
     # A context that is too long is counted in tokens.
     is_of_tools = "tools" in text and "token" not in text
-    if is_of_tools and any(mark in text for mark in TOO_MANY_MARKS):
+    if is_of_tools and _has_marks(text, TOO_MANY_MARKS):
         told = MOST_TOOLS_TOLD.search(text)
         # A number that is not below theirs counts something else, such as characters.
         most = int(told[1]) if told else len(tools)
         most = most if most < len(tools) else len(tools) // 2
         return replace(dialect, most_tools=most) if most > 0 else None
-    if any(mark in text for mark in SCHEMA_MARKS):
+    if _has_marks(text, SCHEMA_MARKS):
         return dialect.leave_out(*TOOL_FIELDS)
     return None
 
@@ -271,7 +271,7 @@ def _find_named_tools(text: str, tools: Sequence[dict[str, Any]]) -> list[int]:
     for pattern in TOOL_NUMBERS:
         if found := {int(n) for n in re.findall(pattern, text) if int(n) < len(tools)}:
             return sorted(found)
-    if not any(mark in text for mark in ("function", "tool", *SCHEMA_MARKS)):
+    if not _has_marks(text, ("function", "tool", *SCHEMA_MARKS)):
         return []
     names = [str(each["function"]["name"]).lower() for each in tools]
     quoted = set(re.findall(r"['\"`]([\w-]+)['\"`]", text))
@@ -282,13 +282,13 @@ def _with_extras(
     dialect: Dialect, text: str, messages: Sequence[BaseMessage]
 ) -> Dialect | None:
     """With what a provider misses beside calls, or without what it refuses there."""
-    is_signature = any(mark in text for mark in SIGNATURE_MARKS)
-    if not (is_signature or any(mark in text for mark in REASONING_MARKS)):
+    is_signature = _has_marks(text, SIGNATURE_MARKS)
+    if not (is_signature or _has_marks(text, REASONING_MARKS)):
         return None
     are_sent = any(each.additional_kwargs.get(SENT_EXTRAS) for each in messages)
-    if are_sent and dialect.has_extras and any(m in text for m in REFUSED_MARKS):
+    if are_sent and dialect.has_extras and _has_marks(text, REFUSED_MARKS):
         return dialect.leave_out(EXTRAS)
-    if not any(mark in text for mark in NEEDED_MARKS):
+    if not _has_marks(text, NEEDED_MARKS):
         return None
     name = "thought_signature" if is_signature else "reasoning_content"
     if name in dialect.wanted:
@@ -299,14 +299,14 @@ def _with_extras(
 def _with_other_calls(dialect: Dialect, text: str) -> Dialect | None:
     """With ids that all take, or with calls in words: some take none in the history
     beside no tools, or none at all."""
-    if dialect.calls == "plain" and any(mark in text for mark in ID_MARKS):
+    if dialect.calls == "plain" and _has_marks(text, ID_MARKS):
         return replace(dialect, calls="nine")
     return None if dialect.calls == "quoted" else replace(dialect, calls="quoted")
 
 
 def is_about_calls(text: str, messages: Sequence[BaseMessage]) -> bool:
     has_calls = any(map(calls_of, messages))
-    return has_calls and any(mark in text for mark in CALL_MARKS)
+    return has_calls and _has_marks(text, CALL_MARKS)
 
 
 def _read_error_texts(value: object, depth: int = 0) -> Iterator[str]:
@@ -320,22 +320,16 @@ def _read_error_texts(value: object, depth: int = 0) -> Iterator[str]:
             yield from _read_error_texts(each, depth + 1)
 
 
-def _refuses_tools(text: str) -> bool:
-    is_about = any(mark in text for mark in TOOL_MARKS)
-    return is_about and any(mark in text for mark in NO_TOOLS_MARKS)
+def _has_marks(text: str, *kinds: Collection[str]) -> bool:
+    """Whether the text has a mark of each of these kinds."""
+    return all(any(mark in text for mark in marks) for marks in kinds)
 
 
-def _have_images(messages: Sequence[BaseMessage]) -> bool:
-    return any(not isinstance(message.content, str) for message in messages)
-
-
-def _refuses_images(text: str) -> bool:
-    is_about = any(mark in text for mark in IMAGE_MARKS)
-    return is_about and any(mark in text for mark in NO_IMAGES_MARKS)
+def refuses_images(text: str) -> bool:
+    return _has_marks(text, IMAGE_MARKS, NO_IMAGES_MARKS)
 
 
 def _refuses_role(text: str) -> bool:
     is_about = "role" in text and ("system" in text or "developer" in text)
     is_system = "system message" in text or "system prompt" in text
-    is_unsupported = any(mark in text for mark in UNSUPPORTED_MARKS)
-    return is_unsupported and (is_about or is_system)
+    return _has_marks(text, UNSUPPORTED_MARKS) and (is_about or is_system)

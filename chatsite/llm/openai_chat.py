@@ -115,13 +115,11 @@ class OpenAIChat(ChatOpenAI):
 
 def _choices_of(chunk: dict[str, Any]) -> list[dict[str, Any]]:
     choices = chunk.get("choices") or []
-    if not isinstance(choices, list) or not all(map(_is_object, choices)):
+    if not isinstance(choices, list) or not all(
+        isinstance(each, dict) for each in choices
+    ):
         raise ValueError("choices is not a list of objects")
     return choices
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict)
 
 
 def _read_choice(
@@ -132,7 +130,7 @@ def _read_choice(
     # A server that does not stream has a message in place of the pieces.
     is_whole = not choice.get("delta")
     delta = choice.get("message") if is_whole else choice["delta"]
-    delta = delta if _is_object(delta) else {}
+    delta = delta if isinstance(delta, dict) else {}
     content, thought = _read_content(delta.get("content"))
     found: dict[str, Any] = {
         "reasoning": thought or _first_text(delta, REASONING),
@@ -140,7 +138,10 @@ def _read_choice(
     }
     plain = {"role": "assistant", "content": content}
     reason = choice.get("finish_reason")
-    read = {"delta": plain, "finish_reason": reason if _is_text(reason) else None}
+    read = {
+        "delta": plain,
+        "finish_reason": reason if isinstance(reason, str) else None,
+    }
     asked = delta.get("tool_calls")
     calls = read_calls(asked, is_whole=is_whole) if asked else []
     found = {name: text for name, text in found.items() if text}
@@ -157,10 +158,6 @@ def note_sources(found: dict[str, Any], chunk: dict[str, Any]) -> None:
         found["extras"] = found.get("extras", {}) | extras
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _first_text(delta: dict[str, Any], names: tuple[str, ...]) -> str:
     for name in names:
         text = delta.get(name)
@@ -172,13 +169,13 @@ def _first_text(delta: dict[str, Any], names: tuple[str, ...]) -> str:
 def _read_content(content: object) -> tuple[str, str]:
     """Answer and reasoning of a content that may be a list of parts (Mistral)."""
     if not isinstance(content, list):
-        return (content if _is_text(content) else ""), ""
+        return (content if isinstance(content, str) else ""), ""
     texts = {"text": "", "thinking": ""}
-    for part in filter(_is_object, content):
+    for part in (each for each in content if isinstance(each, dict)):
         kind, value = part.get("type"), part.get(str(part.get("type")))
         if isinstance(value, list):
             value, _ = _read_content(value)
-        if kind in texts and _is_text(value):
+        if kind in texts and isinstance(value, str):
             texts[kind] += value
     return texts["text"], texts["thinking"]
 
@@ -188,7 +185,7 @@ def read_usage(usage: object) -> dict[str, Any] | None:
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if _is_object(details) else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
     prompt, output = (
         _read_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")
     )

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Min
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -22,6 +20,8 @@ from chatsite.protocol import layer
 from chatsite.release import find_version
 from chatsite.turns.models import Turn
 from memory.database import TROUBLE
+
+from .schema import find_missing_migrations
 
 READY_SECONDS = 3.0
 
@@ -71,10 +71,7 @@ def _is_migrated() -> bool:
     """Asks for missing migrations until there are none, and from then on whether the
     database can be written to."""
     global _migrated
-    if not _migrated:
-        executor = MigrationExecutor(connection)
-        leaves = executor.loader.graph.leaf_nodes()
-        _migrated = not executor.migration_plan(leaves)
+    _migrated = _migrated or not find_missing_migrations()
     if _migrated:
         check_writable()
     return _migrated

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseClientRedirect
 
-from chatsite.accounts import account, preferences
+from chatsite.accounts import preferences
 from chatsite.accounts.access import (
     Values,
     conversation_fragment,
@@ -42,6 +42,7 @@ from .forms import (
     RenameForm,
     name_error,
 )
+from .list_actions import bulk
 from .list_actions.answers import list_again, show_list
 from .presenters import conversation_list
 
@@ -233,31 +234,19 @@ unarchive = _make_action(library.unarchive_conversation, Change.Action.UNARCHIVE
 def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResponse:
     """Its replies stop at once; for some minutes it can be restored, unless it was
     temporary: then it is gone."""
-    together = listing.expand_rows([conversation])
-    if conversation.is_temporary:
-        library.delete_conversation(conversation)
-    else:
-        library.delete_all(together)
-    Change.record_each(together, Change.Action.REMOVE)
-    for pk, running in commands.stop_each(together).items():
-        async_to_sync(account.end_all)(pk, running)
-    if conversation.is_temporary:
-        library.purge_deleted()
-    if request.POST.get("open") in {str(each.uuid) for each in together}:
-        return HttpResponseClientRedirect(reverse("conversation-list"))
-    return list_again(request)
+    if not conversation.is_temporary:
+        return bulk.delete_rows(request, [conversation], library.delete_all)
+    answer = bulk.delete_rows(
+        request, [conversation], lambda _: library.delete_conversation(conversation)
+    )
+    library.purge_deleted()
+    return answer
 
 
 @require_POST
 @private_page
 def undelete_in_list(request: HttpRequest, uuid: str) -> HttpResponse:
-    uuids = listing.find_deleted_rows(request.user, [uuid])
-    try:
-        found = library.restore_all(request.user, uuids)
-    except Conversation.DoesNotExist:
-        raise Http404 from None
-    listing.note_restored(found)
-    Change.record_each(found, Change.Action.UNDELETE)
+    bulk.restore_listed(request, [uuid])
     if request.htmx:
         return list_again(request)
     return redirect("conversation-detail", uuid)

@@ -19,10 +19,19 @@ from django.views.decorators.cache import never_cache
 from memory.models import Conversation
 
 from . import redaction
-from .rights import rights_of
+from .rights import Rights, rights_of
 
 View = Callable[..., HttpResponse]
 MAX_NUMBER = 2**31 - 1
+
+
+def check_rights(request: HttpRequest, *needs: str) -> Rights:
+    """Return what the staff member may do. Raises PermissionDenied without metadata
+    and the rights that are named in `needs`."""
+    rights = rights_of(request.user)
+    if not all(getattr(rights, need) for need in ("metadata", *needs)):
+        raise PermissionDenied
+    return rights
 
 
 def review_page(*needs: str) -> Callable[[View], View]:
@@ -33,9 +42,7 @@ def review_page(*needs: str) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def guarded(request: HttpRequest, pk: int, **kwargs: Any) -> HttpResponse:
-            rights = rights_of(request.user)
-            if not all(getattr(rights, need) for need in ("metadata", *needs)):
-                raise PermissionDenied
+            rights = check_rights(request, *needs)
             row = get_object_or_404(redaction.select_conversations(rights), pk=pk)
             return view(request, row, rights, **kwargs)
 

@@ -341,6 +341,13 @@ def text_field(name: str, label: Any) -> Callable[..., SafeString]:
     )
 
 
+def duration_field(name: str, label: Any) -> Callable[..., str]:
+    """A column: how long `name` says that something took."""
+    return admin.display(description=label, ordering=name)(
+        lambda self, row: format_duration(getattr(row, name))
+    )
+
+
 def link_field(
     name: str, label: Any, write: Callable[[Any], str] = lambda row: f"#{row.seq}"
 ) -> Callable[..., SafeString | str]:

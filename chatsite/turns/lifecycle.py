@@ -127,15 +127,14 @@ def end_orphans(conversation_id: int) -> list[Turn]:
         return []
     with transaction.atomic():
         _lock(conversation_id)
-        found = unfinished(conversation_id).select_related("conversation")
-        return [turn.read_again() for turn in found if _end_orphan(turn)]
-
-
-def _end_orphan(turn: Turn) -> bool:
-    stopped = turn.cancel_requested_at is not None
-    state = State.STOPPED if stopped else State.INTERRUPTED
-    error = turn.error if stopped else "interrupted"
-    return end(_orphans().filter(pk=turn.pk), turn, state, error=error)
+        ended = []
+        for turn in unfinished(conversation_id).select_related("conversation"):
+            how = (State.INTERRUPTED, "interrupted")
+            if turn.cancel_requested_at:
+                how = (State.STOPPED, turn.error)
+            if end(_orphans().filter(pk=turn.pk), turn, how[0], error=how[1]):
+                ended.append(turn.read_again())
+        return ended
 
 
 @transaction.atomic
@@ -370,10 +369,7 @@ def bill(
         conversation=conversation,
         model=claim.model,
         tokens_estimated=claim.tokens,
-        tokens_input=result.tokens_input,
-        tokens_cached=result.tokens_cached,
-        tokens_output=result.tokens_output,
-        error=result.error,
+        **bill,
     )
     limits.charge_call(call, result.reasoning + result.text, claim.row_id)
     return True

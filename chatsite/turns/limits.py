@@ -104,20 +104,16 @@ def admit_spending(user_id: int) -> None:
 
 def _read_allowance(user_id: int) -> Allowance:
     """As it is, without a lock."""
-    found = _select_allowance(user=user_id)
-    return found[0] if found else _make_allowance(user_id)
+    if found := _select_allowance(user=user_id):
+        return found[0]
+    allowance = Allowance(pk=user_id)
+    allowance.now = timezone.now()
+    return allowance
 
 
 @prepared_rows()
 def _select_allowance(user: Any) -> QuerySet[Allowance]:
     return Allowance.objects.annotate(now=Now()).filter(pk=user)
-
-
-def _make_allowance(user_id: int) -> Allowance:
-    """Of a person who has none yet."""
-    allowance = Allowance(pk=user_id)
-    allowance.now = timezone.now()
-    return allowance
 
 
 @transaction.atomic
@@ -209,10 +205,9 @@ def _check_budget(allowance: Allowance) -> None:
     """Of the day, and whatever else is limited."""
     for check in plugins.guards["spend"]:
         check(user_id=allowance.pk)
-    if not _has_used_all(allowance):
+    budget, now = budget_of(allowance), timezone.localtime(allowance.now)
+    if not budget or used_on(allowance, now.date()) < budget:
         return
-    budget = budget_of(allowance)
-    now = timezone.localtime(allowance.now)
     midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
     wait = (midnight - now).total_seconds()
     raise CommandError(
@@ -224,11 +219,6 @@ def _check_budget(allowance: Allowance) -> None:
         % {"budget": f"{budget:,}", "wait": _in_words(wait)},
         retry_after=round(wait + 1),
     )
-
-
-def _has_used_all(allowance: Allowance) -> bool:
-    budget, today = budget_of(allowance), timezone.localtime(allowance.now).date()
-    return bool(budget) and used_on(allowance, today) >= budget
 
 
 def _check_queue(count: int) -> None:

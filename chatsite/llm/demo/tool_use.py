@@ -7,6 +7,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
@@ -167,10 +168,6 @@ def _read_search(
     return None
 
 
-def _search_web(text: str) -> Arguments | None:
-    return _read_search(text, WEB_SEARCHES)
-
-
 def _open_page(text: str) -> Arguments | None:
     found = PAGE.search(text)
     return {"address": found["address"].rstrip(".,;:!?)")} if found else None
@@ -180,7 +177,7 @@ RULES: dict[str, Callable[[str], Arguments | None]] = {
     "remind_me": _read_reminder,
     "calculate": _read_calculation,
     "current_time": _tell_time,
-    "search_web": _search_web,
+    "search_web": partial(_read_search, patterns=WEB_SEARCHES),
     "read_page": _open_page,
     "search_transcript": _read_search,
 }

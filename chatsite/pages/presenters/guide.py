@@ -5,7 +5,6 @@ reload, another tab or an undo is never out of step.
 
 from dataclasses import dataclass
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from chatsite import slots
@@ -64,9 +63,18 @@ def find_guide_step(
     if not edited:
         return Guide("edit", version=summaries[0].version)
     since = max(summary.created_at for summary in edited)
-    if not _select_questions(conversation).filter(created_at__gt=since).exists():
+    asked_since = conversation.messages.filter(
+        role=Message.Role.USER,
+        superseded_at=None,
+        deleted_at=None,
+        excluded_at=None,
+        created_at__gt=since,
+    )
+    if not asked_since.exists():
         return Guide("ask")
-    call = _latest_call(conversation)
+    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
+    calls = calls.exclude(message=None).select_related("message", "conversation")
+    call = calls.order_by("-pk").first()
     if call is None or not proved:
         return Guide("proof")
     seq, is_told = call.message.seq, slots.is_filled(DEARER)
@@ -78,15 +86,3 @@ def find_guide_step(
         verified = None
     step = "dearer" if is_told and not asked else "end"
     return Guide(step, seq=seq, sha256=call.sha256, verified=verified)
-
-
-def _select_questions(conversation: Conversation) -> QuerySet[Message]:
-    return conversation.messages.filter(
-        role=Message.Role.USER, superseded_at=None, deleted_at=None, excluded_at=None
-    )
-
-
-def _latest_call(conversation: Conversation) -> ModelCall | None:
-    calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
-    calls = calls.exclude(message=None).select_related("message", "conversation")
-    return calls.order_by("-pk").first()

@@ -285,7 +285,8 @@ def _list_items(
     """The turns, each followed by the dividers of the summaries that end in it."""
     if not turns:
         return
-    next_start = _next_start(conversation, turns[-1])
+    following = conversation.turns.filter(id__gt=turns[-1].pk).order_by("id")
+    next_start = following.values_list("user_message__seq", flat=True).first()
     starts = [turn.user_message.seq for turn in turns]
     ended = [
         [row for row in summaries if start <= row.last_seq and row.last_seq < end]
@@ -305,12 +306,6 @@ def _list_items(
         yield view
         for row in rows:
             yield Divider(row, covered[str(row.version)])
-
-
-def _next_start(conversation: Conversation, turn: Turn) -> int | None:
-    """The number of the first message after this turn."""
-    following = conversation.turns.filter(id__gt=turn.pk).order_by("id")
-    return following.values_list("user_message__seq", flat=True).first()
 
 
 def _view_turns(

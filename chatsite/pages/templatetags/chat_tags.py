@@ -55,29 +55,16 @@ FIRST_USE = {
     "model": ("css/menus.css", "css/sheets.css"),
     "dialog": ("css/menus.css", "css/forms.css", "css/dialog.css"),
 }
-# What a summary can have lost of a message.
+# What a summary can have lost of a message, and of several.
 DROPPED_KINDS = {
-    "decision": gettext_lazy("decision"),
-    "open": gettext_lazy("open point"),
-    "negation": gettext_lazy("“not” was lost"),
-    "hedge": gettext_lazy("“maybe” was lost"),
-    "identifier": gettext_lazy("identifier"),
-    "date": gettext_lazy("date"),
-    "number": gettext_lazy("number"),
-    "name": gettext_lazy("name"),
-}
-
-
-# The same of several messages.
-LACKING_KINDS = {
-    "decision": gettext_lazy("decisions"),
-    "open": gettext_lazy("open points"),
-    "negation": gettext_lazy("“not”"),
-    "hedge": gettext_lazy("“maybe”"),
-    "identifier": gettext_lazy("identifiers"),
-    "date": gettext_lazy("dates"),
-    "number": gettext_lazy("numbers"),
-    "name": gettext_lazy("names"),
+    "decision": (gettext_lazy("decision"), gettext_lazy("decisions")),
+    "open": (gettext_lazy("open point"), gettext_lazy("open points")),
+    "negation": (gettext_lazy("“not” was lost"), gettext_lazy("“not”")),
+    "hedge": (gettext_lazy("“maybe” was lost"), gettext_lazy("“maybe”")),
+    "identifier": (gettext_lazy("identifier"), gettext_lazy("identifiers")),
+    "date": (gettext_lazy("date"), gettext_lazy("dates")),
+    "number": (gettext_lazy("number"), gettext_lazy("numbers")),
+    "name": (gettext_lazy("name"), gettext_lazy("names")),
 }
 
 
@@ -266,7 +253,7 @@ def lacking_words(each: Lacking) -> str:
     words = ngettext(
         "%(kind)s from %(n)s message", "%(kind)s from %(n)s messages", each.count
     )
-    return words % {"kind": LACKING_KINDS[each.kind], "n": f"{each.count:,}"}
+    return words % {"kind": DROPPED_KINDS[each.kind][1], "n": f"{each.count:,}"}
 
 
 @register.filter
@@ -276,4 +263,4 @@ def lacking_list(found: Iterable[Lacking]) -> str:
 
 @register.filter
 def dropped_kind(kind: str) -> str:
-    return str(DROPPED_KINDS[kind])
+    return str(DROPPED_KINDS[kind][0])

@@ -39,12 +39,13 @@ PARTS: dict[str, type[models.Model]] = {
 ATTEMPTS = 3
 
 
-def count_rows(conversation: Conversation) -> dict[str, int]:
-    """The rows of each kind, as a tombstone names them."""
-    return {
-        name: model.objects.filter(conversation=conversation).count()
+def count_rows(rows: models.QuerySet[Conversation]) -> dict[str, int]:
+    """The rows of each kind of these conversations, as a tombstone names them."""
+    counts = {
+        name: model.objects.filter(conversation__in=rows.order_by()).count()
         for name, model in PARTS.items()
     }
+    return {"conversations": rows.count(), **counts}
 
 
 def find_copies(conversation: Conversation) -> models.QuerySet[Conversation]:
@@ -122,7 +123,7 @@ def _replace_by_tombstone(
         user=user,
         username=user.get_username(),
         reason=reason,
-        **count_rows(row),
+        **count_rows(Conversation.objects.filter(pk=row.pk)),
     )
     row.branches.update(branched_from=None, branched_seq=None)
     library.erase_conversation(row)

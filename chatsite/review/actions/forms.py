@@ -16,11 +16,11 @@ CODE_CHARS = 8
 
 
 class ActionForm(forms.Form):
-    """`uuids`: the conversations that it is about."""
+    """`code`: has to be typed to confirm, where the action asks for that."""
 
-    def __init__(self, *args: Any, uuids: Sequence[UUID] = (), **options: Any) -> None:
+    def __init__(self, *args: Any, code: str = "", **options: Any) -> None:
         super().__init__(*args, **options)
-        self.uuids = uuids
+        self.expected = code
 
 
 class RebuildForm(ActionForm):
@@ -40,7 +40,7 @@ class ReviewForm(ActionForm):
 
 
 class PurgeForm(ActionForm):
-    """Erases the conversations, once their code was typed."""
+    """Erases the conversations, or a person, once their code was typed."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -56,27 +56,12 @@ class PurgeForm(ActionForm):
         widget=forms.TextInput(attrs={"autocomplete": "off", "size": CODE_CHARS}),
     )
 
-    def find_code(self) -> str:
-        return code_of(self.uuids)
-
     def clean_code(self) -> str:
-        typed, expected = self.cleaned_data["code"].strip().lower(), self.find_code()
-        if typed != expected:
-            raise forms.ValidationError(
-                _("This is not the code: type %(code)s.") % {"code": expected}
-            )
+        typed = self.cleaned_data["code"].strip().lower()
+        if typed != self.expected:
+            text = _("This is not the code: type %(code)s.")
+            raise forms.ValidationError(text % {"code": self.expected})
         return typed
-
-
-class PersonErasureForm(PurgeForm):
-    """Erases a person, once the code of the account was typed."""
-
-    def __init__(self, *args: Any, expected: str, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.expected = expected
-
-    def find_code(self) -> str:
-        return self.expected
 
 
 def code_of(uuids: Sequence[UUID]) -> str:

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
 
-def count_rows_of_person(user: "AbstractBaseUser") -> dict[str, int]:
-    """The rows of each kind, as a deletion record names them."""
-    counts = {
-        name: model.objects.filter(conversation__owner=user).count()
-        for name, model in erasing.PARTS.items()
-    }
-    owned = Conversation.objects.filter(owner=user).count()
-    return {"conversations": owned, **counts}
-
-
 def code_of_person(user: Any) -> str:
     """What has to be typed to erase this account, and no other."""
     value = f"{user.pk} {user.get_username()}"
@@ -66,7 +56,7 @@ def erase_person(user: Any, *, by: Any = None, reason: str) -> Tombstone:
         user=by,
         username=by.get_username() if by else "",
         reason=reason,
-        **count_rows_of_person(user),
+        **erasing.count_rows(Conversation.objects.filter(owner=user)),
     )
     try:
         account.delete_account(user, record)

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -26,8 +25,8 @@ from memory.models import Conversation
 
 from .. import redaction
 from ..models import Tombstone
-from ..pages import review_page
-from ..rights import Rights, rights_of
+from ..pages import check_rights, review_page
+from ..rights import Rights
 from . import erasing, services
 from .forms import ActionForm, PurgeForm, RebuildForm, ReviewForm, code_of, first_error
 from .services import State
@@ -73,13 +72,6 @@ BULK_ACTIONS = {
         services.purge_conversation,
     ),
 }
-
-
-def check_rights(request: HttpRequest, *needs: str) -> Rights:
-    rights = rights_of(request.user)
-    if not all(getattr(rights, need) for need in ("metadata", *needs)):
-        raise PermissionDenied
-    return rights
 
 
 def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
@@ -202,10 +194,11 @@ def show_confirmation(
         "name": name,
         "action": action,
         "rows": rows,
-        "form": form or action.form(uuids=uuids),
+        "form": form or action.form(code=code_of(uuids)),
     }
     if name == "purge":
-        values["counted"] = [(row, erasing.count_rows(row)) for row in rows]
+        same = ((row, Conversation.objects.filter(pk=row.pk)) for row in rows)
+        values["counted"] = [(row, erasing.count_rows(each)) for row, each in same]
         values["copies"] = sum(erasing.find_copies(row).count() for row in rows)
         values["code"] = code_of(uuids)
     status = 422 if form else 200
@@ -242,7 +235,7 @@ def _perform_bulk(request: HttpRequest, name: str) -> HttpResponse:
     rows = list(rows.order_by("pk")[:MAX_AT_ONCE])
     if not rows:
         return _answer_gone(request)
-    form = action.form(request.POST, uuids=uuids)
+    form = action.form(request.POST, code=code_of(uuids))
     if not form.is_valid():
         return show_confirmation(request, name, rows, form)
     values = {key: form.cleaned_data[key] for key in form.fields if key != "code"}

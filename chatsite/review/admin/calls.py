@@ -17,7 +17,7 @@ from ..readonly import (
     ConversationPartAdmin,
     ReadOnlyAdmin,
     beginning_of,
-    format_duration,
+    duration_field,
     link_field,
     text_field,
     whole_json,
@@ -92,13 +92,8 @@ class ModelCallAdmin(ConversationPartAdmin):
     def tokens_out(self, row: ModelCall) -> str:
         return "–" if row.tokens_output is None else f"{row.tokens_output:,}"
 
-    @admin.display(description=_("time to first token"), ordering="first_token_ms")
-    def first_word(self, row: ModelCall) -> str:
-        return format_duration(row.first_token_ms)
-
-    @admin.display(description=_("total"), ordering="total_ms")
-    def in_all(self, row: ModelCall) -> str:
-        return format_duration(row.total_ms)
+    first_word = duration_field("first_token_ms", _("time to first token"))
+    in_all = duration_field("total_ms", _("total"))
 
     @admin.display(description=_("estimate error"))
     def estimate_error(self, row: ModelCall) -> str:

@@ -31,13 +31,13 @@ from chatsite.llm import pricing
 from chatsite.turns import limits
 from chatsite.turns.models import Allowance
 from memory.actions import ActionError
-from memory.models import Message, ModelCall
+from memory.models import Conversation, Message, ModelCall
 from memory.models.call import billed_tokens
 
 from .. import labels, redaction
 from ..access_log import record_access
-from ..actions import people
-from ..actions.forms import PersonErasureForm
+from ..actions import erasing, people
+from ..actions.forms import PurgeForm
 from ..filters import SetFilter
 from ..models import AccessEvent
 from ..readonly import NumbersAdmin, ShortListAdmin, link_to, people_found
@@ -171,7 +171,7 @@ def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
         raise PermissionDenied
     user = get_object_or_404(User, pk=person)
     code = people.code_of_person(user)
-    form = PersonErasureForm(request.POST or None, expected=code)
+    form = PurgeForm(request.POST or None, code=code)
     if request.method == "POST" and form.is_valid():
         try:
             return _erase_by_form(request, user, form.cleaned_data["reason"])
@@ -183,7 +183,7 @@ def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
         "opts": User._meta,
         "person": user,
         "refusal": people.refuse_erasure(user, request.user),
-        "counts": people.count_rows_of_person(user),
+        "counts": erasing.count_rows(Conversation.objects.filter(owner=user)),
         "code": code,
         "form": form,
     }

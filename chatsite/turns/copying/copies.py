@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from time import monotonic, sleep
 
 from django.db import transaction
@@ -16,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from chatsite import plugins
 from chatsite.protocol.errors import CommandError
-from memory import bundle, library, prompts, transcript
+from memory import bundle, library, transcript
 from memory.compaction import lease
 from memory.models import Change, Conversation, Message, ModelCall, Summary
 
@@ -157,36 +156,6 @@ def _copy_rows(
     for data in plugins.app_data:
         if data.copy:
             data.copy(conversation=conversation, branch=made, messages=messages)
-    lease.mark_due(made.pk)
-
-
-def branch_with_reply(
-    conversation: Conversation, text: str, call: ModelCall
-) -> Conversation:
-    """A branch in which a message was given this reply, which came of the request
-    `call`; in batches. Raises CommandError."""
-    steps = [last for _first, last in call.refs.get("steps", ())]
-    add_reply = partial(_add_reply, conversation, text, call)
-    return branch_in_batches(
-        conversation, max([call.refs["newest"], *steps]), finish=add_reply
-    )
-
-
-def _add_reply(
-    conversation: Conversation, text: str, call: ModelCall, made: Conversation
-) -> None:
-    turn = made.turns.get(user_message__seq=call.refs["newest"])
-    seq = transcript.reserve_numbers(made, 1)
-    written = transcript.append_reply(made, seq=seq, text=text)
-    texts = conversation.prompts.filter(pk__in=prompts.named_in(call.refs))
-    prompts.keep_texts(made, dict(texts.values_list("sha256", "text")))
-    kept = {name: getattr(call, name) for name in bundle.CALL_FIELDS}
-    values = {**kept, "purpose": ModelCall.Purpose.REPLY, "message": written}
-    mine = ModelCall.objects.create(conversation=made, **values)
-    ended = {"state": State.DONE, "error": "", "text": text, "reply": written}
-    made.turns.filter(pk=turn.pk).update(
-        **ended, reply_seq=seq, call=mine, model=call.model
-    )
     lease.mark_due(made.pk)
 
 

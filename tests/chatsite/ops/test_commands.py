@@ -221,4 +221,4 @@ class TestDoctor:
         findings, code = self.examine()
         assert code == 1
         detail = findings["channel layer"]["detail"]
-        assert "redis://:…@127.0.0.1:1 is not there. Check REDIS_URL." in detail
+        assert "redis://:********@127.0.0.1:1 is not there. Check REDIS_URL." in detail

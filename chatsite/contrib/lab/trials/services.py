@@ -2,6 +2,7 @@
 its answer the reply of a branch.
 """
 
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -11,8 +12,10 @@ from django.utils.translation import gettext as _
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, model_access, variations
 from chatsite.turns.copying import copies
+from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
-from memory import transcript
+from memory import bundle, prompts, transcript
+from memory.compaction import lease
 from memory.engine.policy import PRESETS
 from memory.models import Conversation, ModelCall
 from memory.transcript import ActionError
@@ -158,7 +161,28 @@ def make_reply(conversation: Conversation, trial: Trial) -> Conversation:
     CommandError."""
     if trial.state != Trial.State.DONE or not trial.text or trial.call is None:
         raise ActionError(_("Only an answer that is complete can be made the reply."))
-    return copies.branch_with_reply(conversation, trial.text, trial.call)
+    refs, add = trial.call.refs, partial(_add_reply, conversation, trial)
+    steps = [last for _first, last in refs.get("steps", ())]
+    return copies.branch_in_batches(
+        conversation, max([refs["newest"], *steps]), finish=add
+    )
+
+
+def _add_reply(conversation: Conversation, trial: Trial, made: Conversation) -> None:
+    text, call = trial.text, trial.call
+    turn = made.turns.get(user_message__seq=call.refs["newest"])
+    seq = transcript.reserve_numbers(made, 1)
+    written = transcript.append_reply(made, seq=seq, text=text)
+    texts = conversation.prompts.filter(pk__in=prompts.named_in(call.refs))
+    prompts.keep_texts(made, dict(texts.values_list("sha256", "text")))
+    kept = {name: getattr(call, name) for name in bundle.CALL_FIELDS}
+    values = {**kept, "purpose": ModelCall.Purpose.REPLY, "message": written}
+    mine = ModelCall.objects.create(conversation=made, **values)
+    ended = {"state": Turn.State.DONE, "error": "", "text": text, "reply": written}
+    made.turns.filter(pk=turn.pk).update(
+        **ended, reply_seq=seq, call=mine, model=call.model
+    )
+    lease.mark_due(made.pk)
 
 
 def read_changes(conversation: Conversation, seq: int) -> dict[str, object]:

@@ -17,7 +17,6 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError, connection
-from django.db.migrations.executor import MigrationExecutor
 from langchain_core.messages import HumanMessage
 from redis.exceptions import RedisError
 
@@ -27,8 +26,9 @@ from chatsite.database import read_clock
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
 from chatsite.llm.provider_file import Provider
-from chatsite.ops.error_page import list_secrets
+from chatsite.ops.error_page import hide_secrets
 from chatsite.ops.extras import describe_unnamed_extras, find_lost_limits
+from chatsite.ops.schema import find_missing_migrations
 from chatsite.release import find_version
 from memory.models import Message
 
@@ -104,10 +104,7 @@ def _run_check(name: str, check: Check) -> Finding:
         text = " ".join(str(error).split())
         if not isinstance(error, DoctorError):
             text = f"{type(error).__name__}: {text}"
-        # The longest first: one can be part of another.
-        for secret in sorted(list_secrets(), key=len, reverse=True):
-            text = text.replace(secret, "…")
-        return Finding(name, False, text)
+        return Finding(name, False, hide_secrets(text))
 
 
 def show_version() -> str:
@@ -151,10 +148,8 @@ def _ask_without_pool() -> Exception | None:
 
 
 def check_migrations() -> str:
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan:
-        raise DoctorError(f"{len(plan)} are missing. Run manage.py migrate.")
+    if missing := find_missing_migrations():
+        raise DoctorError(f"{len(missing)} are missing. Run manage.py migrate.")
     return "all applied"
 
 

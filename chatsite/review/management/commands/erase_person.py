@@ -7,8 +7,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from chatsite.review.actions import people
+from chatsite.review.actions import erasing, people
 from memory.actions import ActionError
+from memory.models import Conversation
 
 
 class Command(BaseCommand):
@@ -38,7 +39,8 @@ class Command(BaseCommand):
         )
 
     def _describe(self, user: Any) -> None:
-        for name, count in people.count_rows_of_person(user).items():
+        rows = Conversation.objects.filter(owner=user)
+        for name, count in erasing.count_rows(rows).items():
             self.stdout.write(f"{count:>9,} {name.replace('_', ' ')}")
         self.stdout.write(
             f"of account {user.pk}, {user.get_username()}, would be erased. To do it: "

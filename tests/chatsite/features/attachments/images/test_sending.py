@@ -264,11 +264,11 @@ class TestWire:
     ],
 )
 def test_refusals_of_images_are_known(said):
-    assert dialects._refuses_images(said.lower())
+    assert dialects.refuses_images(said.lower())
 
 
 @pytest.mark.parametrize(
     "said", ["Invalid image data.", "The image is too large: 21 MB.", "Bad request."]
 )
 def test_refusals_of_one_image_are_no_such(said):
-    assert not dialects._refuses_images(said.lower())
+    assert not dialects.refuses_images(said.lower())
