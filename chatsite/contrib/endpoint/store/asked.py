@@ -32,6 +32,8 @@ class Asked:
     model: str
     # The only conversation that it may go on; None: the history decides.
     within: int | None = None
+    # Of the items that it names by their ids, which the provider counts, too.
+    named_bytes: int = 0
 
     @property
     def previous(self) -> str:
@@ -51,7 +53,7 @@ class Asked:
     @property
     def tokens(self) -> int:
         """Estimated."""
-        return -(-len(self.raw) // 4)
+        return -(-(len(self.raw) + self.named_bytes) // 4)
 
     def replace_body(self, body: Body, raw: bytes) -> Self:
         """The same request with another body; its history is still the client's."""

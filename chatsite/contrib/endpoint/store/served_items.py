@@ -139,6 +139,8 @@ def fill_references(asked: Asked, found: Items) -> Asked:
     """The request as it reads with these items in place of their ids. What is sent of
     it stays as it is."""
     value, wire = asked.body.value, asked.wire
+    named = (found[each] for each in asked.references if each in found)
+    size = sum(len(json.dumps(each)) for each in named)
     items = [
         found.get(item.get("id"), item) if find_kind(item) == REFERENCE else item
         for item in value[wire.list_name]
@@ -147,5 +149,6 @@ def fill_references(asked: Asked, found: Items) -> Asked:
     history = read_history(wire.name, value)
     if not history.messages:
         # It named nothing but thoughts.
-        return asked
-    return replace(asked, body=asked.body._replace(value=value), history=history)
+        return replace(asked, named_bytes=size)
+    body = asked.body._replace(value=value)
+    return replace(asked, body=body, history=history, named_bytes=size)

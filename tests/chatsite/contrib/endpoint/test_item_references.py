@@ -70,6 +70,18 @@ async def test_served_items_are_one_conversation(key, upstream, stream):
     assert not [each for each in await changed() if each]
 
 
+async def test_named_items_count_with_their_text(key, upstream):
+    """The provider reads and charges them, not their names."""
+    upstream.script(replying(text=SECRET * 60), replying(text="Yes."))
+    said = [user("When does it leave?")]
+    await serve(key, said)
+    said.append(user("Is it sure?"))
+    await serve(key, said)
+    calls = ModelCall.objects.order_by("pk")
+    first, second = [each.tokens_estimated async for each in calls]
+    assert second > first + len(SECRET) * 60 // 4
+
+
 async def test_thoughts_stand_for_nothing(key, upstream):
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted": "gA" * 99}
     item = {"id": "msg_1", "type": "message", "role": "assistant"}
