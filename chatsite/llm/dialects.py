@@ -14,10 +14,11 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from memory.engine.compose import digest_wire, dump_wire
 from memory.engine.tools.call_forms import SENT_EXTRAS, CallForm, calls_of
 
 from . import providers
-from .tool_schemas import MOST_TOOLS, digest_tool
+from .tool_schemas import MOST_TOOLS, digest_tool, fit_tools
 
 # What is beside calls, for the provider that has put it there.
 EXTRAS = "extras"
@@ -333,3 +334,55 @@ def _refuses_role(text: str) -> bool:
     is_about = "role" in text and ("system" in text or "developer" in text)
     is_system = "system message" in text or "system prompt" in text
     return _has_marks(text, UNSUPPORTED_MARKS) and (is_about or is_system)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
+    "none" for a request that has to be answered without. `is_refused`: the model's
+    server takes no tools; `left_out`: the names of those that it does not take."""
+
+    schemas: tuple[dict[str, Any], ...] = ()
+    tokens: int = 0
+    choice: str = ""
+    is_refused: bool = False
+    left_out: tuple[str, ...] = ()
+
+    def fit_to(self, dialect: Dialect) -> "Tools":
+        """Return these tools in the form that the model's provider takes."""
+        if not self.schemas:
+            return self
+        if not dialect.has_tools:
+            return replace(self, tokens=0, is_refused=True)
+        fitted = fit_tools(
+            self.schemas, most=dialect.most_tools, refused=dialect.refused_tools
+        )
+        share = len(fitted.schemas) / len(self.schemas)
+        return replace(
+            self,
+            schemas=fitted.schemas,
+            left_out=fitted.left_out,
+            tokens=round(self.tokens * share),
+        )
+
+    def to_options(self) -> dict[str, Any]:
+        if not self.schemas or self.is_refused:
+            return {}  # OpenAI refuses an empty list
+        choice = {"tool_choice": self.choice} if self.choice else {}
+        return {"tools": list(self.schemas), **choice}
+
+    def to_refs(self) -> dict[str, Any]:
+        """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
+        left_out = {"tools_left_out": list(self.left_out)} if self.left_out else {}
+        if not self.schemas:
+            return left_out
+        names = [each["function"]["name"] for each in self.schemas]
+        if self.is_refused:
+            return {"tools_refused": names}
+        refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
+        return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
+
+    def to_texts(self) -> dict[str, str]:
+        """The definitions as they are sent, by the hash that to_refs() names."""
+        name = self.to_refs().get("tools_sha256")
+        return {name: dump_wire(self.schemas)} if name else {}

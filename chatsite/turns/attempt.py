@@ -12,9 +12,9 @@ from typing import Any
 
 from django.conf import settings
 
-from chatsite.features.tools.registry import Tools
 from chatsite.features.tools.tool_loop.steps import runs_in_steps
 from chatsite.llm import dialects, providers, streaming
+from chatsite.llm.dialects import Tools
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from memory import context

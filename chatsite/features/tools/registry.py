@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -13,10 +12,9 @@ from django.utils.module_loading import import_string
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from chatsite import plugins
-from chatsite.llm import dialects
-from chatsite.llm.tool_schemas import fit_tools
+from chatsite.llm.dialects import Tools
 from chatsite.pages.presenters.calls import visible
-from memory.engine.compose import digest_wire, dump_wire
+from memory.engine.compose import dump_wire
 from memory.engine.tokens import count_text
 from memory.engine.tools import call_forms
 from memory.models import Conversation
@@ -27,58 +25,6 @@ logger = logging.getLogger(__name__)
 
 # The word for tools in guards and sources.
 KIND = "tool"
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
-    "none" for a request that has to be answered without. `is_refused`: the model's
-    server takes no tools; `left_out`: the names of those that it does not take."""
-
-    schemas: tuple[dict[str, Any], ...] = ()
-    tokens: int = 0
-    choice: str = ""
-    is_refused: bool = False
-    left_out: tuple[str, ...] = ()
-
-    def fit_to(self, dialect: dialects.Dialect) -> "Tools":
-        """Return these tools in the form that the model's provider takes."""
-        if not self.schemas:
-            return self
-        if not dialect.has_tools:
-            return replace(self, tokens=0, is_refused=True)
-        fitted = fit_tools(
-            self.schemas, most=dialect.most_tools, refused=dialect.refused_tools
-        )
-        share = len(fitted.schemas) / len(self.schemas)
-        return replace(
-            self,
-            schemas=fitted.schemas,
-            left_out=fitted.left_out,
-            tokens=round(self.tokens * share),
-        )
-
-    def to_options(self) -> dict[str, Any]:
-        if not self.schemas or self.is_refused:
-            return {}  # OpenAI refuses an empty list
-        choice = {"tool_choice": self.choice} if self.choice else {}
-        return {"tools": list(self.schemas), **choice}
-
-    def to_refs(self) -> dict[str, Any]:
-        """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
-        left_out = {"tools_left_out": list(self.left_out)} if self.left_out else {}
-        if not self.schemas:
-            return left_out
-        names = [each["function"]["name"] for each in self.schemas]
-        if self.is_refused:
-            return {"tools_refused": names}
-        refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
-        return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
-
-    def to_texts(self) -> dict[str, str]:
-        """The definitions as they are sent, by the hash that to_refs() names."""
-        name = self.to_refs().get("tools_sha256")
-        return {name: dump_wire(self.schemas)} if name else {}
 
 
 class ToolSource:

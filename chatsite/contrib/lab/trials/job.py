@@ -11,9 +11,10 @@ from channels.db import database_sync_to_async
 
 from chatsite import metrics
 from chatsite.fair_queue import person
-from chatsite.features.tools.registry import Tools, offer_again
+from chatsite.features.tools.registry import offer_again
 from chatsite.jobs.worker import start_waiting
 from chatsite.llm import dialects, providers, streaming
+from chatsite.llm.dialects import Tools
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
