@@ -10,6 +10,7 @@ from django.test import Client
 
 from chatsite.contrib.operators.budgets import services
 from chatsite.features.importing import worker
+from chatsite.features.sharing.pace import pace
 from chatsite.live import watcher
 from chatsite.pages import parts
 from chatsite.turns import commands
@@ -26,6 +27,12 @@ CODENAMES = {
     "purge": "purge_conversations",
 }
 REMEMBERED = {"conversation", "versions", "told", "secret"}
+
+
+@pytest.fixture(autouse=True)
+def full_pace():
+    """Links are opened from one address by all tests of a process."""
+    pace.clear()
 
 
 @pytest.fixture(autouse=True)
