@@ -1,16 +1,18 @@
 """A database of an older release is migrated, and keeps every promise.
 
-The files of tests/upgrade hold what commit 54ab517 made, with its own code:
+The files of tests/upgrade hold what two commits made, with their own code. 54ab517:
 compactions, a message deleted after it was compacted, a branch, a retried and a waiting
-turn, an experiment.
+turn, an experiment. 9c73ef29 (every_table): a row in each table of each app, and an
+audit that was clean.
 """
 
 import json
+import lzma
 import os
 import random
 import sqlite3
 import time
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import psycopg
@@ -68,27 +70,50 @@ SCHEMA = (
 )
 
 
-@pytest.fixture
-def old_url(tmp_path):
-    """The URL of a database of the older release."""
+@contextmanager
+def load(tmp_path, read_statements):
+    """The URL of a database that the statements of this database system have made."""
     if plugin.cluster:
         plugin.cluster.start()
     with plugin.cluster.database() if plugin.cluster else nullcontext() as url:
         if url:
             with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute((FOLDER / "postgresql.sql").read_text())
+                connection.execute(read_statements("postgresql"))
         else:
             path = tmp_path / "old.sqlite3"
             with closing(sqlite3.connect(path)) as connection:
-                connection.executescript((FOLDER / "sqlite.sql").read_text())
+                connection.executescript(read_statements("sqlite"))
             url = f"sqlite:///{path}"
         yield url
 
 
 @pytest.fixture
-def site(old_url):
+def old_url(tmp_path):
+    """The URL of a database of the older release."""
+    with load(tmp_path, lambda name: (FOLDER / f"{name}.sql").read_text()) as url:
+        yield url
+
+
+@pytest.fixture
+def full_url(tmp_path):
+    """The URL of a database with a row in each table."""
+
+    def read_statements(name):
+        packed = (FOLDER / f"every_table.{name}.sql.xz").read_bytes()
+        return lzma.decompress(packed).decode()
+
+    with load(tmp_path, read_statements) as url:
+        yield url
+
+
+def make_site(url, **settings):
     key = {"SECRET_KEY": "of-an-older-database", "SIGNING_KEY": ""}
-    return Site({"DATABASE_URL": old_url, **key})
+    return Site({"DATABASE_URL": url, **key, **settings})
+
+
+@pytest.fixture
+def site(old_url):
+    return make_site(old_url)
 
 
 def test_it_migrates_and_its_audit_is_clean(site):
@@ -110,6 +135,43 @@ def check_all_is_there(site):
     assert found["erased"]
     assert all(row == ["", None, {}] for row in found["erased"])
     assert WORD not in json.dumps([found["stale"], found["experiment"]])
+
+
+# What each migration or start writes, and what finds words in a file of SQLite.
+KEPT_BY_DJANGO = {"django_migrations", "django_content_type", "auth_permission"}
+# With rows of these a site does not start that would not heed them.
+NEEDED = "operators"
+
+
+@pytest.mark.parametrize("extras", [NEEDED, "all"])
+def test_rows_of_every_table_stay(full_url, extras):
+    site = make_site(full_url, EXTRAS=extras)
+    before = count_rows(full_url)
+    assert 0 not in before.values()
+    site.manage("migrate", "--verbosity", "0")
+    after = count_rows(full_url)
+    assert {name: after.get(name) for name in before} == before
+    # It fails when it finds anything.
+    site.manage("audit")
+    said = site.manage("doctor")
+    is_said = "Set EXTRAS=" in said
+    assert is_said == (extras == NEEDED)
+
+
+def count_rows(url):
+    """How many rows each table has."""
+    tables = (
+        "SELECT tbl_name FROM sqlite_schema WHERE name NOT LIKE 'sqlite%'",
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
+    )[bool(plugin.cluster)]
+    with connect(url) as opened:
+        names = {name for (name,) in opened.execute(tables)} - KEPT_BY_DJANGO
+        counted = {name: f"SELECT count(*) FROM {name}" for name in names}  # noqa: S608
+        return {
+            name: opened.execute(asked).fetchone()[0]
+            for name, asked in counted.items()
+            if "_fts" not in name
+        }
 
 
 def connect(url):
