@@ -32,7 +32,6 @@ TABLES = {
 # Those with rows that hold people back, and which do: without their app they would not.
 LIMITS = {"budgets_budget": "amount >= 0", "switches_switchedoff": "on_at IS NULL"}
 
-
 # Settings that only they read.
 SETTINGS = {
     "endpoint": ("MCP_SERVER_ENABLED", "GATEWAY_JWT_SECRET", "GATEWAY_USER_HEADER"),

@@ -25,7 +25,7 @@ class ImportingConfig(AppConfig):
         link = slots.make_link("import", _("Import conversations"))
         slots.register("user.menu", link)
         slots.register("conversation.menu", parts.draw_menu_items)
-        slots.register("account", "importing/_account.html")
+        slots.register("account", parts.draw_data_section)
         slots.register("staff.actions", "importing/_staff_buttons.html")
         plugins.register_data(
             plugins.AppData(

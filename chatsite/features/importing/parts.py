@@ -1,10 +1,17 @@
-"""What people see of exports in the menu of a conversation."""
+"""What people see of exports: links in the menu of a conversation, and a section of the
+account page.
+"""
 
+from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
 
 from memory.models import Conversation
+
+from . import left_out as rows_left_out
+from .thread_format import list_counts
 
 
 def draw_menu_items(conversation: Conversation) -> str:
@@ -15,3 +22,8 @@ def draw_menu_items(conversation: Conversation) -> str:
     }
     found = ((reverse(n, args=[conversation.uuid]), links[n]) for n in links)
     return format_html_join("", '<a href="{}" download>{}</a>', found)
+
+
+def draw_data_section(request: HttpRequest) -> str:
+    left = list_counts(rows_left_out.count_left_of_download(request.user.pk))
+    return render_to_string("importing/_account.html", {"left": left}, request)

@@ -102,7 +102,9 @@ class _Import:
         for kind, count in draft.left.items():
             outcome.left.note(kind, count)
         outcome.images += sum(map(len, images.values()))
-        return find_sentence_space().join(filter(None, [left_out, lost]))
+        return find_sentence_space().join(
+            filter(None, [left_out, draft.left_out, lost])
+        )
 
     def _find(self, source: str) -> Conversation | None:
         """Imported before or just now, or the very one that was exported here."""

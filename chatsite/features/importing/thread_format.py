@@ -7,6 +7,7 @@ required, and no other is there.
 """
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -354,6 +355,9 @@ class CoreState(Row):
     summaries: Rows[Summary] = []
     model_calls: Rows[ModelCall] = []
     prompts: dict[Sha256, str] = {}
+    # By the names of lists: how many rows its site had and did not write, as their
+    # feature was turned off.
+    left_out: dict[Name, Count] = {}
 
 
 def list_rows() -> dict[str, type[Row]]:
@@ -387,3 +391,8 @@ def build_thread_state() -> type[CoreState]:
     return create_model(
         "ThreadState", __base__=CoreState, __doc__=CoreState.__doc__, **sections
     )
+
+
+def list_counts(lists: Mapping[str, int]) -> str:
+    """Such as "examples (2), trials (1)"."""
+    return ", ".join(f"{name[:40]} ({count})" for name, count in lists.items())

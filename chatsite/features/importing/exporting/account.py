@@ -10,6 +10,7 @@ from chatsite.plugins import app_data
 from memory import library
 from memory.models import Conversation
 
+from .. import left_out as rows_left_out
 from ..thread_format import FORMAT
 from .thread import dump_export, export_thread
 
@@ -28,6 +29,7 @@ def _describe_account(user: AbstractBaseUser) -> tuple[str, list[int]]:
     preferred = preferences.find_preferences(user)
     value = {
         "format": FORMAT,
+        "left_out": rows_left_out.count_left_of_account(user.pk),
         "account": {
             "username": user.get_username(),
             "email": getattr(user, "email", ""),

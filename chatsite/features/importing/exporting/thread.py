@@ -10,6 +10,7 @@ from chatsite.turns import requests
 from memory import context, prompts, transcript
 from memory.models import Conversation, Prompt
 
+from .. import left_out as rows_left_out
 from ..tables import exported_lists, exported_values
 from ..thread_format import FORMAT, ModelCall
 
@@ -41,6 +42,7 @@ def export_thread(conversation: Conversation) -> dict[str, Any]:
             prompt.sha256: prompt.text
             for prompt in Prompt.objects.filter(pk__in=hashes)
         },
+        "left_out": rows_left_out.count_left_of_conversation(conversation.pk),
         **{each.name: each.read(conversation) for each in exported_lists()},
     }
 

@@ -55,6 +55,8 @@ class Draft:
     title_seqs: Sequence[int] | None = None
     # What was not taken, by its kinds.
     left: Mapping[str, int] = field(default_factory=dict)
+    # Lists of the file that were not taken, in words.
+    left_out: str = ""
 
 
 @dataclass(slots=True)

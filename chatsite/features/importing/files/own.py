@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from chatsite.features.tools.results import shorten_again
+from chatsite.languages import find_sentence_space
 from chatsite.turns.copying.copies import TurnInfo
 from memory.bundle import Bundle
 from memory.engine import attachments
@@ -23,6 +24,7 @@ from memory.engine.wording import explain_refusal
 from memory.models import ModelCall as ModelCallRow
 from memory.view import rebuilding
 
+from .. import left_out as rows_left_out
 from ..tables import exported_lists, exported_values
 from ..thread_format import (
     FORMAT,
@@ -34,6 +36,7 @@ from ..thread_format import (
     Summary,
     SummaryReferences,
     build_thread_state,
+    list_counts,
 )
 from .draft import Draft, check_count, check_length
 from .reading import ImportItemError, check_values, explain_fault
@@ -87,7 +90,32 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
         temperature=own.conversation.temperature,
         # Only one of the conversation's own; the site's may change.
         system_prompt="" if prompt == settings.SYSTEM_PROMPT else prompt,
+        left_out=_name_left_out(item, own),
     )
+
+
+def _name_left_out(item: dict[str, Any], own: CoreState) -> str:
+    """The sentences on lists that are in the file and that this site does not know, and
+    on those that the file lacks because its site had their features off."""
+    unknown = {
+        name: len(rows)
+        for name, rows in item.items()
+        if isinstance(rows, list | dict) and rows and name not in type(own).model_fields
+    }
+    said = []
+    if unknown:
+        text = _("not imported, because this site does not have what they are of: %s.")
+        said.append(text % list_counts(unknown))
+        if off := ",".join(rows_left_out.name_extras_of(unknown)):
+            text = _(
+                "The administrator can turn that on (EXTRAS: %(names)s); then delete "
+                "this copy, and import the file again."
+            )
+            said.append(text % {"names": off})
+    if own.left_out:
+        text = _("the file was written without what its site had turned off: %s.")
+        said.append(text % list_counts(own.left_out))
+    return find_sentence_space().join(said)
 
 
 def _check_format(number: Any) -> None:
