@@ -197,17 +197,7 @@ def begin(
         conversation = Conversation.objects.filter(pk=claim.conversation_id).first()
     if conversation is None:
         return LeaseStatus.LOST
-    call = ModelCall.objects.create(
-        conversation=conversation,
-        purpose=ModelCall.Purpose.REPLY,
-        refs=built.refs,
-        sha256=built.sha256,
-        model=model,
-        provider=providers.name_provider(model),
-        tokens_estimated=built.tokens,
-        parts=built.parts,
-    )
-    context.keep_prompts(conversation, built)
+    call = record_request(conversation, built, model, ModelCall.Purpose.REPLY)
     begun = {"model": model, "call": call.pk}
     if not _begin(held_turn=claim.row_id, held_by=claim.owner, **begun):
         hold = TURN_LEASE.why_refused(TURN_LEASE.held(claim))
@@ -217,6 +207,24 @@ def begin(
     recorded["added"] = built.added
     recorded["model"] = model
     return replace(claim, **recorded, renewed_at=started, turn=None)
+
+
+def record_request(
+    conversation: Conversation, built: context.Built, model: str, purpose: str
+) -> ModelCall:
+    """The row of a request that is about to be sent."""
+    call = ModelCall.objects.create(
+        conversation=conversation,
+        purpose=purpose,
+        refs=built.refs,
+        sha256=built.sha256,
+        model=model,
+        provider=providers.name_provider(model),
+        tokens_estimated=built.tokens,
+        parts=built.parts,
+    )
+    context.keep_prompts(conversation, built)
+    return call
 
 
 @prepared_update()

@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from memory.engine import budget
 from memory.engine.compaction import MemoryState
-from memory.engine.compose import compose_context, make_fence, role_of
+from memory.engine.compose import Context, compose_context, make_fence, role_of
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
@@ -33,6 +33,7 @@ from memory.engine.summaries.summarizer import (
     write_summary,
 )
 from memory.engine.tokens import TokenCounter, count_text, count_tokens
+from memory.engine.tools import fitting
 
 from .metrics import Tally, count_cacheable, shared_tokens
 
@@ -111,6 +112,7 @@ class Player:
             kwargs = {"created_at": each.created_at} if each.created_at else {}
             message = kind(each.content, id=str(seq), additional_kwargs=kwargs)
             self.messages.append(message)
+        self.by_number = {_seq_of(message): message for message in self.messages}
         self.summarizer = _Reader(self.invoke)
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
@@ -152,7 +154,7 @@ class Player:
             await self._compact(last.additional_kwargs.get("created_at"))
 
     async def _ask(self, newest: BaseMessage) -> None:
-        request = self._compose(self.state.window, newest)
+        request = self._compose(self.state.window, newest).messages
         tokens = self.count_tokens(request)
         self.tally.turns += 1
         self.tally.prompts.append(tokens)
@@ -169,17 +171,20 @@ class Player:
         self,
         window: Sequence[BaseMessage],
         newest: BaseMessage | None = None,
-        recalled: Sequence[BaseMessage] = (),
-    ) -> list[BaseMessage]:
+        notes: Sequence[excerpts.Note] = (),
+        **others: Any,
+    ) -> Context:
+        """The request that answers `newest`; `others`: what else is in it."""
         return compose_context(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
             rules=self.rules.blocks,
-            window=window,
-            recalled=recalled,
+            window=fitting.prepare_messages(window),
+            recalled=[note.message for note in notes],
             newest=newest,
             fence=make_fence(self.policy.final_prompt),
-        ).messages
+            **others,
+        )
 
     def _count_recall(
         self, newest: BaseMessage, request: list[BaseMessage], tokens: int
@@ -187,8 +192,7 @@ class Player:
         """What the notes add that the site finds before a reply. No model is asked for
         them, but they end what a provider can cache."""
         if notes := self._find_notes(newest):
-            recalled = [note.message for note in notes]
-            request = self._compose(self.state.window, newest, recalled)
+            request = self._compose(self.state.window, newest, notes).messages
             self.tally.turns_with_recall += 1
             self.tally.recall_tokens += self.count_tokens(request) - tokens
         shared = shared_tokens(self.sent_with_recall, request)
@@ -240,7 +244,8 @@ class Player:
 
     def _prefix(self, step: Step) -> list[BaseMessage]:
         """How the last request began, up to where the step's messages end."""
-        return self._compose(step.messages if isinstance(step, Compaction) else ())
+        window = step.messages if isinstance(step, Compaction) else ()
+        return self._compose(window).messages
 
     async def _commit(self, step: Step, made: SummaryText) -> None:
         self.state = self.state.apply(step, made.text)
@@ -294,7 +299,11 @@ class Player:
     ) -> list[excerpts.Note]:
         return excerpts.choose_excerpts(
             hits,
-            {hit.seq: self.messages[hit.seq - 1] for hit in hits},
+            {
+                hit.seq: self.by_number[hit.seq]
+                for hit in hits
+                if hit.seq in self.by_number
+            },
             question,
             room=self.policy.recall_tokens,
             count_tokens=self.count_tokens,

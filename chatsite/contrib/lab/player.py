@@ -17,7 +17,7 @@ from memory import context
 from memory.compaction.commit import MAX_PINNED
 from memory.compaction.lease import MAX_FAILURES
 from memory.engine.compaction import find_important
-from memory.engine.compose import compose_context, fit_context, make_fence
+from memory.engine.compose import fit_context
 from memory.engine.plan import Step
 from memory.engine.policy import Policy
 from memory.engine.search import excerpts
@@ -69,17 +69,10 @@ class StoredPlayer(Player):
     ) -> tuple[list[BaseMessage], list[Note]]:
         """The request that answers a message, and the notes in it."""
         notes = await self._recall(newest)
-        whole = compose_context(
-            system_prompt=self.system_prompt,
-            blocks=self.state.blocks,
-            pinned=[self.by_number[seq] for seq in self._list_pinned(newest)],
-            rules=self.rules.blocks,
-            window=fitting.prepare_messages(self.state.window),
-            recalled=[note.message for note in notes],
-            newest=newest,
-            steps=fitting.prepare_messages(steps),
-            fence=make_fence(self.policy.final_prompt),
-        )
+        pinned = [self.by_number[seq] for seq in self._list_pinned(newest)]
+        shown = fitting.prepare_messages(steps)
+        window = self.state.window
+        whole = self._compose(window, newest, notes, pinned=pinned, steps=shown)
         return fit_context(whole, self.limit, self.count_tokens).messages, notes
 
     async def _ask(self, newest: BaseMessage) -> None:
@@ -100,25 +93,19 @@ class StoredPlayer(Player):
 
     async def _recall(self, newest: BaseMessage) -> list[Note]:
         """As the site would have: what matches behind this window."""
-        room, cutoff = self.policy.recall_tokens, self.state.cutoff
-        if not room or not cutoff:
+        cutoff, asked = self.state.cutoff, newest.text
+        if not self.policy.recall_tokens or not cutoff:
             return []
         hits = await database_sync_to_async(recall.recall_messages)(
             self.conversation,
-            newest.text,
-            limit=excerpts.find_breadth(newest.text).hits,
+            asked,
+            limit=excerpts.find_breadth(asked).hits,
             before_seq=cutoff + 1,
             at=newest.additional_kwargs["created_at"],
         )
-        found = {hit.seq for hit in hits} - {*self._list_pinned(newest)}
-        return excerpts.choose_excerpts(
-            hits,
-            {seq: self.by_number[seq] for seq in found & self.by_number.keys()},
-            newest.text,
-            room=room,
-            count_tokens=self.count_tokens,
-            later=[*self.state.window, newest],
-        )
+        pinned = {*self._list_pinned(newest)}
+        hits = [hit for hit in hits if hit.seq not in pinned]
+        return self._choose_notes(asked, hits, [*self.state.window, newest])
 
     async def _compact(self, now: datetime | None) -> None:
         """Like the compaction job, which gives up after a few failures."""

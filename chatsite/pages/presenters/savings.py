@@ -132,12 +132,6 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
         yield plain * conversation.token_ratio + conversation.token_overhead
 
 
-def spent_on_summaries(conversation: Conversation) -> tuple[int, int]:
-    """Tokens that the summariser has read and written."""
-    spent = list(_sum_summaries(conversation))
-    return sum(read for _, read, _ in spent), sum(written for *_, written in spent)
-
-
 def _sum_summaries(conversation: Conversation) -> QuerySet[ModelCall, Any]:
     """Of each model that has summarised: its name, and what it has read and written."""
     rows = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY)

@@ -16,11 +16,7 @@ from memory.ranges import Ranges, is_within
 from .comparison import Pair
 from .sent import Compared, SentRequest
 
-# The codes, in the order in which they are given.
-CODES = (
-    *("first", "instructions", "tools", "summary", "recall", "moved", "excluded"),
-    *("pinned", "fact", "rule", "model", "dialect", "file", "idle", "edited", "newest"),
-)
+# By their codes, in the order in which they are given.
 WORDS = {
     "first": gettext_lazy("It is the first request: there was nothing in the cache."),
     "instructions": gettext_lazy("The instructions to the model have changed."),
@@ -60,13 +56,13 @@ class Cause:
 
 
 def find_causes(compared: Compared, pairs: Iterable[Pair]) -> list[Cause]:
-    """All causes, in the order of CODES; none where both requests are the same."""
+    """All causes, in the order of WORDS; none where both requests are the same."""
     if compared.a is None:
         return [Cause("first")]
     is_moved = any(pair.change == "moved" for pair in pairs)
     finder = _Finder(compared.a, compared.b, compared, is_moved=is_moved)
     found = {cause.code: cause for cause in finder}
-    return [found[code] for code in CODES if code in found]
+    return [found[code] for code in WORDS if code in found]
 
 
 class _Finder:

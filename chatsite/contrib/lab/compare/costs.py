@@ -3,7 +3,7 @@ and their price by the settings of today.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.utils.translation import gettext_lazy
@@ -16,7 +16,7 @@ from memory.engine.compose import Context
 from memory.models import ModelCall
 from memory.view import rebuilding
 
-from .sent import Compared, MessageState
+from .sent import MessageState
 
 # The parts in the order in which they are shown. A provider has the tools, and what it
 # adds itself, before the messages.
@@ -49,10 +49,7 @@ class Part:
         return str(PARTS[self.name])
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **{"name": self.name, "tokens": self.tokens},
-            **{"cached": self.cached, "price": self.price},
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +65,6 @@ class Costs:
     cached: int | None
     # Of the whole request, by its model.
     price: float
-
-
-def measure_costs(compared: Compared) -> Costs:
-    """What the parts of the newer request, `compared.b`, cost."""
-    sent = compared.b
-    return measure_request(sent.call, sent.built.context, compared.states)
 
 
 def measure_request(

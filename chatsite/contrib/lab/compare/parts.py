@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.models import Conversation
 
+from ..stored import UNREADABLE
 from .presenter import present_figures
 from .sent import UnknownReplyError, read_compared
 
@@ -57,7 +58,7 @@ def draw_inspected_comparison(conversation: Conversation, seq: int) -> str:
     never a text."""
     try:
         figures = present_figures(read_compared(conversation, seq))
-    except (UnknownReplyError, LookupError, TypeError, ValueError, AttributeError):
+    except UNREADABLE:
         # An old import can have references of any shape: the inspector says so.
         return ""
     return render_to_string("compare/_inspected.html", {"shown": figures})

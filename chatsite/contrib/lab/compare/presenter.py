@@ -1,7 +1,7 @@
 """A comparison as plain values: for JSON, for the page, and in figures for staff."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -18,7 +18,7 @@ from .comparison import (
     count_common,
     find_first_difference,
 )
-from .costs import Costs, measure_costs
+from .costs import Costs, measure_request
 from .sent import Compared
 
 # Of texts that are only in one request so much is shown, and of one that is in both so
@@ -63,21 +63,19 @@ def present_figures(compared: Compared) -> Figures:
     if a and a.call.sha256 == b.call.sha256:
         place = None
     causes = find_causes(compared, pairs)
-    return Figures(compared, pairs, place, causes, measure_costs(compared))
+    costs = measure_request(b.call, b.built.context, compared.states)
+    return Figures(compared, pairs, place, causes, costs)
 
 
 def comparison_to_json(figures: Figures) -> dict[str, Any]:
     place, costs = figures.place, figures.costs
     found: dict[str, Any] = {
         "same": figures.same,
-        "first_difference": place
-        and {"message": place.message, "character": place.character},
+        "first_difference": place and asdict(place),
         "causes": [cause.code for cause in figures.causes],
         "parts": [part.to_json() for part in costs.parts],
         "uncounted": costs.uncounted,
-        "messages": [
-            {"a": pair.a, "b": pair.b, "change": pair.change} for pair in figures.pairs
-        ],
+        "messages": [asdict(pair) for pair in figures.pairs],
     }
     compared = figures.compared
     if missing := compared.missing:

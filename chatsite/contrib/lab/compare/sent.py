@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Q, Subquery
+from django.db.models import Q, Subquery
 from langchain_core.messages import BaseMessage
 
 from chatsite.turns.requests import has_request
@@ -22,6 +22,7 @@ from memory.models.change import Change
 from memory.ranges import in_ranges, list_noted, to_ranges
 from memory.view import rebuilding
 
+from ..stored import find_reply_calls
 from .comparison import Block
 
 MOST_CHANGES = 1_000
@@ -134,11 +135,15 @@ def read_compared(
         for each, one in zip(wanted, built, strict=True)
     }
     a, b = sent.get(other or 0), sent[seq]
+    answered = None
+    if before := calls.get(previous):
+        answered = before.created_at + timedelta(milliseconds=before.total_ms)
+    numbers = {n for one in sent.values() for n in one.numbers | list_noted(one.refs)}
     return Compared(
         a,
         b,
-        _find_answered_at(calls[previous]) if previous else None,
-        read_states(conversation, set().union(*map(_list_numbers, sent.values()))),
+        answered,
+        read_states(conversation, numbers),
         _read_changes(conversation, a, b) if a else [],
     )
 
@@ -152,23 +157,10 @@ def _find_compared_calls(
     wanted = Q(seq=seq) | Q(seq=Subquery(earlier.values("seq")[:1]))
     if other is not None:
         wanted |= Q(seq=other)
-    rows = ModelCall.objects.filter(
-        purpose=ModelCall.Purpose.REPLY, message__in=replies.filter(wanted).values("pk")
-    )
-    found = {}
-    for call in rows.annotate(seq=F("message__seq")).order_by("id"):
+    found = find_reply_calls(replies.filter(wanted))
+    for call in found:
         call.conversation = conversation
-        found[call.seq] = call
-    return found
-
-
-def _find_answered_at(call: ModelCall) -> datetime:
-    return call.created_at + timedelta(milliseconds=call.total_ms)
-
-
-def _list_numbers(sent: SentRequest) -> set[int]:
-    """Those of all messages that are in a request, or quoted by it."""
-    return sent.numbers.union(list_noted(sent.refs))
+    return {call.seq: call for call in found}
 
 
 def read_states(

@@ -3,17 +3,17 @@ them paid for and none has called.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
-
-from django.db.models import F
 
 from chatsite.features.tools import registry
 from chatsite.turns.requests import has_request
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
+from ..stored import find_reply_calls
 from .costs import PARTS, Costs, Part, measure_request
 from .sent import read_states
 
@@ -81,14 +81,10 @@ def read_cost_history(conversation: Conversation) -> CostHistory:
         call.pk: measure_request(call, one, states)
         for call, one in zip(calls, sent, strict=True)
     }
-    measured = [
-        TurnCosts(
-            turn[-1].seq,
-            turn[-1].created_at,
-            _add_costs([costs[call.pk] for call in turn]),
-        )
-        for turn in turns
-    ]
+    measured = []
+    for turn in turns:
+        end, parts = turn[-1], [costs[call.pk] for call in turn]
+        measured.append(TurnCosts(end.seq, end.created_at, _add_costs(parts)))
     offered = [name for turn in turns for call in turn for name in _list_offered(call)]
     unused = _find_unused(conversation, turns)
     return CostHistory(measured, unused, list(dict.fromkeys(offered)))
@@ -116,14 +112,11 @@ def _find_latest_calls(conversation: Conversation) -> list[Any]:
     replies = conversation.messages.filter(
         has_request(), role=Message.Role.ASSISTANT
     ).order_by("-seq")[:MOST_REQUESTS]
-    rows = ModelCall.objects.filter(
-        purpose=ModelCall.Purpose.REPLY, message__in=list(replies.values_list("pk"))
-    )
-    latest = {each.seq: each for each in rows.annotate(seq=F("message__seq"))}
+    keys = list(replies.values_list("pk", flat=True))
+    calls = find_reply_calls(Message.objects.filter(pk__in=keys))
     found: list[ModelCall] = []
     messages, tokens = MOST_MESSAGES, MOST_TOKENS
-    for seq in sorted(latest, reverse=True):
-        call = latest[seq]
+    for call in sorted(calls, key=attrgetter("seq"), reverse=True):
         messages -= sum(last - first + 1 for first, last in call.refs["window"])
         tokens -= call.tokens_estimated
         if found and min(messages, tokens) < 0:
@@ -230,6 +223,5 @@ def history_to_json(history: CostHistory) -> dict[str, Any]:
             }
             for turn in history.turns
         ],
-        "unused_tools": unused
-        and {"names": unused.names, "tokens": unused.tokens, "turns": unused.turns},
+        "unused_tools": unused and asdict(unused),
     }

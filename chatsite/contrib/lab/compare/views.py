@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -15,11 +14,12 @@ from django.utils.translation import gettext as _
 from chatsite.accounts.access import conversation_view
 from chatsite.llm.pricing import has_prices
 from chatsite.pages.views import respond_with_json
-from chatsite.protocol import events
 from memory import transcript
 from memory.models import Conversation
 from memory.models.change import Change
 
+from ..pages import redraw
+from ..stored import UNREADABLE
 from . import presenter, turns
 from .forms import RepliesForm
 from .sent import Compared, UnknownReplyError, find_newest_reply, read_compared
@@ -49,7 +49,7 @@ def compare_replies(conversation: Conversation, query: Mapping[str, Any]) -> Com
             "here."
         )
         raise ComparisonError(text % {"seq": error.seq}) from None
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except UNREADABLE:
         # Of an old import, whose references can have any shape.
         text = _("One of these requests can't be rebuilt. Choose another reply.")
         raise ComparisonError(text) from None
@@ -126,8 +126,7 @@ def change_offered(request: HttpRequest, conversation: Conversation) -> HttpResp
             conversation, names, answers_late=conversation.answers_late
         )
         conversation.changes.create(action=Change.Action.TOOLS)
-        changed = events.Memory(None, "changed")
-        async_to_sync(events.publish_event)(conversation.pk, changed)
+        redraw(conversation)
     query = urlencode([("off", name) for name in off])
     address = reverse("conversation-costs", args=[conversation.uuid])
     return redirect(f"{address}?{query}" if query else address)

@@ -26,8 +26,9 @@ from memory.transcript import ActionError
 
 from ..paying import Ask, send_paid
 from ..player import RequestPlayer
+from ..stored import UNREADABLE
 from .models import Example, ExampleAnswer
-from .proofs import UNREADABLE, prove_examples, read_examples
+from .proofs import prove_examples, read_examples
 
 KIND = "examples"
 # In one job, and that are kept of one example.

@@ -3,23 +3,21 @@ those that can't be: some at a time, each conversation read once.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from memory import context
 from memory.models import Message, ModelCall, Summary
-from memory.ranges import Ranges, in_ranges, is_within, list_noted, to_ranges
-from memory.view import rebuilding
+from memory.ranges import Ranges, is_within, list_noted, to_ranges
 
+from ..stored import UNREADABLE, find_reply_calls, rebuild_readable
 from .models import Example
 
 # Requests that are in memory at once, and whose references are.
 REBUILT, CHECKED = 10, 50
-# What an old import can bring, with references of any shape.
-UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +44,13 @@ class Proof:
 
 def find_example_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
     """The requests that the replies came from, by the key of the reply."""
-    rows = ModelCall.objects.filter(
-        purpose=ModelCall.Purpose.REPLY,
-        message__in=[each.message_id for each in examples],
-    )
-    # Of several the last.
-    calls = {call.message_id: call for call in rows.order_by("id")}
+    keys = [each.message_id for each in examples]
+    calls = find_reply_calls(Message.objects.filter(pk__in=keys))
+    found = {call.message_id: call for call in calls}
     for each in examples:
-        if call := calls.get(each.message_id):
+        if call := found.get(each.message_id):
             call.conversation = each.conversation
-    return calls
+    return found
 
 
 def prove_examples(examples: Sequence[Example]) -> list[Proof]:
@@ -66,7 +61,7 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
         by_conversation[call.conversation_id].append(call)
     built: dict[int, context.Built] = {}
     for some in by_conversation.values():
-        built |= _rebuild(some)
+        built |= rebuild_readable(some)
     found = []
     for each in examples:
         call = calls.get(each.message_id)
@@ -76,41 +71,34 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
     return found
 
 
-def _rebuild(calls: list[ModelCall]) -> dict[int, context.Built]:
-    try:
-        built = rebuilding.rebuild_contexts(calls)
-        return {call.pk: one for call, one in zip(calls, built, strict=True)}
-    except UNREADABLE:
-        if len(calls) == 1:
-            return {}
-    # One of them is unreadable: the others are not.
-    return {pk: one for call in calls for pk, one in _rebuild([call]).items()}
-
-
 def find_missing_texts(examples: Sequence[Example]) -> dict[int, Missing]:
     """By the key of the example, of those whose request can't be rebuilt as far as
     references say; in three statements, and without a text."""
     calls = find_example_calls(examples)
-    numbers: dict[int, Ranges] = {}
-    versions: dict[int, set[int]] = {}
-    for call in calls.values():
-        try:
-            numbers[call.pk], versions[call.pk] = _read_refs(call.refs)
-        except UNREADABLE:
-            continue
-    readable = [call for call in calls.values() if call.pk in numbers]
-    deleted, erased = _find_deleted(readable, numbers), _find_erased(readable, versions)
+    of = {"conversation__in": {call.conversation_id for call in calls.values()}}
+    deleted = _group(Message.objects.filter(**of).exclude(deleted_at=None), "seq")
+    erased = Summary.objects.filter(**of, status=Summary.Status.ERASED)
+    gone = _group(erased, "version")
     found = {}
     for each in examples:
-        call = calls.get(each.message_id)
-        if call is None or call.pk not in numbers:
-            found[each.pk] = Missing(is_unknown=True)
-            continue
-        of = call.conversation_id
-        gone = [seq for seq in deleted[of] if is_within(seq, numbers[call.pk])]
-        missing = Missing(gone, sorted(erased[of] & versions[call.pk]))
+        try:
+            call = calls[each.message_id]
+            numbers, versions = _read_refs(call.refs)
+            seqs = [n for n in deleted[call.conversation_id] if is_within(n, numbers)]
+            of_versions = [v for v in gone[call.conversation_id] if v in versions]
+            missing = Missing(seqs, of_versions)
+        except UNREADABLE:
+            missing = Missing(is_unknown=True)
         if missing:
             found[each.pk] = missing
+    return found
+
+
+def _group(rows: QuerySet[Any], column: str) -> dict[int, list[int]]:
+    """The rows' numbers by their conversation, in order."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for pk, number in rows.order_by(column).values_list("conversation_id", column):
+        found[pk].append(number)
     return found
 
 
@@ -120,46 +108,6 @@ def _read_refs(refs: dict[str, Any]) -> tuple[Ranges, set[int]]:
     single += [refs["newest"]] if refs.get("newest") else []
     ranges = [*refs.get("pinned", ()), *refs["window"], *refs.get("steps", ())]
     return [*ranges, *to_ranges(set(single))], set(refs.get("summaries", ()))
-
-
-def _find_deleted(
-    calls: Iterable[ModelCall], numbers: dict[int, Ranges]
-) -> dict[int, list[int]]:
-    """Of each conversation the deleted messages that are in one of the requests."""
-    wanted: dict[int, set[tuple[int, int]]] = defaultdict(set)
-    for call in calls:
-        wanted[call.conversation_id].update((a, b) for a, b in numbers[call.pk])
-    found: dict[int, list[int]] = defaultdict(list)
-    rows = Message.objects.filter(
-        _any_of(Q(conversation=pk) & in_ranges(each) for pk, each in wanted.items()),
-        deleted_at__isnull=False,
-    )
-    for pk, seq in rows.order_by("seq").values_list("conversation_id", "seq"):
-        found[pk].append(seq)
-    return found
-
-
-def _find_erased(
-    calls: Iterable[ModelCall], versions: dict[int, set[int]]
-) -> dict[int, set[int]]:
-    wanted: dict[int, set[int]] = defaultdict(set)
-    for call in calls:
-        wanted[call.conversation_id] |= versions[call.pk]
-    found: dict[int, set[int]] = defaultdict(set)
-    rows = Summary.objects.filter(
-        _any_of(
-            Q(conversation=pk, version__in=each) for pk, each in wanted.items() if each
-        ),
-        status=Summary.Status.ERASED,
-    )
-    for pk, version in rows.values_list("conversation_id", "version"):
-        found[pk].add(version)
-    return found
-
-
-def _any_of(parts: Iterable[Q]) -> Q:
-    conditions = [*parts]
-    return Q(*conditions, _connector=Q.OR) if conditions else Q(pk__in=[])
 
 
 def read_examples(keys: Sequence[int]) -> list[Example]:

@@ -27,6 +27,7 @@ from chatsite.protocol.errors import CommandError
 from memory.models import Conversation
 from memory.transcript import ActionError, TextError
 
+from ..pages import refuse
 from . import answers, exporting, presenter, services
 from .forms import AnswerForm, ExportForm
 from .models import Example
@@ -66,10 +67,7 @@ def post_example(
         else:
             services.unmark_example(conversation, seq, request.user)
     except (ActionError, TextError) as error:
-        if request.htmx:
-            notice = Notice(str(error), is_error=True)
-            return answer_notice(request, conversation, notice)
-        return HttpResponse(str(error), status=409, content_type="text/plain")
+        return refuse(request, conversation, error)
     if not request.htmx:
         return redirect("examples")
     done = _("Reply #%(seq)s is an example.") if label else _("#%(seq)s is no example.")

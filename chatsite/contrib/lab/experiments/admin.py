@@ -51,7 +51,7 @@ class SampleAdmin(ReadOnlyAdmin):
         view, name = self.admin_site.admin_view, "experiments_sample_{}".format
         parts = {
             "progress": self.show_progress,
-            "cancel": self.cancel,
+            "cancel": require_POST(self.cancel),
             "csv": self.download_results,
         }
         own = [
@@ -142,9 +142,6 @@ class SampleAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, "experiments/_sample_progress.html", values)
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        return require_POST(self._cancel)(request, object_id)
-
-    def _cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         sample = self._find(request, object_id)
         if not rights_of(request.user).content:
             raise PermissionDenied

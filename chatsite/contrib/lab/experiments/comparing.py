@@ -8,7 +8,6 @@ from typing import Any
 from channels.db import database_sync_to_async
 from langchain_core.messages import BaseMessage
 
-from chatsite.pages.presenters import savings
 from memory import versions
 from memory.engine.compose import SummaryBlock
 from memory.engine.policy import CACHED_PRICE
@@ -96,7 +95,7 @@ def _read_sides(
     sides = {
         "real": _make_side(
             [turn for turn in turns if turn.seq in both],
-            *savings.spent_on_summaries(conversation),
+            *real.count_summary_tokens(conversation),
         ),
         "experiment": _make_side(played, experiment.tokens_in, experiment.tokens_out),
     }

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
+from django.db.models import Sum
+from django.db.models.functions import Coalesce
+
 from memory import versions
 from memory.engine.compose import quote_summary
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
@@ -42,6 +45,18 @@ def read_turns(conversation: Conversation, last_seq: int) -> list[Turn]:
         turns.append(Turn(seq, tokens, cached, refs["recalled"], pk))
         before = refs
     return turns
+
+
+def count_summary_tokens(conversation: Conversation) -> tuple[int, int]:
+    """Return the tokens that the summariser has read and written here."""
+    rows = conversation.model_calls.filter(
+        purpose=ModelCall.Purpose.SUMMARY, created_at__gte=conversation.created_at
+    )
+    found = rows.aggregate(
+        read=Sum(Coalesce("tokens_input", "tokens_estimated"), default=0),
+        written=Sum("tokens_output", default=0),
+    )
+    return found["read"], found["written"]
 
 
 def is_whole_request(refs: object) -> bool:

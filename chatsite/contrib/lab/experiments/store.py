@@ -8,8 +8,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from chatsite.jobs.worker import Worker
+from chatsite.protocol.errors import CommandError
+from chatsite.turns import limits
 from memory.leases import Claim, take_place
 from memory.models import Conversation
 from memory.sql import person_by_person
@@ -27,6 +30,19 @@ EXPERIMENTS = Worker(
 )
 # Experiments that may wait while others run: of all, and of one person.
 MAX_QUEUED, OWN_QUEUED = 20, 10
+
+
+def find_refusal(user_id: int) -> str:
+    """Why a person can start none at all; "": they can."""
+    try:
+        limits.admit_spending(user_id)
+    except CommandError as error:
+        return error.detail
+    if settings.EXPERIMENTS_AT_ONCE <= 0:
+        return _(
+            "Experiments are switched off on this site (EXPERIMENTS_AT_ONCE is 0)."
+        )
+    return ""
 
 
 def full_at(user_id: int) -> int:

@@ -8,10 +8,8 @@ conversation's texts go to a model for it.
 import json
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Max, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -24,18 +22,16 @@ from django.views.decorators.http import (
 )
 from django_htmx.http import HttpResponseClientRefresh
 
-from chatsite.llm import providers
-from chatsite.protocol.errors import CommandError, explain_code
+from chatsite.protocol.errors import explain_code
 from chatsite.review import access_log
 from chatsite.review.pages import query_number, render_page, review_page
 from chatsite.review.rights import Rights
-from chatsite.turns import limits, requests
-from memory import context
 from memory.models import Conversation
 
 from . import report, sides, store
 from .forms import ExperimentForm
 from .models import Experiment
+from .samples.drawing import Drawn, measure_conversation
 from .steps import Steps
 
 MAX_LISTED = 100
@@ -47,23 +43,19 @@ def show_experiments(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
     """What was tried with the conversation, and the form for something else."""
-    size = context.visible_messages(conversation).aggregate(
-        tokens=Sum("tokens"), last_seq=Max("seq")
-    )
+    size = measure_conversation(conversation)
     form = None
     if request.method == "POST":
         if not rights.content:
             raise PermissionDenied
         form = ExperimentForm(request.POST)
-        if experiment := _start_experiment(
-            request, conversation, form, size["last_seq"]
-        ):
+        if experiment := _start_experiment(request, size, form):
             access_log.record_access(
                 request, "try", conversation, f"experiment {experiment.pk}"
             )
             return redirect("experiment", conversation.pk, experiment.pk)
     elif rights.content:
-        form = ExperimentForm.for_experiment(conversation, size["tokens"] or 0)
+        form = ExperimentForm.for_experiment(conversation, size.tokens)
         access_log.record_access(request, "view", conversation, "policy")
     rows = conversation.experiments.filter(sample=None).select_related("user")
     return render_page(
@@ -72,59 +64,41 @@ def show_experiments(
         conversation,
         _("Policy experiments"),
         experiments=rows.defer("result")[:MAX_LISTED],
-        form=form and form.in_admin(_name_summariser(conversation)),
-        is_empty=size["last_seq"] is None,
+        form=form and form.in_admin(size.model),
+        is_empty=not size.messages,
     )
 
 
 def _start_experiment(
-    request: HttpRequest,
-    conversation: Conversation,
-    form: ExperimentForm,
-    last_seq: int | None,
+    request: HttpRequest, size: Drawn, form: ExperimentForm
 ) -> Experiment | None:
     """The experiment, waiting; None: the form says what is wrong, and keeps its
     values."""
     if not form.is_valid():
         return None
-    if error := _find_obstacle(request.user.pk, last_seq):
+    if error := _find_obstacle(request.user.pk, size.messages):
         form.add_error(None, error)
         return None
-    return Experiment.objects.create(
-        conversation=conversation,
-        user=request.user,
-        policy=form.cleaned_data["policy"],
-        model=_name_summariser(conversation),
-        budget=form.cleaned_data["budget"],
-        last_seq=last_seq,
-        all_messages=context.visible_messages(conversation)
-        .filter(seq__lte=last_seq)
-        .count(),
+    values = form.cleaned_data
+    experiment = size.make_experiment(
+        request.user.pk, values["policy"], values["budget"]
     )
+    experiment.save()
+    return experiment
 
 
-def _find_obstacle(user_id: int, last_seq: int | None) -> str:
+def _find_obstacle(user_id: int, messages: int) -> str:
     """Why no experiment can be started; "": it can."""
-    try:
-        limits.admit_spending(user_id)
-    except CommandError as error:
-        return error.detail
-    if last_seq is None:
+    if not messages:
         return _("This conversation has no messages, so there is nothing to replay.")
-    if settings.EXPERIMENTS_AT_ONCE <= 0:
-        return _(
-            "Experiments are switched off on this site (EXPERIMENTS_AT_ONCE is 0)."
-        )
+    if refusal := store.find_refusal(user_id):
+        return refusal
     if count := store.full_at(user_id):
         return _(
             "%(count)s experiments are waiting already. Start this one "
             "when some have ended."
         ) % {"count": count}
     return ""
-
-
-def _name_summariser(conversation: Conversation) -> str:
-    return providers.summary_model(requests.model_of(conversation))
 
 
 def _find_experiment(conversation: Conversation, experiment: int) -> Experiment:

@@ -5,7 +5,6 @@ runner.py does with turns.
 import asyncio
 import logging
 from dataclasses import dataclass, replace
-from typing import Any
 
 from channels.db import database_sync_to_async
 
@@ -19,13 +18,11 @@ from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits, model_access, requests, runner, variations
-from chatsite.turns.attempt import find_options, make_result, read_outcome
+from chatsite.turns.attempt import Request, find_options, make_result, read_outcome
 from chatsite.turns.lifecycle import Result, TurnClaim, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
-from memory import context
 from memory.database import retry
 from memory.leases import LeaseStatus
-from memory.models import Conversation
 from memory.view import rebuilding
 from memory.view.variation import OF_TOOLS
 
@@ -70,16 +67,6 @@ async def run_trial(claim: TurnClaim) -> None:
     await start_trials()
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    conversation: Conversation
-    built: context.Built
-    model: str
-    options: dict[str, Any]
-    dialect: dialects.Dialect
-    tools: Tools
-
-
 async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
     """How it ended, under the claim of its last request; None: lost."""
     found = await retry(_read_trial, claim, until=claim.lease_end)
@@ -91,7 +78,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
     dialect = None
     while True:
         request = await retry(
-            _prepare_trial, trial, tools, dialect, until=claim.lease_end
+            _prepare_trial, claim, trial, tools, dialect, until=claim.lease_end
         )
         if isinstance(request, Result):
             return claim, request
@@ -138,8 +125,8 @@ def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | Result | None:
 
 
 def _prepare_trial(
-    trial: Trial, tools: Tools, dialect: dialects.Dialect | None
-) -> _Request | Result:
+    claim: TurnClaim, trial: Trial, tools: Tools, dialect: dialects.Dialect | None
+) -> Request | Result:
     """The reply's request, with what is different."""
     conversation, variation = trial.conversation, trial.variation
     call = requests.reply_call(conversation, trial.message.seq)
@@ -170,7 +157,7 @@ def _prepare_trial(
     if temperature is None:
         temperature = requests.temperature_of(conversation)
     options = find_options(conversation, model, temperature, tools)
-    return _Request(conversation, built, model, options, dialect, tools)
+    return Request(claim, model, built, options, dialect, tools)
 
 
 @dataclass(slots=True)
@@ -188,7 +175,7 @@ class TrialStreamer(ReplyStreamer):
 
 
 async def _stream_trial(
-    claim: TurnClaim, trial: Trial, request: _Request
+    claim: TurnClaim, trial: Trial, request: Request
 ) -> tuple[Result | None, dialects.Dialect | None]:
     """How the request ended, and the form in which it may succeed that was refused for
     its own; no result: the trial was lost."""

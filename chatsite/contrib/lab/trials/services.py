@@ -22,6 +22,7 @@ from memory.transcript import ActionError
 from memory.view import rebuilding
 from memory.view.variation import VARIED, Variation, list_sent
 
+from ..stored import is_proved
 from . import store
 from .models import Trial
 
@@ -44,13 +45,9 @@ def find_request(conversation: Conversation, seq: int) -> ModelCall:
         raise ActionError(
             _("Another client sent this request, so it can't be tried again here.")
         )
-    gone = _("A text of this request was deleted, so it can't be tried again.")
-    try:
-        if rebuilding.is_erased(call) or not rebuilding.verify_context(call):
-            raise ActionError(gone)
-    except (LookupError, TypeError, AttributeError):
-        # Of an old import, whose references can have any shape.
-        raise ActionError(gone) from None
+    if not is_proved(call):
+        gone = _("A text of this request was deleted, so it can't be tried again.")
+        raise ActionError(gone)
     return call
 
 

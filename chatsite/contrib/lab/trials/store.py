@@ -2,6 +2,7 @@
 function is one short transaction that names the owner it acts for.
 """
 
+from dataclasses import replace
 from time import monotonic
 
 from django.conf import settings
@@ -11,7 +12,6 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from chatsite.jobs.worker import Worker
-from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits
 from chatsite.turns.lifecycle import Result, TurnClaim
@@ -93,26 +93,14 @@ def begin_trial(
     conversation = rows.order_by().first()
     if conversation is None:
         return LeaseStatus.LOST
-    call = ModelCall.objects.create(
-        conversation=conversation,
-        purpose=ModelCall.Purpose.TRIAL,
-        refs=built.refs,
-        sha256=built.sha256,
-        model=model,
-        provider=providers.name_provider(model),
-        tokens_estimated=built.tokens,
-        parts=built.parts,
-    )
-    context.keep_prompts(conversation, built)
+    purpose = ModelCall.Purpose.TRIAL
+    call = lifecycle.record_request(conversation, built, model, purpose)
     hold = TRIALS.renew(claim, call=call, model=model)
     if hold is not LeaseStatus.KEPT:
         transaction.set_rollback(True)
         return hold
-    recorded = {"call_id": call.pk, "tokens": built.tokens, "renewed_at": started}
-    recorded["model"] = model
-    return TurnClaim(
-        claim.row_id, claim.owner, claim.conversation_id, claim.attempt, **recorded
-    )
+    recorded = {"call_id": call.pk, "tokens": built.tokens, "model": model}
+    return replace(claim, **recorded, renewed_at=started)
 
 
 def save_trial(claim: TurnClaim, text: str) -> LeaseStatus:

@@ -12,13 +12,13 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from chatsite.accounts.access import Values, conversation_fragment, conversation_view
 from chatsite.pages.list_views import retry_later
-from chatsite.pages.memory_actions import Notice, answer_notice
+from chatsite.pages.memory_actions import Notice
 from chatsite.pages.views import respond_with_json
-from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from memory.models import Conversation, Message
 from memory.transcript import ActionError, TextError
 
+from ..pages import refuse, say_changed
 from . import job, parts, services, store
 from .forms import TrialForm
 from .models import Trial
@@ -132,10 +132,10 @@ def post_next(
     try:
         services.use_next(conversation, _get_trial(conversation, trial))
     except Refused as error:
-        return _refuse_trial(request, conversation, error)
+        return refuse(request, conversation, error)
     undo = reverse("trial-next-forget", args=[conversation.uuid])
     text = _("The next message is sent like this trial, and only that one.")
-    return _say_changed(request, conversation, Notice(text, undo))
+    return say_changed(request, conversation, Notice(text, undo))
 
 
 @conversation_view("POST")
@@ -143,7 +143,7 @@ def forget_next(request: HttpRequest, conversation: Conversation) -> HttpRespons
     """The next message is sent like all others again."""
     services.forget_next(conversation)
     text = _("The next message is sent like all others.")
-    return _say_changed(request, conversation, Notice(text))
+    return say_changed(request, conversation, Notice(text))
 
 
 @conversation_view("POST")
@@ -154,25 +154,6 @@ def post_reply(
     try:
         made = services.make_reply(conversation, _get_trial(conversation, trial))
     except Refused as error:
-        return _refuse_trial(request, conversation, error)
+        return refuse(request, conversation, error)
     address = reverse("conversation-detail", args=[made.uuid])
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
-
-
-def _refuse_trial(
-    request: HttpRequest, conversation: Conversation, error: Exception
-) -> HttpResponse:
-    if request.htmx:
-        return answer_notice(request, conversation, Notice(str(error), is_error=True))
-    return HttpResponse(str(error), status=409, content_type="text/plain")
-
-
-def _say_changed(
-    request: HttpRequest, conversation: Conversation, notice: Notice
-) -> HttpResponse:
-    """Every page of the conversation draws its right pane again."""
-    changed = events.Memory(None, "changed")
-    async_to_sync(events.publish_event)(conversation.pk, changed)
-    if request.htmx:
-        return answer_notice(request, conversation, notice)
-    return redirect("conversation-detail", conversation.uuid)

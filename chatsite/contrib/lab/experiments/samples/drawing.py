@@ -17,6 +17,8 @@ from memory import context
 from memory.engine.policy import DEFAULT_PRESET
 from memory.models import Conversation
 
+from ..models import Experiment
+
 # A sample is drawn from so many, those that changed last.
 MAX_DRAWN_FROM = 20_000
 # Messages that one sample may play, of all its conversations together.
@@ -49,6 +51,21 @@ class Drawn:
         """In dollars: what is read costs less than what is written."""
         return pricing.price_tokens(self.model, 0, self.budget)
 
+    def make_experiment(
+        self, user_id: int, policy: dict[str, Any], budget: int, **values: Any
+    ) -> Experiment:
+        """One with this policy, that waits and is not saved yet."""
+        return Experiment(
+            conversation=self.conversation,
+            user_id=user_id,
+            policy=policy,
+            model=self.model,
+            budget=budget,
+            last_seq=self.last_seq,
+            all_messages=self.messages,
+            **values,
+        )
+
 
 def draw_conversations(
     *, number: int, seed: int, least: int, preset: str, model: str, days: int | None
@@ -60,7 +77,7 @@ def draw_conversations(
     mixed = sorted((_mix(seed, uuid), pk) for pk, uuid in newest[:MAX_DRAWN_FROM])
     chosen = [pk for _place, pk in mixed[:number]]
     found = Conversation.objects.in_bulk(chosen)
-    measured = (_measure(found[pk]) for pk in chosen if pk in found)
+    measured = (measure_conversation(found[pk]) for pk in chosen if pk in found)
     return [each for each in measured if each.messages]
 
 
@@ -83,7 +100,7 @@ def _select_sampled(
     return rows
 
 
-def _measure(conversation: Conversation) -> Drawn:
+def measure_conversation(conversation: Conversation) -> Drawn:
     rows = context.visible_messages(conversation)
     size = rows.aggregate(count=Count("pk"), tokens=Sum("tokens"), last=Max("seq"))
     model = providers.summary_model(requests.model_of(conversation))

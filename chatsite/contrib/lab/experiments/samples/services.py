@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
-from chatsite.protocol.errors import CommandError
-from chatsite.turns import limits
 from memory.models import Conversation
 
 from .. import store
@@ -23,14 +20,8 @@ UNFINISHED = Q(state__in=Experiment.UNFINISHED)
 
 def find_sample_refusal(user_id: int, drawn: Sequence[Drawn]) -> str:
     """Why no sample can be started; "": it can."""
-    if settings.EXPERIMENTS_AT_ONCE <= 0:
-        return _(
-            "Experiments are switched off on this site (EXPERIMENTS_AT_ONCE is 0)."
-        )
-    try:
-        limits.admit_spending(user_id)
-    except CommandError as error:
-        return error.detail
+    if refusal := store.find_refusal(user_id):
+        return refusal
     if not drawn:
         return _("No conversation is like that.")
     if sum(each.messages for each in drawn) > MAX_MESSAGES:
@@ -70,17 +61,7 @@ def start_sample(
         budget=sum_budgets(drawn, len(policies)),
     )
     Experiment.objects.bulk_create(
-        Experiment(
-            sample=sample,
-            column=column,
-            conversation=each.conversation,
-            user_id=user_id,
-            policy=policy,
-            model=each.model,
-            budget=each.budget,
-            last_seq=each.last_seq,
-            all_messages=each.messages,
-        )
+        each.make_experiment(user_id, policy, each.budget, sample=sample, column=column)
         for each in drawn
         for column, policy in enumerate(
             [*REPLAYS * [_own_policy(each.conversation)], *policies]

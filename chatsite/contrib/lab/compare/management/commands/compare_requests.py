@@ -34,25 +34,18 @@ class Command(BaseCommand):
         figures = present_figures(
             read_compared(now.conversation, now.message.seq, before.message.seq, known)
         )
-        self.stdout.write(
-            _dump_comparison(figures) if as_json else _describe_comparison(figures)
-        )
+        said = _describe_comparison(figures)
+        if as_json:
+            said = json.dumps(comparison_to_json(figures), ensure_ascii=False)
+        self.stdout.write(said)
 
 
 def _find_reply_request(pk: int) -> ModelCall:
-    rows = ModelCall.objects.filter(purpose=ModelCall.Purpose.REPLY)
-    call = (
-        rows.exclude(message=None)
-        .select_related("conversation", "message")
-        .filter(pk=pk)
-    )
-    if (found := call.first()) is None:
+    of_reply = {"purpose": ModelCall.Purpose.REPLY, "message__isnull": False}
+    rows = ModelCall.objects.select_related("conversation", "message")
+    if (found := rows.filter(pk=pk, **of_reply).first()) is None:
         raise CommandError(f"There is no request {pk} that a reply came from.")
     return found
-
-
-def _dump_comparison(figures: Figures) -> str:
-    return json.dumps(comparison_to_json(figures), ensure_ascii=False)
 
 
 def _describe_comparison(figures: Figures) -> str:
