@@ -23,6 +23,7 @@ from memory.engine.compose import Shape
 from memory.images import image_source
 from memory.models import Conversation, Message, ModelCall
 from memory.sql import prepared_rows
+from memory.view import rebuilding
 
 from . import variations
 from .models import Turn
@@ -170,8 +171,9 @@ def _make_unsent(
 
 
 def has_request() -> Exists:
-    """For rows of messages: whether the request is known that a reply came from."""
-    return Exists(_of_message())
+    """For rows of messages: whether the request is known that a reply came from. That
+    of a client is not while `endpoint` is off."""
+    return Exists(rebuilding.select_known(_of_message()))
 
 
 def with_model(rows: QuerySet[Any], message: str = "pk") -> QuerySet[Any]:
@@ -209,8 +211,8 @@ def find_left_out(conversation: Conversation) -> Sequence[str]:
 
 
 def reply_call(conversation: Conversation, seq: int) -> ModelCall | None:
-    """The request that reply `seq` came from."""
+    """Return the request that reply `seq` came from, None where it is not known."""
     calls = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY, message__seq=seq
     )
-    return calls.order_by("-id").first()
+    return rebuilding.select_known(calls).order_by("-id").first()

@@ -246,17 +246,15 @@ def find_foreign_calls() -> Iterator[Violation]:
 
 def count_unknown_requests() -> int:
     """Return how many requests only an app that is off could rebuild."""
-    off = [*(rebuilding.EXTERNAL - rebuilding.rebuilders.keys())]
-    return ModelCall.objects.filter(refs__has_any_keys=off).count() if off else 0
+    return rebuilding.select_unknown(ModelCall.objects.all()).count()
 
 
 def find_changed_contexts() -> Iterator[Violation]:
     """Requests that can't be rebuilt from their references to what was sent."""
     rows = ModelCall.objects.filter(purpose__in=ModelCall.COMPOSED)
-    calls = rows.select_related("conversation").order_by("pk")
+    known = rebuilding.select_known(rows)
+    calls = known.select_related("conversation").order_by("pk")
     for call in calls.iterator(chunk_size=500):
-        if rebuilding.is_unknown(call):
-            continue
         try:
             same = rebuilding.verify_context(call) or rebuilding.is_erased(call)
         except (LookupError, TypeError, ValueError) as error:

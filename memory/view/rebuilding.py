@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from django.db.models import Case, F, TextField, When
+from django.db.models import Case, F, QuerySet, TextField, When
 from django.db.models.functions import Left
 from langchain_core.messages import BaseMessage, HumanMessage
 
@@ -279,9 +279,16 @@ def list_parts(call: ModelCall, context: Context, tool_tokens: int = 0) -> Parts
     return share_out(parts, call.tokens_estimated)
 
 
-def is_unknown(call: ModelCall) -> bool:
-    """Return whether only an app that is off could rebuild the request."""
-    return not EXTERNAL.isdisjoint(call.refs.keys() - rebuilders.keys())
+def select_unknown(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
+    """Return the requests that only an app that is off could rebuild."""
+    off = EXTERNAL - rebuilders.keys()
+    return calls.filter(refs__has_any_keys=[*off]) if off else calls.none()
+
+
+def select_known(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
+    """Return the other ones."""
+    off = EXTERNAL - rebuilders.keys()
+    return calls.exclude(refs__has_any_keys=[*off]) if off else calls
 
 
 def verify_context(call: ModelCall) -> bool:

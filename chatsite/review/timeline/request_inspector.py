@@ -69,8 +69,8 @@ def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
     call = reply_call(conversation, seq)
     if call is None:
         turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
-        turn = turns.select_related("call").exclude(call=None).last()
-        call = turn.call if turn else None
+        calls = ModelCall.objects.filter(pk__in=turns.values("call"))
+        call = rebuilding.select_known(calls).order_by("pk").last()
     return call
 
 

@@ -9,6 +9,8 @@ from django.db import connection
 
 from chatsite import plugins
 from chatsite.contrib.endpoint import keys
+from chatsite.review.timeline import request_inspector
+from chatsite.turns import requests
 from memory.models import Conversation
 from memory.view import rebuilding
 
@@ -54,3 +56,14 @@ def test_a_conversation_of_a_client_is_written_by_it_alone(sent):
     refusals = plugins.guards["send"]
     assert not [each for each in refusals if "contrib" in each.__module__]
     assert "Qwen Code writes this conversation" in plugins.find_write_refusal(sent)
+
+
+def test_a_request_of_a_client_is_unknown_to_each_page(sent, client, monkeypatch):
+    reply = sent.messages.get(role="assistant").seq
+    client.force_login(sent.owner)
+    path = f"/c/{sent.uuid}/context.json?reply={reply}"
+    known = client.get(path)
+    monkeypatch.delitem(rebuilding.rebuilders, "client")
+    assert (known.status_code, client.get(path).status_code) == (200, 404)
+    assert not sent.messages.filter(requests.has_request()).exists()
+    assert request_inspector.call_of(sent, reply) is None
