@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from chatsite.ops import entrances, open_paths
 from chatsite.protocol.errors import EXPLANATIONS
 from memory.actions import message_deleted
-from memory.models.change import LEAF_ACTIONS
+from memory.models.change import APP_ACTIONS
 from memory.transcript import LAST_SEQ
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class ReviewSource:
     address: Callable[[int, int, int], str]
 
 
-class LeafEvent:
+class AppEvent:
     """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
     HTML of which each part is swapped by its id."""
 
@@ -173,7 +173,7 @@ class LeafEvent:
         return ""
 
 
-class LeafCommand:
+class AppCommand:
     """What a client of the socket wants: a frozen dataclass."""
 
     __slots__ = ()
@@ -191,7 +191,7 @@ def register_data(*tables: AppData) -> None:
     """Hand tables of an app over to the core."""
     for data in tables:
         app_data.append(data)
-        LEAF_ACTIONS.update(data.owner_actions)
+        APP_ACTIONS.update(data.owner_actions)
         EXPLANATIONS.update(data.errors)
     message_deleted.connect(_forget_message)
 
@@ -259,16 +259,16 @@ def register_field(
 
 # Of the socket: events and what reads each command, by their types; and what a client
 # is told when it is brought up to date, given its turns that are open.
-event_kinds: dict[str, type[LeafEvent]] = {}
-command_readers: dict[str, Callable[[dict[str, Any]], LeafCommand]] = {}
-standing_events: list[Callable[["Client", set[int]], Iterable[LeafEvent]]] = []
+event_kinds: dict[str, type[AppEvent]] = {}
+command_readers: dict[str, Callable[[dict[str, Any]], AppCommand]] = {}
+standing_events: list[Callable[["Client", set[int]], Iterable[AppEvent]]] = []
 
 
 def register_socket(
     *,
-    events: Iterable[type[LeafEvent]],
-    commands: Mapping[str, Callable[[dict[str, Any]], LeafCommand]] | None = None,
-    find_standing: Callable[["Client", set[int]], Iterable[LeafEvent]] | None = None,
+    events: Iterable[type[AppEvent]],
+    commands: Mapping[str, Callable[[dict[str, Any]], AppCommand]] | None = None,
+    find_standing: Callable[["Client", set[int]], Iterable[AppEvent]] | None = None,
 ) -> None:
     event_kinds.update({event.type: event for event in events})
     command_readers.update(commands or {})

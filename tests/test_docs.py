@@ -107,7 +107,7 @@ class TestProtocol:
     def test_every_event_is_there_with_its_fields(self):
         written = dict(re.findall(r"(?m)^\| `(\w+)\{(.+?)\}`", section("Events")))
         kinds = {*events.Event.__args__, *plugins.event_kinds.values()}
-        kinds.remove(plugins.LeafEvent)
+        kinds.remove(plugins.AppEvent)
         fields = {kind.type: [each.name for each in fields_of(kind)] for kind in kinds}
         assert {
             name: text.replace("?", "").split(",") for name, text in written.items()
@@ -118,8 +118,8 @@ class TestProtocol:
             r'`\{"type":"(\w+)"(.*?)\}`', section("Commands of the client")
         )
         written = {name: re.findall(r'"(\w+)"', rest) for name, rest in rows}
-        kinds = {*events.Command.__args__, *plugins.LeafCommand.__subclasses__()}
-        kinds.remove(plugins.LeafCommand)
+        kinds = {*events.Command.__args__, *plugins.AppCommand.__subclasses__()}
+        kinds.remove(plugins.AppCommand)
         names = {re.sub(r"(?<!^)(?=[A-Z])", "_", k.__name__).lower(): k for k in kinds}
         known = {name: [f.name for f in fields_of(k)] for name, k in names.items()}
         assert known.keys() == {*events.READERS, *plugins.command_readers}

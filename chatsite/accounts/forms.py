@@ -18,7 +18,7 @@ from chatsite.turns.models import Preferences
 from memory.engine import policy
 
 from .names import INVISIBLE, TakenNameError, find_free_names, save_account
-from .preferences import FIELDS, LEAF_FIELDS
+from .preferences import APP_FIELDS, FIELDS
 
 
 class PreferencesForm(forms.ModelForm):
@@ -46,7 +46,7 @@ class PreferencesForm(forms.ModelForm):
             ],
             required=False,
         )
-        for name in LEAF_FIELDS:
+        for name in APP_FIELDS:
             del self.fields[name]
         made = {name: make() for name, make in form_fields["preferences"].items()}
         self.fields |= made

@@ -17,8 +17,8 @@ from memory.engine import policy
 from memory.sql import prepared_rows
 
 # Those of them that an app offers.
-LEAF_FIELDS = ("rules", "own_rules", "with_own_rules", "facts")
-FIELDS = ("model", "preset", *LEAF_FIELDS)
+APP_FIELDS = ("rules", "own_rules", "with_own_rules", "facts")
+FIELDS = ("model", "preset", *APP_FIELDS)
 
 
 def find_preferences(user: AbstractBaseUser) -> Preferences:

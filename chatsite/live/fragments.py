@@ -16,7 +16,7 @@ from chatsite.features.tools.models import ToolCall
 from chatsite.jobs import activity
 from chatsite.pages import parts
 from chatsite.pages.presenters import transcript_pane
-from chatsite.plugins import LeafEvent
+from chatsite.plugins import AppEvent
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import model_of
@@ -32,7 +32,7 @@ class Page:
     shown: set[int] = field(default_factory=set)
     steps: set[int | None] = field(default_factory=set)  # those that have their card
     live: dict[int, LiveReply] = field(default_factory=dict)
-    # What it has asked leaves to write into it, by the name of each.
+    # What it has asked apps to write into it, by the name of each.
     watched: dict[str, LiveReply] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
@@ -131,7 +131,7 @@ def _render_model_choice(conversation: Conversation) -> str:
 def status_of(event: events.Event, conversation_id: int) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
-        case LeafEvent():
+        case AppEvent():
             return event.say()
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")

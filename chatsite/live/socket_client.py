@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chatsite import plugins
 from chatsite.accounts import sessions
-from chatsite.plugins import LeafCommand, LeafEvent
+from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle, limits, runner
@@ -173,7 +173,7 @@ def _perform_command(conversation: Conversation, command: events.Command) -> Don
         case events.Regenerate(turn_id):
             turn = _retry_turn(commands.regenerate_reply, conversation, turn_id)
             return Done(published=_announce_turn(turn), has_work=True)
-        case LeafCommand():
+        case AppCommand():
             return command.perform(conversation)
     return Done(has_work=True)
 
@@ -294,7 +294,7 @@ class JsonView:
     def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
         yield self.at_once(event)
 
-    def answer(self, event: events.Ack | events.Error | LeafEvent) -> list[str]:
+    def answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
         return [_dump_event(event)]
 
 
@@ -326,7 +326,7 @@ class HtmlView:
     def at_once(self, event: events.Event) -> list[str] | None:
         """What the page gets of an event where the database need not be asked: of the
         next words of a reply, and of some apps. None: it has to be asked."""
-        if isinstance(event, LeafEvent):
+        if isinstance(event, AppEvent):
             text = event.draw_at_once(self._page)
         elif isinstance(event, events.Frame):
             text = self._page.frame(event)
@@ -346,14 +346,14 @@ class HtmlView:
                 parts = [fragments.render_title(client.conversation())]
             case events.Job():
                 parts = [fragments.render_activities(client.conversation())]
-            case LeafEvent():
+            case AppEvent():
                 parts = event.draw_on(self._page, client)
             case _:
                 parts = self._page.sync(client.conversation(), status)
         yield from pieces.cut_fragment(parts)
 
-    def answer(self, event: events.Ack | events.Error | LeafEvent) -> list[str]:
-        if isinstance(event, LeafEvent):
+    def answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
+        if isinstance(event, AppEvent):
             return [*filter(None, [event.draw_answer(self._page)])]
         is_error = isinstance(event, events.Error)
         return [

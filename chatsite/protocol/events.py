@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 from django.utils.translation import gettext as _
 
-from chatsite.plugins import LeafCommand, LeafEvent, command_readers, event_kinds
+from chatsite.plugins import AppCommand, AppEvent, command_readers, event_kinds
 from chatsite.strict_json import make_object
 from memory.compaction.compactor import Outcome
 from memory.models import Message
@@ -62,7 +62,7 @@ class Sync:
     pass
 
 
-Command = Send | Stop | Retry | Regenerate | Edit | Sync | LeafCommand
+Command = Send | Stop | Retry | Regenerate | Edit | Sync | AppCommand
 
 
 def parse_command(text: str | None) -> Command:
@@ -243,7 +243,7 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | End | Memory | Title | Job | LeafEvent | Error
+Event = Ack | State | Frame | End | Memory | Title | Job | AppEvent | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from .conversation import Conversation
 
 # What apps let owners do besides: codes with their names.
-LEAF_ACTIONS: dict[str, Any] = {}
+APP_ACTIONS: dict[str, Any] = {}
 
 
 def list_actions() -> list[tuple[str, Any]]:
     """Every code of a change with its name."""
-    return [*Change.Action.choices, *LEAF_ACTIONS.items()]
+    return [*Change.Action.choices, *APP_ACTIONS.items()]
 
 
 class Change(models.Model):

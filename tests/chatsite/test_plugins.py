@@ -10,7 +10,7 @@ from chatsite.plugins import AppData
 from chatsite.protocol.errors import EXPLANATIONS, explain_code
 from chatsite.review.models import list_staff_actions
 from memory import actions
-from memory.models.change import LEAF_ACTIONS, list_actions
+from memory.models.change import APP_ACTIONS, list_actions
 
 from .scenes import talk_in_turns
 
@@ -24,7 +24,7 @@ def tables(monkeypatch):
         forgotten.append((sent["conversation"], sent["seq"], sent["edited"]))
 
     monkeypatch.setattr(plugins, "app_data", [])
-    for names in (LEAF_ACTIONS, EXPLANATIONS):
+    for names in (APP_ACTIONS, EXPLANATIONS):
         for word in ("stamp", "no_ink"):
             monkeypatch.setitem(names, word, "")
     data = AppData(

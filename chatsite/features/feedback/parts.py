@@ -9,7 +9,7 @@ from django.db.models import F
 from django.template.loader import render_to_string
 
 from chatsite.pages.presenters.transcript_pane import ShownMessage
-from chatsite.plugins import LeafEvent
+from chatsite.plugins import AppEvent
 from chatsite.review import redaction
 from chatsite.review.rights import Rights
 from memory.models import Conversation
@@ -38,7 +38,7 @@ COLUMNS = {"verdict": F("feedback__verdict")}
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackGiven(LeafEvent):
+class FeedbackGiven(AppEvent):
     """The person finds reply `seq` "good" or "bad", or no longer says so ("")."""
 
     type: ClassVar = "feedback"

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from chatsite.live.socket_client import Client, Done
-from chatsite.plugins import LeafCommand, LeafEvent
+from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol.errors import CommandError
 from chatsite.protocol.events import read_integer
 from memory.models import Conversation
@@ -19,7 +19,7 @@ from .models import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Consent(LeafCommand):
+class Consent(AppCommand):
     """A person's answer to whether a call of a tool may run; `digest` is that of the
     call that they have seen."""
 
@@ -38,7 +38,7 @@ class Consent(LeafCommand):
 
 
 @dataclass(frozen=True, slots=True)
-class CancelCall(LeafCommand):
+class CancelCall(AppCommand):
     """Wait no longer for the late result of a call."""
 
     call: int
@@ -65,7 +65,7 @@ READERS = {
 }
 
 
-def find_standing(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
+def find_standing(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
     """The calls of these turns, and those whose results come later."""
     rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
     rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))

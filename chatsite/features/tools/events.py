@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
-from chatsite.plugins import LeafEvent
+from chatsite.plugins import AppEvent
 
 from .models import ToolCall
 from .registry import label_of
@@ -22,7 +22,7 @@ MAX_ARGUMENTS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tool(LeafEvent):
+class Tool(AppEvent):
     """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
     the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
     `progress`: how far a running one is, as its tool has reported.

@@ -11,7 +11,7 @@ from chatsite.features.tools.tool_loop import reminders
 from chatsite.features.tools.tool_loop.reminders import News
 from chatsite.live.socket_client import Client, Done
 from chatsite.pages import parts
-from chatsite.plugins import LeafCommand, LeafEvent
+from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from memory.models import Conversation
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread(LeafEvent):
+class Unread(AppEvent):
     """A conversation has `count` things of this kind that its owner has not looked at;
     `seq` and `text` are of the newest. With a count of 0 they have looked at all."""
 
@@ -59,7 +59,7 @@ class Unread(LeafEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(LeafCommand):
+class Seen(AppCommand):
     """The person looks at the conversation, and so at all that is new in it."""
 
     def perform(self, conversation: Conversation) -> Done:
@@ -68,7 +68,7 @@ class Seen(LeafCommand):
         return Done(personal=(Unread(str(conversation.uuid), 0, None, ""),))
 
 
-def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[LeafEvent]:
+def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
     """What was not looked at, in all conversations."""
     return map(Unread.of, group_news(find_news(client.user_id)).values())
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from chatsite.live.live_reply import LiveReply
 from chatsite.live.socket_client import Done
 from chatsite.pages import parts as page_parts
-from chatsite.plugins import LeafCommand, LeafEvent
+from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol.errors import CommandError
 from chatsite.protocol.events import read_integer
 from memory.models import Conversation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialEvent(LeafEvent):
+class TrialEvent(AppEvent):
     """Trial `trial` of reply `seq`: its text is `known[:base] + tail`. A page gets it
     that has asked for it."""
 
@@ -90,7 +90,7 @@ class TrialEvent(LeafEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class WatchTrial(LeafCommand):
+class WatchTrial(AppCommand):
     """A page shows a trial that is being written."""
 
     trial: int
