@@ -79,11 +79,11 @@ class TurnAdmin(ConversationPartAdmin):
 
     @admin.display(description=_("error"))
     def explanation(self, row: Turn) -> str:
-        return (
-            f"{redaction.show_error(row)}: {explain_code(row.error)}"
-            if row.error
-            else "-"
-        )
+        if not row.error:
+            return "-"
+        shown = redaction.show_error(row)
+        # An unknown code, such as an imported one, is in its explanation, too.
+        return f"{shown}: {explain_code(row.error)}" if shown == row.error else shown
 
 
 def _show_duration(start: datetime, end: datetime | None) -> str:
