@@ -137,7 +137,7 @@ def check_all_is_there(site):
     assert WORD not in json.dumps([found["stale"], found["experiment"]])
 
 
-# What each migration or start writes, and what finds words in a file of SQLite.
+# Each migration adds to these.
 KEPT_BY_DJANGO = {"django_migrations", "django_content_type", "auth_permission"}
 # With rows of these a site does not start that would not heed them.
 NEEDED = "operators"
@@ -170,6 +170,7 @@ def count_rows(url):
         return {
             name: opened.execute(asked).fetchone()[0]
             for name, asked in counted.items()
+            # Of the search index of SQLite, which migrations may make again.
             if "_fts" not in name
         }
 

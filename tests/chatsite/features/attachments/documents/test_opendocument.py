@@ -72,7 +72,7 @@ async def test_sheets_are_read_as_rows_of_cells():
     )
 
 
-async def test_what_repeats_too_often_is_cut_and_counted():
+async def test_rows_that_repeat_too_often_are_cut_and_counted():
     body = sheet("Q", row(cell("x"), repeated=1_002), row(cell("y", 1_001)))
     found = await read("a.ods", make("ods", body))
     assert found.text == "## Q\n\n" + "x\n" * 1_000 + "\t".join("y" * 1_000)
