@@ -19,7 +19,7 @@ function counterpartsOf(source) {
   });
 }
 
-/* Pointed at on the rail, a message stands for its stretch: all that the same summary
+/* Pointing at a message on the rail lights its stretch: all that the same summary
  * covers, or all that are sent in full. */
 function stretchOf(source) {
   const sheets = counterpartsOf(source).filter((other) => other.dataset.first);

@@ -38,7 +38,7 @@
   follows = !location.hash;
   settle();
 
-  // What a person opened or closed stays so when its section is redrawn.
+  // Which parts the user opened or closed, kept when their section is redrawn.
   const opened = new Map();
 
   document.addEventListener("click", ({ target }) => {
@@ -54,7 +54,7 @@
   }
 
   // Words that a reader selects in a block that is being written stay selected when it
-  // is formatted. What formatting takes away is not compared.
+  // is formatted. Marks that formatting removes are not compared.
   const MARKS = /[\s*_`~#>|\\$-]/g;
   let selected = null;
 

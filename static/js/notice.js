@@ -3,7 +3,7 @@ const notices = (() => {
   const notice = document.getElementById("notice");
   if (!notice) return null;
   const SHOWN_MS = 15_000;
-  // What starts a request that a person waits for; the page's own are not told of.
+  // Events that start a request of the user; the page's own requests show no notice.
   const ACTS = ["click", "submit", "change", "toggle", "drop"];
   const words = document.body.dataset;
 

@@ -13,7 +13,7 @@ const outbox = (() => {
   const LONGEST_COUNTDOWN = 120;
 
   let socket = null;
-  // {id, text, edit, files, tries, held, isOut}; held: waits for the person to send it again;
+  // {id, text, edit, files, tries, held, isOut}; held: waits for the user to send it again;
   // isOut: the message box no longer has the text.
   let items = [];
   let timer = null;
@@ -131,7 +131,7 @@ const outbox = (() => {
     if (document.getElementById("ack").dataset.clientId === item.id) accept();
     else if (error().dataset.clientId === item.id) {
       const refusal = { ...error().dataset };
-      delete error().dataset.clientId; // heard
+      delete error().dataset.clientId; // handled
       refuse(refusal);
     }
   });

@@ -1,7 +1,7 @@
 /* Versions of a reply, leafed through, and copies of a message or a piece of code.
  * reading.js loads this with the first. */
 
-// The version that a person chose, by turn, so that a redraw does not turn the page.
+// The version that the user chose, by turn, kept across redraws.
 const chosen = new Map();
 
 const versionsOf = (group) => [...group.querySelectorAll(".wording")];

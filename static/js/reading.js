@@ -40,7 +40,7 @@
     else location.hash = link.hash;
   }
 
-  // Long messages that a person has unfolded, so that a redraw does not fold them.
+  // Long messages that the user has unfolded, kept across redraws.
   const unfolded = new Set();
 
   function unfold(message) {

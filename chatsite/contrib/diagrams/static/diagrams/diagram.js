@@ -13,8 +13,8 @@ function say(place, said) {
   place.replaceChildren(Object.assign(document.createElement("p"), { textContent: said }));
 }
 
-/* The frame is told the source once it is ready. What it says is its height, or why there
- * is none; it is no more believed than the source is. */
+/* The frame gets the source once it is ready. It reports its height, or why there
+ * is none; its reports are trusted no more than the source is. */
 export function draw(place, text) {
   place.classList.add("diagram");
   if (text.length > LONGEST || text.split(/[\n;&]/).length > MOST_PARTS) return say(place, words.large);
@@ -31,7 +31,7 @@ export function draw(place, text) {
   };
   const end = (said) => {
     rest();
-    removeEventListener("message", hear);
+    removeEventListener("message", receive);
     if (said) say(place, said);
   };
   const answers = {
@@ -47,11 +47,11 @@ export function draw(place, text) {
     broken: () => end(words.broken),
     large: () => end(words.large),
   };
-  function hear({ source, data }) {
+  function receive({ source, data }) {
     if (!place.isConnected) end();
     else if (source === frame.contentWindow && Object.hasOwn(answers, data?.state)) answers[data.state](data);
   }
-  addEventListener("message", hear);
+  addEventListener("message", receive);
   // A page that did not come is loaded, too, but says nothing.
   frame.addEventListener("load", () => late || wait(missing));
   place.ariaBusy = "true";

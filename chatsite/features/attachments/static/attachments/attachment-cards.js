@@ -125,13 +125,13 @@ async function send(item) {
 async function ask(item, address, body) {
   try {
     const answer = await post(address, body);
-    const told = await answer.json();
-    if (answer.ok) Object.assign(item, told, { question: undefined });
-    else if (told.readings) item.question = told;
-    else if (item.text) return messageFiles.giveBack(item, told.detail);
+    const received = await answer.json();
+    if (answer.ok) Object.assign(item, received, { question: undefined });
+    else if (received.readings) item.question = received;
+    else if (item.text) return messageFiles.giveBack(item, received.detail);
     else {
-      item.error = told.detail;
-      if (told.error === "attachment_gone") Object.assign(item, { question: undefined, isLost: Boolean(item.file) });
+      item.error = received.detail;
+      if (received.error === "attachment_gone") Object.assign(item, { question: undefined, isLost: Boolean(item.file) });
     }
   } catch {
     // No connection, or a page in place of an answer: the file is still here.

@@ -1,6 +1,6 @@
 {# needs: kept (addresses, as JSON), version #}
-{% load i18n %}/* Keeps the page that says that there is no network, and nothing else: no page of a
- * person, no answer of the site. It looks at requests for whole pages only. */
+{% load i18n %}/* Caches the page that says that there is no network, and nothing else: no page of a
+ * user, no answer of the site. It looks at requests for whole pages only. */
 const KEPT = {{ kept|safe }};
 const CACHE = "offline-{{ version }}";
 

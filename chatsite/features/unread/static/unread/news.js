@@ -1,6 +1,6 @@
 /* What unread.js loads. A conversation with news has a dot in the list, and counts in the
  * tab's title. What has just come is a notification where they are allowed and the page is
- * hidden; what asks for the person is a notice, too. */
+ * hidden; what needs the user's answer is a notice, too. */
 // Another page that shows the conversation says so within this time.
 const WAIT_MS = 1_000;
 const OFFERED = "notify-offered";
@@ -70,7 +70,7 @@ function announce(link) {
   });
 }
 
-// The server tells all pages of the person.
+// The server notifies all pages of the user.
 function look() {
   if (all().some(isSeen)) htmx.trigger("#seen", "seen");
 }
