@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client, Done
-    from memory.context import Built
+    from memory.context import RequestContext
     from memory.integrity.audit import Finder
     from memory.models import Conversation
 
@@ -83,7 +83,7 @@ class AppData:
     # and `edited` by name.
     forget: Callable[..., None] | None = None
     # What was sent last of a conversation that others send; None: it is the site's own.
-    find_sent_last: Callable[["Conversation"], "Built | None"] | None = None
+    find_sent_last: Callable[["Conversation"], "RequestContext | None"] | None = None
     # What a person has of it, for the download of the account.
     list_own: Callable[["AbstractBaseUser"], list[Any]] | None = None
     # Rules of `manage.py audit`.

@@ -35,7 +35,7 @@ class ReplacedError(ActionError):
         self.by = by
 
 
-class Edited(StrEnum):
+class EditChoice(StrEnum):
     """What becomes of a summary that a person wrote, when a message that it covers is
     hidden, shown or deleted."""
 
@@ -83,7 +83,10 @@ class EditedError(ActionError):
 
 @transaction.atomic
 def exclude_messages(
-    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.ASK
+    conversation: Conversation,
+    seqs: Iterable[int],
+    *,
+    edited: EditChoice = EditChoice.ASK,
 ) -> None:
     """Leave messages out of the model's view; they stay in the transcript. A call of a
     tool and its results go together.
@@ -98,7 +101,10 @@ def exclude_messages(
 
 @transaction.atomic
 def include_messages(
-    conversation: Conversation, seqs: Iterable[int], *, edited: Edited = Edited.ASK
+    conversation: Conversation,
+    seqs: Iterable[int],
+    *,
+    edited: EditChoice = EditChoice.ASK,
 ) -> None:
     """Bring messages back that were left out: calls of tools with their results, unless
     one of them was deleted. `edited` as for exclude_messages()."""
@@ -126,7 +132,7 @@ def unpin_message(conversation: Conversation, seq: int) -> None:
 
 @transaction.atomic
 def delete_message(
-    conversation: Conversation, seq: int, *, edited: Edited = Edited.ASK
+    conversation: Conversation, seq: int, *, edited: EditChoice = EditChoice.ASK
 ) -> None:
     """Remove the text of a message permanently, and what was made from it: summaries
     that cover it, a title made by the site. The rows stay, marked. Of a call of a tool
@@ -166,7 +172,7 @@ def restore_version(
     *,
     author: AbstractBaseUser,
     may_be_stale: bool = False,
-    edited: Edited = Edited.ASK,
+    edited: EditChoice = EditChoice.ASK,
 ) -> Summary:
     """Put an older version in force again, as a new version. Summaries of later
     messages stay.
@@ -176,7 +182,7 @@ def restore_version(
     it; EditedError when a summary that a person wrote covers a part of its messages,
     unless `edited` says that it may go.
     """
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     summary = _find_version(conversation, version)
     is_stale = summary.status == Summary.Status.STALE
     if summary.status != Summary.Status.SUPERSEDED and not (may_be_stale and is_stale):
@@ -196,7 +202,7 @@ def restore_version(
     ends = (summary.first_seq, summary.last_seq)
     by_hand = versions.by_hand(conversation, *ends)
     others = [row for row in by_hand if (row.first_seq, row.last_seq) != ends]
-    if others and edited != Edited.WRITE:
+    if others and edited != EditChoice.WRITE:
         raise EditedError(others, restored=version)
     later = versions.retract_to(conversation, *ends)
     if (
@@ -227,7 +233,7 @@ def reinstate_versions(
     Raises ActionError when there is no such version, when their messages have changed
     since, or when a person has written a summary of the same messages since.
     """
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     wanted = sorted(set(wanted))
     summaries = [_find_version(conversation, version) for version in wanted]
     summaries.sort(key=lambda summary: summary.first_seq)
@@ -258,7 +264,7 @@ def put_back_versions(
     that were `made` by what is undone (None: of all). Return whether that was possible:
     the model has to see the same of their messages as when versions.digest_view() gave
     `seen`, and no person can have written a summary of them since."""
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     wanted = list(wanted)
     rows = conversation.summaries.filter(version__in=wanted)
     used = (Summary.Status.ACTIVE, Summary.Status.SUPERSEDED, Summary.Status.STALE)
@@ -290,7 +296,7 @@ def rewrite_summary(
     # Reading all messages takes a while, and nothing is locked meanwhile.
     flags = versions.check_edit(_find_version(conversation, version), text)
     with transaction.atomic():
-        transcript.begin_change(conversation)
+        transcript.lock_for_update(conversation)
         summary = _find_version(conversation, version)
         if summary.status != Summary.Status.ACTIVE:
             _raise_replaced(conversation, summary)
@@ -319,14 +325,14 @@ def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
 
 @transaction.atomic
 def rebuild_memory(
-    conversation: Conversation, *, edited: Edited = Edited.WRITE
+    conversation: Conversation, *, edited: EditChoice = EditChoice.WRITE
 ) -> None:
     """Put all summaries out of force, but with KEEP not those that a person wrote; the
     compaction job makes new ones from the transcript."""
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     by_hand = versions.by_hand(conversation, 1, LAST_SEQ)
     versions.retract_to(conversation, 1)
-    if edited == Edited.KEEP:
+    if edited == EditChoice.KEEP:
         versions.set_aside(conversation, by_hand)
         versions.resume_set_aside(conversation)
     lease.reset_back_off(conversation)
@@ -384,7 +390,7 @@ def _set_column(
 ) -> None:
     """Write a column that the model's view depends on. If it is no longer as it was
     `seen`, ActionError says what has `changed`."""
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     conversation.refresh_from_db(fields=[column])
     if seen is not None and getattr(conversation, column) not in (seen, value):
         raise ActionError(changed)
@@ -396,14 +402,14 @@ def _set_column(
 def _lock_messages(
     conversation: Conversation, seqs: Iterable[int]
 ) -> models.QuerySet[Message]:
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     return conversation.messages.filter(seq__in=list(seqs), deleted_at=None)
 
 
 def _change_messages(
     conversation: Conversation,
     rows: models.QuerySet[Message],
-    edited: Edited,
+    edited: EditChoice,
     *,
     beside: Iterable[int] = (),
     **values: object,
@@ -416,8 +422,10 @@ def _change_messages(
             _("There is no such message, or it is already as you want it.")
         )
     ends = min([*seqs, *beside]), max([*seqs, *beside])
-    by_hand = versions.by_hand(conversation, *ends) if edited != Edited.WRITE else []
-    if by_hand and edited == Edited.ASK:
+    by_hand = (
+        versions.by_hand(conversation, *ends) if edited != EditChoice.WRITE else []
+    )
+    if by_hand and edited == EditChoice.ASK:
         raise EditedError(by_hand, deletes="deleted_at" in values)
     conversation.messages.filter(seq__in=seqs).update(**values)
     versions.invalidate_summaries(conversation, *ends, keep=by_hand)

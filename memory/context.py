@@ -54,7 +54,7 @@ from .sql import prepared_rows
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ConversationView:
     """What the model sees of a conversation, and what it was made of. The messages are
     as they are stored; in the context, calls of tools have their results."""
 
@@ -71,7 +71,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class RequestContext:
     """A context, the messages to send and the request's `messages` array made of it,
     and how it was made."""
 
@@ -85,7 +85,7 @@ class Built:
     parts: Parts = ()
     # The definitions of what the model may call, in OpenAI's form.
     tools: Sequence[dict[str, Any]] = ()
-    view: View | None = None  # None: rebuilt later
+    view: ConversationView | None = None  # None: rebuilt later
     # The texts that the references name by their hash.
     texts: dict[str, str] = field(default_factory=dict)
     # Those that one was made of that is rebuilt.
@@ -160,7 +160,7 @@ def read_view(
     steps: Sequence[Message] = (),
     limit: int | None = None,
     with_images: bool = True,
-) -> View:
+) -> ConversationView:
     """The view to answer `newest` in, for which the model has done the `steps`; without
     it, of all that was said."""
     summaries = versions.active_summaries(conversation)
@@ -185,7 +185,7 @@ def read_view(
         choice.choose_rules(each, room=room, count_tokens=count_tokens)
         for each in standing
     )
-    view = View(
+    view = ConversationView(
         Context(()),
         summaries,
         pinned,
@@ -217,8 +217,8 @@ def _select_shown(
 
 
 def _compose_view(
-    conversation: Conversation, view: View, cuts: fitting.Cuts | None = None
-) -> View:
+    conversation: Conversation, view: ConversationView, cuts: fitting.Cuts | None = None
+) -> ConversationView:
     """The view with its context, in which the messages were cut like this."""
     policy = conversation.get_policy()
     window = fitting.prepare_messages(
@@ -244,7 +244,9 @@ def prepare_newest(newest: BaseMessage | None) -> BaseMessage | None:
     return fitting.prepare_messages([newest])[0] if newest else None
 
 
-def advance_view(view: View, conversation: Conversation, reply: Message) -> View | None:
+def advance_view(
+    view: ConversationView, conversation: Conversation, reply: Message
+) -> ConversationView | None:
     """What read_view() would find, now that `newest` of this view was answered. None:
     something else may have changed as well, by what the conversation's row says, or
     calls of tools were answered meanwhile."""
@@ -270,7 +272,7 @@ def build_request_context(
     shape: Shape = USUAL_SHAPE,
     with_images: bool = True,
     tool_tokens: int = 0,
-) -> Built:
+) -> RequestContext:
     """The context to answer `newest`; without it, what would be sent now. `steps`: what
     the model has done for it so far, as read_steps() finds it. `shape`: the one that
     the model's provider takes; `with_images`: whether that takes images, too;
@@ -297,11 +299,13 @@ def build_request_context(
     extra = estimate_overhead(conversation, limit)
     if images := image_source.images_of(view.context.messages):
         refs["images"] = [[each.seq, each.place, each.tokens] for each in images]
-    built = make_built(conversation, view.context, refs, model, extra, tool_tokens)
+    built = make_request_context(
+        conversation, view.context, refs, model, extra, tool_tokens
+    )
     return replace(built, view=whole, texts=refer_prefix(conversation, view)[1])
 
 
-def _keep_sent(view: View, fitted: Context) -> View:
+def _keep_sent(view: ConversationView, fitted: Context) -> ConversationView:
     """The view with the messages that are still in the context."""
     sent = {fitting.number_of(message) for message in fitted.messages}
     return replace(
@@ -312,12 +316,12 @@ def _keep_sent(view: View, fitted: Context) -> View:
     )
 
 
-def _collect_numbers(view: View) -> set[int]:
+def _collect_numbers(view: ConversationView) -> set[int]:
     return {int(message.id) for message in (*view.window, *view.steps)}
 
 
 def _make_refs(
-    conversation: Conversation, view: View, cuts: fitting.Cuts
+    conversation: Conversation, view: ConversationView, cuts: fitting.Cuts
 ) -> dict[str, Any]:
     """What the view's context is made of. Calls of tools add to it only where there are
     any."""
@@ -360,7 +364,7 @@ def refer_notes(found: Sequence[Note]) -> dict[str, Any]:
 
 
 def refer_prefix(
-    conversation: Conversation, view: View
+    conversation: Conversation, view: ConversationView
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """References to what stands before the window in a request, and the texts that they
     name by their hash."""
@@ -452,21 +456,21 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
     return [as_langchain(*replace_columns(row, sent_text="")) for row in found]
 
 
-def keep_prompts(conversation: Conversation, built: Built) -> None:
+def keep_prompts(conversation: Conversation, built: RequestContext) -> None:
     """Store the texts that a context refers to by hash, as they are in it: those of the
     conversation may be others by now. Call it in the transaction that records it, after
     the row of its conversation was locked."""
     prompts.keep_texts(conversation, built.texts)
 
 
-def make_built(
+def make_request_context(
     conversation: Conversation,
     context: Context,
     refs: dict[str, Any],
     model: str,
     extra: int,
     tool_tokens: int = 0,
-) -> Built:
+) -> RequestContext:
     """`extra`: tokens that the provider adds, the `tool_tokens` among them."""
     messages = image_source.join_images(conversation, context.messages)
     shape = Shape.of(refs).narrow_to(messages)
@@ -477,4 +481,6 @@ def make_built(
         context.sections, ratio=conversation.token_ratio, tools=tool_tokens, added=extra
     )
     tokens = sum(count for _, count in parts)
-    return Built(context, refs, messages, wire, digest_wire(wire), tokens, parts)
+    return RequestContext(
+        context, refs, messages, wire, digest_wire(wire), tokens, parts
+    )

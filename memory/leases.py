@@ -57,7 +57,7 @@ class Claim:
     owner: str
 
 
-def take_place(
+def acquire_slot(
     running: QuerySet[Any], places: int, take: Callable[[int], T]
 ) -> T | None:
     """Have `take` store the first of so many places that no running row has; return its
@@ -105,46 +105,46 @@ class Lease:
     owned: Q = Q()
     waiting: Q = Q()
 
-    def end(self) -> CombinedExpression:
+    def new_expiry(self) -> CombinedExpression:
         return Now() + self.duration()
 
-    def alive(self) -> Q:
+    def match_alive(self) -> Q:
         return self.owned & Q((f"{self.until}__gte", Now()))
 
-    def expired(self) -> Q:
+    def match_expired(self) -> Q:
         return self.owned & Q((f"{self.until}__lt", Now()))
 
-    def free(self) -> Q:
-        return (self.waiting or Q((self.until, None))) | self.expired()
+    def match_free(self) -> Q:
+        return (self.waiting or Q((self.until, None))) | self.match_expired()
 
-    def held(self, claim: Claim) -> QuerySet[Any]:
+    def filter_held(self, claim: Claim) -> QuerySet[Any]:
         """The row, also after the lease's end, as long as no other owner has it."""
         is_owner = Q((self.owner, claim.owner))
         return self.table._default_manager.filter(
             self.owned & is_owner, pk=claim.row_id
         )
 
-    def held_here(self) -> QuerySet[Any]:
+    def filter_held_here(self) -> QuerySet[Any]:
         """The rows that this process has claimed."""
         is_here = Q((f"{self.owner}__startswith", PROCESS))
         return self.table._default_manager.filter(self.owned & is_here)
 
-    def claim(self, rows: QuerySet[Any], owner: str, **values: Any) -> bool:
+    def claim_row(self, rows: QuerySet[Any], owner: str, **values: Any) -> bool:
         """Take the row if it is free, in one statement."""
-        lease = {self.owner: owner, self.until: self.end()}
-        return bool(rows.filter(self.free()).update(**lease, **values))
+        lease = {self.owner: owner, self.until: self.new_expiry()}
+        return bool(rows.filter(self.match_free()).update(**lease, **values))
 
-    def renew(self, held: QuerySet[Any], **values: Any) -> bool:
+    def renew_row(self, held: QuerySet[Any], **values: Any) -> bool:
         """Let the lease last from now on, and write the values. False: it was lost."""
-        return bool(held.update(**{self.until: self.end()}, **values))
+        return bool(held.update(**{self.until: self.new_expiry()}, **values))
 
     def renew_unless_cancelled(self, held: QuerySet[Any], **values: Any) -> LeaseStatus:
-        if self.renew(held.filter(cancel_requested_at=None), **values):
+        if self.renew_row(held.filter(cancel_requested_at=None), **values):
             return LeaseStatus.KEPT
         return self.why_refused(held)
 
     def why_refused(self, held: QuerySet[Any]) -> LeaseStatus:
         return LeaseStatus.CANCELLED if held.exists() else LeaseStatus.LOST
 
-    def release(self, held: QuerySet[Any], **values: Any) -> int:
+    def release_row(self, held: QuerySet[Any], **values: Any) -> int:
         return held.update(**{self.owner: "", self.until: None}, **values)

@@ -76,5 +76,5 @@ class Totals:
         """The sum up to this number."""
         return self._sums[bisect_right(self._seqs, seq)]
 
-    def within(self, ranges: Iterable[Sequence[int]]) -> int:
+    def sum_within(self, ranges: Iterable[Sequence[int]]) -> int:
         return sum(self.up_to(last) - self.up_to(first - 1) for first, last in ranges)

@@ -35,7 +35,7 @@ DAY_MS = 24 * 3600 * 1000
 Row = TypeVar("Row", bound=Model)
 
 
-def person_by_person(
+def round_robin_by_user(
     rows: QuerySet[Row], person: str, first_by: str = "pk"
 ) -> QuerySet[Row]:
     """The first row of each person, then the second: many of one keep no other waiting.
@@ -105,7 +105,7 @@ class Parameter(Expression):
     ) -> tuple[str, list[Any]]:
         return "%s", [self]
 
-    def convert(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
+    def convert_value(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
         if self.column is None:
             return value
         return self.column.get_db_prep_save(value, connection)
@@ -117,7 +117,7 @@ Update = tuple[QuerySet[Any], dict[str, Any]]
 Compiled = tuple[SQLCompiler, str, tuple[Any, ...]]
 
 
-class _Prepared:
+class _PreparedStatement:
     def __init__(self, build: Callable[..., Any], fields: dict[str, Field]) -> None:
         self.build, self._fields = build, fields
         # By the names of the arguments that were given.
@@ -137,7 +137,7 @@ class _Prepared:
         # Not django.db.connection, which looks for the thread's own at each use.
         connection = compiler.connection = connections[DEFAULT_DB_ALIAS]
         filled = tuple(
-            each.convert(values[each.name], connection)
+            each.convert_value(values[each.name], connection)
             if isinstance(each, Parameter)
             else each
             for each in params
@@ -155,7 +155,7 @@ class _Prepared:
         raise NotImplementedError
 
 
-class PreparedRows(_Prepared):
+class PreparedRows(_PreparedStatement):
     """As prepared_rows() makes it."""
 
     def _to_query(self, built: QuerySet[Any, Any]) -> Query:
@@ -170,7 +170,7 @@ class PreparedRows(_Prepared):
         return list(self._rows._iterable_class(rows))
 
 
-class PreparedUpdate(_Prepared):
+class PreparedUpdate(_PreparedStatement):
     """As prepared_update() makes it."""
 
     def _to_query(self, built: Update) -> Query:

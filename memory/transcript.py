@@ -104,7 +104,7 @@ def create_conversation(
         temporary_until=timezone.now() + TEMPORARY if temporary else None,
         **columns,
     )
-    rule_source.current.begin(made, own_rules)
+    rule_source.current.add_own_rules(made, own_rules)
     return made
 
 
@@ -279,7 +279,7 @@ def reserve_numbers(conversation: Conversation, count: int) -> int:
     Locks the row until the transaction ends, so two senders get their numbers one
     after the other.
     """
-    begin_change(conversation, count)
+    lock_for_update(conversation, count)
     (following,) = _find_next_number(pk=conversation.pk)
     _check_number(following - 1)
     return following - count
@@ -297,7 +297,7 @@ def _check_number(last: int) -> None:
         raise TextError("full", words)
 
 
-def begin_change(conversation: Conversation, count: int = 0) -> None:
+def lock_for_update(conversation: Conversation, count: int = 0) -> None:
     """Begin a change of this conversation: other writers wait until the transaction
     ends, it counts as changed now, and `count` message numbers are taken. Raises
     Conversation.DoesNotExist when it is gone."""
@@ -311,14 +311,14 @@ def _take_numbers(pk: Any, count: Any) -> Update:
     return rows, {"next_seq": F("next_seq") + count, "updated_at": Now()}
 
 
-def give_back(conversation_id: int, seq: int) -> None:
+def return_number(conversation_id: int, seq: int) -> None:
     """Return a reserved number that no message took, if it is still the last one."""
     rows = Conversation.objects.filter(pk=conversation_id, next_seq=seq + 1)
     rows.update(next_seq=seq)
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class MessageFiles:
     """The attachments of a message that is sent: their ids, what takes them from where
     they were kept, and the tokens of all of them that a model may get. `keep` gives
     the stored message what of them is not in its text.
@@ -345,22 +345,22 @@ def append_user_message(
     text: object,
     client_id: object,
     room: int = 0,
-    files: Files | None = None,
-    heard: Any = None,
+    files: MessageFiles | None = None,
+    detected_rules: Any = None,
 ) -> tuple[Message, bool]:
-    """Store what a user sent; returns the message, and whether it is new.
+    """Store what a user sent. Return the message, and whether it is new.
 
-    Takes two numbers: the message's and the next one for its reply; `room` numbers
-    before them are left to the turn before; `heard` are the rules in the text, where it
-    was read before. A client_id that is known with the same
-    text and files returns the message that it made; with others it raises
-    ClientIdConflictError. Raises TextError for what can't be stored.
+    Takes two numbers, the message's and one for its reply, after `room` numbers that
+    the turn before may use. `detected_rules`: the rules in the text, if they are known.
+    A known client_id with the same text and files returns the message that it made;
+    with others it raises ClientIdConflictError. Raises TextError for what can't be
+    stored.
     """
-    files = files or Files()
+    files = files or MessageFiles()
     text = check_message_text(text, may_be_blank=bool(files.ids))
     client_id = check_client_id(client_id)
     # The lock comes first: the same message may be on its way in from another socket.
-    begin_change(conversation, room + 2)
+    lock_for_update(conversation, room + 2)
     [row] = _numbers_and_same(pk=conversation.pk, client_id=client_id)
     next_seq, conversation.rule_count, known = row
     if known is not None:
@@ -394,8 +394,8 @@ def append_user_message(
     _save_message(message)
     if taken:
         files.keep(message, taken)
-    rule_source.current.note(message, heard)
-    rule_source.facts.note(message, None)
+    rule_source.current.store_rules(message, detected_rules)
+    rule_source.facts.store_rules(message, None)
     return message, True
 
 
@@ -469,7 +469,7 @@ def supersede_messages(
     call of a tool its results go, and the other way round; but a result that came late
     for an earlier call stays.
     """
-    begin_change(conversation)
+    lock_for_update(conversation)
     rows = conversation.messages.filter(seq__gte=first).exclude(late_for__lt=first)
     if last is not None:
         rows = rows.filter(seq__lte=last)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from memory.engine.tokens import count_text
 from memory.evaluation.replay import (
-    Question,
+    RecordedConversation,
     RecordedMessage,
-    Recording,
+    RecordedQuestion,
     read_recordings,
 )
 
@@ -39,7 +39,7 @@ LONG_FACT = (
 FILLER = "and so the day went on as most of them do "
 
 
-def load() -> dict[str, list[Recording]]:
+def load() -> dict[str, list[RecordedConversation]]:
     folder = os.environ.get("WINDOWPANE_DATA")
     if not folder:
         return {MADE_UP: [make_up(seed) for seed in (1, 2, 3)]}
@@ -47,7 +47,7 @@ def load() -> dict[str, list[Recording]]:
     return {file.stem: read_recordings(file.read_bytes()) for file in files}
 
 
-def make_up(seed: int, turns: int = 150) -> Recording:
+def make_up(seed: int, turns: int = 150) -> RecordedConversation:
     """The user tells of things bought in places; later questions ask what and where."""
     chance = random.Random(seed)
     messages = []
@@ -59,7 +59,9 @@ def make_up(seed: int, turns: int = 150) -> Recording:
             fact = f"{who} and I bought a {what} in {chance.choice(PLACES)}"
             talk = f"{talk} {fact} for {chance.randrange(20, 900)} euros."
             asked = f"Where did {who} and I buy a {what}?"
-            questions.append(Question(question=asked, evidence_ids=[f"{turn}:user"]))
+            questions.append(
+                RecordedQuestion(question=asked, evidence_ids=[f"{turn}:user"])
+            )
         for role, text in (("user", talk), ("assistant", chance.choice(ANSWERS))):
             at = STARTED + timedelta(hours=turn, minutes=len(messages) % 2)
             messages.append(
@@ -67,10 +69,12 @@ def make_up(seed: int, turns: int = 150) -> Recording:
                     id=f"{turn}:{role}", role=role, content=text, created_at=at
                 )
             )
-    return Recording(id=f"made-up-{seed}", messages=messages, qa=questions)
+    return RecordedConversation(id=f"made-up-{seed}", messages=messages, qa=questions)
 
 
-def make_stress(turns: int, message_tokens: int, fact: str = "") -> Recording:
+def make_stress(
+    turns: int, message_tokens: int, fact: str = ""
+) -> RecordedConversation:
     """Each turn the user states one fact; all messages have the same size."""
     messages = []
     for turn in range(turns):
@@ -84,7 +88,7 @@ def make_stress(turns: int, message_tokens: int, fact: str = "") -> Recording:
             )
             for role, text in texts.items()
         ]
-    return Recording(id=f"{turns} x {message_tokens}", messages=messages)
+    return RecordedConversation(id=f"{turns} x {message_tokens}", messages=messages)
 
 
 def _fill(text: str, tokens: int) -> str:

@@ -8,7 +8,11 @@ import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from memory.evaluation.replay import Question, RecordedMessage, Recording
+from memory.evaluation.replay import (
+    RecordedConversation,
+    RecordedMessage,
+    RecordedQuestion,
+)
 
 from .conversations import STARTED
 
@@ -98,11 +102,11 @@ RELATIVE = {
 }
 
 
-def make_days(half: str) -> list[Recording]:
+def make_days(half: str) -> list[RecordedConversation]:
     return [_make(language, half) for language in TOLD]
 
 
-def _make(language: str, half: str) -> Recording:
+def _make(language: str, half: str) -> RecordedConversation:
     chance = random.Random(f"{language} {half}")
     name = f"{language} {half}"
     messages: list[RecordedMessage] = []
@@ -113,7 +117,7 @@ def _make(language: str, half: str) -> Recording:
         messages.append(RecordedMessage(id=id_, role=role, content=text, created_at=at))
         return id_
 
-    planned: list[Question] = []
+    planned: list[RecordedQuestion] = []
     statement, question = PLANS[language]
     for number in range(DAYS):
         at = STARTED + timedelta(days=number)
@@ -127,7 +131,7 @@ def _make(language: str, half: str) -> Recording:
             id_ = say("user", statement.format(chance.choice(forms)(day)), at)
             say("assistant", ANSWERS[language], at)
             asked = question.format(chance.choice(forms)(day))
-            planned.append(Question(question=asked, evidence_ids=[id_]))
+            planned.append(RecordedQuestion(question=asked, evidence_ids=[id_]))
     questions = chance.sample(planned, 15)
     while len(questions) < QUESTIONS:
         kind = chance.randrange(len(TOLD[language]))
@@ -138,5 +142,9 @@ def _make(language: str, half: str) -> Recording:
             ago = chance.choice([*RELATIVE[name]])
             number, named = DAYS - 1 - ago, RELATIVE[name][ago]
         asked = TOLD[language][kind][1].format(named)
-        questions.append(Question(question=asked, evidence_ids=[told[number, kind]]))
-    return Recording(id=f"days-{language}-{half}", messages=messages, qa=questions)
+        questions.append(
+            RecordedQuestion(question=asked, evidence_ids=[told[number, kind]])
+        )
+    return RecordedConversation(
+        id=f"days-{language}-{half}", messages=messages, qa=questions
+    )

@@ -9,7 +9,11 @@ import random
 from collections.abc import Iterator
 from datetime import timedelta
 
-from memory.evaluation.replay import Question, RecordedMessage, Recording
+from memory.evaluation.replay import (
+    RecordedConversation,
+    RecordedMessage,
+    RecordedQuestion,
+)
 
 from .conversations import STARTED
 
@@ -145,7 +149,7 @@ LAST = {
 HALVES = {"seen": SEEN, "unseen": UNSEEN, "fresh": FRESH, "last": LAST}
 
 
-def make_facts(half: str) -> list[Recording]:
+def make_facts(half: str) -> list[RecordedConversation]:
     """A conversation for each language and each kind of reply, with the same facts."""
     return [
         _make(f"facts-{half}-{language}-{number}", language, half, reply)
@@ -154,13 +158,15 @@ def make_facts(half: str) -> list[Recording]:
     ]
 
 
-def _make(name: str, language: str, half: str, reply: str) -> Recording:
+def _make(name: str, language: str, half: str, reply: str) -> RecordedConversation:
     chance = random.Random(f"{half} {language}")
     told = [*_state(language, half, chance)]
     chance.shuffle(told)
     messages, questions = [], []
     for fact, question in told:
-        questions.append(Question(question=question, evidence_ids=[f"{len(messages)}"]))
+        questions.append(
+            RecordedQuestion(question=question, evidence_ids=[f"{len(messages)}"])
+        )
         for text in filter(None, (fact, reply)):
             messages.append(
                 RecordedMessage(
@@ -171,7 +177,7 @@ def _make(name: str, language: str, half: str, reply: str) -> Recording:
                 )
             )
     asked = chance.sample(questions, QUESTIONS)
-    return Recording(id=name, messages=messages, qa=asked)
+    return RecordedConversation(id=name, messages=messages, qa=asked)
 
 
 def _state(

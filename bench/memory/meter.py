@@ -13,7 +13,12 @@ from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
 from memory.engine.tokens import count_text, count_tokens
 from memory.evaluation.metrics import Tally, count_cacheable, shared_tokens
-from memory.evaluation.replay import RECALLED, Question, Recording, has_number
+from memory.evaluation.replay import (
+    RECALLED,
+    RecordedConversation,
+    RecordedQuestion,
+    has_number,
+)
 
 from .ledger import Ledger, plain_texts
 from .models import ChatRequest, SummaryRequest, hash_requests
@@ -28,7 +33,7 @@ class Meter:
     behind no summary the model is shown at the end.
     """
 
-    def __init__(self, system: System, recording: Recording) -> None:
+    def __init__(self, system: System, recording: RecordedConversation) -> None:
         self.system = system
         self.recording = recording
         self.messages = [
@@ -130,7 +135,7 @@ class Meter:
                 is_there = self._shows(newest, asked)
                 self.tally.newest_in_request.append(is_there)
 
-    def _shows(self, newest: int, asked: Question) -> bool:
+    def _shows(self, newest: int, asked: RecordedQuestion) -> bool:
         """Whether a request with this question gives the newest value where its message
         is, or is quoted; or, in a summary, with the whole sentence that states it."""
         request = [*self.probed, *self.system.recall(asked.question)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory.engine.rules.detection import find
-from memory.evaluation.replay import Recording
+from memory.evaluation.replay import RecordedConversation
 
 from .conversations import load
 
@@ -104,7 +104,7 @@ def score(sentences: Sequence[Sentence]) -> Score:
     )
 
 
-def find_alarms(recordings: Sequence[Recording]) -> Iterator[str]:
+def find_alarms(recordings: Sequence[RecordedConversation]) -> Iterator[str]:
     """What is taken for a rule in talk between people, both sides."""
     for recording in recordings:
         for message in recording.messages:

@@ -42,7 +42,7 @@ def measure(name: str) -> Figures:
             total += meter.play()
             lost += meter.lost
             hashes[recording.id] = meter.hashes
-        figures.reports[set_name] = total.report() | {"lost": lost}
+        figures.reports[set_name] = total.make_report() | {"lost": lost}
     return figures
 
 

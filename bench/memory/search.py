@@ -14,13 +14,13 @@ from statistics import fmean
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
 from memory.engine.search.terms import extract_terms
-from memory.evaluation.replay import RECALLED, Recording
+from memory.evaluation.replay import RECALLED, RecordedConversation
 
 from .conversations import load
 from .days import make_days
 from .facts import HALVES, make_facts
 
-SETS: dict[str, Callable[[], list[Recording]]] = {
+SETS: dict[str, Callable[[], list[RecordedConversation]]] = {
     **{f"facts-{half}": partial(make_facts, half) for half in HALVES},
     "days-seen": partial(make_days, "seen"),
     "days-unseen": partial(make_days, "unseen"),
@@ -35,7 +35,7 @@ def main() -> None:
         print(f"{name:20} {ours:6.1%}  BM25 {plain:6.1%}  of {len(shares)}")
 
 
-def score(recording: Recording) -> Iterator[tuple[float, float]]:
+def score(recording: RecordedConversation) -> Iterator[tuple[float, float]]:
     """Of each question, the share of its evidence that is found by us, and by BM25."""
     places = {each.id: n for n, each in enumerate(recording.messages, start=1)}
     documents = [

@@ -34,7 +34,7 @@ def survive(make: Make) -> Survival:
         tuple(_count_lost(make, size) for size in MESSAGE_TOKENS),
         tuple(map(count_facts, short)),
         tuple(map(count_facts, long)),
-        mean(meter.tally.report()["prompt_tokens_per_turn"] for meter in short),
+        mean(meter.tally.make_report()["prompt_tokens_per_turn"] for meter in short),
     )
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_noop
 
 from chatsite.turns.models import JOB_LEASE, Job
 from memory import staging
-from memory.leases import Claim, new_owner, take_place
+from memory.leases import Claim, acquire_slot, new_owner
 from memory.models import Conversation
 
 from .worker import Worker
@@ -52,7 +52,7 @@ def add(
                 conversation=conversation,
                 slot=slot,
                 owner=owner,
-                lease_until=JOB_LEASE.end(),
+                lease_until=JOB_LEASE.new_expiry(),
                 **fields,
             )
     except IntegrityError:
@@ -68,31 +68,33 @@ def latest(kind: str, user: AbstractBaseUser) -> Job | None:
 def begin(claim: Claim, places: int | None = None) -> Job | None:
     """Let a waiting job run, if fewer than `places` of its kind do. None: they do, or
     it does not wait any more."""
-    waiting = JOB_LEASE.held(claim).filter(state=State.QUEUED)
+    waiting = JOB_LEASE.filter_held(claim).filter(state=State.QUEUED)
     job = waiting.first()
 
     def take(place: int | None) -> bool:
-        return JOB_LEASE.renew(waiting, state=State.RUNNING, place=place)
+        return JOB_LEASE.renew_row(waiting, state=State.RUNNING, place=place)
 
     if job is None:
         return None
     others = Job.objects.filter(kind=job.kind, state=State.RUNNING)
     # Mostly any number may run: the limits of spending bound what they pay for.
-    taken = take(None) if places is None else take_place(others, places, take)
+    taken = take(None) if places is None else acquire_slot(others, places, take)
     return job if taken else None
 
 
 def renew(claim: Claim, **values: Any) -> bool:
     """Keep the lease, and set how far it is (`done`, `total`) or what it has paid for
     (`saved`). False: the job was ended or erased."""
-    return JOB_LEASE.renew(JOB_LEASE.held(claim), **values)
+    return JOB_LEASE.renew_row(JOB_LEASE.filter_held(claim), **values)
 
 
 def keep(claims: Iterable[Claim]) -> None:
     """Keep the leases of jobs that wait in this process."""
     owners = [claim.owner for claim in claims]
     if owners:
-        JOB_LEASE.renew(Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED))
+        JOB_LEASE.renew_row(
+            Job.objects.filter(owner__in=owners, state__in=Job.UNFINISHED)
+        )
 
 
 @transaction.atomic
@@ -120,5 +122,5 @@ def end_dead() -> int:
 
 def end_own() -> None:
     """The process ends: its jobs end at once, not when their leases do."""
-    for job in JOB_LEASE.held_here():
+    for job in JOB_LEASE.filter_held_here():
         close_job(Claim(job.pk, job.owner), State.FAILED, DIED)

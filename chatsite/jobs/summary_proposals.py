@@ -98,13 +98,13 @@ def plan_proposal_here(conversation: Conversation, seq: int) -> proposals.Plan:
 async def _run_proposal(running: tasks.Running) -> dict[str, Any]:
     conversation, model = await database_sync_to_async(_read_source)(running)
     summariser = runner.make_summariser(model, payer=running.job.user_id)
-    answers = _PaidAnswers(running, summariser.door)
+    answers = _PaidAnswers(running, summariser.rate_limit)
     try:
         made = await proposals.propose_summary(
             conversation,
             running.job.values["seq"],
             # `around` waits at the door instead, while the job can still be cancelled.
-            replace(summariser, door=nullcontext),
+            replace(summariser, rate_limit=nullcontext),
             open_from=lifecycle.open_from,
             around=answers.around,
             focus=running.job.values.get("focus", ""),

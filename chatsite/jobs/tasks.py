@@ -127,7 +127,7 @@ def sweep_jobs() -> None:
 
 
 def find_due_jobs() -> QuerySet[Job]:
-    return Job.objects.filter(JOB_LEASE.expired() | _is_old())
+    return Job.objects.filter(JOB_LEASE.match_expired() | _is_old())
 
 
 def _is_old() -> Q:

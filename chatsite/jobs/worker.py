@@ -49,12 +49,14 @@ class Worker:
         claim = Claim(row_id, new_owner())
         begun = {"state": RUNNING, "attempt": F("attempt") + 1, **values}
         rows = rows.filter(pk=row_id).exclude(self._is_over())
-        taken = self.lease.claim(rows, claim.owner, **begun)
+        taken = self.lease.claim_row(rows, claim.owner, **begun)
         return claim if taken else None
 
     def renew(self, claim: Claim, **values: Any) -> LeaseStatus:
         """Renew the lease and write the values, unless the row was cancelled."""
-        return self.lease.renew_unless_cancelled(self.lease.held(claim), **values)
+        return self.lease.renew_unless_cancelled(
+            self.lease.filter_held(claim), **values
+        )
 
     async def hold(
         self,
@@ -66,14 +68,14 @@ class Worker:
         """Return the result of the work while the lease is renewed, and what `note`
         returns is written. Where the row was cancelled, `cancel` may raise to end the
         work. Raises LostError."""
-        held = self.lease.held(claim)
+        held = self.lease.filter_held(claim)
 
         async def renew() -> None:
             status = await database_sync_to_async(self.renew)(claim, **note())
             if status is LeaseStatus.CANCELLED:
                 cancel()
                 # It goes on for a while: what it is paying for is kept.
-                await database_sync_to_async(self.lease.renew)(held, **note())
+                await database_sync_to_async(self.lease.renew_row)(held, **note())
             if status is LeaseStatus.LOST:
                 raise LostError
 
@@ -92,7 +94,7 @@ class Worker:
         self, claim: Claim, state: str, error: str = "", values: Mapping[str, Any] = {}
     ) -> bool:
         """End the claimed row. False: it was ended, erased, or another owner has it."""
-        return bool(self.end(self.lease.held(claim), state, error, **values))
+        return bool(self.end(self.lease.filter_held(claim), state, error, **values))
 
     def end(
         self, rows: QuerySet[Any], state: str, error: str = "", **values: Any
@@ -103,7 +105,7 @@ class Worker:
 
     def end_left(self) -> list[Any]:
         """End what a dead process left and none may go on with; return these rows."""
-        free = self.lease.table._default_manager.filter(self.lease.free())
+        free = self.lease.table._default_manager.filter(self.lease.match_free())
         rows, ended = free.filter(self._is_over()), []
         for row in rows:
             how = self.cancelled if row.cancel_requested_at else self.given_up
@@ -120,7 +122,7 @@ class Worker:
     def release(self) -> None:
         """Hand the rows of this process back before it ends; that was no attempt."""
         again = {"state": QUEUED, "attempt": F("attempt") - 1, **self.freed}
-        self.lease.release(self.lease.held_here(), **again)
+        self.lease.release_row(self.lease.filter_held_here(), **again)
 
 
 async def start_waiting(

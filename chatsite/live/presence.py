@@ -28,7 +28,7 @@ def enter_presence(user_id: int, sockets: int) -> None:
         return
     with transaction.atomic():
         limits.lock_allowance(user_id)
-        elsewhere = Presence.objects.filter(PRESENCE_LEASE.alive(), user=user_id)
+        elsewhere = Presence.objects.filter(PRESENCE_LEASE.match_alive(), user=user_id)
         elsewhere = elsewhere.exclude(process=PROCESS).aggregate(n=Sum("sockets"))["n"]
         if (elsewhere or 0) + sockets > limit:
             words = _("You have %(limit)s pages open already. Close some, then reload.")
@@ -49,7 +49,7 @@ def renew_presence(sockets: Mapping[int, int]) -> None:
     """Prolong this process's lease on its sockets, given by user."""
     mine = Presence.objects.filter(process=PROCESS)
     if settings.SOCKETS_PER_USER > 0:
-        PRESENCE_LEASE.renew(mine)
+        PRESENCE_LEASE.renew_row(mine)
     is_dead = Q(lease_until__lt=Now() - 2 * PRESENCE_LEASE.duration())
     rows = Presence.objects.filter(is_dead | Q(process=PROCESS))
     found = list(rows.values_list("process", "user_id", "sockets"))
@@ -77,7 +77,7 @@ def _write_presence(sockets: Mapping[int, int]) -> None:
                 process=PROCESS,
                 user_id=user,
                 sockets=count,
-                lease_until=PRESENCE_LEASE.end(),
+                lease_until=PRESENCE_LEASE.new_expiry(),
             )
             for user, count in sockets.items()
         ],

@@ -196,10 +196,10 @@ def change_message(
         wanted = _read_versions(request.POST.get("versions", ""))
         made = _read_made(request)
         if made is not None and _is_edited_since(conversation, seq, [*wanted, *made]):
-            edited = actions.Edited.ASK
+            edited = actions.EditChoice.ASK
         do(conversation, seq, edited=edited)
         is_undone = False
-        if wanted and edited != actions.Edited.KEEP:
+        if wanted and edited != actions.EditChoice.KEEP:
             seen_before = request.POST.get("seen", "")
             is_undone = actions.put_back_versions(
                 conversation, wanted, seen_before, made
@@ -209,7 +209,7 @@ def change_message(
     if (now := versions.active_summaries(conversation)) != before:
         # With these, Undo puts the same versions in force again.
         numbers = _write_versions(row.version for row in before)
-        values = {"versions": numbers, "seen": seen, "edited": actions.Edited.WRITE}
+        values = {"versions": numbers, "seen": seen, "edited": actions.EditChoice.WRITE}
         values["made"] = _write_versions(row.version for row in now)
         text = _what_became(text, before, now, is_undone=is_undone)
     undo = opposite and address_of(conversation, "message", seq=seq, name=opposite)
@@ -227,12 +227,12 @@ def _is_edited_since(
     return not {row.version for row in by_hand} <= {*known}
 
 
-def _read_edited(request: HttpRequest) -> actions.Edited:
+def _read_edited(request: HttpRequest) -> actions.EditChoice:
     try:
-        return actions.Edited(request.POST.get("edited", actions.Edited.ASK))
+        return actions.EditChoice(request.POST.get("edited", actions.EditChoice.ASK))
     except ValueError:
         text = _("“edited” must be one of: %(values)s.")
-        names = ", ".join(actions.Edited)
+        names = ", ".join(actions.EditChoice)
         raise actions.ActionError(text % {"values": names}) from None
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.plugins import AppCommand, AppEvent, command_readers, event_kinds
 from chatsite.strict_json import make_object
-from memory.compaction.compactor import Outcome
+from memory.compaction.compactor import CompactionOutcome
 from memory.models import Message
 
 from . import layer
@@ -207,7 +207,7 @@ class Memory:
     error: str = ""
 
     @classmethod
-    def of(cls, outcome: Outcome) -> "Memory":
+    def of(cls, outcome: CompactionOutcome) -> "Memory":
         version = outcome.versions[-1] if outcome.versions else None
         return cls(version, outcome.state, outcome.error)
 

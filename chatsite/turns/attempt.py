@@ -72,7 +72,7 @@ async def answer_turn(
 class Request:
     claim: lifecycle.TurnClaim
     model: str
-    built: context.Built
+    built: context.RequestContext
     options: dict[str, Any]
     dialect: dialects.Dialect
     tools: Tools | None = None

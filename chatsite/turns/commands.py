@@ -21,7 +21,7 @@ from chatsite.features.tree import listing
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from memory import actions, transcript
-from memory.actions import Edited
+from memory.actions import EditChoice
 from memory.engine.attachments import Attachment
 from memory.leases import new_owner
 from memory.models import Change, Conversation, Message
@@ -56,7 +56,7 @@ def hear_rules(owner_id: int, text: object) -> Any:
     text = transcript.check_message_text(text, may_be_blank=True)
     if len(text) > LONG_CHARS:
         limits.check_turn(owner_id)
-    return rule_source.current.hear(text)
+    return rule_source.current.detect_rules(text)
 
 
 def hear_new(conversation: Conversation, *, text: object, client_id: object) -> Any:
@@ -97,7 +97,7 @@ def submit_message(
         client_id=client_id,
         room=room,
         files=_find_files(conversation, attachments, kept),
-        heard=heard,
+        detected_rules=heard,
     )
     if not created:
         turn = message.turns.get()
@@ -145,7 +145,7 @@ def is_known(conversation: Conversation, client_id: object) -> bool:
 
 def _find_files(
     conversation: Conversation, attachments: object, kept: Message | None
-) -> transcript.Files:
+) -> transcript.MessageFiles:
     """What is attached: files of the owner, or those of a message."""
     room = requests.room_for_files(conversation)
 
@@ -155,9 +155,11 @@ def _find_files(
     if kept:
         files = kept.files
         ids = [each.id for each in files]
-        return transcript.Files(ids, lambda _: files, room, keep)
+        return transcript.MessageFiles(ids, lambda _: files, room, keep)
     take = partial(uploads.take_files, conversation.owner_id)
-    return transcript.Files(uploads.read_upload_ids(attachments), take, room, keep)
+    return transcript.MessageFiles(
+        uploads.read_upload_ids(attachments), take, room, keep
+    )
 
 
 def _queue_turn(message: Message, **values: Any) -> Turn:
@@ -176,7 +178,7 @@ def _insert_claimed(message: Message) -> TurnClaim:
         state=State.RUNNING,
         attempt=1,
         owner=owner,
-        lease_until=TURN_LEASE.end(),
+        lease_until=TURN_LEASE.new_expiry(),
         started_at=Now(),
     )
     ids = (turn.pk, owner, turn.conversation_id)
@@ -203,7 +205,7 @@ def get_turn(conversation: Conversation, turn_id: int) -> Turn:
 def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
     """End a turn at once that no process runs; ask a running one to end. A finished one
     stays."""
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     turn = get_turn(conversation, turn_id)
     if turn.state in (State.QUEUED, State.WAITING):
         idle = Turn.objects.filter(pk=turn.pk, state=turn.state)
@@ -221,7 +223,7 @@ def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
 def retry_turn(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn again. What it had said stays, marked as superseded."""
     check_writable(conversation)
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     turn = get_turn(conversation, turn_id)
     if turn.state not in Turn.RETRYABLE:
         raise CommandError(
@@ -245,7 +247,7 @@ def edit_message(
     """Send message `seq` again in other words and with the same attachments; it and all
     after it are superseded."""
     check_writable(conversation)
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     transcript.check_client_id(client_id)
     if known := conversation.messages.filter(client_id=client_id).first():
         return submit_message(conversation, text=text, client_id=client_id, kept=known)
@@ -287,7 +289,7 @@ def explain_not_editable(conversation: Conversation, seq: int) -> CommandError:
 def regenerate_reply(conversation: Conversation, turn_id: int) -> Turn:
     """Queue the latest turn for another reply; the one it has stays, superseded."""
     check_writable(conversation)
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     turn = get_turn(conversation, turn_id)
     if not turn.is_finished:
         raise CommandError(
@@ -347,7 +349,7 @@ def end_unfinished_turns(conversation: Conversation) -> list[int]:
 
     Raises Conversation.DoesNotExist when the conversation is gone.
     """
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     open_turns = list(unfinished(conversation.pk).select_related("conversation"))
     # The last one first, so that each gives the number of its reply back.
     for turn in reversed(open_turns):
@@ -357,7 +359,7 @@ def end_unfinished_turns(conversation: Conversation) -> list[int]:
 
 
 @transaction.atomic
-def hide_message(conversation: Conversation, seq: int, *, edited: Edited) -> None:
+def hide_message(conversation: Conversation, seq: int, *, edited: EditChoice) -> None:
     """Hide message `seq` from the model. Raises what actions.exclude_messages()
     raises."""
     actions.exclude_messages(conversation, [seq], edited=edited)
@@ -365,7 +367,7 @@ def hide_message(conversation: Conversation, seq: int, *, edited: Edited) -> Non
 
 
 @transaction.atomic
-def delete_message(conversation: Conversation, seq: int, *, edited: Edited) -> None:
+def delete_message(conversation: Conversation, seq: int, *, edited: EditChoice) -> None:
     """Delete message `seq` permanently. Raises what actions.delete_message() raises."""
     before = conversation.title
     actions.delete_message(conversation, seq, edited=edited)

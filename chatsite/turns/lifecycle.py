@@ -53,7 +53,7 @@ ENDED = {"finished_at": Now(), "lease_until": None}
 
 def _store_reply(turn: Turn, reasoning: str = "") -> Message | None:
     if not turn.text:
-        transcript.give_back(turn.conversation_id, turn.reply_seq)
+        transcript.return_number(turn.conversation_id, turn.reply_seq)
         return None
     return transcript.append_reply(
         turn.conversation, seq=turn.reply_seq, text=turn.text, reasoning=reasoning
@@ -77,7 +77,9 @@ class TurnClaim(Claim):
     # As send() has just stored it; None: to be read.
     turn: Turn | None = field(default=None, repr=False, compare=False)
     # What the model saw before that request.
-    view: context.View | None = field(default=None, repr=False, compare=False)
+    view: context.ConversationView | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def lease_end(self) -> float:
@@ -118,7 +120,7 @@ def _orphans() -> models.QuerySet[Turn]:
     most = F("attempts_before") + settings.TURN_MAX_ATTEMPTS
     used_up = Q(state=State.RUNNING, attempt__gte=most)
     stopped = Q(cancel_requested_at__isnull=False)
-    return Turn.objects.filter(TURN_LEASE.free(), stopped | used_up)
+    return Turn.objects.filter(TURN_LEASE.match_free(), stopped | used_up)
 
 
 def end_orphans(conversation_id: int) -> list[Turn]:
@@ -177,7 +179,7 @@ def _take(turn: Turn) -> TurnClaim | None:
     owner, started = new_owner(), monotonic()
     rows = Turn.objects.filter(pk=turn.pk).exclude(pk__in=_orphans())
     values = {"attempt": F("attempt") + 1, "started_at": Coalesce("started_at", Now())}
-    if not TURN_LEASE.claim(rows, owner, state=State.RUNNING, **values):
+    if not TURN_LEASE.claim_row(rows, owner, state=State.RUNNING, **values):
         return None
     return TurnClaim(
         turn.pk, owner, turn.conversation_id, turn.attempt + 1, renewed_at=started
@@ -186,7 +188,7 @@ def _take(turn: Turn) -> TurnClaim | None:
 
 @transaction.atomic
 def begin(
-    claim: TurnClaim, built: context.Built, model: str
+    claim: TurnClaim, built: context.RequestContext, model: str
 ) -> TurnClaim | LeaseStatus:
     """Record the request that is about to be sent, unless the turn was lost or is to be
     stopped."""
@@ -200,7 +202,7 @@ def begin(
     call = record_request(conversation, built, model, ModelCall.Purpose.REPLY)
     begun = {"model": model, "call": call.pk}
     if not _begin(held_turn=claim.row_id, held_by=claim.owner, **begun):
-        hold = TURN_LEASE.why_refused(TURN_LEASE.held(claim))
+        hold = TURN_LEASE.why_refused(TURN_LEASE.filter_held(claim))
         transaction.set_rollback(True)
         return hold
     recorded = {"call_id": call.pk, "tokens": built.tokens, "view": built.view}
@@ -210,7 +212,7 @@ def begin(
 
 
 def record_request(
-    conversation: Conversation, built: context.Built, model: str, purpose: str
+    conversation: Conversation, built: context.RequestContext, model: str, purpose: str
 ) -> ModelCall:
     """The row of a request that is about to be sent."""
     call = ModelCall.objects.create(
@@ -235,8 +237,14 @@ def _begin(held_turn: Any, held_by: Any, model: Any, call: Any) -> Update:
         default=F("call_id"),
         output_field=models.BigIntegerField(),
     )
-    rows = TURN_LEASE.held(Claim(held_turn, held_by)).filter(cancel_requested_at=None)
-    return rows, {"lease_until": TURN_LEASE.end(), "model": model, "call": of_text}
+    rows = TURN_LEASE.filter_held(Claim(held_turn, held_by)).filter(
+        cancel_requested_at=None
+    )
+    return rows, {
+        "lease_until": TURN_LEASE.new_expiry(),
+        "model": model,
+        "call": of_text,
+    }
 
 
 def lock_held(claim: TurnClaim) -> Turn | None:
@@ -248,7 +256,7 @@ def lock_held(claim: TurnClaim) -> Turn | None:
 
 @prepared_rows()
 def _locked(turn: Any, owner: Any) -> models.QuerySet[Turn]:
-    rows = TURN_LEASE.held(Claim(turn, owner)).order_by()
+    rows = TURN_LEASE.filter_held(Claim(turn, owner)).order_by()
     # In the order of stop(): each waiting for what the other holds would be a deadlock.
     rows = rows.select_for_update(of=("conversation", "self"))
     rows = rows.annotate(has_open_steps=has_open_calls())
@@ -261,13 +269,15 @@ def checkpoint(claim: TurnClaim, text: str) -> LeaseStatus:
     mine = {"held_turn": claim.row_id, "held_by": claim.owner}
     if _checkpoint(**mine, **(values if text else {})):
         return LeaseStatus.KEPT
-    return TURN_LEASE.why_refused(TURN_LEASE.held(claim))
+    return TURN_LEASE.why_refused(TURN_LEASE.filter_held(claim))
 
 
 @prepared_update()
 def _checkpoint(held_turn: Any, held_by: Any, **values: Any) -> Update:
-    rows = TURN_LEASE.held(Claim(held_turn, held_by)).filter(cancel_requested_at=None)
-    return rows, {"lease_until": TURN_LEASE.end(), **values}
+    rows = TURN_LEASE.filter_held(Claim(held_turn, held_by)).filter(
+        cancel_requested_at=None
+    )
+    return rows, {"lease_until": TURN_LEASE.new_expiry(), **values}
 
 
 @transaction.atomic
@@ -293,7 +303,7 @@ def checkpoint_all(texts: Mapping[TurnClaim, str]) -> bool:
     # Two that wait for each other's rows would be a deadlock, so this one never waits.
     free = held.select_for_update(skip_locked=True).values("pk")
     rows = Turn.objects.filter(pk__in=free)
-    return rows.update(lease_until=TURN_LEASE.end(), **values) == len(texts)
+    return rows.update(lease_until=TURN_LEASE.new_expiry(), **values) == len(texts)
 
 
 def _by_turn(name: str, values: dict[int, Any]) -> Case:
@@ -348,7 +358,7 @@ def close_turn(
 
 @prepared_update()
 def _finish(held_turn: Any, held_by: Any, **values: Any) -> Update:
-    return TURN_LEASE.held(Claim(held_turn, held_by)), values | ENDED
+    return TURN_LEASE.filter_held(Claim(held_turn, held_by)), values | ENDED
 
 
 def _ended(claim: TurnClaim) -> Turn | None:
@@ -406,13 +416,15 @@ def release() -> int:
     This counts as an attempt no more than it must: a queued turn is taken by the next
     sweep, whatever its attempt.
     """
-    return TURN_LEASE.release(TURN_LEASE.held_here(), state=State.QUEUED)
+    return TURN_LEASE.release_row(TURN_LEASE.filter_held_here(), state=State.QUEUED)
 
 
 def waiting() -> models.QuerySet[Turn]:
     """Turns of conversations that no process works on."""
     open_turns = unfinished(OuterRef("conversation"))
-    alive_or_asking = open_turns.filter(TURN_LEASE.alive() | Q(state=State.WAITING))
+    alive_or_asking = open_turns.filter(
+        TURN_LEASE.match_alive() | Q(state=State.WAITING)
+    )
     rows = Turn.objects.filter(~Exists(alive_or_asking), state__one_of=Turn.UNFINISHED)
     return limits.with_room(rows)
 

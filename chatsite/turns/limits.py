@@ -242,7 +242,7 @@ def _open_turns(user_id: int) -> OpenTurns:
 
 @prepared_rows()
 def _open_of(user: Any) -> QuerySet[Turn, Any]:
-    is_running = ExpressionWrapper(TURN_LEASE.alive(), BooleanField())
+    is_running = ExpressionWrapper(TURN_LEASE.match_alive(), BooleanField())
     rows = Turn.objects.filter(
         conversation__owner_id=user, state__one_of=Turn.UNFINISHED
     )
@@ -315,7 +315,7 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     if limit <= 0:
         return turns
     same_owner = Turn.objects.filter(
-        TURN_LEASE.alive(), conversation__owner=OuterRef("conversation__owner")
+        TURN_LEASE.match_alive(), conversation__owner=OuterRef("conversation__owner")
     )
     per_owner = same_owner.order_by().values("conversation__owner")
     count = per_owner.annotate(count=Count("pk")).values("count")

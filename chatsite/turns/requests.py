@@ -119,7 +119,7 @@ def room_for_files(conversation: Conversation) -> int:
 
 def next_turn(
     conversation: Conversation, draft: str = "", files: Sequence[Attachment] = ()
-) -> context.Built:
+) -> context.RequestContext:
     """What would be sent now: the context of the waiting message, with what its turn
     has done so far, else of the draft with its files, else the view so far. Of a
     conversation that others send: what they sent last."""

@@ -70,7 +70,7 @@ _tool_loop: ModuleType | None = None
 
 
 # What the model saw before a reply, and the reply.
-Seen = tuple[context.View | None, Message | None]
+Seen = tuple[context.ConversationView | None, Message | None]
 NOTHING: Seen = (None, None)
 
 
@@ -189,7 +189,7 @@ async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
 
 async def _work_off(
     claim: lifecycle.TurnClaim,
-) -> tuple[Turn | None, context.View | None, list[int] | None] | None:
+) -> tuple[Turn | None, context.ConversationView | None, list[int] | None] | None:
     """The turn as it ended, what the model saw, and the conversations that may go on
     now; None: it has not ended here."""
     crashed = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
@@ -321,7 +321,7 @@ async def _compact_if_due(
 def _look_for_compaction(
     conversation_id: int,
     at_once: bool,
-    view: context.View | None,
+    view: context.ConversationView | None,
     reply: Message | None,
 ) -> tuple[str, int] | None:
     """The conversation's model, and who pays; None when there is nothing to compact, or
@@ -349,10 +349,10 @@ def announce_first_request(
         if not told:
             told = True
             await events.publish_event(conversation_id, events.Job("fold", "running"))
-        async with summariser.door():
+        async with summariser.rate_limit():
             yield
 
-    return replace(summariser, door=door)
+    return replace(summariser, rate_limit=door)
 
 
 def make_summariser(name: str, *, payer: int) -> compactor.Summariser:

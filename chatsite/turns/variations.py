@@ -38,7 +38,7 @@ def compose_varied(
     texts: Mapping[str, str] | None = None,
     newest: Message | None = None,
     tool_tokens: int = 0,
-) -> context.Built:
+) -> context.RequestContext:
     """The request of these references, as it is sent to `model` with the variation.
     `limit`: what the model takes in tokens; `texts`: those that are not stored yet,
     `newest`: a message that may not be stored either."""
@@ -63,12 +63,12 @@ def compose_varied(
 
 
 def vary_built(
-    built: context.Built,
+    built: context.RequestContext,
     conversation: Conversation,
     variation: Variation,
     newest: Message | None,
     **form: Any,
-) -> context.Built:
+) -> context.RequestContext:
     """A request that was just composed to answer `newest`, with the variation."""
     varied = compose_varied(
         conversation,
@@ -144,7 +144,7 @@ def find_next(conversation: Conversation, turn: Turn | None = None) -> Variation
     kept = conversation.next_request
     if not kept or kept.get("turn") not in (None, turn and turn.pk):
         return None
-    return Variation.of(kept.get("variation", {}), kept.get("text", ""))
+    return Variation.from_json(kept.get("variation", {}), kept.get("text", ""))
 
 
 def take_next(turn: Turn) -> Variation | None:

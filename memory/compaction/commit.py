@@ -35,7 +35,7 @@ from memory.ranges import to_ranges
 from memory.view import rebuilding
 
 from . import lease
-from .preparation import Job
+from .preparation import CompactionJob
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class RefusedError(InvokeError):
 
 @transaction.atomic
 def record_call(
-    job: Job,
+    job: CompactionJob,
     model: str,
     messages: list[BaseMessage],
     reply: AIMessage | None,
@@ -116,7 +116,11 @@ def record_call(
 
 @transaction.atomic
 def commit_summary(
-    claim: Claim, job: Job, model: str, result: SummaryText, important: Important
+    claim: Claim,
+    job: CompactionJob,
+    model: str,
+    result: SummaryText,
+    important: Important,
 ) -> int | None:
     """Write the new version if nothing has changed since the plan; else None.
 
@@ -180,7 +184,7 @@ def _check_rules(conversation_id: int) -> None:
         )
 
 
-def tokens_after(job: Job, text: str) -> int:
+def tokens_after(job: CompactionJob, text: str) -> int:
     """The context's size once `text` is in place of what it summarises. What is pinned
     of that is quoted then."""
     step, active = job.step, versions.active_summaries(job.conversation)
@@ -209,7 +213,9 @@ def tokens_after(job: Job, text: str) -> int:
 
 
 @transaction.atomic
-def record_failure(claim: Claim, model: str, error: Exception, job: Job | None) -> None:
+def record_failure(
+    claim: Claim, model: str, error: Exception, job: CompactionJob | None
+) -> None:
     """Count the failure, whatever was raised. Without a `job` no step was planned, so
     there is no range for a version that records it."""
     if not lease.count_failure(claim) or job is None:
@@ -225,7 +231,7 @@ def record_failure(claim: Claim, model: str, error: Exception, job: Job | None) 
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
 
 
-def _shared_columns(job: Job, model: str) -> dict[str, object]:
+def _shared_columns(job: CompactionJob, model: str) -> dict[str, object]:
     return {
         "level": job.step.level,
         "first_seq": job.step.first_seq,

@@ -29,7 +29,7 @@ from memory.models import Conversation
 
 from . import commit, lease, preparation
 from .commit import Charge, InvokeError, RefusedError
-from .preparation import Job, OpenFrom
+from .preparation import CompactionJob, OpenFrom
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ Around = Callable[[summarizer.StructuredInvoke], summarizer.StructuredInvoke]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CompactionOutcome:
     """What a compaction did: "nothing", "busy", "folded", "discarded", "failed" or
     "refused"."""
 
@@ -54,16 +54,16 @@ class Summariser:
     """A model that compacts: its name, how to send it one request, how much at once.
 
     `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema
-    is what the reply should follow, if the model supports one. `door()` is entered
-    before each request and left when it is recorded: it waits for a place, or raises
-    RefusedError.
+    is what the reply should follow, if the model supports one. `rate_limit()` is
+    entered before each request and left when it is recorded: it waits for a slot, or
+    raises RefusedError.
     """
 
     model: str
     invoke: Callable[..., Awaitable[AIMessage]]
     chunk_tokens: int = CHUNK_TOKENS
     charge: Charge = lambda call, text: None
-    door: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    rate_limit: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
 
 
 async def compact_conversation(
@@ -75,7 +75,7 @@ async def compact_conversation(
     limit: int | None = None,
     force: bool = False,
     rounds: bool = False,
-) -> Outcome:
+) -> CompactionOutcome:
     """Compact until the policy asks for no more; at most one process compacts at a
     time.
 
@@ -91,7 +91,7 @@ async def compact_conversation(
     claim_row = database_sync_to_async(lease.claim_compaction)
     claim = await claim_row(conversation_id, force=force)
     if claim is None:
-        return Outcome("busy")
+        return CompactionOutcome("busy")
     asked = (claim, open_from, context_window, limit)
     prepare = partial(preparation.prepare_job, *asked, rounds=rounds)
     # One that could not renew goes on, as long as no other process begins the same.
@@ -106,9 +106,9 @@ async def compact_conversation(
 async def _compact(
     claim: Claim,
     summariser: Summariser,
-    prepare: Callable[[bool], Awaitable[Job | None]],
+    prepare: Callable[[bool], Awaitable[CompactionJob | None]],
     force: bool,
-) -> Outcome:
+) -> CompactionOutcome:
     done: list[int] = []
     job = None
     try:
@@ -119,25 +119,27 @@ async def _compact(
             made = (job, summariser.model, result, important)
             version = await _retry_write(commit.commit_summary, claim, *made)
             if version is None:
-                return Outcome("discarded", tuple(done))
+                return CompactionOutcome("discarded", tuple(done))
             done.append(version)
             job = None
-        return Outcome("folded" if done else "nothing", tuple(done))
+        return CompactionOutcome("folded" if done else "nothing", tuple(done))
     except RefusedError as refused:
         postpone = database_sync_to_async(lease.postpone_compaction)
         await postpone(claim.row_id, refused.retry_after)
-        return Outcome("refused", tuple(done), refused.code)
+        return CompactionOutcome("refused", tuple(done), refused.code)
     except Conversation.DoesNotExist:
-        return Outcome("discarded", tuple(done))
+        return CompactionOutcome("discarded", tuple(done))
     except Exception as error:  # noqa: BLE001 - _log_failure() logs it
         _log_failure(claim.row_id, error, job)
         # Every error is counted. Otherwise it would be raised, and the summariser
         # paid, again and again.
         await _retry_write(commit.record_failure, claim, summariser.model, error, job)
-        return Outcome("failed", tuple(done), commit.error_name(error))
+        return CompactionOutcome("failed", tuple(done), commit.error_name(error))
 
 
-def _log_failure(conversation_id: int, error: Exception, job: Job | None) -> None:
+def _log_failure(
+    conversation_id: int, error: Exception, job: CompactionJob | None
+) -> None:
     if not isinstance(error, (SummaryError, InvokeError)):
         logger.error(
             "compaction crashed conversation=%s", conversation_id, exc_info=error
@@ -151,7 +153,7 @@ def _log_failure(conversation_id: int, error: Exception, job: Job | None) -> Non
 
 
 async def write_step_summary(
-    job: Job, summariser: Summariser, around: Around | None = None
+    job: CompactionJob, summariser: Summariser, around: Around | None = None
 ) -> summarizer.SummaryText:
     """The summary of one step. Every request for it is recorded, answered or not.
 
@@ -168,7 +170,7 @@ async def write_step_summary(
         messages: list[BaseMessage], *, schema: type[BaseModel] | None = None
     ) -> AIMessage:
         key = {"cache_key": str(job.conversation.uuid)} if prefix else {}
-        async with summariser.door():
+        async with summariser.rate_limit():
             started = monotonic()
             # What stays if the process ends while the model writes.
             reply, error = None, InvokeError("cancelled")

@@ -13,7 +13,7 @@ from django.db.models.functions import Least, Now
 
 from memory.leases import Claim, Lease, new_owner
 from memory.models import Conversation
-from memory.sql import Update, person_by_person, prepared_update
+from memory.sql import Update, prepared_update, round_robin_by_user
 
 MAX_FAILURES = 3
 BACKOFF = timedelta(seconds=30)
@@ -37,16 +37,16 @@ def claim_compaction(conversation_id: int, *, force: bool) -> Claim | None:
     claim = Claim(conversation_id, new_owner())
     values = {
         # Should this process die, the next look is due when its lease has ended.
-        "compaction_due_at": COMPACTION_LEASE.end(),
+        "compaction_due_at": COMPACTION_LEASE.new_expiry(),
         "compaction_failures": F("compaction_failures") + died,
     }
-    return claim if COMPACTION_LEASE.claim(rows, claim.owner, **values) else None
+    return claim if COMPACTION_LEASE.claim_row(rows, claim.owner, **values) else None
 
 
 def is_held(conversation_id: int) -> bool:
     """Whether some process compacts it just now."""
     return Conversation.objects.filter(
-        COMPACTION_LEASE.alive(), pk=conversation_id
+        COMPACTION_LEASE.match_alive(), pk=conversation_id
     ).exists()
 
 
@@ -69,13 +69,13 @@ def due_for_others(under_way: Collection[int]) -> list[int]:
 
 
 def _first_of(rows: QuerySet[Conversation], limit: int) -> list[int]:
-    ordered = person_by_person(rows, "owner_id", "compaction_due_at")
+    ordered = round_robin_by_user(rows, "owner_id", "compaction_due_at")
     return list(ordered.values_list("pk", flat=True)[:limit])
 
 
 def waiting_compactions() -> QuerySet[Conversation]:
     rows = Conversation.objects.filter(
-        COMPACTION_LEASE.free(), _may_retry(), deleted_at=None
+        COMPACTION_LEASE.match_free(), _may_retry(), deleted_at=None
     )
     return rows.filter(compaction_due_at__lte=Now())
 
@@ -120,7 +120,9 @@ def reset_back_off(conversation: Conversation) -> None:
 def stop_after_step(conversation_id: int) -> None:
     """End a running compaction after its current step, which is paid for; the next turn
     marks the conversation due again."""
-    rows = Conversation.objects.filter(COMPACTION_LEASE.alive(), pk=conversation_id)
+    rows = Conversation.objects.filter(
+        COMPACTION_LEASE.match_alive(), pk=conversation_id
+    )
     rows.update(compaction_due_at=None)
 
 
@@ -142,19 +144,19 @@ def filter_unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
 
 
 def renew_compaction(claim: Claim) -> None:
-    held = COMPACTION_LEASE.held(claim)
-    COMPACTION_LEASE.renew(held)
-    filter_unmarked(held).update(compaction_due_at=COMPACTION_LEASE.end())
+    held = COMPACTION_LEASE.filter_held(claim)
+    COMPACTION_LEASE.renew_row(held)
+    filter_unmarked(held).update(compaction_due_at=COMPACTION_LEASE.new_expiry())
 
 
 def release_compaction(claim: Claim) -> None:
-    COMPACTION_LEASE.release(COMPACTION_LEASE.held(claim))
+    COMPACTION_LEASE.release_row(COMPACTION_LEASE.filter_held(claim))
 
 
 def count_failure(claim: Claim) -> bool:
     """Let the next try wait, longer after each failure. False: the lease was lost, and
     its new owner counts."""
-    rows = COMPACTION_LEASE.held(claim)
+    rows = COMPACTION_LEASE.filter_held(claim)
     failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:
         return False

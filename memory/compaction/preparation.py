@@ -58,7 +58,7 @@ class Prefix:
 
 
 @dataclass(slots=True)
-class Job:
+class CompactionJob:
     """One planned step with everything that its commit is checked against."""
 
     conversation: Conversation
@@ -80,7 +80,7 @@ def is_due(
     conversation: Conversation,
     open_from: OpenFrom,
     context_window: int,
-    view: context.View | None = None,
+    view: context.ConversationView | None = None,
 ) -> bool:
     """Whether a compaction may have anything to do. If not, which is the rule, no lease
     is taken for it, and the time to look again is written down. `view`: the present
@@ -114,7 +114,7 @@ def prepare_job(
     force: bool,
     *,
     rounds: bool = False,
-) -> Job | None:
+) -> CompactionJob | None:
     """Read the state and plan one step on it; None = nothing to do."""
     conversation = Conversation.objects.get(pk=claim.row_id)
     if lease.is_stopped(conversation, claim):
@@ -135,7 +135,7 @@ def prepare_job(
 @transaction.atomic
 def _resume_summaries(claim: Claim) -> None:
     """Put summaries that were set aside in force again, where they follow on."""
-    rows = lease.COMPACTION_LEASE.held(claim)
+    rows = lease.COMPACTION_LEASE.filter_held(claim)
     # The UPDATE is also the lock.
     if rows.update(memory_version=F("memory_version") + 1):
         versions.resume_set_aside(rows.get())
@@ -143,7 +143,7 @@ def _resume_summaries(claim: Claim) -> None:
 
 def prepare_through(
     conversation: Conversation, open_from: OpenFrom, seq: int
-) -> Job | None:
+) -> CompactionJob | None:
     """The step that a user asks for: compaction to the end of the turn of message
     `seq`.
 
@@ -169,7 +169,7 @@ class Planner:
         open_from: OpenFrom,
         policy: Policy | None = None,
         limit: int | None = None,
-        view: context.View | None = None,
+        view: context.ConversationView | None = None,
     ) -> None:
         self.conversation = conversation
         policy = policy or conversation.get_policy()
@@ -236,7 +236,7 @@ class Planner:
             rounds=rounds,
         )
 
-    def make_job(self, step: plan.Step) -> Job:
+    def make_job(self, step: plan.Step) -> CompactionJob:
         if isinstance(step, plan.Compaction):
             messages = list(step.messages)
         else:
@@ -244,7 +244,7 @@ class Planner:
             rows = rows.filter(seq__range=(step.first_seq, step.last_seq))
             messages = read_langchain(rows)
         replaced = {block.version for block in step.replaces}
-        return Job(
+        return CompactionJob(
             conversation=self.conversation,
             step=step,
             sources=[each for each in self.summaries if each.version in replaced],

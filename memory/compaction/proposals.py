@@ -24,7 +24,7 @@ from memory.models import Conversation, Summary
 from memory.transcript import ActionError
 
 from . import commit, compactor, lease, preparation
-from .preparation import Job, OpenFrom
+from .preparation import CompactionJob, OpenFrom
 
 SALT = "memory.proposal"
 MAX_AGE = 24 * 3600
@@ -150,7 +150,7 @@ def accept_proposal(
     flags = check_written(text, sources, seen.messages)
     important = find_important(seen.policy, seen.step)
     with transaction.atomic():
-        transcript.begin_change(conversation)
+        transcript.lock_for_update(conversation)
         claim = lease.claim_compaction(conversation.pk, force=True)
         if claim is None:
             raise ActionError(
@@ -185,7 +185,9 @@ def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
         return True
 
 
-def _prepare_proposal(conversation: Conversation, seq: int, open_from: OpenFrom) -> Job:
+def _prepare_proposal(
+    conversation: Conversation, seq: int, open_from: OpenFrom
+) -> CompactionJob:
     fresh = Conversation.objects.get(pk=conversation.pk)
     job = preparation.prepare_through(fresh, open_from, seq)
     if job is None:
@@ -199,7 +201,7 @@ def _prepare_proposal(conversation: Conversation, seq: int, open_from: OpenFrom)
     return job
 
 
-def _plan_of(job: Job, text: str | None = None) -> Plan:
+def _plan_of(job: CompactionJob, text: str | None = None) -> Plan:
     """Without a text: as with a summary of the policy's greatest length."""
     is_trim = isinstance(job.step, Compaction) and job.step.is_trim
     if text is None:

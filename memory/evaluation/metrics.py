@@ -61,7 +61,7 @@ class Tally:
         lost = self.cached_tokens - self.cached_with_recall
         return self.cost + self.recall_tokens + (1 - CACHED_PRICE) * lost
 
-    def report(self) -> dict[str, Any]:
+    def make_report(self) -> dict[str, Any]:
         """The documented keys; shares are 0..1, None where nothing was asked."""
         turns = max(self.turns, 1)
         largest, place = max(self.asked, default=(0, ""))

@@ -49,7 +49,7 @@ class RecordedMessage(BaseModel):
     created_at: datetime | None = None
 
 
-class Question(BaseModel):
+class RecordedQuestion(BaseModel):
     """`newest_value` is how the message `newest_id`, the last of the evidence, writes
     what has changed; "": the question is of nothing that has."""
 
@@ -59,21 +59,21 @@ class Question(BaseModel):
     newest_value: str = ""
 
 
-class Recording(BaseModel):
+class RecordedConversation(BaseModel):
     """One conversation of a replay file; `qa` asks for what was said in it."""
 
     id: str
     messages: list[RecordedMessage]
-    qa: list[Question] = []
+    qa: list[RecordedQuestion] = []
 
 
-def read_recordings(data: bytes) -> list[Recording]:
+def read_recordings(data: bytes) -> list[RecordedConversation]:
     """Raises ValueError when it is not the documented JSON."""
-    return TypeAdapter(list[Recording]).validate_json(data)
+    return TypeAdapter(list[RecordedConversation]).validate_json(data)
 
 
 async def replay_recordings(
-    recordings: Iterable[Recording],
+    recordings: Iterable[RecordedConversation],
     policy: Policy,
     invoke: Invoke,
     *,
@@ -84,14 +84,14 @@ async def replay_recordings(
     conversations = []
     for recording in recordings:
         player = Player(recording, policy, invoke, system_prompt, context_window)
-        tally = await player.play()
-        conversations.append({"id": recording.id} | tally.report())
+        tally = await player.play_messages()
+        conversations.append({"id": recording.id} | tally.make_report())
         total += tally
     return {
         "preset": policy.preset,
         "tokens": TOKENS,
         "conversations": conversations,
-        "total": total.report(),
+        "total": total.make_report(),
     }
 
 
@@ -99,7 +99,7 @@ async def replay_recordings(
 class Player:
     """Plays one conversation, as the site would have: compaction after the reply."""
 
-    recording: Recording
+    recording: RecordedConversation
     policy: Policy
     invoke: Invoke
     system_prompt: str = ""
@@ -113,7 +113,7 @@ class Player:
             message = kind(each.content, id=str(seq), additional_kwargs=kwargs)
             self.messages.append(message)
         self.by_number = {_seq_of(message): message for message in self.messages}
-        self.summarizer = _Reader(self.invoke)
+        self.summarizer = _RecordingSummarizer(self.invoke)
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
         self.state = MemoryState(self.policy)
@@ -127,7 +127,7 @@ class Player:
         self.generations: dict[int, int] = {}
         self.tally = Tally()
 
-    async def play(self) -> Tally:
+    async def play_messages(self) -> Tally:
         for place in range(len(self.messages)):
             await self._step(place)
         self.tally.summary_tokens_in = self.summarizer.tokens_in
@@ -226,7 +226,7 @@ class Player:
             context_window=self.context_window,
             now=now,
         ):
-            self.summarizer.begin(step.first_seq, self.generations, self.sent)
+            self.summarizer.begin_step(step.first_seq, self.generations, self.sent)
             try:
                 made = await write_summary(
                     self.summarizer,
@@ -321,7 +321,7 @@ def has_number(text: str, number: str) -> bool:
     return bool(re.search(rf"(?<![\d.,:-]){re.escape(number)}(?![\d:-]|[.,]\d)", text))
 
 
-class _Reader:
+class _RecordingSummarizer:
     """The summariser, with a record of what it was given to read.
 
     `generations`: how often the text about each message was written, once the summary
@@ -341,7 +341,7 @@ class _Reader:
     def takes_schema(self) -> bool:
         return getattr(self.invoke, "takes_schema", False)
 
-    def begin(
+    def begin_step(
         self, first: int, generations: dict[int, int], sent: list[BaseMessage]
     ) -> None:
         """A step whose summary will cover the messages from number `first` on; `sent`:

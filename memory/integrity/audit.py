@@ -57,7 +57,7 @@ def find_broken_signatures() -> Iterator[Violation]:
         broken = (
             (pk, words.format(label))
             for pk, label, signature, *held in values.iterator(chunk_size=2000)
-            if not hmac.compare_digest(signature or "", field.digest(held))
+            if not hmac.compare_digest(signature or "", field.digest_values(held))
         )
         for pk, found in groupby(broken, key=itemgetter(0)):
             labels = [label for _, label in found]

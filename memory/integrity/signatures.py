@@ -55,17 +55,17 @@ class SignatureField(models.CharField):
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str | None:
         if add or self.renews:
-            setattr(model_instance, self.attname, self.make(model_instance))
+            setattr(model_instance, self.attname, self.sign_row(model_instance))
         return getattr(model_instance, self.attname)
 
-    def make(self, row: models.Model) -> str:
-        return self.digest([getattr(row, name) for name in self.columns])
+    def sign_row(self, row: models.Model) -> str:
+        return self.digest_values([getattr(row, name) for name in self.columns])
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (*self.of, *self.later)
 
-    def digest(self, values: Iterable[Any]) -> str:
+    def digest_values(self, values: Iterable[Any]) -> str:
         """The signature of a row with these values in its `columns`."""
         plain = [*map(_normalize_value, values)]
         count = len(self.of)
@@ -106,7 +106,7 @@ def fields_of(model: type[models.Model]) -> list[SignatureField]:
 def has_valid_signature(row: models.Model) -> bool:
     """Whether the row is as it was written, as far as its signatures reach."""
     return all(
-        hmac.compare_digest(getattr(row, field.attname) or "", field.make(row))
+        hmac.compare_digest(getattr(row, field.attname) or "", field.sign_row(row))
         for field in fields_of(type(row))
     )
 
@@ -115,7 +115,7 @@ def make_all(row: models.Model) -> list[str]:
     """Set all signatures of a row to what it now holds; in the order of fields_of()."""
     made = []
     for field in fields_of(type(row)):
-        made.append(field.make(row))
+        made.append(field.sign_row(row))
         setattr(row, field.attname, made[-1])
     return made
 
@@ -135,7 +135,7 @@ def change_status(rows: models.QuerySet, status: str) -> int:
     done = 0
     for start in range(0, len(known), BATCH):
         made = {
-            pk: field.digest([signature, status])
+            pk: field.digest_values([signature, status])
             for pk, signature in known[start:][:BATCH]
         }
         cases = [models.When(pk=pk, then=models.Value(made[pk])) for pk in made]

@@ -38,16 +38,16 @@ class RuleSource:
     """Where the rules of conversations come from, or the facts that a person has stated
     in others. As it is here, there are none."""
 
-    def hear(self, typed: str) -> Any:
+    def detect_rules(self, typed: str) -> Any:
         """What a text of a person states as rules. No row is needed for it, so it can
         be done before any is locked."""
         return None
 
-    def note(self, message: "Message", heard: Any) -> None:
+    def store_rules(self, message: "Message", detected: Any) -> None:
         """Keep the rules of a message of a person; call it inside the transaction that
-        stores it. `heard`: what it states, if that was read before."""
+        stores it. `detected`: what it states, if that was read before."""
 
-    def begin(self, conversation: "Conversation", texts: Iterable[str]) -> None:
+    def add_own_rules(self, conversation: "Conversation", texts: Iterable[str]) -> None:
         """Give a new conversation the rules of its owner's own list, confirmed."""
 
     def list_standing(

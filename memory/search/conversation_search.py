@@ -48,7 +48,7 @@ JOIN = {"sqlite": (" AND ", " OR "), "postgresql": (" & ", " | ")}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundMessage:
     """A message, and the piece of it to show: the match and the text around it."""
 
     message: Message
@@ -63,7 +63,7 @@ def find_messages(
     among: QuerySet[Conversation] | None = None,
     *,
     only_own: bool = False,
-) -> list[Found]:
+) -> list[FoundMessage]:
     """The user's messages that have all words of the query, the newest first; among
     these of list_searched(), if they are given. `only_own`: what the person has said,
     and has not hidden from the model or said again in other words."""
@@ -144,7 +144,7 @@ def _find_in_files(
     return {pk: text for pk, text in texts.items() if pk not in known}
 
 
-def _excerpt_message(message: Message, query: str, whole: str) -> Found:
+def _excerpt_message(message: Message, query: str, whole: str) -> FoundMessage:
     """Around the query as it was typed, or else around its first word."""
     text = " ".join(whole.split())
     place = _find_text(text, query.strip())
@@ -158,7 +158,7 @@ def _excerpt_message(message: Message, query: str, whole: str) -> Found:
     start, end = place or (0, 0)
     first = max(0, start - EXCERPT_BEFORE)
     last = end + EXCERPT_AFTER
-    return Found(
+    return FoundMessage(
         message,
         "…" * bool(first) + text[first:start],
         text[start:end],

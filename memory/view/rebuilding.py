@@ -12,10 +12,10 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from memory import prompts, versions
 from memory.context import (
-    Built,
+    RequestContext,
     build_request_context,
     estimate_overhead,
-    make_built,
+    make_request_context,
     prepare_newest,
 )
 from memory.engine.compose import (
@@ -44,7 +44,7 @@ from memory.rules import rule_source
 from memory.search import recall
 
 
-def rebuild_context(call: ModelCall) -> Built:
+def rebuild_context(call: ModelCall) -> RequestContext:
     """The context of a recorded request, from its references alone: of a reply, or of a
     summary that was asked for at the end of one."""
     return rebuild_contexts([call])[0]
@@ -53,10 +53,10 @@ def rebuild_context(call: ModelCall) -> Built:
 # The keys of references that say that a request was not composed here.
 EXTERNAL = frozenset({"client"})
 # How such requests are rebuilt, by these keys, where the app that keeps them is on.
-rebuilders: dict[str, Callable[[ModelCall], Built]] = {}
+rebuilders: dict[str, Callable[[ModelCall], RequestContext]] = {}
 
 
-def rebuild_contexts(calls: Sequence[ModelCall]) -> list[Built]:
+def rebuild_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
     """The contexts of recorded requests of one conversation. What they are made of is
     read once for all of them that were composed here."""
     others, found = _read_sent(calls)
@@ -81,7 +81,7 @@ def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
 
 def _read_sent(
     calls: Sequence[ModelCall],
-) -> tuple[dict[int, Built], "_Sources | None"]:
+) -> tuple[dict[int, RequestContext], "_Sources | None"]:
     """Those that were not composed here, rebuilt, and what the others were made of."""
     others = {
         call.pk: rebuild(call)
@@ -146,7 +146,7 @@ def compose_refs(
     texts: Mapping[str, str],
     newest: Message | None = None,
     tool_tokens: int = 0,
-) -> Built:
+) -> RequestContext:
     """The request that these references describe. `texts` that they name by their hash,
     and the `newest` message, may not be stored yet."""
     call = ModelCall(conversation=conversation, refs=refs, model=model)
@@ -245,10 +245,12 @@ def _recompose(
 
 def _send_again(
     call: ModelCall, context: Context, found: _Sources, tool_tokens: int = 0
-) -> Built:
+) -> RequestContext:
     conversation, refs, texts = call.conversation, call.refs, found.texts
     extra = estimate_overhead(conversation)
-    built = make_built(conversation, context, refs, call.model, extra, tool_tokens)
+    built = make_request_context(
+        conversation, context, refs, call.model, extra, tool_tokens
+    )
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
     tools = texts.get(refs.get("tools_sha256", ""), "")

@@ -46,7 +46,7 @@ class Variation:
         return {n: v for n, v in said.items() if not is_usual.get(n, not v)}
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], text: str = "") -> Self:
+    def from_json(cls, said: Mapping[str, Any], text: str = "") -> Self:
         known = {name: said[name] for name in said if name in cls.__slots__}
         return cls(**known | {"text": text})
 

@@ -56,7 +56,7 @@ class TestAgainstReplay:
         meter = Meter(Windowpane(write_extract, preset=preset), recording)
         # Compaction starts an event loop of its own.
         tally = await asyncio.to_thread(meter.play)
-        found = {k: v for k, v in tally.report().items() if k not in ONLY_REPLAY}
+        found = {k: v for k, v in tally.make_report().items() if k not in ONLY_REPLAY}
         assert found == {k: v for k, v in expected.items() if k not in ONLY_REPLAY}
         assert expected["rewrites_max"] > 0
 
@@ -70,13 +70,13 @@ class TestAgainstReplay:
 class TestCounting:
     def test_a_chat_without_memory_loses_nothing(self):
         meter = Meter(Everything(), make_up(1, turns=30))
-        report = meter.play().report()
+        report = meter.play().make_report()
         assert (report["evidence_in_window"], meter.lost) == (1.0, 0)
         assert report["blocked_turns"] == report["without_user_message"] == 0
 
     def test_it_sees_questions_that_were_not_sent_and_messages_that_are_gone(self):
         meter = Meter(Forgetful(), make_up(1, turns=30))
-        report = meter.play().report()
+        report = meter.play().make_report()
         assert report["without_user_message"] == 30
         assert meter.lost == report["never_read"] == 59
 
@@ -131,7 +131,7 @@ def test_the_window_of_another_memory_can_follow_the_conversation():
         trim_tokens_to_summarize=None,
         token_counter=count_tokens,
     )
-    report = Meter(system, make_up(1, turns=30)).play().report()
+    report = Meter(system, make_up(1, turns=30)).play().make_report()
     assert 0 < report["blocked_turns"] < 30
     assert report["never_read"] == 0
     assert max(messages for messages, _ in asked) < 30

@@ -11,7 +11,7 @@ from bench.memory.rule_sentences import (
     score,
     take_half,
 )
-from memory.evaluation.replay import RecordedMessage, Recording
+from memory.evaluation.replay import RecordedConversation, RecordedMessage
 
 
 def test_the_halves_are_alike_and_share_nothing():
@@ -47,4 +47,4 @@ def test_talk_that_addresses_no_assistant_has_no_rule():
         RecordedMessage(id=str(n), role="user", content=text)
         for n, text in enumerate(said)
     ]
-    assert [*find_alarms([Recording(id="talk", messages=messages)])] == []
+    assert [*find_alarms([RecordedConversation(id="talk", messages=messages)])] == []

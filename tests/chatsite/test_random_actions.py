@@ -240,7 +240,7 @@ class People:
 
     def on_page(self, name, seq):
         target = memory_url("message", self.conversation, seq=seq, name=name)
-        values = {"edited": self.pick(actions.Edited)}
+        values = {"edited": self.pick(actions.EditChoice)}
         assert self.client.post(target, values, headers=HTMX).status_code == 200
 
     def do_mark(self):

@@ -237,5 +237,5 @@ def test_a_summary_with_a_thousand_ancestors_is_taken_back(conversation):
         parents(from_summary=child, to_summary=parent)
         for parent, child in pairwise(rows)
     )
-    actions.exclude_messages(conversation, [3], edited=actions.Edited.WRITE)
+    actions.exclude_messages(conversation, [3], edited=actions.EditChoice.WRITE)
     assert in_force(conversation) == [(MANY + 1, 1, 2, "Version 2.")]

@@ -59,14 +59,14 @@ async def test_it_does_nothing_below_the_trigger(conversation):
     await talked(conversation, 3)
     recorder = Recorder()
     outcome = await compact(conversation, recorder)
-    assert outcome == compactor.Outcome("nothing")
+    assert outcome == compactor.CompactionOutcome("nothing")
     assert recorder.requests == []
 
 
 async def test_it_compacts_six_of_eight_messages_like_the_tutorial(conversation):
     await talked(conversation, 4)
     outcome = await compact(conversation)
-    assert outcome == compactor.Outcome("folded", (1,))
+    assert outcome == compactor.CompactionOutcome("folded", (1,))
     summary = await conversation.summaries.aget()
     assert (summary.first_seq, summary.last_seq, summary.text) == (1, 6, "They talked.")
     assert summary.trigger == {"kind": "messages", "value": 8, "limit": 7}
@@ -568,7 +568,9 @@ class TestDatabaseAwayForAMoment:
             return version
 
         monkeypatch.setattr(commit, "commit_summary", commit_and_fail)
-        assert await compact(conversation) == compactor.Outcome("folded", (1,))
+        assert await compact(conversation) == compactor.CompactionOutcome(
+            "folded", (1,)
+        )
         assert await conversation.summaries.acount() == 1
 
 

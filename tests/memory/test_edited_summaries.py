@@ -5,7 +5,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from memory import actions, context, transcript, versions
-from memory.actions import Edited
+from memory.actions import EditChoice
 from memory.compaction import lease
 from memory.engine.plan import plan_merge
 from memory.engine.policy import Policy
@@ -53,11 +53,11 @@ ACTS = {
 }
 
 
-def hide(conversation, seq, edited=Edited.WRITE):
+def hide(conversation, seq, edited=EditChoice.WRITE):
     actions.exclude_messages(conversation, [seq], edited=edited)
 
 
-def show(conversation, seq, edited=Edited.WRITE):
+def show(conversation, seq, edited=EditChoice.WRITE):
     actions.include_messages(conversation, [seq], edited=edited)
 
 
@@ -65,35 +65,35 @@ class TestAsking:
     @pytest.mark.parametrize("act", ACTS)
     def test_nothing_is_changed_until_the_person_answers(self, edited, act):
         with pytest.raises(actions.EditedError, match="v4 covers this message"):
-            ACTS[act](edited, 7, edited=Edited.ASK)
+            ACTS[act](edited, 7, edited=EditChoice.ASK)
         assert spans(edited) == BEFORE
         assert edited.messages.get(seq=7).excluded_at is None
         assert edited.messages.get(seq=7).text
 
     def test_a_message_that_comes_back_is_asked_about_too(self, edited):
-        hide(edited, 7, Edited.KEEP)
+        hide(edited, 7, EditChoice.KEEP)
         with pytest.raises(actions.EditedError, match="v5"):
-            show(edited, 7, Edited.ASK)
+            show(edited, 7, EditChoice.ASK)
 
     def test_only_a_deletion_says_that_words_may_be_repeated(self, edited):
         with pytest.raises(actions.EditedError, match="may repeat"):
-            actions.delete_message(edited, 7, edited=Edited.ASK)
+            actions.delete_message(edited, 7, edited=EditChoice.ASK)
 
     @pytest.mark.parametrize("seq", [3, 10, 13])
     def test_no_one_is_asked_about_what_a_model_wrote(self, edited, seq):
-        hide(edited, seq, Edited.ASK)
+        hide(edited, seq, EditChoice.ASK)
         assert edited.messages.get(seq=seq).excluded_at
 
     def test_what_waits_for_messages_before_it_is_asked_about(self, edited):
         hide(edited, 3)
         assert spans(edited) == []
         with pytest.raises(actions.EditedError):
-            hide(edited, 7, Edited.ASK)
+            hide(edited, 7, EditChoice.ASK)
 
 
 class TestKeeping:
     def test_the_words_stay_in_force_as_a_new_version(self, edited, alice):
-        hide(edited, 7, Edited.KEEP)
+        hide(edited, 7, EditChoice.KEEP)
         assert spans(edited) == [(1, 1, 4), (5, 5, 8), (3, 9, 12)]
         kept = edited.summaries.get(version=5)
         assert (kept.text, kept.author, kept.is_by_hand) == (MINE, alice, True)
@@ -102,7 +102,7 @@ class TestKeeping:
         check_places(edited)
 
     def test_what_it_was_made_of_does_not_come_back(self, edited, alice):
-        hide(edited, 7, Edited.KEEP)
+        hide(edited, 7, EditChoice.KEEP)
         assert not edited.summaries.get(version=5).folded_from.exists()
         actions.rewrite_summary(edited, 5, "Mine again.", author=alice)
         hide(edited, 8)
@@ -110,7 +110,7 @@ class TestKeeping:
 
     def test_words_that_wait_are_kept_and_return(self, edited):
         hide(edited, 3)
-        hide(edited, 7, Edited.KEEP)
+        hide(edited, 7, EditChoice.KEEP)
         compact(edited, "The first.")
         assert [row[1:] for row in in_force(edited)] == [
             (1, 4, "The first."),
@@ -120,14 +120,14 @@ class TestKeeping:
         check_places(edited)
 
     def test_a_deletion_erases_the_older_versions_only(self, edited):
-        actions.delete_message(edited, 7, edited=Edited.KEEP)
+        actions.delete_message(edited, 7, edited=EditChoice.KEEP)
         texts = dict(edited.summaries.values_list("version", "text"))
         assert (texts[2], texts[4], texts[5]) == ("", "", MINE)
         assert MINE in str(context.build_request_context(edited).wire)
         check_places(edited)
 
     def test_a_deletion_erases_every_version_that_is_written_again(self, edited):
-        actions.delete_message(edited, 7, edited=Edited.WRITE)
+        actions.delete_message(edited, 7, edited=EditChoice.WRITE)
         assert not edited.summaries.filter(text=MINE).exists()
 
     def test_of_a_call_and_its_result_both_leave_and_the_words_stay(self, alice):
@@ -139,20 +139,20 @@ class TestKeeping:
         assert (first, last >= 4) == (1, True)
         actions.rewrite_summary(made, version, MINE, author=alice)
         asked = made.messages.exclude(tool_calls=[]).get().seq
-        actions.delete_message(made, asked, edited=Edited.KEEP)
+        actions.delete_message(made, asked, edited=EditChoice.KEEP)
         assert in_force(made)[0][3] == MINE
         check_places(made)
 
 
 class TestUndoing:
     def undo(self, conversation, seq, wanted, seen):
-        show(conversation, seq, Edited.WRITE)
+        show(conversation, seq, EditChoice.WRITE)
         return actions.put_back_versions(conversation, wanted, seen)
 
     def seen(self, conversation):
         return versions.digest_view(conversation, 12)
 
-    @pytest.mark.parametrize("answer", [Edited.KEEP, Edited.WRITE])
+    @pytest.mark.parametrize("answer", [EditChoice.KEEP, EditChoice.WRITE])
     @pytest.mark.parametrize("is_late", [False, True])
     def test_the_same_versions_are_in_force_again(self, edited, answer, is_late):
         seen = self.seen(edited)
@@ -252,7 +252,7 @@ class TestRestoring:
         with pytest.raises(actions.EditedError, match="v3 covers messages of v1"):
             actions.restore_version(made, 1, author=alice)
         assert in_force(made)[0][3] == MINE
-        actions.restore_version(made, 1, author=alice, edited=Edited.WRITE)
+        actions.restore_version(made, 1, author=alice, edited=EditChoice.WRITE)
         assert MINE not in str(in_force(made))
         check_places(made)
 
@@ -294,7 +294,7 @@ class TestRestoring:
         check_places(edited)
 
     def test_summaries_of_a_person_stay_when_the_others_are_written_again(self, edited):
-        actions.rebuild_memory(edited, edited=Edited.KEEP)
+        actions.rebuild_memory(edited, edited=EditChoice.KEEP)
         compact(edited)
         assert in_force(edited)[1] == (4, 5, 8, MINE)
         assert [row[1:3] for row in in_force(edited)] == [(1, 4), (5, 8), (9, 12)]

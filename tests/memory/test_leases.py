@@ -62,40 +62,40 @@ def expire(lease, rows):
 
 
 def held(lease, rows, owner):
-    return lease.held(Claim(rows.get().pk, owner))
+    return lease.filter_held(Claim(rows.get().pk, owner))
 
 
 class TestClaim:
     def test_one_of_two_owners_gets_it(self, kind):
         lease, rows, values = kind
-        assert rows.filter(lease.free()).exists()
-        assert lease.claim(rows, "one", **values)
-        assert not lease.claim(rows, "two", **values)
+        assert rows.filter(lease.match_free()).exists()
+        assert lease.claim_row(rows, "one", **values)
+        assert not lease.claim_row(rows, "two", **values)
         assert held(lease, rows, "one").exists()
         assert not held(lease, rows, "two").exists()
-        assert rows.filter(lease.alive()).exists()
-        assert not rows.filter(lease.free() | lease.expired()).exists()
+        assert rows.filter(lease.match_alive()).exists()
+        assert not rows.filter(lease.match_free() | lease.match_expired()).exists()
 
     def test_it_lasts_from_now_on_by_the_clock_of_the_database(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, "one", **values)
+        lease.claim_row(rows, "one", **values)
         lasts = Q((f"{lease.until}__gt", Now() + MINUTE - timedelta(seconds=30)))
         assert rows.filter(lasts, **{f"{lease.until}__lte": Now() + MINUTE}).exists()
 
     def test_it_is_one_statement(self, kind, django_assert_num_queries):
         lease, rows, values = kind
         with django_assert_num_queries(1):
-            lease.claim(rows, "one", **values)
+            lease.claim_row(rows, "one", **values)
 
     def test_what_it_writes_beside_is_written_by_the_winner_alone(self, turns):
         values = {"state": "running", "attempt": F("attempt") + 1}
         for owner in ("one", "two"):
-            BY_STATE.claim(turns, owner, **values)
+            BY_STATE.claim_row(turns, owner, **values)
         assert turns.get().attempt == 1
 
     def test_a_row_that_has_ended_is_not_free(self, turns):
         turns.update(state="done")
-        assert not BY_STATE.claim(turns, "one", state="running")
+        assert not BY_STATE.claim_row(turns, "one", state="running")
 
     @pytest.mark.django_db(transaction=True)
     def test_of_many_that_try_at_once_one_gets_it(self, kind):
@@ -105,7 +105,7 @@ class TestClaim:
         def claim(number):
             try:
                 barrier.wait()
-                return lease.claim(rows.all(), f"owner {number}", **values)
+                return lease.claim_row(rows.all(), f"owner {number}", **values)
             finally:
                 connection.close()
 
@@ -116,51 +116,51 @@ class TestClaim:
 class TestExpiry:
     def test_an_expired_lease_is_free_for_the_next_one(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, "one", **values)
+        lease.claim_row(rows, "one", **values)
         expire(lease, rows)
-        assert rows.filter(lease.expired()).exists()
-        assert not rows.filter(lease.alive()).exists()
-        assert lease.claim(rows, "two", **values)
+        assert rows.filter(lease.match_expired()).exists()
+        assert not rows.filter(lease.match_alive()).exists()
+        assert lease.claim_row(rows, "two", **values)
         assert not held(lease, rows, "one").exists()
 
     def test_a_late_owner_keeps_what_no_other_owner_has_claimed(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, "one", **values)
+        lease.claim_row(rows, "one", **values)
         expire(lease, rows)
-        assert lease.renew(held(lease, rows, "one"))
-        assert not lease.claim(rows, "two", **values)
+        assert lease.renew_row(held(lease, rows, "one"))
+        assert not lease.claim_row(rows, "two", **values)
 
 
 class TestRenewal:
     def test_a_renewed_lease_does_not_end(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, "one", **values)
+        lease.claim_row(rows, "one", **values)
         rows.update(**{lease.until: Now() + timedelta(seconds=1)})
-        assert lease.renew(held(lease, rows, "one"))
+        assert lease.renew_row(held(lease, rows, "one"))
         long = Q((f"{lease.until}__gt", Now() + MINUTE / 2))
         assert rows.filter(long).exists()
 
     def test_a_stranger_renews_nothing(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, "one", **values)
+        lease.claim_row(rows, "one", **values)
         expire(lease, rows)
-        assert not lease.renew(held(lease, rows, "two"))
-        assert rows.filter(lease.expired()).exists()
+        assert not lease.renew_row(held(lease, rows, "two"))
+        assert rows.filter(lease.match_expired()).exists()
 
     def test_who_lost_it_writes_nothing(self, turns):
-        BY_STATE.claim(turns, "slow", state="running")
+        BY_STATE.claim_row(turns, "slow", state="running")
         expire(BY_STATE, turns)
-        BY_STATE.claim(turns, "next", state="running")
+        BY_STATE.claim_row(turns, "next", state="running")
         lost = held(BY_STATE, turns, "slow")
-        assert not BY_STATE.renew(lost, room=9)
+        assert not BY_STATE.renew_row(lost, room=9)
         found = BY_STATE.renew_unless_cancelled(lost, room=9)
         assert found is LeaseStatus.LOST
-        assert not BY_STATE.release(lost, state="queued")
+        assert not BY_STATE.release_row(lost, state="queued")
         row = turns.get()
         assert (row.owner, row.state, row.room) == ("next", "running", 0)
 
     def test_one_that_should_stop_is_told_so_and_not_renewed(self, turns):
-        BY_STATE.claim(turns, "one", state="running")
+        BY_STATE.claim_row(turns, "one", state="running")
         mine = held(BY_STATE, turns, "one")
         kept = BY_STATE.renew_unless_cancelled(mine, room=3)
         assert kept is LeaseStatus.KEPT
@@ -168,30 +168,30 @@ class TestRenewal:
         expire(BY_STATE, turns)
         told = BY_STATE.renew_unless_cancelled(mine, room=4)
         assert told is LeaseStatus.CANCELLED
-        assert turns.filter(BY_STATE.expired(), room=3).exists()
+        assert turns.filter(BY_STATE.match_expired(), room=3).exists()
 
     def test_an_ended_row_has_no_owner(self, turns):
-        BY_STATE.claim(turns, "one", state="running")
+        BY_STATE.claim_row(turns, "one", state="running")
         turns.update(state="done")
-        assert not BY_STATE.renew(held(BY_STATE, turns, "one"))
+        assert not BY_STATE.renew_row(held(BY_STATE, turns, "one"))
 
 
 class TestRelease:
     def test_a_released_row_is_free_at_once(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, "one", **values)
+        lease.claim_row(rows, "one", **values)
         back = {"state": "queued"} if values else {}
-        assert lease.release(held(lease, rows, "one"), **back) == 1
+        assert lease.release_row(held(lease, rows, "one"), **back) == 1
         assert not held(lease, rows, "one").exists()
-        assert lease.claim(rows, "two", **values)
+        assert lease.claim_row(rows, "two", **values)
 
     def test_a_process_knows_what_is_its_own(self, kind):
         lease, rows, values = kind
-        lease.claim(rows, new_owner(), **values)
-        assert lease.held_here().exists()
+        lease.claim_row(rows, new_owner(), **values)
+        assert lease.filter_held_here().exists()
         expire(lease, rows)
-        lease.claim(rows, "of another process", **values)
-        assert not lease.held_here().exists()
+        lease.claim_row(rows, "of another process", **values)
+        assert not lease.filter_held_here().exists()
 
     def test_no_two_claims_have_the_same_token(self):
         tokens = {new_owner() for _ in range(100)}

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from memory.engine.policy import PRESETS, Policy
 from memory.evaluation.replay import (
     Player,
-    Recording,
+    RecordedConversation,
     has_number,
     read_recordings,
     replay_recordings,
@@ -34,7 +34,9 @@ def recorded(count, text="word " * 80, qa=()):
         }
         for n in range(1, count + 1)
     ]
-    return Recording.model_validate({"id": "c1", "messages": messages, "qa": list(qa)})
+    return RecordedConversation.model_validate(
+        {"id": "c1", "messages": messages, "qa": list(qa)}
+    )
 
 
 def asked(question, *evidence):
@@ -42,11 +44,13 @@ def asked(question, *evidence):
 
 
 async def play(recording, policy=POLICY, invoke=None, **kwargs):
-    return await Player(recording, policy, invoke or Summarizer(), **kwargs).play()
+    return await Player(
+        recording, policy, invoke or Summarizer(), **kwargs
+    ).play_messages()
 
 
 async def test_it_plays_every_turn_and_never_waits_for_a_summary():
-    report = (await play(recorded(20))).report()
+    report = (await play(recorded(20))).make_report()
     assert report["turns"] == 10
     assert report["blocked_turns"] == report["without_user_message"] == 0
     assert report["never_read"] == 0
@@ -95,7 +99,7 @@ async def test_it_compacts_nothing_that_no_summariser_read():
     refusals = Summarizer(*["I'm sorry, I can't help with that."] * 50)
     tally = await play(recorded(20), invoke=refusals)
     assert tally.rewrites == []
-    assert tally.report()["largest_prompt"] > 20 * 80
+    assert tally.make_report()["largest_prompt"] > 20 * 80
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -104,7 +108,7 @@ async def test_it_loses_no_fact_with_a_perfect_summarizer(preset, count, words):
     recording = recorded(count, text="pad " * words)
     policy = Policy(preset=preset, context_window=16_000)
     player = Player(recording, policy, Summarizer())
-    tally = await player.play()
+    tally = await player.play_messages()
     known = [block.text for block in player.state.blocks]
     known += [message.text for message in player.messages[player.state.cutoff :]]
     facts = {word for text in known for word in text.split()}
@@ -115,7 +119,7 @@ async def test_it_loses_no_fact_with_a_perfect_summarizer(preset, count, words):
 @pytest.mark.parametrize("preset", PRESETS)
 async def test_it_covers_every_message_exactly_once(preset):
     player = Player(recorded(99), Policy(preset=preset), Summarizer(*["x"] * 999))
-    await player.play()
+    await player.play_messages()
     covered = [
         seq
         for block in player.state.blocks
@@ -130,7 +134,7 @@ async def test_it_reports_a_message_whose_text_was_not_read():
     player = Player(recorded(10), POLICY, Summarizer())
     read = player.summarizer.text_of
     player.summarizer.text_of = lambda seq: "" if seq == 3 else read(seq)
-    assert (await player.play()).never_read == 1
+    assert (await player.play_messages()).never_read == 1
 
 
 async def test_it_reads_a_long_message_whole():
@@ -146,19 +150,19 @@ async def test_it_counts_what_a_provider_can_cache():
     many = await play(recorded(20, text="x" * 792), never)
     # Every request repeats the one before; 1024 is the least, 128 the step.
     assert many.cached_tokens % 128 == 0
-    assert 0.7 < many.report()["cacheable_share"] < 1
+    assert 0.7 < many.make_report()["cacheable_share"] < 1
 
 
 async def test_it_counts_what_notes_of_a_search_cost():
     """They are in the requests from the first compaction on, and are never cached."""
     chat = recorded(20, text="We talk of the zeppelin. " * 8)
-    report = (await play(chat)).report()
+    report = (await play(chat)).make_report()
     assert 0 < report["turns_with_recall"] < report["turns"]
     notes = report["recall_tokens_per_turn"] * report["turns"]
     assert 0 < notes / report["turns_with_recall"] <= POLICY.recall_tokens
     assert report["cost_with_recall_per_turn"] > report["effective_cost_per_turn"]
     without = POLICY.model_copy(update={"recall_tokens": 0})
-    alone = (await play(chat, without)).report()
+    alone = (await play(chat, without)).make_report()
     assert alone["turns_with_recall"] == alone["recall_tokens_per_turn"] == 0
     for cost in ("effective_cost_per_turn", "cost_with_recall_per_turn"):
         assert alone[cost] == report["effective_cost_per_turn"]
@@ -168,11 +172,11 @@ async def test_it_counts_messages_that_a_smaller_model_refuses():
     chat = recorded(8)
     chat.messages[4].content = "word " * 2_000
     chat.messages[5].content = "word " * 9_000
-    report = (await play(chat, context_window=2_000)).report()
+    report = (await play(chat, context_window=2_000)).make_report()
     assert report["refused_turns"] == 1
     assert report["largest_message_id"] == "c1 D1:5"
     assert report["largest_message"] == 2_504
-    assert (await play(chat, context_window=3_000)).report()["refused_turns"] == 0
+    assert (await play(chat, context_window=3_000)).make_report()["refused_turns"] == 0
 
 
 async def test_it_prices_cached_and_written_tokens():
@@ -190,7 +194,7 @@ async def test_it_looks_for_evidence_in_window_and_archive():
         asked("not asked", "D9:9"),
         asked("nor this"),
     ]
-    report = (await play(recorded(10, qa=qa))).report()
+    report = (await play(recorded(10, qa=qa))).make_report()
     assert report["evidence_in_window"] == pytest.approx(0.5)
     assert report["evidence_reachable"] == pytest.approx(0.8333, abs=1e-4)
     assert (
@@ -206,7 +210,7 @@ async def test_it_looks_for_the_newest_value_in_the_request(newest_id, value, sh
     """By a note of what was compacted, or in the window."""
     question = asked("what of number3 and number9?", "D1:3", "D1:9")
     question |= {"newest_id": newest_id, "newest_value": value}
-    report = (await play(recorded(10, qa=[question]))).report()
+    report = (await play(recorded(10, qa=[question]))).make_report()
     assert report["newest_in_request"] == share
 
 
@@ -226,7 +230,7 @@ def test_a_number_is_there_as_a_whole(text, number, is_there):
 
 
 async def test_it_leaves_out_what_was_not_asked():
-    report = (await play(recorded(4))).report()
+    report = (await play(recorded(4))).make_report()
     assert report["recall_at_10"] is None
 
 

@@ -4,7 +4,7 @@ anything else of the endpoint is loaded.
 
 from collections.abc import Mapping
 
-from memory.context import Built
+from memory.context import RequestContext
 from memory.models import Conversation, Message, ModelCall
 
 from .models import BodyPiece, ClientMessage
@@ -23,13 +23,13 @@ def name_client(conversation: Conversation) -> str:
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else ""
 
 
-def rebuild_of_client(call: ModelCall) -> Built:
+def rebuild_of_client(call: ModelCall) -> RequestContext:
     from .store.rebuilding import rebuild_request
 
     return rebuild_request(call)
 
 
-def find_sent_last(conversation: Conversation) -> Built | None:
+def find_sent_last(conversation: Conversation) -> RequestContext | None:
     """What the client sent last; None for a conversation of the site's own."""
     if not is_of_client(conversation):
         return None

@@ -25,7 +25,7 @@ from memory.engine.search.excerpts import Note
 from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message
 from memory.engine.tools import fitting
-from memory.evaluation.replay import Player, Recording
+from memory.evaluation.replay import Player, RecordedConversation
 from memory.models import Conversation, Message, ModelCall
 from memory.ranges import in_ranges
 from memory.search import recall
@@ -45,7 +45,7 @@ class StoredPlayer(Player):
         chunk_tokens: int,
     ) -> None:
         super().__init__(
-            Recording(id="", messages=[]),
+            RecordedConversation(id="", messages=[]),
             Policy.load(policy),
             invoke,
             context.find_system_prompt(conversation),

@@ -25,7 +25,7 @@ def find_reply_calls(replies: QuerySet[Message, Any]) -> list[ModelCall]:
     return [*latest.values()]
 
 
-def rebuild_readable(calls: list[ModelCall]) -> dict[int, context.Built]:
+def rebuild_readable(calls: list[ModelCall]) -> dict[int, context.RequestContext]:
     """The requests of one conversation, by their keys; without those that can't be
     rebuilt."""
     try:

@@ -138,5 +138,5 @@ def forget_sent(instance: Fact, **_: object) -> None:
 class StatedFacts(RuleSource):
     """The facts of the table, in the place where the memory asks for them."""
 
-    note = staticmethod(note_facts)
+    store_rules = staticmethod(note_facts)
     list_standing = staticmethod(list_standing_facts)

@@ -43,7 +43,7 @@ Source = Conversation.TitleSource
 
 def import_conversations(claim: Claim, file: IO[bytes]) -> None:
     """Do the whole job; however it ends, it says so in its row."""
-    job = JOB_LEASE.held(claim).select_related("user").first()
+    job = JOB_LEASE.filter_held(claim).select_related("user").first()
     if job is None:
         return
     try:

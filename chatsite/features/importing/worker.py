@@ -92,7 +92,7 @@ def _start_waiting() -> None:
             running.append(each)
             _start_process(each)
             threading.Thread(target=_see_through, args=[each], daemon=True).start()
-        elif not JOB_LEASE.held(each.claim).exists():
+        elif not JOB_LEASE.filter_held(each.claim).exists():
             waiting.remove(each)
             each.file.close()
 

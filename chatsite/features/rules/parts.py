@@ -41,7 +41,7 @@ def draw_section(conversation: Conversation, section: ContextSection) -> str:
     return render_to_string("rules/_section.html", values)
 
 
-def draw_other_rules(conversation: Conversation, built: context.Built) -> str:
+def draw_other_rules(conversation: Conversation, built: context.RequestContext) -> str:
     """What the next request does not have: rules that it has no room for, and those
     that later words of the person have replaced."""
     left_out = list_left_out_rules(conversation, built)
@@ -53,7 +53,7 @@ def draw_other_rules(conversation: Conversation, built: context.Built) -> str:
 
 
 def list_left_out_rules(
-    conversation: Conversation, built: context.Built
+    conversation: Conversation, built: context.RequestContext
 ) -> list[SentRule]:
     """Those in force for which the next request has no room."""
     chosen = {rule.pk for rule in built.view.rules}

@@ -72,7 +72,7 @@ def set_rule(conversation: Conversation, pk: int, state: str) -> Rule:
 
 
 def _lock_rule(conversation: Conversation, pk: int) -> Rule:
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     rule = with_rule_words(conversation.rules).filter(pk=pk).first()
     if rule is None:
         raise ActionError(_("There is no such rule."))

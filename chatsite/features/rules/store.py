@@ -176,7 +176,7 @@ def _make_standing(row: Mapping[str, Any]) -> StandingRule:
 class StatedRules(RuleSource):
     """The rules of the table, in the place where the memory asks for them."""
 
-    hear = staticmethod(hear_rules)
-    note = staticmethod(note_rules)
-    begin = staticmethod(begin_with_rules)
+    detect_rules = staticmethod(hear_rules)
+    store_rules = staticmethod(note_rules)
+    add_own_rules = staticmethod(begin_with_rules)
     list_standing = staticmethod(list_standing_rules)

@@ -20,7 +20,7 @@ from chatsite.turns.models import Turn
 from memory import transcript
 from memory.engine.blank import is_blank
 from memory.models import Change, Conversation
-from memory.sql import person_by_person
+from memory.sql import round_robin_by_user
 
 from .tool_loop import answers
 
@@ -84,7 +84,7 @@ def answer(
     calls waits any more; with a no, the model is told, and why. The same answer twice
     is one. Raises CommandError.
     """
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     rows = ToolCall.objects.filter(conversation=conversation, pk=pk)
     rows = rows.select_related("turn__conversation", "request")
     call = rows.annotate(now=Now()).first()
@@ -149,7 +149,7 @@ def expired() -> QuerySet[ToolCall]:
 def expire() -> list[ToolCall]:
     """Answer these with a no of no one, so that their turns go on; what they are then.
     Another process may be faster with some."""
-    ordered = person_by_person(expired(), "conversation__owner", "expires_at")
+    ordered = round_robin_by_user(expired(), "conversation__owner", "expires_at")
     keys = ordered.values_list("pk", "conversation")
     found = [_expire(*each) for each in keys[:EXPIRED_AT_ONCE]]
     return [call for call in found if call]
@@ -157,7 +157,7 @@ def expire() -> list[ToolCall]:
 
 @transaction.atomic
 def _expire(pk: int, conversation_id: int) -> ToolCall | None:
-    transcript.begin_change(Conversation(pk=conversation_id))
+    transcript.lock_for_update(Conversation(pk=conversation_id))
     found = expired().select_related("turn__conversation", "request")
     call = found.filter(pk=pk).first()
     if call is None:

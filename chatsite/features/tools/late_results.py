@@ -35,7 +35,7 @@ from memory import transcript
 from memory.database import name_of
 from memory.leases import Claim, Lease, new_owner
 from memory.models import Change, Conversation, Message
-from memory.sql import person_by_person
+from memory.sql import round_robin_by_user
 
 from . import consent
 from .tool_loop import answers, call_context, reminders, summaries
@@ -117,7 +117,7 @@ def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | No
     if conversation is None:
         return None
     # The lock comes first: another process may be storing the same result.
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     call = found.select_related("request").first()
     if call is None:
         return None
@@ -195,10 +195,10 @@ def due() -> QuerySet[ToolCall]:
 def claim() -> list[ToolCall]:
     """Take some that are due, for one look each; no other process looks meanwhile."""
     owner = new_owner()
-    ordered = person_by_person(due(), "conversation__owner", "next_look_at")
+    ordered = round_robin_by_user(due(), "conversation__owner", "next_look_at")
     first = ordered.values_list("pk", flat=True)
     chosen = due().filter(pk__in=list(first[:LOOKS_AT_ONCE]))
-    LOOK_LEASE.renew(chosen, owner=owner)
+    LOOK_LEASE.renew_row(chosen, owner=owner)
     mine = ToolCall.objects.filter(owner=owner)
     mine = mine.select_related(*call_context.RELATED)
     return list(mine.annotate(now=Now()))
@@ -294,7 +294,7 @@ def _let_go(call: ToolCall) -> None:
 
 
 def _held(call: ToolCall) -> QuerySet[ToolCall]:
-    return LOOK_LEASE.held(Claim(call.pk, call.owner)).filter(state=call.state)
+    return LOOK_LEASE.filter_held(Claim(call.pk, call.owner)).filter(state=call.state)
 
 
 async def sweep() -> None:
@@ -305,7 +305,7 @@ async def sweep() -> None:
 
 def release() -> None:
     """The process ends: others look at once at what it was about to."""
-    mine = LOOK_LEASE.held_here().filter(next_look_at__isnull=False)
+    mine = LOOK_LEASE.filter_held_here().filter(next_look_at__isnull=False)
     mine.update(next_look_at=Now(), owner="")
 
 

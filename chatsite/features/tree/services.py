@@ -175,7 +175,7 @@ def delete_branch(conversation: Conversation) -> Conversation:
 
 
 def forget_copies(
-    conversation: Conversation, seq: int, edited: actions.Edited, **_: object
+    conversation: Conversation, seq: int, edited: actions.EditChoice, **_: object
 ) -> None:
     """Message `seq` was deleted: so are its copies in other branches, `edited` as
     there. Raises EditedError when it says that the person is asked."""

@@ -323,7 +323,7 @@ def _select_replies(conversation: Any) -> QuerySet[Message, Any]:
     return rows.values_list("seq", flat=True)[:MAX_REPLIES]
 
 
-def _is_verified(call: ModelCall, built: context.Built) -> bool | None:
+def _is_verified(call: ModelCall, built: context.RequestContext) -> bool | None:
     """Whether a request was rebuilt as it was sent. None: unknown, since a message of
     it was deleted."""
     is_same = built.sha256 == call.sha256
@@ -347,7 +347,9 @@ def _tools_of(
 
 
 def _policy_in_force(
-    conversation: Conversation, built: context.Built, sections: Sequence[ContextSection]
+    conversation: Conversation,
+    built: context.RequestContext,
+    sections: Sequence[ContextSection],
 ) -> Policy:
     """The policy with the threshold that an adaptive one has for this window's
     turns."""
@@ -361,7 +363,11 @@ def _policy_in_force(
 
 
 def _make_sections(
-    conversation: Conversation, built: context.Built, draft: str, *, is_past: bool
+    conversation: Conversation,
+    built: context.RequestContext,
+    draft: str,
+    *,
+    is_past: bool,
 ) -> Iterator[ContextSection]:
     sizes = dict(built.parts)
     if offered := sizes.get("tools"):
@@ -400,7 +406,7 @@ def _make_sections(
 
 
 def _list_statements(
-    conversation: Conversation, built: context.Built, kind: str
+    conversation: Conversation, built: context.RequestContext, kind: str
 ) -> tuple[SentRule, ...]:
     if kind == "rules":
         return list_sent_rules(conversation, built)

@@ -27,7 +27,7 @@ class SentRule:
 
 
 def list_sent_rules(
-    conversation: Conversation, built: context.Built
+    conversation: Conversation, built: context.RequestContext
 ) -> tuple[SentRule, ...]:
     """The rules of a request: of the next one, or of one of the past."""
     if built.view:
@@ -36,7 +36,7 @@ def list_sent_rules(
     return tuple(SentRule(each.seq, each.date, each.text) for each in blocks)
 
 
-def list_sent_facts(built: context.Built) -> tuple[SentRule, ...]:
+def list_sent_facts(built: context.RequestContext) -> tuple[SentRule, ...]:
     """The facts of a request, with where each is from."""
     refs = prompts.facts_in(built.refs)
     blocks = restore_facts(refs, built.texts)

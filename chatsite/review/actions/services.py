@@ -106,7 +106,7 @@ def rebuild_as_staff(
                 _("The summaries would be written at the expense of the conversation's "
                   "owner, whose limit says: %(detail)s") % {"detail": error.detail}
             ) from None  # fmt: skip
-        edited = actions.Edited.WRITE if is_wrong else actions.Edited.KEEP
+        edited = actions.EditChoice.WRITE if is_wrong else actions.EditChoice.KEEP
         actions.rebuild_memory(row, edited=edited)
         record_access(request, Action.REBUILD, conversation, f"cause {cause}")
         _log_action(request, conversation, f"Rebuilt the summaries: {cause}.")
@@ -120,7 +120,7 @@ def restore_as_staff(
     *,
     version: int,
     seen: State | None = None,
-    edited: actions.Edited = actions.Edited.ASK,
+    edited: actions.EditChoice = actions.EditChoice.ASK,
 ) -> str:
     """Put an older version in force again, as a new one by the reviewer. Raises
     EditedError when `edited` says that the reviewer is asked about others."""

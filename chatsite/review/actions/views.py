@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from chatsite.accounts.access import lead_back
-from memory.actions import ActionError, Edited, EditedError
+from memory.actions import ActionError, EditChoice, EditedError
 from memory.models import Conversation
 
 from .. import redaction
@@ -153,7 +153,9 @@ def post_restore(
     if not version.isdecimal() or len(version) > 9:
         raise ActionError(_("Choose a version."))
     seen = State.read(request.POST.get("seen", ""))
-    edited = Edited.WRITE if request.POST.get("edited") == "write" else Edited.ASK
+    edited = (
+        EditChoice.WRITE if request.POST.get("edited") == "write" else EditChoice.ASK
+    )
     try:
         return services.restore_as_staff(
             request, conversation, version=int(version), seen=seen, edited=edited

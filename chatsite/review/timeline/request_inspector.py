@@ -102,7 +102,7 @@ class _Parts:
     """The parts of a rebuilt context, each with its rows."""
 
     def __init__(
-        self, conversation: Conversation, built: context.Built, rights: Rights
+        self, conversation: Conversation, built: context.RequestContext, rights: Rights
     ) -> None:
         self.conversation, self.built, self.rights = conversation, built, rights
         self.count_tokens = context.conversation_counter(conversation)

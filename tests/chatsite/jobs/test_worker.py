@@ -180,7 +180,7 @@ class TestLeftRows:
         end = type(worker).end
 
         def renew_first(self, *args, **values):
-            self.lease.renew(self.lease.held(mine))
+            self.lease.renew_row(self.lease.filter_held(mine))
             return end(self, *args, **values)
 
         monkeypatch.setattr(type(worker), "end", renew_first)
@@ -237,7 +237,7 @@ class TestHolding:
         async def work():
             await sync_to_async(change)()
             await sync_to_async(expire)(rows)
-            while not await rows.filter(worker.lease.alive()).aexists():  # noqa: ASYNC110
+            while not await rows.filter(worker.lease.match_alive()).aexists():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             return "done"
 

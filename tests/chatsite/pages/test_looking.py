@@ -110,7 +110,7 @@ class TestFinding:
         )
         summarise(made, 1, 2, text=summary, model="")
         made.refresh_from_db()
-        actions.exclude_messages(made, [1], edited=actions.Edited.KEEP)
+        actions.exclude_messages(made, [1], edited=actions.EditChoice.KEEP)
         version = made.summaries.get(status="active").version
         text = strip_tags(page(client, made, "find", q="budget"))
         assert says.replace("v1", f"v{version}") in " ".join(text.split())
@@ -124,7 +124,7 @@ class TestFinding:
         made.refresh_from_db()
         text = page(client, made, "find", q="👍")
         assert "Summary v1 covers this message but says nothing of it." in text
-        actions.exclude_messages(made, [1], edited=actions.Edited.KEEP)
+        actions.exclude_messages(made, [1], edited=actions.EditChoice.KEEP)
         assert "still says it" not in page(client, made, "find", q="👍")
 
     def test_hidden_signs_that_another_message_has_are_named(self, client, alice):

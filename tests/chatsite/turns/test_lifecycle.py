@@ -397,7 +397,7 @@ def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
 
     pool = ThreadPoolExecutor(1)
     with transaction.atomic():
-        transcript.begin_change(conversation)
+        transcript.lock_for_update(conversation)
         ending = pool.submit(finish)
         wait_for(has_waiting_locks)
         Turn.objects.filter(pk=claim.row_id).update(cancel_requested_at=Now())

@@ -156,7 +156,7 @@ def test_finished_turns_are_not_in_the_way(alice, look):
     conversation = transcript.create_conversation(alice)
     talk_in_turns(conversation, "Hello")
     turn = submit(conversation, "And?").turn
-    turn.state, turn.lease_until = Turn.State.RUNNING, TURN_LEASE.end()
+    turn.state, turn.lease_until = Turn.State.RUNNING, TURN_LEASE.new_expiry()
     turn.save()
     before = steps_of(look, conversation)
     done = conversation.turns.exclude(pk=turn.pk).get()

@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync
 from langchain_core.messages import AIMessage
 
 from memory.engine.policy import Policy
-from memory.evaluation.replay import Player, RecordedMessage, Recording
+from memory.evaluation.replay import Player, RecordedConversation, RecordedMessage
 
 RULES = (
     "Always answer in rhyme & <tags>.",
@@ -67,10 +67,10 @@ def talk(count):
 @pytest.mark.parametrize("rules", ["keep", "offer"])
 def test_rules_are_in_every_request(write, rules):
     policy = Policy(trigger=("turns", 2), keep=("turns", 1), rules=rules)
-    recording = Recording(id="r", messages=list(talk(COMPACTIONS + 2)))
+    recording = RecordedConversation(id="r", messages=list(talk(COMPACTIONS + 2)))
     writer = Writer(write)
     player = Watcher(recording, policy, writer)
-    async_to_sync(player.play)()
+    async_to_sync(player.play_messages)()
     assert writer.written >= COMPACTIONS
     assert player.tally.never_read == 0
     later = player.seen[len(RULES) :]

@@ -6,7 +6,7 @@ by reference only, so nothing of it outlives what it quotes.
 from typing import Any, NamedTuple
 
 from memory import context, versions
-from memory.context import View
+from memory.context import ConversationView
 from memory.engine import budget
 from memory.engine.compose import Context, compose_context
 from memory.engine.rules import choice
@@ -51,7 +51,9 @@ def make_ahead(
         fence=context.get_fence(conversation),
     )
     version = conversation.memory_version
-    view = View(composed, summaries, pinned, [], [], None, version, rules=rules)
+    view = ConversationView(
+        composed, summaries, pinned, [], [], None, version, rules=rules
+    )
     refs, texts = context.refer_prefix(conversation, view)
     # The instructions are the client's, and in its body.
     texts.pop(refs.pop("system"))

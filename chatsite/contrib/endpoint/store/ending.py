@@ -50,7 +50,7 @@ def end_exchange(
             asked = ClientRequest.objects.filter(call=claim.call_id)
             asked.update(response_id=response_id)
     else:
-        transcript.give_back(turn.conversation_id, turn.reply_seq)
+        transcript.return_number(turn.conversation_id, turn.reply_seq)
     if wire.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, opened.sent.asked, said["output"])
     if result.state == Turn.State.DONE:

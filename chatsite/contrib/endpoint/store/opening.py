@@ -177,7 +177,7 @@ class Opening:
     @transaction.atomic
     def go_on(self) -> Opened | TooLong | None:
         """Some more; None: not all yet."""
-        transcript.begin_change(self.conversation)
+        transcript.lock_for_update(self.conversation)
         if self.parent is not None:
             self.parent = None
             self._list_todo()
@@ -216,7 +216,7 @@ class Opening:
             else:
                 self._branch(found, decision, copies.branch_conversation)
             return decision._replace(kind="branch")
-        transcript.begin_change(found)
+        transcript.lock_for_update(found)
         if found.policy == POLICY != self.policy:
             found.policy = self.policy
             found.save(update_fields=["policy"])
@@ -562,7 +562,7 @@ def _begin_turn(
         "state": Turn.State.RUNNING,
         "attempt": attempt,
         "owner": owner,
-        "lease_until": TURN_LEASE.end(),
+        "lease_until": TURN_LEASE.new_expiry(),
         "cancel_requested_at": None,
         "started_at": Now(),
         "finished_at": None,

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from chatsite.contrib.endpoint.bounding.ahead import read_ahead, write_context
 from chatsite.contrib.endpoint.wires import find_wire_by_name
 from memory import prompts
-from memory.context import Built, View
+from memory.context import ConversationView, RequestContext
 from memory.engine.compose import Context, Section, dump_wire
 from memory.engine.tokens import count_text
 from memory.models import Conversation, ModelCall, Prompt, read_langchain
@@ -26,7 +26,7 @@ from .sent_forms import read_changed_texts
 KEY = "client"
 
 
-def rebuild_request(call: ModelCall) -> Built:
+def rebuild_request(call: ModelCall) -> RequestContext:
     refs = call.refs
     ahead, raw = _rebuild(call)
     body = _read_body(raw)
@@ -41,7 +41,7 @@ def rebuild_request(call: ModelCall) -> Built:
     offered = count_text(dump_wire(tools)) if tools else 0
     rows = call.conversation.summaries.filter(version__in=refs["summaries"])
     texts = Prompt.objects.in_bulk(prompts.named_in(refs)) if refs["fence"] else {}
-    return Built(
+    return RequestContext(
         context,
         refs,
         context.messages,
@@ -55,13 +55,13 @@ def rebuild_request(call: ModelCall) -> Built:
     )
 
 
-def rebuild_as_next(call: ModelCall) -> Built:
+def rebuild_as_next(call: ModelCall) -> RequestContext:
     """The same, for what is drawn of requests that are not sent yet."""
     built = rebuild_request(call)
     newest = built.context.section("newest")
     sent = call.refs.get("rules", [])
     standing = rule_source.current.list_standing(call.conversation) if sent else []
-    view = View(
+    view = ConversationView(
         built.context,
         summaries=built.summaries,
         pinned=[],

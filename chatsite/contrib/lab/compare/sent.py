@@ -46,7 +46,7 @@ class SentRequest:
 
     seq: int
     call: ModelCall
-    built: context.Built
+    built: context.RequestContext
     blocks: list[Block]
 
     @property
@@ -192,7 +192,7 @@ def _read_changes(
     return list(found.values_list("action", "seq")[:MOST_CHANGES])
 
 
-def make_blocks(built: context.Built) -> list[Block]:
+def make_blocks(built: context.RequestContext) -> list[Block]:
     """The messages of a request as blocks, named by what they are made of."""
     named = [
         (section.kind, message)

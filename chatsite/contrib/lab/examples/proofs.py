@@ -39,7 +39,7 @@ class Proof:
 
     example: Example
     call: ModelCall | None
-    built: context.Built | None
+    built: context.RequestContext | None
 
 
 def find_example_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
@@ -59,7 +59,7 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
     by_conversation: dict[int, list[ModelCall]] = defaultdict(list)
     for call in calls.values():
         by_conversation[call.conversation_id].append(call)
-    built: dict[int, context.Built] = {}
+    built: dict[int, context.RequestContext] = {}
     for some in by_conversation.values():
         built |= rebuild_readable(some)
     found = []

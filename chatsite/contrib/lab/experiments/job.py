@@ -46,7 +46,7 @@ async def run(claim: Claim) -> None:
 
 
 async def _play(claim: Claim) -> tuple[Any, ...] | None:
-    rows = EXPERIMENT_LEASE.held(claim).select_related("conversation")
+    rows = EXPERIMENT_LEASE.filter_held(claim).select_related("conversation")
     experiment = await database_sync_to_async(rows.first)()
     try:
         return experiment and await _Play(claim, experiment).run()
@@ -93,7 +93,7 @@ class _Play:
 
     async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
         """The summariser, as the player asks it."""
-        async with self.summariser.door():
+        async with self.summariser.rate_limit():
             return await self._pay_for(messages, **options)
 
     async def _pay_for(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
@@ -103,7 +103,7 @@ class _Play:
         most = asked + self.player.policy.max_summary_tokens
         if not await database_sync_to_async(store.reserve)(self.claim, most):
             still = await database_sync_to_async(
-                EXPERIMENT_LEASE.held(self.claim).exists
+                EXPERIMENT_LEASE.filter_held(self.claim).exists
             )()
             raise StopError("budget") if still else LostError
         ask, model = self.summariser.invoke, self.experiment.model

@@ -93,7 +93,7 @@ class _Sizes:
     def _size(self, part: Part) -> int:
         kind, *rest = part
         if kind == "messages":
-            return self.totals.within([rest])
+            return self.totals.sum_within([rest])
         if part not in self.sizes:
             row = Prompt.objects.filter(pk=part[1]).first()
             size = count_text(row.text) if row else 0

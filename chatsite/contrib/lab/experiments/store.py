@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from chatsite.jobs.worker import Worker
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits
-from memory.leases import Claim, take_place
+from memory.leases import Claim, acquire_slot
 from memory.models import Conversation
-from memory.sql import person_by_person
+from memory.sql import round_robin_by_user
 
 from . import steps
 from .models import EXPERIMENT_LEASE, Experiment
@@ -70,7 +70,7 @@ def claim() -> Claim | None:
     if left:
         return take(left.place)
     running = Experiment.objects.filter(state=State.RUNNING)
-    return take_place(running, settings.EXPERIMENTS_AT_ONCE, take)
+    return acquire_slot(running, settings.EXPERIMENTS_AT_ONCE, take)
 
 
 def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Experiment]:
@@ -78,31 +78,31 @@ def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Expe
     of_same = Experiment.objects.filter(state=State.RUNNING, user=OuterRef("user"))
     count = of_same.order_by().values("user").annotate(count=Count("pk"))
     running = Coalesce(Subquery(count.values("count")), 0)
-    ordered = person_by_person(waiting.annotate(running=running), "user")
+    ordered = round_robin_by_user(waiting.annotate(running=running), "user")
     return ordered.order_by("running", *ordered.query.order_by)
 
 
 def due() -> models.QuerySet[Experiment]:
     """Those that no process plays."""
-    return Experiment.objects.filter(EXPERIMENT_LEASE.free())
+    return Experiment.objects.filter(EXPERIMENT_LEASE.match_free())
 
 
 def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
     """Where to go on after a crash."""
-    held = EXPERIMENT_LEASE.held(claim)
-    return EXPERIMENT_LEASE.renew(held, result={"steps": steps}, done_messages=done)
+    held = EXPERIMENT_LEASE.filter_held(claim)
+    return EXPERIMENT_LEASE.renew_row(held, result={"steps": steps}, done_messages=done)
 
 
 def reserve(claim: Claim, tokens: int) -> bool:
     """Set tokens aside before a request is sent. False: the budget has no room, or the
     experiment was lost."""
-    within = EXPERIMENT_LEASE.held(claim).filter(spent__lte=F("budget") - tokens)
+    within = EXPERIMENT_LEASE.filter_held(claim).filter(spent__lte=F("budget") - tokens)
     return bool(within.update(spent=F("spent") + tokens))
 
 
 def settle(claim: Claim, reserved: int, read: int, written: int) -> None:
     """Replace what was set aside for a request by what it took."""
-    EXPERIMENT_LEASE.held(claim).update(
+    EXPERIMENT_LEASE.filter_held(claim).update(
         spent=F("spent") - reserved + read + written,
         requests=F("requests") + 1,
         tokens_in=F("tokens_in") + read,

@@ -108,7 +108,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
 
 def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | Result | None:
     """The trial, and the tools that its reply's request offered."""
-    rows = TRIAL_LEASE.held(claim).select_related("conversation", "message")
+    rows = TRIAL_LEASE.filter_held(claim).select_related("conversation", "message")
     trial = rows.first()
     if trial is None:
         return None

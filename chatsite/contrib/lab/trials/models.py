@@ -85,7 +85,7 @@ class Trial(models.Model):
 
     @property
     def variation(self) -> Variation:
-        return Variation.of(self.changes, self.words)
+        return Variation.from_json(self.changes, self.words)
 
 
 TRIAL_LEASE = Lease(

@@ -17,7 +17,7 @@ from chatsite.pages import incremental
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from chatsite.protocol.errors import explain_code
 from chatsite.turns import variations
-from memory.context import Built
+from memory.context import RequestContext
 from memory.engine.policy import LABELS
 from memory.models import Conversation
 from memory.view.variation import VARIED
@@ -125,7 +125,7 @@ def draw_try_again(conversation: Conversation, message: ShownMessage) -> str:
     )
 
 
-def draw_next(conversation: Conversation, built: Built) -> str:
+def draw_next(conversation: Conversation, built: RequestContext) -> str:
     """How the next request differs, and the way back."""
     if variations.find_next(conversation) is None:
         return ""

@@ -69,8 +69,8 @@ def _check_offered(conversation: Conversation, variation: Variation) -> Variatio
         raise ActionError(_("There is no such preset."))
     if variation.edited:
         text = transcript.check_message_text(variation.text)
-        return Variation.of(variation.to_json(), text)
-    return Variation.of(variation.to_json())
+        return Variation.from_json(variation.to_json(), text)
+    return Variation.from_json(variation.to_json())
 
 
 def _check_messages(

@@ -18,7 +18,7 @@ from chatsite.turns.lifecycle import Result, TurnClaim
 from memory import context
 from memory.leases import LeaseStatus
 from memory.models import Conversation, ModelCall
-from memory.sql import person_by_person
+from memory.sql import round_robin_by_user
 
 from .models import TRIAL_LEASE, Trial
 
@@ -49,8 +49,10 @@ def admit_trial(user_id: int) -> None:
 
 def find_due_trials() -> QuerySet[Trial]:
     """Those that no process writes, of people who have a place for them."""
-    rows = Trial.objects.filter(TRIAL_LEASE.free(), **{f"{PERSON}__is_active": True})
-    same = Trial.objects.filter(TRIAL_LEASE.alive(), **{PERSON: OuterRef(PERSON)})
+    rows = Trial.objects.filter(
+        TRIAL_LEASE.match_free(), **{f"{PERSON}__is_active": True}
+    )
+    same = Trial.objects.filter(TRIAL_LEASE.match_alive(), **{PERSON: OuterRef(PERSON)})
     count = same.order_by().values(PERSON).annotate(count=Count("pk")).values("count")
     running = Coalesce(Subquery(count), 0)
     return rows.annotate(running=running).filter(running__lt=OWN_RUNNING)
@@ -58,7 +60,7 @@ def find_due_trials() -> QuerySet[Trial]:
 
 def claim_trial() -> TurnClaim | None:
     """The next trial for this process: the oldest of the person who has the fewest."""
-    rows = person_by_person(find_due_trials(), PERSON)
+    rows = round_robin_by_user(find_due_trials(), PERSON)
     trial = rows.select_related("conversation").first()
     return _take_trial(trial) if trial else None
 
@@ -84,7 +86,7 @@ def end_left_trials() -> list[Trial]:
 
 @transaction.atomic
 def begin_trial(
-    claim: TurnClaim, built: context.Built, model: str
+    claim: TurnClaim, built: context.RequestContext, model: str
 ) -> TurnClaim | LeaseStatus:
     """Record the request that is about to be sent, unless the trial was lost or is to
     be stopped."""

@@ -58,7 +58,7 @@ def find_room(conversation: Conversation) -> int:
     open, or no tool can be called."""
     if not conversation.tools:
         return 0
-    transcript.begin_change(conversation)
+    transcript.lock_for_update(conversation)
     unfinished = conversation.turns.filter(state__one_of=Turn.UNFINISHED)
     return TOOL_ROOM if unfinished.exists() else 0
 

@@ -85,7 +85,7 @@ def ask(
     )
     answers.advance(turn)
     # As a new attempt, and as the first one since something came of it.
-    TURN_LEASE.held(claim).update(
+    TURN_LEASE.filter_held(claim).update(
         text="",
         call=None,
         attempt=following.attempt,
@@ -140,7 +140,7 @@ def keep_cut_off(
 def begin(claim: TurnClaim, pk: int) -> ToolCall | LeaseStatus:
     """Note that a call runs, before it does; without a consent that it needs, it waits
     instead. With what its tool is told of it. CANCELLED, LOST: it may not run."""
-    hold = TURN_LEASE.renew_unless_cancelled(TURN_LEASE.held(claim))
+    hold = TURN_LEASE.renew_unless_cancelled(TURN_LEASE.filter_held(claim))
     if hold is not LeaseStatus.KEPT:
         return hold
     row = ToolCall.objects.filter(pk=pk, turn_id=claim.row_id)
@@ -158,7 +158,7 @@ def finish(claim: TurnClaim, pk: int, answer: Answer | Pending) -> ToolCall | No
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
-    TURN_LEASE.renew(TURN_LEASE.held(claim))
+    TURN_LEASE.renew_row(TURN_LEASE.filter_held(claim))
     call = answers.read(pk)
     if call.state != State.RUNNING:
         return call
@@ -243,7 +243,7 @@ def wait(claim: TurnClaim) -> LeaseStatus | None:
         return LeaseStatus.CANCELLED
     if not turn.tool_calls.filter(state=State.WAITING).exists():
         return None
-    TURN_LEASE.release(TURN_LEASE.held(claim), state=Turn.State.WAITING)
+    TURN_LEASE.release_row(TURN_LEASE.filter_held(claim), state=Turn.State.WAITING)
     return LeaseStatus.KEPT
 
 

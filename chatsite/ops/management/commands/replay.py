@@ -14,7 +14,11 @@ from chatsite.llm import providers
 from chatsite.llm.demo.chat_model import DemoChatModel
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import DEFAULT_PRESET, PRESETS, Policy
-from memory.evaluation.replay import Recording, read_recordings, replay_recordings
+from memory.evaluation.replay import (
+    RecordedConversation,
+    read_recordings,
+    replay_recordings,
+)
 
 SUMMARY_TOKENS = 256
 
@@ -84,7 +88,7 @@ def read_settings(text: str) -> dict[str, Any]:
     return value
 
 
-def read_recording_file(file: Path) -> list[Recording]:
+def read_recording_file(file: Path) -> list[RecordedConversation]:
     try:
         return read_recordings(file.read_bytes())
     except OSError as error:

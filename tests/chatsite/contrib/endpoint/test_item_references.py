@@ -17,7 +17,7 @@ from chatsite.contrib.endpoint.wires import OPENAI_RESPONSES
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.turns import commands
 from memory import library
-from memory.actions import Edited
+from memory.actions import EditChoice
 from memory.models import Conversation, ModelCall
 
 from .test_responses import PATH, read_output, replying, result_of, send, state, user
@@ -328,7 +328,7 @@ async def test_deleted_items_are_not_found(key, upstream, is_message):
 def delete(conversation, is_message):
     if is_message:
         last = conversation.messages.order_by("-seq").first()
-        commands.delete_message(conversation, last.seq, edited=Edited.ASK)
+        commands.delete_message(conversation, last.seq, edited=EditChoice.ASK)
     else:
         library.delete_conversation(conversation)
 

@@ -224,7 +224,7 @@ async def test_no_page_is_read_that_nobody_has_named(web, call, conversation, bo
         ask(other, f"Read {web.origin}/article")
         ask(conversation, f"Do not read {web.origin}/articles or {web.origin}/plain")
         files = [Attachment("1", "a.txt", "txt", 9, f"See {web.origin}/chinese")]
-        attached = transcript.Files(["1"], lambda ids: files, 200)
+        attached = transcript.MessageFiles(["1"], lambda ids: files, 200)
         values = {"text": "Read it.", "client_id": "file", "files": attached}
         transcript.append_user_message(conversation, **values)
 

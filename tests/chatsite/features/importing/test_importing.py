@@ -510,7 +510,7 @@ class TestStaging:
 
     def test_an_importer_that_lost_its_job_stops(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
-        importer = storing._Import(claim, JOB_LEASE.held(claim).get())
+        importer = storing._Import(claim, JOB_LEASE.filter_held(claim).get())
         draft = storing._read_item(CLAUDE, alice)
         queue.close_job(claim, "failed", "Too late.")
         with pytest.raises(storing.LostError):
@@ -531,7 +531,7 @@ class TestStaging:
 
     def test_it_stops_when_its_person_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
-        importer = storing._Import(claim, JOB_LEASE.held(claim).get())
+        importer = storing._Import(claim, JOB_LEASE.filter_held(claim).get())
         made = importer._create(storing._read_item(CLAUDE, alice))
         account.delete_account(alice)
         with pytest.raises(storing.LostError), importer._batch(0):

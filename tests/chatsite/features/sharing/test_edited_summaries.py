@@ -5,7 +5,7 @@ import pytest
 from chatsite.features.sharing.services import create_share
 from chatsite.features.sharing.shown import is_request_shown
 from memory import actions, transcript
-from memory.actions import Edited
+from memory.actions import EditChoice
 from tests.memory import scenes, test_edited_summaries
 from tests.memory.scenes import add_turns, in_force
 from tests.memory.test_edited_summaries import MINE, SEGMENTS, compact, hide
@@ -23,11 +23,11 @@ class TestWhatStrangersSee:
         return create_share(conversation, with_view=True, days=1), call
 
     def test_words_kept_over_a_hidden_message_are_not_shown(self, edited):
-        hide(edited, 7, Edited.KEEP)
+        hide(edited, 7, EditChoice.KEEP)
         assert not is_request_shown(*self.request(edited))
 
     def test_nor_what_is_made_of_them(self, edited, alice):
-        hide(edited, 7, Edited.KEEP)
+        hide(edited, 7, EditChoice.KEEP)
         actions.rewrite_summary(edited, 5, "In Nara, as I said.", author=alice)
         assert not is_request_shown(*self.request(edited))
 
@@ -37,7 +37,7 @@ class TestWhatStrangersSee:
         add_turns(made, 3)
         compact(made)
         actions.rewrite_summary(made, 1, MINE, author=alice)
-        hide(made, 3, Edited.KEEP)
+        hide(made, 3, EditChoice.KEEP)
         add_turns(made, 3)
         compact(made, "Nara, and more words.")
         assert in_force(made)[0][3] == "Nara, and more words."

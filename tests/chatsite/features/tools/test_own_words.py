@@ -80,7 +80,7 @@ def test_what_is_gone_or_hidden_stays_out(here, other, alice, how):
 
 def test_words_of_a_file_are_not_the_persons(here, other):
     files = [Attachment("1", "notes.txt", "txt", 30, "The password of Osaka is tea.")]
-    attached = transcript.Files(["1"], lambda ids: files, 200)
+    attached = transcript.MessageFiles(["1"], lambda ids: files, 200)
     values = {"text": "Read it.", "client_id": "file", "files": attached}
     transcript.append_user_message(other, **values)
     assert is_nothing(searched(here, "Osaka"))

@@ -50,7 +50,7 @@ def say(conversation, text):
 def attach(conversation, body):
     """A message with a file of which little is sent."""
     files = [Attachment("1", "notes.txt", "txt", len(body), body)]
-    attached = transcript.Files(["1"], lambda ids: files, 200)
+    attached = transcript.MessageFiles(["1"], lambda ids: files, 200)
     values = {"text": "Read it.", "client_id": "file", "files": attached}
     row, _ = transcript.append_user_message(conversation, **values)
     reply_to(row, "Good.")

@@ -14,7 +14,7 @@ from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
 from chatsite.turns.models import Turn
 from memory import actions, library, transcript, versions
-from memory.actions import Edited
+from memory.actions import EditChoice
 from memory.models import Conversation, Message
 from memory.search import conversation_search
 from memory.transcript import ClientIdConflictError
@@ -214,18 +214,18 @@ class TestDeleting:
         assert said(basel) == [(1, "Basel")]
         assert violations() == []
 
-    @pytest.mark.parametrize("edited", [Edited.KEEP, Edited.WRITE])
+    @pytest.mark.parametrize("edited", [EditChoice.KEEP, EditChoice.WRITE])
     def test_summaries_of_a_person_in_other_branches_get_the_same_answer(
         self, talked, branch, edited
     ):
         hostel = branch(talked, 3, "Hostel")
         summarise(hostel, 1, 2, text="I fly to Zurich.", model="")
         with pytest.raises(actions.EditedError, match="v1"):
-            commands.delete_message(talked, 1, edited=Edited.ASK)
+            commands.delete_message(talked, 1, edited=EditChoice.ASK)
         assert said(talked)[0] == (1, "Zurich")
         commands.delete_message(talked, 1, edited=edited)
         words = [row.text for row in versions.active_summaries(hostel)]
-        assert words == (["I fly to Zurich."] if edited == Edited.KEEP else [])
+        assert words == (["I fly to Zurich."] if edited == EditChoice.KEEP else [])
         assert said(hostel)[0] == (1, "")
         assert violations() == []
 
@@ -241,7 +241,7 @@ class TestDeleting:
         rows = Turn.objects.filter(conversation=hostel)
         turn = rows.get(user_message__seq=1)
         rows.filter(pk=turn.pk).update(state="queued", reply=None, text="")
-        commands.delete_message(talked, 1, edited=Edited.ASK)
+        commands.delete_message(talked, 1, edited=EditChoice.ASK)
         [end] = [each for pk, each in seen if pk == hostel.pk and each.type == "end"]
         assert (end.turn, end.state) == (turn.pk, "stopped")
 

@@ -61,7 +61,7 @@ class Talk:
             self.conversation,
             text="See the file.",
             client_id="file",
-            files=transcript.Files(["f1"], lambda ids: [file], 200),
+            files=transcript.MessageFiles(["f1"], lambda ids: [file], 200),
         )
         reply_to(row, "Read.")
 

@@ -11,7 +11,7 @@ from chatsite.contrib.lab.compare.comparison import (
 )
 from chatsite.contrib.lab.compare.presenter import diff_texts
 from chatsite.contrib.lab.compare.sent import make_blocks
-from memory.context import Built
+from memory.context import RequestContext
 from memory.engine.compose import Context
 
 
@@ -107,7 +107,7 @@ def test_long_texts_take_no_longer_than_their_letters():
 def test_requests_that_were_not_composed_here_are_aligned_by_their_words():
     def sent(*texts):
         wire = [{"type": "message", "content": text} for text in texts]
-        return make_blocks(Built(Context(()), {}, [], wire, "", 0))
+        return make_blocks(RequestContext(Context(()), {}, [], wire, "", 0))
 
     assert changes(sent("a", "b", "b"), sent("a", "b", "c", "b")) == [
         (0, 0, "equal"),
