@@ -1,4 +1,4 @@
-.PHONY: setup run test test-all test-weekly test-fast test-newest lint bench soak screenshots messages lock sbom
+.PHONY: setup run test test-all test-weekly test-fast test-newest lint docs bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
@@ -10,6 +10,7 @@ test-weekly:  ; scripts/test.sh weekly
 test-fast:    ; scripts/test-fast.sh
 test-newest:  ; scripts/test-newest.sh
 lint:         ; scripts/lint.sh
+docs:         ; scripts/docs.sh
 bench:        ; scripts/bench.sh
 soak:         ; scripts/soak.sh
 screenshots:  ; scripts/screenshots.sh

@@ -22,3 +22,6 @@ for name in site signin saml mcp tracing; do
     cp requirements/tests.lock "requirements/$name.lock"
     write "requirements/$name"
 done
+
+# The documentation is built in an environment of its own.
+write requirements/docs "$@"

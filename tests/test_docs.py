@@ -301,3 +301,15 @@ def test_releases_have_at_most_65_lines_in_the_changelog():
         for part in text.split("\n## ")[1:]
     }
     assert {name: lines for name, lines in sections.items() if lines > 65} == {}
+
+
+def test_site_of_pages_lists_each_page_of_features_and_extras():
+    """`make docs` leaves out no page that has a place in the navigation."""
+    text = (ROOT / "docs" / "mkdocs.yml").read_text()
+    listed = set(re.findall(r"[\w/.-]+\.md", text))
+    pages = {str(page.relative_to(ROOT)) for page in PAGES}
+    mine = {page for page in pages if page.startswith(("docs/", "chatsite/contrib/"))}
+    # Pages that belong to another page.
+    inner = {page for page in mine if re.search(r"/endpoint/\w+/", page)}
+    assert listed <= pages
+    assert mine - inner - listed == set()
