@@ -24,7 +24,7 @@ from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_text
 from . import threads
 from .failures import Failures
-from .stores import CompactionRecord, MemoryStore, Segment
+from .stores import CompactionRecord, MemoryStore, SummarySegment
 from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ ALIASES = {"amazon_bedrock": ("bedrock", "bedrock_converse")}
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ThreadTask:
     """A thread to be compacted, as it was when that became due.
 
     `overhead` is what a request holds beside the window, in tokens; `limit` what all
@@ -70,11 +70,11 @@ class Compactor:
 
     def __post_init__(self) -> None:
         self._jobs: dict[str, futures.Future[None]] = {}
-        self._waiting: dict[str, Task] = {}
+        self._waiting: dict[str, ThreadTask] = {}
         self._lock = Lock()
         self._workers = futures.ThreadPoolExecutor(WORKERS, "windowpane")
 
-    def start(self, task: Task) -> futures.Future[None]:
+    def start_task(self, task: ThreadTask) -> futures.Future[None]:
         """Begin to compact the thread; if that is under way, again when it is done."""
         thread = task.thread
         with self._lock:
@@ -94,7 +94,7 @@ class Compactor:
         with self._lock:
             return thread in self._jobs
 
-    def wait(self, timeout: float | None = None) -> None:
+    def wait_for_all(self, timeout: float | None = None) -> None:
         """Until no compaction is under way."""
         with self._lock:
             jobs = list(self._jobs.values())
@@ -104,8 +104,8 @@ class Compactor:
         """Finish the compactions that have begun."""
         self._workers.shutdown()
 
-    def _run(self, task: Task) -> None:
-        waiting: Task | None = task
+    def _run(self, task: ThreadTask) -> None:
+        waiting: ThreadTask | None = task
         while waiting:
             try:
                 self._compact(waiting)
@@ -116,11 +116,11 @@ class Compactor:
                 if waiting is None:
                     del self._jobs[task.thread]
 
-    def _compact(self, task: Task) -> None:
+    def _compact(self, task: ThreadTask) -> None:
         while self._compact_once(task):
             task = replace(task, force=False)
 
-    def _compact_once(self, task: Task) -> bool:
+    def _compact_once(self, task: ThreadTask) -> bool:
         """Make one summary and store it. False: nothing due, failed, or overtaken."""
         memory = self.store.load(task.thread)
         if memory.rest_until > time.time():
@@ -158,9 +158,9 @@ class Compactor:
             # The text of a provider's error may hold a key; its name does not.
             record = replace(record, error=type(error).__name__)
             rest = min(self.backoff * 2**memory.failures, LONGEST_REST)
-            failed = memory.failed(record, time.time() + rest)
+            failed = memory.add_failure(record, time.time() + rest)
             self.store.save(task.thread, failed, seen=memory.version)
-            self.failures.report(error, task.thread)
+            self.failures.report_failure(error, task.thread)
             return False
         found = asdict(made)
         found.pop("requests")
@@ -169,12 +169,13 @@ class Compactor:
         digests = {segment.block.version: segment.digest for segment in active}
         (new,) = threads.digest_prefixes(task.body, [step.last_seq])
         segments = tuple(
-            Segment(block, digests.get(block.version, new)) for block in after.blocks
+            SummarySegment(block, digests.get(block.version, new))
+            for block in after.blocks
         )
-        compacted = memory.compacted(segments, record)
+        compacted = memory.add_compaction(segments, record)
         return self.store.save(task.thread, compacted, seen=memory.version)
 
-    def _check_size(self, state: MemoryState, task: Task) -> None:
+    def _check_size(self, state: MemoryState, task: ThreadTask) -> None:
         """Raises OverlongSummary where too little room would be left for messages."""
         fence = make_fence(task.policy.final_prompt)
         shown = compose_context(

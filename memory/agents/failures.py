@@ -39,7 +39,7 @@ class Failures:
         self.on_failure = on_failure
         self._warned: set[tuple[str, str]] = set()
 
-    def report(self, error: Exception, thread: str = "") -> None:
+    def report_failure(self, error: Exception, thread: str = "") -> None:
         name = type(error).__name__
         logger.warning("compaction failed thread=%s error=%s", thread, name)
         self._warn(name, describe_failure(error))

@@ -20,15 +20,15 @@ from ..engine import budget
 from ..engine.policy import Policy
 from ..engine.tokens import TokenCounter, count_tokens
 from . import threads
-from .compaction import Compactor, Task
+from .compaction import Compactor, ThreadTask
 from .failures import Failures, OnFailure
 from .middleware import CEILING, ChoosePolicy, guard_counter, load_model
 from .stores import InMemoryStore, ThreadMemory
 from .summarizers import Summarizer, find_provider, find_window, make_writer
-from .view import View, Viewer
+from .view import AgentView, Viewer
 
 
-class Context(TypedDict):
+class ModelContext(TypedDict):
     """What the model is to be sent. LangGraph streams the messages that a node writes
     to a key of the state, and no summary is one of the conversation: so a dict."""
 
@@ -43,7 +43,7 @@ class ContextState(MessagesState, total=False):
     """
 
     memory: dict[str, Any]
-    context: Context
+    context: ModelContext
 
 
 Node = Callable[[ContextState, RunnableConfig], dict[str, Any]]
@@ -67,7 +67,7 @@ def build_context(
         view, task = look(state, config)
         messages = view.context.messages
         if task.limit is not None and view.tokens > task.limit:
-            messages = look.viewer.squeeze(view, task.limit)
+            messages = look.viewer.squeeze_view(view, task.limit)
         return {"context": {"messages": messages}}
 
     return build_context
@@ -109,7 +109,7 @@ def summarize(
             backoff=backoff,
             provider=find_provider(model),
             failures=failures,
-        ).start(task)
+        ).start_task(task)
         is_late = futures.wait([job], timeout).not_done
         memory = store.load(task.thread)
         if is_late:
@@ -141,16 +141,16 @@ class _Look:
 
     def __call__(
         self, state: ContextState, config: RunnableConfig
-    ) -> tuple[View, Task]:
+    ) -> tuple[AgentView, ThreadTask]:
         fixed = isinstance(self.policy, Policy)
         policy = self.policy if fixed else self.policy(state, config)
         limit = room = None
         if window := policy.context_window or self.context_window:
             limit = max(1, int(window * CEILING) - self.overhead)
             policy = budget.cap_policy(policy, limit)
-        view = self.viewer.compose(state["messages"], load_memory(state), policy)
+        view = self.viewer.compose_view(state["messages"], load_memory(state), policy)
         if limit is not None:
             room = budget.for_window(policy, limit, view.around, is_waiting=False)
         thread = threads.find_thread(view.body)
         overhead = self.overhead + view.around
-        return view, Task(thread, view.body, policy, overhead, limit, room)
+        return view, ThreadTask(thread, view.body, policy, overhead, limit, room)

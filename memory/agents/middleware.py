@@ -33,7 +33,7 @@ from ..engine.tokens import TokenCounter, count_text, count_tokens
 from ..engine.triggers import find_due, measure_window
 from ..engine.wording import shorten_value
 from . import threads
-from .compaction import Compactor, Task, reported_tokens
+from .compaction import Compactor, ThreadTask, reported_tokens
 from .failures import Failures, OnFailure
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
 from .summarizers import (
@@ -43,7 +43,7 @@ from .summarizers import (
     find_window,
     make_writer,
 )
-from .view import View, Viewer
+from .view import AgentView, Viewer
 
 logger = logging.getLogger(__name__)
 
@@ -65,12 +65,12 @@ ChoosePolicy = Callable[[AgentState, RunnableConfig], Policy]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AgentCall:
     """A request to the model while it is made."""
 
     request: ModelRequest
-    view: View
-    task: Task
+    view: AgentView
+    task: ThreadTask
 
     @property
     def is_over(self) -> bool:
@@ -145,7 +145,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         self.count_tokens = guard_counter(lambda each: self.token_counter(each))
         self.store = self.store or InMemoryStore()
         # Of a thread's last request: the answer does not tell its prompt and tools.
-        self._last: dict[str, Task] = {}
+        self._last: dict[str, ThreadTask] = {}
         # Compactions that a call has waited for in vain.
         self._slow: WeakSet[futures.Future[None]] = WeakSet()
         self._viewer = Viewer(self.count_tokens)
@@ -176,7 +176,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             return handler(sent)
         except ContextOverflowError as error:
             smaller = self._reopen(request, sent)
-            self._wait(self._compactor.start(replace(smaller.task, force=True)))
+            self._wait(self._compactor.start_task(replace(smaller.task, force=True)))
             return handler(self._resend(self._reopen(request, sent), sent, error))
 
     async def awrap_model_call(
@@ -195,7 +195,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         except ContextOverflowError as error:
             smaller = await asyncio.to_thread(self._reopen, request, sent)
             task = replace(smaller.task, force=True)
-            await self._wait_async(self._compactor.start(task))
+            await self._wait_async(self._compactor.start_task(task))
             retry = await asyncio.to_thread(self._reopen, request, sent)
             return await handler(self._resend(retry, sent, error))
 
@@ -216,7 +216,7 @@ class WindowpaneMiddleware(AgentMiddleware):
 
     def wait(self, timeout: float | None = None) -> None:
         """Until no compaction is under way."""
-        self._compactor.wait(timeout)
+        self._compactor.wait_for_all(timeout)
 
     def close(self) -> None:
         """Finish the compactions that have begun; none is started from now on."""
@@ -228,7 +228,7 @@ class WindowpaneMiddleware(AgentMiddleware):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _open(self, request: ModelRequest, most: int | None = None) -> Call:
+    def _open(self, request: ModelRequest, most: int | None = None) -> AgentCall:
         """The call as it would be without its ceiling; `most`: tokens it may have."""
         policy = self._find_policy(request.state)
         window = policy.context_window or find_window(request.model)
@@ -241,7 +241,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         _, body = threads.split_system(request.messages)
         thread = self._find_thread(request.state, body)
         memory = self._load(thread)
-        view = self._viewer.compose(request.messages, memory, policy)
+        view = self._viewer.compose_view(request.messages, memory, policy)
         view = self._adapt(view, request, beside)
         room = None
         if limit is not None:
@@ -249,11 +249,11 @@ class WindowpaneMiddleware(AgentMiddleware):
             is_known = self.when == "before"
             room = budget.for_window(policy, limit, view.around, is_waiting=is_known)
         overhead = beside + view.around
-        task = Task(thread, view.body, policy, overhead, limit, room)
+        task = ThreadTask(thread, view.body, policy, overhead, limit, room)
         self._last[thread] = replace(task, body=())
         while len(self._last) > MAX_LAST:
             self._last.pop(next(iter(self._last)), None)
-        return Call(request, view, task)
+        return AgentCall(request, view, task)
 
     def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
         """The key of the memory of a thread with these messages."""
@@ -267,7 +267,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             logger.exception("the memory of thread=%s cannot be read", thread)
             return ThreadMemory()
 
-    def _adapt(self, view: View, request: ModelRequest, beside: int) -> View:
+    def _adapt(self, view: AgentView, request: ModelRequest, beside: int) -> AgentView:
         """For subclasses: the view as it is measured and sent; `beside`: tokens of the
         system prompt and the tools."""
         return view
@@ -286,18 +286,18 @@ class WindowpaneMiddleware(AgentMiddleware):
             logger.exception("the policy of a thread cannot be chosen")
             return self.policy
 
-    def _start_early(self, call: Call) -> futures.Future[None] | None:
+    def _start_early(self, call: AgentCall) -> futures.Future[None] | None:
         """Begin the compaction that is due before the answer. Returns what the call has
         to wait for: in the window of the model there is no room, or "before" is set."""
         if not call.is_over and not self._is_due(call):
             return None
         if call.is_over or self.when == "before":
-            return self._compactor.start(call.task)
+            return self._compactor.start_task(call.task)
         if isinstance(call.view.body[-1], ToolMessage):
-            self._compactor.start(call.task)
+            self._compactor.start_task(call.task)
         return None
 
-    def _is_due(self, call: Call) -> bool:
+    def _is_due(self, call: AgentCall) -> bool:
         window, task = call.view.window, call.task
         measures = measure_window(
             window,
@@ -310,10 +310,10 @@ class WindowpaneMiddleware(AgentMiddleware):
         due = find_due(task.policy, measures, call.view.blocks, task.room)
         return bool(window and task.policy.enabled and due)
 
-    def _send(self, call: Call) -> ModelRequest:
+    def _send(self, call: AgentCall) -> ModelRequest:
         messages = call.view.context.messages
         if call.is_over:
-            messages = self._viewer.squeeze(call.view, call.task.limit or 0)
+            messages = self._viewer.squeeze_view(call.view, call.task.limit or 0)
         summaries = call.view.context.section("summaries")
         marked = [
             mark_summary(message)
@@ -334,13 +334,13 @@ class WindowpaneMiddleware(AgentMiddleware):
             count_text(json.dumps(tools, default=repr)) if tools else 0
         )
 
-    def _reopen(self, request: ModelRequest, sent: ModelRequest) -> Call:
+    def _reopen(self, request: ModelRequest, sent: ModelRequest) -> AgentCall:
         """The call for the one retry after an overflow."""
         size = self.count_tokens(sent.messages) + self._count_beside(request)
         return self._open(request, most=int(size * RETRY_SHARE))
 
     def _resend(
-        self, retry: Call, sent: ModelRequest, error: ContextOverflowError
+        self, retry: AgentCall, sent: ModelRequest, error: ContextOverflowError
     ) -> ModelRequest:
         """Raises the error if the request can't be smaller."""
         smaller = self._send(retry)
@@ -354,8 +354,8 @@ class WindowpaneMiddleware(AgentMiddleware):
         _, body = threads.split_system(state["messages"])
         thread = self._find_thread(state, body)
         last = self._last.pop(thread, None)
-        last = last or Task(thread, (), self._find_policy(state))
-        return self._compactor.start(replace(last, body=body))
+        last = last or ThreadTask(thread, (), self._find_policy(state))
+        return self._compactor.start_task(replace(last, body=body))
 
     def _wait(self, job: futures.Future[None] | None) -> None:
         """Wait for the job; for one that was too slow before, nothing waits again."""

@@ -12,13 +12,13 @@ from ..engine.search.archive import MessageIndex
 from ..engine.search.ranking import Document
 from ..engine.tokens import TokenCounter
 from . import threads
-from .stores import Segment
+from .stores import SummarySegment
 
 MAX_ARCHIVES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ThreadArchive:
     """Messages 1..end of a thread, prepared for the search. `digest` proves that they
     are the same; `left_out` is the question that is being answered, if it is one of
     them: while it is, it is no message of the past.
@@ -36,13 +36,13 @@ class Recall:
 
     def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
-        self._archives: list[Archive] = []
+        self._archives: list[ThreadArchive] = []
         self._lock = Lock()
 
-    def find(
+    def find_notes(
         self,
         body: Sequence[BaseMessage],
-        active: Sequence[Segment],
+        active: Sequence[SummarySegment],
         asked: int,
         room: int,
     ) -> list[BaseMessage]:
@@ -66,8 +66,8 @@ class Recall:
         return [note.message for note in chosen]
 
     def _open(
-        self, body: Sequence[BaseMessage], last: Segment, question: int
-    ) -> Archive:
+        self, body: Sequence[BaseMessage], last: SummarySegment, question: int
+    ) -> ThreadArchive:
         """The archive up to a segment's end, which becomes the one used last."""
         cutoff, digest = last.block.last_seq, last.digest
         left_out = question if question <= cutoff else 0
@@ -86,13 +86,13 @@ class Recall:
             # A call without words, or an answer cut out, says nothing.
             if seq != left_out and message.text
         )
-        archive = Archive(index, cutoff, left_out, digest)
+        archive = ThreadArchive(index, cutoff, left_out, digest)
         self._archives = [*self._archives, archive][-MAX_ARCHIVES:]
         return archive
 
     def _find_beginning(
         self, body: Sequence[BaseMessage], cutoff: int, left_out: int
-    ) -> Archive | None:
+    ) -> ThreadArchive | None:
         """The archive with most of these messages and no others."""
         usable = [
             each

@@ -42,7 +42,7 @@ WHERE thread_memory.version = :seen"""
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class SummarySegment:
     """An active summary. `digest` is that of all messages up to its last one: if it
     has changed, one of them was edited or removed.
     """
@@ -76,7 +76,7 @@ class ThreadMemory:
     """The memory of one thread: the active segments tile its first messages."""
 
     version: int = 0
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[SummarySegment, ...] = ()
     records: tuple[CompactionRecord, ...] = ()
     # Failures in a row, and when (seconds since 1970) to try again.
     failures: int = 0
@@ -95,8 +95,8 @@ class ThreadMemory:
         parts = sorted(made, key=lambda record: record.first_seq)
         return combine_summaries([part.structured for part in parts if part.structured])
 
-    def compacted(
-        self, segments: tuple[Segment, ...], record: CompactionRecord
+    def add_compaction(
+        self, segments: tuple[SummarySegment, ...], record: CompactionRecord
     ) -> Self:
         return replace(
             self,
@@ -107,7 +107,7 @@ class ThreadMemory:
             rest_until=0.0,
         )
 
-    def failed(self, record: CompactionRecord, rest_until: float) -> Self:
+    def add_failure(self, record: CompactionRecord, rest_until: float) -> Self:
         return replace(
             self,
             version=self.version + 1,

@@ -49,7 +49,7 @@ WRAPPERS: tuple[tuple[type, str], ...] = (
 Summarizer = BaseChatModel | Runnable[Any, Any] | Callable[[list[BaseMessage]], Any]
 
 
-class Caller:
+class ModelCaller:
     """Calls a model or a chain in the thread of the compaction, where no callback of
     the agent's run is inherited.
 
@@ -106,7 +106,7 @@ class ModelWriter:
 
     def __init__(self, model: Any, count_tokens: TokenCounter) -> None:
         self.model = model
-        self._call = Caller(model, CONFIG)
+        self._call = ModelCaller(model, CONFIG)
         self.count_tokens = count_tokens
         window = find_window(model)
         self.chunk_tokens = window // 2 if window else CHUNK_TOKENS
@@ -159,7 +159,7 @@ class FunctionWriter:
     def __init__(self, function: Summarizer) -> None:
         self.function = function
         is_chain = isinstance(function, Runnable)
-        self._call = Caller(function, CONFIG) if is_chain else None
+        self._call = ModelCaller(function, CONFIG) if is_chain else None
 
     async def write(
         self, step: Step, messages: Sequence[BaseMessage], policy: Policy

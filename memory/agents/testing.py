@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from ..engine.compose import SummaryBlock
 from .middleware import WindowpaneMiddleware
-from .stores import CompactionRecord, MemoryStore, Segment, ThreadMemory
+from .stores import CompactionRecord, MemoryStore, SummarySegment, ThreadMemory
 
 # Quotes, markup, Chinese, an emoji, controls, and all that a text column may refuse.
 HOSTILE = "\"'`<&>{}%s\\ 我叫小明 🦊\u202e\x01\t\r\n\0\ud800 end"
@@ -43,7 +43,7 @@ def make_memory(version: int, text: str = "They talked.") -> ThreadMemory:
         )
         for number in range(1, version + 1)
     ]
-    return ThreadMemory(version, (Segment(block, "d" * 64),), tuple(records))
+    return ThreadMemory(version, (SummarySegment(block, "d" * 64),), tuple(records))
 
 
 class StoreContract:
@@ -65,7 +65,7 @@ class StoreContract:
         store = self.make_store()
         for number, thread in enumerate(THREADS, start=1):
             memory = make_memory(number, f"Summary {number}: 我叫小明 🦊\n</history>")
-            memory = memory.failed(memory.records[-1], rest_until=1.7e9)
+            memory = memory.add_failure(memory.records[-1], rest_until=1.7e9)
             assert store.save(thread, memory, seen=0) is True
             assert self.reopen(store).load(thread) == memory
         versions = [store.load(thread).version for thread in THREADS]

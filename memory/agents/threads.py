@@ -19,7 +19,7 @@ from langchain_core.messages import (
 )
 from langchain_core.runnables.config import ensure_config
 
-from .stores import UNSTORABLE, Segment, ThreadMemory
+from .stores import UNSTORABLE, SummarySegment, ThreadMemory
 
 Messages = Sequence[BaseMessage]
 MAX_ID_CHARS = 200
@@ -41,13 +41,13 @@ def number_messages(messages: Messages, first: int) -> list[BaseMessage]:
     ]
 
 
-def find_active(memory: ThreadMemory, messages: Messages) -> tuple[Segment, ...]:
+def find_active(memory: ThreadMemory, messages: Messages) -> tuple[SummarySegment, ...]:
     """The summaries whose messages are still the ones that they were made of.
 
     From the first one on whose messages have changed, all are left out: these messages
     and all after them are in the window again, and will be summarised again.
     """
-    active: list[Segment] = []
+    active: list[SummarySegment] = []
     digests = digest_prefixes(messages, [s.block.last_seq for s in memory.segments])
     expected = 1
     for segment, digest in zip(memory.segments, digests, strict=True):

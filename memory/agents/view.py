@@ -47,7 +47,7 @@ CALLS_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class AgentView:
     """What a request shows of a thread, without its ceiling.
 
     `window` are the messages of `body` that no summary covers, in the thread's order.
@@ -80,9 +80,9 @@ class Viewer:
         self.count_tokens = count_tokens
         self._recall = Recall(count_tokens)
 
-    def compose(
+    def compose_view(
         self, messages: Sequence[BaseMessage], memory: ThreadMemory, policy: Policy
-    ) -> View:
+    ) -> AgentView:
         head, body = threads.split_system(messages)
         active = threads.find_active(memory, body)
         cutoff = active[-1].block.last_seq if active else 0
@@ -105,7 +105,7 @@ class Viewer:
             blocks=blocks,
             pinned=_find_important(covered, policy),
             window=older,
-            recalled=self._recall.find(body, active, asked, policy.recall_tokens),
+            recalled=self._recall.find_notes(body, active, asked, policy.recall_tokens),
             fence=make_fence(policy.final_prompt),
         )
         sections = [Section("system", tuple(head)), *context.sections]
@@ -115,7 +115,7 @@ class Viewer:
         if body and not filled:
             filled = (Section("newest", (HumanMessage(ORPHANS_NOTE),)),)
         shown = (s.messages for s in filled if s.kind not in ("window", "newest"))
-        return View(
+        return AgentView(
             Context(filled),
             body,
             cutoff,
@@ -125,7 +125,7 @@ class Viewer:
             most_argument=policy.truncate_tool_args,
         )
 
-    def squeeze(self, view: View, limit: int) -> list[BaseMessage]:
+    def squeeze_view(self, view: AgentView, limit: int) -> list[BaseMessage]:
         """The messages of the view in `limit` tokens, as far as that can be.
 
         What was recalled goes first, then the oldest turns. The messages of the running
@@ -133,13 +133,13 @@ class Viewer:
         its last calls, and the summaries. The newest question stays, word for word.
         Notes say how many messages and calls are left out.
         """
-        return _Ceiling(view, limit, self.count_tokens).fit()
+        return _ContextShrinker(view, limit, self.count_tokens).fit()
 
 
-class _Ceiling:
+class _ContextShrinker:
     """Makes the context of a view smaller, as far as that can be, until it fits."""
 
-    def __init__(self, view: View, limit: int, count_tokens: TokenCounter) -> None:
+    def __init__(self, view: AgentView, limit: int, count_tokens: TokenCounter) -> None:
         self.view = view
         self.limit = limit
         self.count_tokens = count_tokens

@@ -14,7 +14,7 @@ from ...engine.compose import Context, Section
 from ...engine.tokens import TokenCounter
 from ...engine.tools.shorten import ARGUMENT_MARK, clip_tool_args
 from ..middleware import LANGCHAIN_KEEP
-from ..view import View
+from ..view import AgentView
 
 # Tools whose arguments are the content of files.
 WRITING_TOOLS = frozenset({"write_file", "edit_file"})
@@ -43,7 +43,7 @@ class ArgumentCutter:
     count_tokens: TokenCounter
     context_window: int | None
 
-    def apply(self, view: View, beside: int) -> View:
+    def cut_arguments(self, view: AgentView, beside: int) -> AgentView:
         """`beside`: tokens of the system prompt and the tools."""
         shown = [*view.context.section("window"), *view.context.section("newest")]
         trigger = self.settings.get("trigger")
@@ -69,7 +69,7 @@ class ArgumentCutter:
         )
 
     def _is_reached(
-        self, trigger: tuple[str, float], view: View, messages: int, beside: int
+        self, trigger: tuple[str, float], view: AgentView, messages: int, beside: int
     ) -> bool:
         size = view.tokens + beside
         if trigger[0] == "messages":

@@ -38,7 +38,7 @@ Backend = SyncBackend | AsyncBackend
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class FileCaller:
     """Calls a backend from a thread, as the agent was called.
 
     `loop` is that of an agent that is awaited: its backend's functions with `a` are
@@ -49,7 +49,7 @@ class Files:
     backend: Backend
     loop: asyncio.AbstractEventLoop | None = None
 
-    def call(self, name: str, *args: Any) -> Any:
+    def call_function(self, name: str, *args: Any) -> Any:
         asynchronous = getattr(self.backend, f"a{name}", None)
         if self.loop and asynchronous:
             made = asynchronous(*args)

@@ -15,9 +15,9 @@ from ...engine.compose import Context, Section, SummaryBlock
 from ...engine.tokens import TokenCounter, count_text
 from .. import threads
 from ..middleware import SUMMARY_MARK
-from ..stores import Segment, ThreadMemory
-from ..view import View
-from .backend import Files
+from ..stores import SummarySegment, ThreadMemory
+from ..view import AgentView
+from .backend import FileCaller
 from .media import MediaSaver
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class SummarizationState(AgentState):
 
 
 @dataclass
-class Session:
+class HistorySession:
     """What a call finds in the state of its thread, and `update`, what it changes.
 
     `file` is the path of the history file; `version` that of the memory when the call
@@ -96,7 +96,7 @@ class Session:
             return 0
         return self.event.get("saved_index", covered if self.path else 0)
 
-    def record(self, memory: ThreadMemory, files: Files) -> None:
+    def record_summary(self, memory: ThreadMemory, files: FileCaller) -> None:
         """Append the messages of a new summary to the file, and make its event."""
         if memory.version != self.version:
             # Also after a failure: the next call has to know of it.
@@ -122,7 +122,7 @@ class Session:
         )
         self.update |= {SESSION: self.id, EVENT: self.event}
 
-    def show(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    def show_file(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The messages of a request, whose summary names the file if there is one."""
         shown = list(messages)
         # Summaries that LangChain has put into the thread have an id.
@@ -142,7 +142,7 @@ def point_to(path: str) -> str:
     return POINTER.format(path=path)
 
 
-def add_pointer(view: View, path: str, count_tokens: TokenCounter) -> View:
+def add_pointer(view: AgentView, path: str, count_tokens: TokenCounter) -> AgentView:
     """The view, with the path before its summary, and counted."""
     summaries = view.context.section("summaries")
     if not summaries:
@@ -158,24 +158,28 @@ def add_pointer(view: View, path: str, count_tokens: TokenCounter) -> View:
     return replace(view, context=context, around=view.around + more)
 
 
-def save_messages(files: Files, path: str, messages: Sequence[BaseMessage]) -> bool:
+def save_messages(
+    files: FileCaller, path: str, messages: Sequence[BaseMessage]
+) -> bool:
     """Append messages to a file of the backend. A failure costs nothing: the messages
     stay in the thread, and go to the file with those of the next summary."""
     media = MediaSaver(files, f"{path.rpartition('/')[0]}/media")
-    said = [media.replace(message) for message in messages if not is_summary(message)]
+    said = [
+        media.replace_media(message) for message in messages if not is_summary(message)
+    ]
     text = get_buffer_string(said, format="xml")
     section = f"## Summarized at {datetime.now(UTC).isoformat()}\n\n{text}\n\n"
     try:
-        (found,) = files.call("download_files", [path])
+        (found,) = files.call_function("download_files", [path])
         old = "" if found.error or not found.content else found.content.decode()
     except Exception as error:  # noqa: BLE001 - the backend of the caller
         logger.debug("no history path=%s error=%s", path, type(error).__name__)
         old = ""
     try:
         if old:
-            result = files.call("edit", path, old, old + section)
+            result = files.call_function("edit", path, old, old + section)
         else:
-            result = files.call("write", path, section)
+            result = files.call_function("write", path, section)
         wrong = "no result" if result is None else result.error
     except Exception as error:  # noqa: BLE001 - the backend of the caller
         wrong = type(error).__name__
@@ -225,7 +229,7 @@ def to_memory(
     text, last = event["text"], event["cutoff_index"] - len(head)
     # Summaries that are made here have numbers from 1 on.
     block = SummaryBlock(0, 0, 1, last, text, count_text(text))
-    return ThreadMemory(version, (Segment(block, event["digest"]),))
+    return ThreadMemory(version, (SummarySegment(block, event["digest"]),))
 
 
 def find_digest(messages: Sequence[BaseMessage], end: int) -> str:

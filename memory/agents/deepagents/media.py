@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from langchain_core.messages import BaseMessage
 
-from .backend import Files
+from .backend import FileCaller
 
 logger = logging.getLogger(__name__)
 
@@ -23,13 +23,13 @@ NOT_SAVED = {"type": "text", "text": '<image error="failed_to_offload" />'}
 class MediaSaver:
     """Writes what is embedded to a folder of the backend, named by its hash, once."""
 
-    def __init__(self, files: Files, folder: str) -> None:
+    def __init__(self, files: FileCaller, folder: str) -> None:
         self.files = files
         self.folder = folder
         self._saved: dict[str, bool] = {}
         self.failures = 0
 
-    def replace(self, message: BaseMessage) -> BaseMessage:
+    def replace_media(self, message: BaseMessage) -> BaseMessage:
         """The message, or a copy with addresses in place of what was embedded."""
         if isinstance(message.content, str):
             return message
@@ -60,7 +60,7 @@ class MediaSaver:
     def _save(self, path: str, data: bytes) -> bool:
         if path not in self._saved:
             try:
-                responses = self.files.call("upload_files", [(path, data)])
+                responses = self.files.call_function("upload_files", [(path, data)])
                 error = responses[0].error if responses else "no result"
             except Exception as raised:  # noqa: BLE001 - the backend of the caller
                 error = type(raised).__name__

@@ -21,16 +21,16 @@ from langgraph.types import Command
 
 from ...engine.policy import Clause, Policy
 from .. import langchain, threads
-from ..compaction import Task
+from ..compaction import ThreadTask
 from ..middleware import mark_summary
 from ..stores import ThreadMemory
-from ..view import View
+from ..view import AgentView
 from .arguments import ArgumentCutter, TruncateArgsSettings
-from .backend import Backend, Files
+from .backend import Backend, FileCaller
 from .history import (
     EVENT,
     SESSION,
-    Session,
+    HistorySession,
     SummarizationState,
     add_pointer,
     read_event,
@@ -83,8 +83,8 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         session = self._open_session(request.state, request.messages)
 
         def send(sent: ModelRequest) -> ModelResponse:
-            self._record(session, Files(self.backend))
-            return handler(sent.override(messages=session.show(sent.messages)))
+            self._record(session, FileCaller(self.backend))
+            return handler(sent.override(messages=session.show_file(sent.messages)))
 
         request = request.override(state={**request.state, SESSION: session.id})
         return _extend_response(super().wrap_model_call(request, send), session)
@@ -94,27 +94,29 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         request: ModelRequest,
         handler: Callable[[ModelRequest], Awaitable[ModelResponse]],
     ) -> ModelResponse | ExtendedModelResponse:
-        files = Files(self.backend, asyncio.get_running_loop())
+        files = FileCaller(self.backend, asyncio.get_running_loop())
         session = await asyncio.to_thread(
             self._open_session, request.state, request.messages
         )
 
         async def send(sent: ModelRequest) -> ModelResponse:
             await asyncio.to_thread(self._record, session, files)
-            return await handler(sent.override(messages=session.show(sent.messages)))
+            return await handler(
+                sent.override(messages=session.show_file(sent.messages))
+            )
 
         request = request.override(state={**request.state, SESSION: session.id})
         return _extend_response(await super().awrap_model_call(request, send), session)
 
-    def compact(self, runtime: ToolRuntime) -> Command:
+    def compact_thread(self, runtime: ToolRuntime) -> Command:
         """Summarise now what would be summarised at half of the trigger. The result
         says to the model what came of it; nothing is raised."""
         session, job = self._start_now(runtime)
         self._wait(job)
-        return self._report(session, runtime, Files(self.backend))
+        return self._report(session, runtime, FileCaller(self.backend))
 
-    async def acompact(self, runtime: ToolRuntime) -> Command:
-        files = Files(self.backend, asyncio.get_running_loop())
+    async def acompact_thread(self, runtime: ToolRuntime) -> Command:
+        files = FileCaller(self.backend, asyncio.get_running_loop())
         session, job = await asyncio.to_thread(self._start_now, runtime)
         await self._wait_async(job)
         return await asyncio.to_thread(self._report, session, runtime, files)
@@ -122,18 +124,18 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
     def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
         return threads.thread_key(state[SESSION])
 
-    def _adapt(self, view: View, request: ModelRequest, beside: int) -> View:
+    def _adapt(self, view: AgentView, request: ModelRequest, beside: int) -> AgentView:
         # What names the file counts, whether it can be written or not.
         path = self._find_path(request.state[SESSION])
         view = add_pointer(view, path, self.count_tokens)
-        return self._arguments.apply(view, beside)
+        return self._arguments.cut_arguments(view, beside)
 
     def _find_path(self, session_id: str) -> str:
         return f"{self.history_path_prefix}/{session_id}.md"
 
     def _open_session(
         self, state: AgentState, messages: Sequence[BaseMessage]
-    ) -> Session:
+    ) -> HistorySession:
         id_ = state.get(SESSION)
         id_ = id_ if isinstance(id_, str) and id_ else f"session_{uuid.uuid4().hex}"
         thread = threads.thread_key(id_)
@@ -144,7 +146,9 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             told = to_memory(event, messages, version=memory.version + 1)
             if self._adopt(thread, told, seen=memory.version):
                 memory = told
-        return Session(id_, self._find_path(id_), messages, event, memory.version)
+        return HistorySession(
+            id_, self._find_path(id_), messages, event, memory.version
+        )
 
     def _adopt(self, thread: str, memory: ThreadMemory, *, seen: int) -> bool:
         try:
@@ -154,28 +158,32 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             logger.exception("the memory of thread=%s cannot be stored", thread)
             return False
 
-    def _record(self, session: Session, files: Files) -> None:
+    def _record(self, session: HistorySession, files: FileCaller) -> None:
         if self._compactor.is_running(session.thread):
             # Its summary is too late for this call; the next one has to find it.
             session.update[SESSION] = session.id
         memory = self._load(session.thread)
-        session.record(memory, files)
+        session.record_summary(memory, files)
 
-    def _start_now(self, runtime: ToolRuntime) -> tuple[Session, Future[None]]:
+    def _start_now(self, runtime: ToolRuntime) -> tuple[HistorySession, Future[None]]:
         session = self._open_session(runtime.state, runtime.state["messages"])
         _, body = threads.split_system(session.messages)
-        last = self._last.get(session.thread) or Task(session.thread, (), self.policy)
+        last = self._last.get(session.thread) or ThreadTask(
+            session.thread, (), self.policy
+        )
         task = replace(last, body=body, policy=halve_trigger(last.policy))
-        return session, self._compactor.start(task)
+        return session, self._compactor.start_task(task)
 
-    def _report(self, session: Session, runtime: ToolRuntime, files: Files) -> Command:
+    def _report(
+        self, session: HistorySession, runtime: ToolRuntime, files: FileCaller
+    ) -> Command:
         before = session.event["cutoff_index"] if session.event else 0
         self._record(session, files)
         memory = self._load(session.thread)
         if EVENT in session.update:
             text = DONE.format(session.update[EVENT]["cutoff_index"] - before)
-            view = self._viewer.compose(session.messages, memory, self.policy)
-            session.show(
+            view = self._viewer.compose_view(session.messages, memory, self.policy)
+            session.show_file(
                 [mark_summary(each) for each in view.context.section("summaries")]
             )
         elif self._compactor.is_running(session.thread):
@@ -203,7 +211,7 @@ def halve_trigger(policy: Policy) -> Policy:
 
 
 def _extend_response(
-    response: ModelResponse, session: Session
+    response: ModelResponse, session: HistorySession
 ) -> ModelResponse | ExtendedModelResponse:
     """The response, and what has changed in the state."""
     if not session.update:

@@ -38,8 +38,8 @@ class SummarizationToolMiddleware(AgentMiddleware):
             StructuredTool.from_function(
                 name="compact_conversation",
                 description=DESCRIPTION,
-                func=summarization.compact,
-                coroutine=summarization.acompact,
+                func=summarization.compact_thread,
+                coroutine=summarization.acompact_thread,
             )
         ]
 

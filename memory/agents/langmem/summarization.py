@@ -31,7 +31,7 @@ from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
 from ...engine.tools import rounds
 from .. import threads
-from ..summarizers import Caller, find_window
+from ..summarizers import ModelCaller, find_window
 from .options import (
     Options,
     find_slots,
@@ -65,7 +65,7 @@ class SummarizationResult:
 
 
 @dataclass(eq=False)
-class Call(Options):
+class SummarizeCall(Options):
     """The arguments of `summarize_messages` and its twin, which summarise the oldest
     messages where they are due: two, and the keywords of `Options`.
 
@@ -76,34 +76,36 @@ class Call(Options):
     messages: list[AnyMessage]
     running_summary: RunningSummary | None = field(kw_only=True)
 
-    def open(self) -> "Thread":
+    def make_thread(self) -> "Thread":
         return Thread(self.messages, self.running_summary, self)
 
 
 P = ParamSpec("P")
 
 
-def _make_sync(make: Callable[P, Call]) -> Callable[P, SummarizationResult]:
+def _make_sync(make: Callable[P, SummarizeCall]) -> Callable[P, SummarizationResult]:
     # Its signature is that of the class, for `help()` and for type checkers.
     @wraps(make, assigned=["__doc__"], updated=[])
     def summarize_messages(*args: P.args, **options: P.kwargs) -> SummarizationResult:
-        return make(*args, **options).open().run()
+        return make(*args, **options).make_thread().run()
 
     return summarize_messages
 
 
-def _make_async(make: Callable[P, Call]) -> Callable[P, Awaitable[SummarizationResult]]:
+def _make_async(
+    make: Callable[P, SummarizeCall],
+) -> Callable[P, Awaitable[SummarizationResult]]:
     @wraps(make, assigned=["__doc__"], updated=[])
     async def asummarize_messages(
         *args: P.args, **options: P.kwargs
     ) -> SummarizationResult:
-        return await make(*args, **options).open().arun()
+        return await make(*args, **options).make_thread().arun()
 
     return asummarize_messages
 
 
-summarize_messages = _make_sync(Call)
-asummarize_messages = _make_async(Call)
+summarize_messages = _make_sync(SummarizeCall)
+asummarize_messages = _make_async(SummarizeCall)
 
 
 class Thread:
@@ -132,25 +134,25 @@ class Thread:
         made = None
         if self.cutoff > self.covered:
             try:
-                call = Caller(self.options.model)
-                made = _run_summarizing(self.summarize(call), self.options.timeout)
+                call = ModelCaller(self.options.model)
+                made = _run_summarizing(self.write_summary(call), self.options.timeout)
             except Exception as error:  # noqa: BLE001 - of the caller's model
-                self.options.failures.report(error)
-        return self.finish(made)
+                self.options.failures.report_failure(error)
+        return self.make_result(made)
 
     async def arun(self) -> SummarizationResult:
         made = None
         if self.cutoff > self.covered:
-            summarizing = self.summarize(self.options.model.ainvoke)
+            summarizing = self.write_summary(self.options.model.ainvoke)
             # As in `_run_summarizing`, no callback of the graph's run is inherited.
             task = asyncio.create_task(summarizing, context=Context())
             try:
                 made = await asyncio.wait_for(task, self.options.timeout)
             except Exception as error:  # noqa: BLE001 - of the caller's model
-                self.options.failures.report(error)
-        return self.finish(made)
+                self.options.failures.report_failure(error)
+        return self.make_result(made)
 
-    async def summarize(self, invoke: Invoke) -> RunningSummary:
+    async def write_summary(self, invoke: Invoke) -> RunningSummary:
         """The summary extended to the cutoff. Raises SummaryError, or what the model
         does."""
         leaving = self.body[self.covered : self.cutoff]
@@ -164,7 +166,7 @@ class Thread:
         ids = {message.id for message in leaving}
         return RunningSummary(text, known.summarized_message_ids | ids, leaving[-1].id)
 
-    def finish(self, made: RunningSummary | None) -> SummarizationResult:
+    def make_result(self, made: RunningSummary | None) -> SummarizationResult:
         """What the model is sent, with the summary that was made, if there is one."""
         messages = self._show(self.cutoff if made else self.covered)
         running = made or self.running

@@ -195,7 +195,7 @@ def test_it_gives_the_same_view_of_the_same_messages():
     state = {"messages": chat.state["messages"]}
     viewer, memory = chat.middleware._viewer, chat.memory
     policy = chat.middleware.policy
-    views = [viewer.compose(state["messages"], memory, policy) for _ in range(2)]
+    views = [viewer.compose_view(state["messages"], memory, policy) for _ in range(2)]
     assert views[0].context.messages == views[1].context.messages
     assert len(chat.summariser.requests) == made
 
@@ -538,8 +538,10 @@ def test_it_takes_the_room_of_a_thread_from_its_own_requests():
     chat = Chat(policy=policy)
     chat.say("keep " + "word " * 700, "one", "two")
     seen = []
-    start = chat.middleware._compactor.start
-    chat.middleware._compactor.start = lambda task: seen.append(task) or start(task)
+    start = chat.middleware._compactor.start_task
+    chat.middleware._compactor.start_task = lambda task: (
+        seen.append(task) or start(task)
+    )
     chat.use("2").say("one")
     chat.use("1").say("three")
     assert [task.thread for task in seen] == ["thread:2", "thread:1"]
@@ -549,7 +551,7 @@ def test_it_takes_the_room_of_a_thread_from_its_own_requests():
 def test_it_keeps_one_of_two_summaries_made_at_once():
     store = InMemoryStore()
     seen = store.load("t")
-    one, other = seen.compacted((), RECORD), seen.compacted((), RECORD)
+    one, other = seen.add_compaction((), RECORD), seen.add_compaction((), RECORD)
     assert store.save("t", one, seen=seen.version)
     assert not store.save("t", other, seen=seen.version)
     assert store.load("t") is one

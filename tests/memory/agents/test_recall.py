@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from memory.agents import threads
 from memory.agents.recall import Recall
-from memory.agents.stores import Segment
+from memory.agents.stores import SummarySegment
 from memory.engine.compose import SummaryBlock
 from memory.engine.search.ranking import Document
 from memory.engine.tokens import count_tokens
@@ -46,8 +46,8 @@ def find(recall, body, cutoff, question="Which tea was number 3?"):
     """The numbers of the notes for a question at the end of the thread."""
     thread = [*body, HumanMessage(question)]
     (digest,) = threads.digest_prefixes(body, [cutoff])
-    active = [Segment(SummaryBlock(1, 0, 1, cutoff, "Tea.", 2), digest)]
-    return [int(note.id) for note in recall.find(thread, active, len(body), ROOM)]
+    active = [SummarySegment(SummaryBlock(1, 0, 1, cutoff, "Tea.", 2), digest)]
+    return [int(note.id) for note in recall.find_notes(thread, active, len(body), ROOM)]
 
 
 def test_it_reads_each_message_of_a_long_turn_once(read):
@@ -82,8 +82,8 @@ def test_it_keeps_threads_apart(recall):
 def test_it_does_not_find_the_question_that_is_being_answered(recall):
     thread = [*talk(6), HumanMessage("Which tea?"), AIMessage("tea"), AIMessage("tea")]
     (digest,) = threads.digest_prefixes(thread, [8])
-    active = [Segment(SummaryBlock(1, 0, 1, 8, "Tea.", 2), digest)]
-    found = {int(note.id) for note in recall.find(thread, active, 6, ROOM)}
+    active = [SummarySegment(SummaryBlock(1, 0, 1, 8, "Tea.", 2), digest)]
+    found = {int(note.id) for note in recall.find_notes(thread, active, 6, ROOM)}
     assert 8 in found
     assert 7 not in found
     # In the next turn it is a message like others.

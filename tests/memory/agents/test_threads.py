@@ -5,7 +5,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableLambda
 
-from memory.agents.stores import Segment, ThreadMemory
+from memory.agents.stores import SummarySegment, ThreadMemory
 from memory.agents.threads import (
     digest_prefixes,
     find_active,
@@ -22,7 +22,7 @@ def memory_of(messages, *ends):
     digests = digest_prefixes(messages, ends)
     firsts = [1, *(end + 1 for end in ends)]
     segments = [
-        Segment(block(n, first, end), digest)
+        SummarySegment(block(n, first, end), digest)
         for n, (first, end, digest) in enumerate(
             zip(firsts, ends, digests, strict=False)
         )
