@@ -13,14 +13,14 @@ class EndpointConfig(AppConfig):
         from chatsite import plugins, slots
         from memory.view import rebuilding
 
-        from . import asgi, demo, keys, marks, parts
+        from . import asgi, conversation_hooks, demo, keys, parts
         from .lineage import joining, notes, single_calls
         from .lineage import parts as lineage
         from .mcp_server import checks  # noqa: F401
 
         asgi.mount_all()
-        rebuilding.rebuilders["client"] = marks.rebuild_of_client
-        slots.register("row.mark", marks.name_client)
+        rebuilding.rebuilders["client"] = conversation_hooks.rebuild_of_client
+        slots.register("row.mark", conversation_hooks.name_client)
         plugins.register_source(single_calls.LIST_FILTER.name, single_calls.LIST_FILTER)
         slots.register("message.menu", lineage.draw_why_item)
         slots.register("message.below", notes.draw_note, rows=notes.ROWS)
@@ -30,9 +30,9 @@ class EndpointConfig(AppConfig):
         slots.register("account", parts.draw_keys_section)
         plugins.register_data(
             plugins.AppData(
-                copy=marks.take_over,
-                forget=marks.forget_deleted,
-                find_sent_last=marks.find_sent_last,
+                copy=conversation_hooks.copy_to_branch,
+                forget=conversation_hooks.forget_deleted,
+                find_sent_last=conversation_hooks.find_sent_last,
                 owner_actions={
                     joining.JOIN: _("joined it to another one"),
                     joining.SEPARATE: _("undid the joining"),

@@ -61,18 +61,18 @@ async def answer_caller(
     send: Any,
 ) -> None:
     if scope["path"].startswith(CONVERSATIONS):
-        from .access import reading
+        from .access import read_scope
 
-        await reading.answer_reading(key, scope, send)
+        await read_scope.answer_reading(key, scope, send)
         return
     if scope["path"] == MCP:
-        from .mcp_server import door
+        from .mcp_server import access_check
 
-        await door.answer_mcp(key, scope, headers, receive, send)
+        await access_check.answer_mcp(key, scope, headers, receive, send)
         return
-    from . import exchange
+    from . import request_handling
 
-    await exchange.answer_request(wire, key, scope, headers, receive, send)
+    await request_handling.answer_request(wire, key, scope, headers, receive, send)
 
 
 def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
@@ -165,10 +165,10 @@ def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
         from .access import outage
 
         return outage.recall_key(key)
-    if found and found.kind == ApiKey.Kind.GATEWAY:
-        from .access.gateway import speak_for
+    if found and found.kind == ApiKey.KeyKind.GATEWAY:
+        from .access.gateway import apply_gateway_user
 
-        speak_for(found, headers)
+        apply_gateway_user(found, headers)
     elif is_open:
         from .access import outage
 
@@ -188,8 +188,8 @@ async def send_error(send: Any, wire: Wire, error: WireError) -> None:
 
 
 TURNS = "chatsite.turns.limits.admit_turn"
-PACE = "chatsite.contrib.endpoint.access.pace.keep_pace"
-READING = "chatsite.contrib.endpoint.access.reading.record_reading"
+PACE = "chatsite.contrib.endpoint.access.rate_limits.limit_request_rate"
+READING = "chatsite.contrib.endpoint.access.read_scope.record_reading"
 
 
 def mount_all() -> None:

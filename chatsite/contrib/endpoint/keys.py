@@ -55,7 +55,7 @@ def create_api_key(
     days: int = 0,
     scopes: Sequence[str] = (SEND,),
     mode: str = ApiKey.Mode.OBSERVE,
-    kind: str = ApiKey.Kind.PERSON,
+    kind: str = ApiKey.KeyKind.PERSON,
     models_allowed: Sequence[str] = (),
     tokens_per_day: int | None = None,
 ) -> tuple[ApiKey, str]:

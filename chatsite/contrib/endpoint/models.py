@@ -23,7 +23,7 @@ class ApiKey(models.Model):
         OBSERVE = "observe", _("Observe: sent unchanged")
         BOUND = "bound", _("Bound: with summaries")
 
-    class Kind(models.TextChoices):
+    class KeyKind(models.TextChoices):
         PERSON = "person", _("of a person")
         GATEWAY = "gateway", _("of a gateway, which sends for others")
 
@@ -38,7 +38,9 @@ class ApiKey(models.Model):
     sha256 = models.CharField(max_length=64, unique=True, editable=False)
     # Its first characters, by which a person tells it from their others.
     hint = models.CharField(_("begins with"), max_length=12, editable=False)
-    kind = models.CharField(_("kind"), max_length=7, choices=Kind, default=Kind.PERSON)
+    kind = models.CharField(
+        _("kind"), max_length=7, choices=KeyKind, default=KeyKind.PERSON
+    )
     scopes = models.JSONField(_("scopes"), default=list)
     mode = models.CharField(_("mode"), max_length=7, choices=Mode, default=Mode.OBSERVE)
     # Names of models; none = all that the provider has.

@@ -353,7 +353,7 @@ ROOT = Path(site_settings.BASE_DIR)
 # Who may reach a model, and where its requests pass the door; see the tests above.
 REACHES = {
     # Admitted with the request of the client; the demo model, which costs nothing.
-    "chatsite/contrib/endpoint/relay/answering.py": "ReplyStream",
+    "chatsite/contrib/endpoint/relay/provider_answer.py": "ReplyStream",
     # Each admitted as a job is, and before each of its requests.
     "chatsite/contrib/lab/examples/answers.py": "complete_request",
     "chatsite/contrib/lab/trials/job.py": "ReplyStream",

@@ -29,16 +29,16 @@ MOST_CHARS = 4_096
 LEEWAY = 60
 
 
-def speak_for(key: ApiKey, headers: Mapping[str, str]) -> None:
+def apply_gateway_user(key: ApiKey, headers: Mapping[str, str]) -> None:
     """Let the key be the person's for this request. Raises WireError."""
-    person = _find_spoken_for(key, headers) if key.owner.is_staff else None
+    person = _find_gateway_user(key, headers) if key.owner.is_staff else None
     if person is None:
         detail = "This key sends for others, and doesn't say for which person here."
         raise WireError(403, "unknown_person", detail)
     key.gateway_user, key.owner = key.owner, person
 
 
-def _find_spoken_for(
+def _find_gateway_user(
     key: ApiKey, headers: Mapping[str, str]
 ) -> AbstractBaseUser | None:
     people = get_user_model().objects.filter(is_active=True)

@@ -16,9 +16,9 @@ from prometheus_client import Counter as Metric
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.relay.answering import fetch_answer
-from chatsite.contrib.endpoint.relay.client import Client
-from chatsite.contrib.endpoint.store.asked import Asked
+from chatsite.contrib.endpoint.relay.client_connection import ClientConnection
+from chatsite.contrib.endpoint.relay.provider_answer import fetch_answer
+from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 from chatsite.contrib.endpoint.wires.errors import WireError
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def recall_key(key: str) -> ApiKey | None:
     return None if found.expires_at and found.expires_at <= timezone.now() else found
 
 
-def admit_forwarding(key: ApiKey, asked: Asked) -> None:
+def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
     """Count a request before it is sent. Raises CommandError where the key had no more
     left when it was last read, and WireError where its owner has had a whole day's."""
     today = timezone.localdate()
@@ -64,7 +64,7 @@ def admit_forwarding(key: ApiKey, asked: Asked) -> None:
     if budget and _forwarded[today, "person", key.owner_id] >= budget:
         detail = "As much as you have for a day was forwarded while nothing is kept."
         raise WireError(429, "quota", detail, retry_after=RETRY_SECONDS)
-    _count(key, asked.tokens)
+    _count(key, request.tokens)
 
 
 def _count(key: ApiKey, tokens: int) -> None:
@@ -84,19 +84,22 @@ async def _count_chunks(
 
 
 async def forward(
-    key: ApiKey, asked: Asked, headers: Mapping[str, str], client: Client
+    key: ApiKey,
+    request: ParsedRequest,
+    headers: Mapping[str, str],
+    client: ClientConnection,
 ) -> None:
     """Pass the request on as it is. Raises WireError where nothing was answered."""
-    if asked.previous or asked.references:
+    if request.previous or request.references:
         detail = "Whose reply that is can't be found out now. Send the whole history."
         raise WireError(503, "unavailable", detail, retry_after=5)
     NOT_KEPT.inc()
     logger.error("request of a client forwarded and not kept: the store is away")
-    answer = await client.unless_gone(fetch_answer(asked, headers))
+    answer = await client.run_unless_gone(fetch_answer(request, headers))
     answer.chunks = _count_chunks(key, answer.chunks)
     own = {
         "cache-control": "no-store",
-        "x-windowpane-request-sha256": asked.body.sha256,
+        "x-windowpane-request-sha256": request.body.sha256,
         "x-windowpane-mode": "not-kept",
     }
     await client.pass_on(answer, own)

@@ -12,25 +12,28 @@ from django.db import transaction
 from chatsite.accounts import preferences
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
 from chatsite.contrib.endpoint.models import ApiKey, ClientConversation
-from chatsite.contrib.endpoint.relay.passing import SendLess
-from chatsite.contrib.endpoint.store.asked import Asked, Sent
-from chatsite.contrib.endpoint.store.known import KnownToOwner
-from chatsite.contrib.endpoint.store.opening import (
-    Bounds,
-    Opened,
-    Opening,
-    Run,
-    TooLong,
-    open_whole,
+from chatsite.contrib.endpoint.relay.reply_relay import SendLess
+from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
+from chatsite.contrib.endpoint.store.parsed_request import (
+    OutgoingRequest,
+    ParsedRequest,
 )
 from chatsite.contrib.endpoint.store.recording import store_call
+from chatsite.contrib.endpoint.store.request_store import (
+    Bounds,
+    OversizedRequest,
+    RequestWriter,
+    Run,
+    StoredRequest,
+    store_request,
+)
 from chatsite.turns import lifecycle, runner
 from chatsite.turns.attempt import wait_for_room
 from chatsite.turns.models import Turn
 from memory.models import Conversation
 
-from .choosing import Choosing
-from .room import find_limit
+from .message_selection import MessageSelector
+from .token_limits import find_limit
 
 # Nothing of the site's own comes between a client's messages, and no provider has them
 # in its cache in the form in which the memory has them.
@@ -49,72 +52,76 @@ def make_bounds(key: ApiKey) -> Bounds:
     """As for a new conversation of the key's owner."""
     values = preferences.values_for(key.owner)
     chosen = {"preset": values["preset"]} if values["preset"] else SIZES
-    return Bounds({**chosen, **POLICY}, values["own_rules"], choose_sent)
+    return Bounds({**chosen, **POLICY}, values["own_rules"], select_outgoing)
 
 
-def choose_sent(opening: Opening, limit: int | None = None) -> Sent:
+def select_outgoing(writer: RequestWriter, limit: int | None = None) -> OutgoingRequest:
     """What is sent for a request that is being opened. `limit`: what the provider may
     take, where that is less than was thought."""
-    asked = opening.asked
-    choosing = Choosing(
-        asked,
-        opening.conversation,
-        opening.of_client,
-        opening.decision,
-        limit or find_limit(asked.wire, asked.model, asked.body.value),
+    request = writer.request
+    selector = MessageSelector(
+        request,
+        writer.conversation,
+        writer.of_client,
+        writer.decision,
+        limit or find_limit(request.wire, request.model, request.body.value),
     )
-    return choosing.choose(may_leave_out=opening.first is not None)
+    return selector.select_messages(may_leave_out=writer.first is not None)
 
 
 @transaction.atomic
-def open_again(opening: Opening, opened: Opened, limit: int) -> Opened | None:
+def store_shortened(
+    writer: RequestWriter, stored: StoredRequest, limit: int
+) -> StoredRequest | None:
     """The request with less in it, recorded as one of its own. None: there is no less,
     or the turn was lost or stopped."""
-    turn = lifecycle.lock_held(opened.claim)
+    turn = lifecycle.lock_held(stored.claim)
     if turn is None or turn.cancel_requested_at:
         return None
-    opening.conversation.refresh_from_db()
-    opening.first = opening.told
-    opening.sent = choose_sent(opening, limit)
-    if opening.sent.tokens >= opened.sent.tokens:
+    writer.conversation.refresh_from_db()
+    writer.first = writer.reported
+    writer.sent = select_outgoing(writer, limit)
+    if writer.sent.tokens >= stored.sent.tokens:
         return None
-    opening.store_pieces(opening.sent.asked.body.pieces)
-    call = store_call(opening, opened.reply_seq)
+    writer.store_pieces(writer.sent.request.body.pieces)
+    call = store_call(writer, stored.reply_seq)
     Turn.objects.filter(pk=turn.pk).update(call=call)
-    claim = replace(opened.claim, call_id=call.pk, tokens=opening.sent.tokens)
-    return replace(opened, claim=claim, sent=opening.sent, tries=2)
+    claim = replace(stored.claim, call_id=call.pk, tokens=writer.sent.tokens)
+    return replace(stored, claim=claim, sent=writer.sent, tries=2)
 
 
-def choose_unstored(key: ApiKey, asked: Asked) -> Sent:
+def select_unstored(key: ApiKey, request: ParsedRequest) -> OutgoingRequest:
     """What would be sent now. Nothing is written."""
-    known = KnownToOwner(key.owner_id, asked.within)
-    decision = decide_lineage(asked.history, asked.hints, known)
+    known = OwnerHistory(key.owner_id, request.within)
+    decision = decide_lineage(request.history, request.hints, known)
     if decision.conversation is None:
-        return Sent.unchanged(asked)
-    limit = find_limit(asked.wire, asked.model, asked.body.value)
-    choosing = Choosing(
-        asked,
+        return OutgoingRequest.make_unchanged(request)
+    limit = find_limit(request.wire, request.model, request.body.value)
+    selector = MessageSelector(
+        request,
         Conversation.objects.get(pk=int(decision.conversation)),
         ClientConversation.objects.get(pk=int(decision.conversation)),
         decision,
         limit,
     )
-    return choosing.choose(may_leave_out=True)
+    return selector.select_messages(may_leave_out=True)
 
 
-async def open_bounded(key: ApiKey, asked: Asked, run: Run) -> tuple[Opened, SendLess]:
+async def store_bounded(
+    key: ApiKey, request: ParsedRequest, run: Run
+) -> tuple[StoredRequest, SendLess]:
     """Store the request; where it would be too long, summarise before it is sent."""
     bounds = await run(partial(make_bounds, key))
-    opening = Opening(key, asked, bounds)
-    opened = await open_whole(opening, run)
-    if isinstance(opened, TooLong):
-        await _summarise_first(opened)
-        opening = Opening(key, asked, bounds, first=opened.decision)
-        opened = await open_whole(opening, run)
-    return opened, partial(_send_less, opening, run)
+    writer = RequestWriter(key, request, bounds)
+    stored = await store_request(writer, run)
+    if isinstance(stored, OversizedRequest):
+        await _summarise_first(stored)
+        writer = RequestWriter(key, request, bounds, first=stored.decision)
+        stored = await store_request(writer, run)
+    return stored, partial(_send_less, writer, run)
 
 
-async def _summarise_first(too_long: TooLong) -> None:
+async def _summarise_first(too_long: OversizedRequest) -> None:
     """Summarise what is too much, for a while. What takes longer goes on alone, and
     serves the next request."""
     task = runner.make_room(too_long.conversation.pk, too_long.limit, rounds=True)
@@ -123,13 +130,15 @@ async def _summarise_first(too_long: TooLong) -> None:
 
 
 async def _send_less(
-    opening: Opening, run: Run, opened: Opened, result: lifecycle.Result
-) -> Opened | None:
+    writer: RequestWriter, run: Run, stored: StoredRequest, result: lifecycle.Result
+) -> StoredRequest | None:
     """After the next compaction, into half of what was sent."""
-    claim, limit = opened.claim, opened.sent.tokens // 2
+    claim, limit = stored.claim, stored.sent.tokens // 2
     await run(partial(lifecycle.give_up, claim, result))
-    task = runner.make_room(opened.conversation.pk, limit)
+    task = runner.make_room(stored.conversation.pk, limit)
     held = await wait_for_room(task, claim)
     if held is None:
         return None
-    return await run(partial(open_again, opening, replace(opened, claim=held), limit))
+    return await run(
+        partial(store_shortened, writer, replace(stored, claim=held), limit)
+    )

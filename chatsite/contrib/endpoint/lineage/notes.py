@@ -9,13 +9,13 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from chatsite.contrib.endpoint.marks import is_of_client
+from chatsite.contrib.endpoint.conversation_hooks import is_of_client
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, is_within
 
-from .words import CHANGES
+from .reason_texts import CHANGES
 
 # Agents that are named below one message, and that are read for a piece.
 MOST_NAMED, MOST_READ = 10, 500
@@ -24,7 +24,7 @@ NAMED = "previous"
 
 
 @dataclass(slots=True)
-class Note:
+class MessageNote:
     """`reply`: of the last request that brought changes, None while it has none."""
 
     changes: tuple[str, ...] = ()
@@ -37,11 +37,11 @@ class Note:
 
 def read_notes(
     conversation: Conversation, first: int, end: int | None
-) -> Mapping[int, Note]:
+) -> Mapping[int, MessageNote]:
     """Those of the messages from one number to before another."""
     if not is_of_client(conversation):
         return {}
-    notes: dict[int, Note] = defaultdict(Note)
+    notes: dict[int, MessageNote] = defaultdict(MessageNote)
     for seq, codes, reply in _list_changes(conversation, first, end):
         known = notes[seq].changes
         new = (code for code in codes.split() if code not in known)

@@ -7,13 +7,13 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from chatsite.contrib.endpoint.marks import is_of_client
+from chatsite.contrib.endpoint.conversation_hooks import is_of_client
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.models import Conversation
 
 from .joining import list_of_owner
-from .words import LINEAGES
+from .reason_texts import LINEAGES
 
 LINK = '<a class="{}" href="{}?reply={}">{}</a>'
 

@@ -37,24 +37,24 @@ def _draw_page(
 ) -> HttpResponse:
     own = _find_of_client(conversation)
     # Not where there are no clients: it loads all that reads their requests.
-    from . import explaining
+    from . import explanations
 
     form = WhyForm(request.GET)
     if not form.is_valid():
         raise Http404
-    rows = explaining.list_requests(conversation, form.cleaned_data["before"])
+    rows = explanations.list_requests(conversation, form.cleaned_data["before"])
     seq = form.cleaned_data["reply"]
-    row = explaining.find_request(conversation, seq) if seq else None
+    row = explanations.find_request(conversation, seq) if seq else None
     if row is None and rows and not form.cleaned_data["before"]:
         row = rows[0]
     values: dict[str, Any] = {
         "conversation": conversation,
         "own": own,
         "asked": seq,
-        "shown": explaining.explain_request(conversation, row) if row else None,
-        "requests": rows[: explaining.MOST_REQUESTS],
-        "has_more": len(rows) > explaining.MOST_REQUESTS,
-        "related": explaining.list_related(own),
+        "shown": explanations.explain_request(conversation, row) if row else None,
+        "requests": rows[: explanations.MOST_REQUESTS],
+        "has_more": len(rows) > explanations.MOST_REQUESTS,
+        "related": explanations.list_related(own),
         "offered": [] if own.joined_id else joining.list_offered(own),
         "error": error,
     }

@@ -14,15 +14,15 @@ from memory import library
 from memory.models import Conversation, ModelCall
 from memory.transcript import LAST_SEQ
 
-from . import sent, transcripts
-from .transcripts import Listed, NotReadableError, Place
+from . import sent_requests, transcripts
+from .transcripts import NotReadableError, OwnConversations, TranscriptPosition
 
 # What a call reads, and the conversation that it was; None: no single one.
 Answer = tuple[dict[str, Any], Conversation | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class ToolCaller:
     """For whom a call reads, and where the pages of this site begin."""
 
     key: ApiKey
@@ -32,7 +32,7 @@ class Caller:
     def owner_id(self) -> int:
         return self.key.owner_id
 
-    def find(self, uuid: UUID) -> Conversation:
+    def find_conversation(self, uuid: UUID) -> Conversation:
         """The same for what is deleted, temporary or another person's. Raises
         NotReadableError."""
         found = library.list_own(self.key.owner).filter(uuid=uuid).first()
@@ -40,24 +40,24 @@ class Caller:
             raise NotReadableError("There is no such conversation.")
         return found
 
-    def address(self, uuid: UUID, seq: int | None = None) -> str:
+    def make_address(self, uuid: UUID, seq: int | None = None) -> str:
         page = self.site + reverse("conversation-detail", args=[uuid])
         return page if seq is None else f"{page}?at={seq}#message-{seq}"
 
-    def describe(self, conversation: Conversation) -> dict[str, Any]:
+    def describe_conversation(self, conversation: Conversation) -> dict[str, Any]:
         return {
             "conversation": conversation.uuid,
             "title": conversation.title,
-            "address": self.address(conversation.uuid),
+            "address": self.make_address(conversation.uuid),
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class TranscriptTool:
     name: str
     title: str
     arguments: type[BaseModel]
-    run: Callable[[Caller, Any], Answer]
+    run: Callable[[ToolCaller, Any], Answer]
 
     @property
     def description(self) -> str:
@@ -130,33 +130,38 @@ class WhatWasLeftOut(InReply):
     from_message: int = Field(0, ge=0, le=LAST_SEQ)
 
 
-def tell_list(caller: Caller, given: ListConversations) -> Answer:
-    listed = Listed(caller.key.owner, is_archived=given.archived)
-    rows, following = listed.read(given.after, given.limit)
-    found = [caller.describe(row) | transcripts.describe_in_list(row) for row in rows]
+def answer_conversations(caller: ToolCaller, given: ListConversations) -> Answer:
+    listed = OwnConversations(caller.key.owner, is_archived=given.archived)
+    rows, following = listed.read_page(given.after, given.limit)
+    found = [
+        caller.describe_conversation(row) | transcripts.describe_in_list(row)
+        for row in rows
+    ]
     more = {"archived": given.archived, "limit": given.limit, "after": following}
     return {"conversations": found} | ({"next": more} if following else {}), None
 
 
-def tell_found(caller: Caller, given: SearchTranscripts) -> Answer:
-    within = caller.find(given.conversation) if given.conversation else None
+def answer_search(caller: ToolCaller, given: SearchTranscripts) -> Answer:
+    within = (
+        caller.find_conversation(given.conversation) if given.conversation else None
+    )
     hits = transcripts.find_in_transcripts(
         caller.key.owner, given.query, within, given.limit
     )
     found = [
-        caller.describe(message.conversation)
+        caller.describe_conversation(message.conversation)
         | words
-        | {"address": caller.address(message.conversation.uuid, message.seq)}
+        | {"address": caller.make_address(message.conversation.uuid, message.seq)}
         for message, words in hits
     ]
     return {"found": found}, within
 
 
-def tell_messages(caller: Caller, given: ReadMessages) -> Answer:
-    conversation = caller.find(given.conversation)
-    begin = Place(given.from_message, given.from_character)
+def answer_transcript(caller: ToolCaller, given: ReadMessages) -> Answer:
+    conversation = caller.find_conversation(given.conversation)
+    begin = TranscriptPosition(given.from_message, given.from_character)
     rows, following = transcripts.read_transcript(conversation, begin, given.limit)
-    value = caller.describe(conversation) | {"messages": rows}
+    value = caller.describe_conversation(conversation) | {"messages": rows}
     if following:
         value["next"] = {
             "conversation": conversation.uuid,
@@ -167,63 +172,76 @@ def tell_messages(caller: Caller, given: ReadMessages) -> Answer:
     return value, conversation
 
 
-def tell_what_was_sent(caller: Caller, given: WhatTheModelSaw) -> Answer:
-    return _tell_of_reply(
-        caller, given, sent.describe_request, "from_character", given.from_character
+def answer_sent_request(caller: ToolCaller, given: WhatTheModelSaw) -> Answer:
+    return _answer_about_reply(
+        caller,
+        given,
+        sent_requests.describe_request,
+        "from_character",
+        given.from_character,
     )
 
 
-def tell_what_was_left_out(caller: Caller, given: WhatWasLeftOut) -> Answer:
-    return _tell_of_reply(
-        caller, given, sent.describe_left_out, "from_message", given.from_message
+def answer_left_out(caller: ToolCaller, given: WhatWasLeftOut) -> Answer:
+    return _answer_about_reply(
+        caller,
+        given,
+        sent_requests.describe_left_out,
+        "from_message",
+        given.from_message,
     )
 
 
-def _tell_of_reply(
-    caller: Caller,
+def _answer_about_reply(
+    caller: ToolCaller,
     given: InReply,
     describe: Callable[[ModelCall, int], tuple[dict[str, Any], int | None]],
     name: str,
     first: int,
 ) -> Answer:
-    conversation = caller.find(given.conversation)
-    call = sent.find_call(conversation, given.reply)
+    conversation = caller.find_conversation(given.conversation)
+    call = sent_requests.find_call(conversation, given.reply)
     told, following = describe(call, first)
-    address = caller.address(conversation.uuid, given.reply)
-    value = caller.describe(conversation) | {"reply": given.reply, "address": address}
+    address = caller.make_address(conversation.uuid, given.reply)
+    value = caller.describe_conversation(conversation) | {
+        "reply": given.reply,
+        "address": address,
+    }
     if following is not None:
         place = {"conversation": conversation.uuid, "reply": given.reply}
         told["next"] = {**place, name: following}
     return value | told, conversation
 
 
-TOOLS: Mapping[str, Tool] = {
+TOOLS: Mapping[str, TranscriptTool] = {
     tool.name: tool
     for tool in (
-        Tool(
+        TranscriptTool(
             "list_conversations",
             "List conversations",
             ListConversations,
-            tell_list,
+            answer_conversations,
         ),
-        Tool(
+        TranscriptTool(
             "search_transcripts",
             "Search messages",
             SearchTranscripts,
-            tell_found,
+            answer_search,
         ),
-        Tool("read_messages", "Read messages", ReadMessages, tell_messages),
-        Tool(
+        TranscriptTool(
+            "read_messages", "Read messages", ReadMessages, answer_transcript
+        ),
+        TranscriptTool(
             "what_the_model_saw",
             "What the model saw",
             WhatTheModelSaw,
-            tell_what_was_sent,
+            answer_sent_request,
         ),
-        Tool(
+        TranscriptTool(
             "what_was_left_out",
             "What was left out",
             WhatWasLeftOut,
-            tell_what_was_left_out,
+            answer_left_out,
         ),
     )
 }

@@ -12,7 +12,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Case, Q, When
 from django.db.models.functions import Length, Substr
 
-from chatsite.contrib.endpoint.marks import name_client
+from chatsite.contrib.endpoint.conversation_hooks import name_client
 from chatsite.turns import requests
 from memory import library, transcript
 from memory.models import Conversation, Message
@@ -36,7 +36,7 @@ class NotReadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TranscriptPosition:
     """Where an answer begins: a message, and a character of it."""
 
     seq: int
@@ -44,13 +44,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class OwnConversations:
     """The conversations of a person, by their latest change."""
 
     owner: AbstractBaseUser
     is_archived: bool = False
 
-    def read(self, after: str, limit: int) -> tuple[list[Conversation], str]:
+    def read_page(self, after: str, limit: int) -> tuple[list[Conversation], str]:
         """Those after a place, and the place where others follow; "" = none do. Raises
         NotReadableError."""
         rows = library.list_own(self.owner).order_by("-updated_at", "-uuid")
@@ -108,8 +108,8 @@ def find_in_transcripts(
 
 
 def read_transcript(
-    conversation: Conversation, begin: Place, limit: int
-) -> tuple[list[dict[str, Any]], Place | None]:
+    conversation: Conversation, begin: TranscriptPosition, limit: int
+) -> tuple[list[dict[str, Any]], TranscriptPosition | None]:
     """Messages from there on, and where the next piece begins; None: this was all."""
     rows = conversation.messages.filter(seq__gte=begin.seq).order_by("seq")
     sizes = rows.values_list("seq", Length("text"))[: limit + 1]
@@ -117,11 +117,11 @@ def read_transcript(
     for seq, size in sizes:
         start = min(begin.character, size) if seq == begin.seq else 0
         if len(taken) == limit or room <= 0:
-            following = Place(seq, start)
+            following = TranscriptPosition(seq, start)
             break
         taken[seq] = min(size - start, room)
         if size - start > room:
-            following = Place(seq, start + room)
+            following = TranscriptPosition(seq, start + room)
             break
         room -= taken[seq] + ROW_CHARS
     first = Case(When(seq=begin.seq, then=begin.character + 1), default=1)
@@ -146,14 +146,14 @@ def _describe_message(row: Any, text: str) -> dict[str, Any]:
         "removed": removed[:1],
         "pinned": row.pinned_at is not None,
         "files": [place["name"] for place in row.attachments],
-        "calls": [_describe_asked(call) for call in row.tool_calls[:MOST_CALLS]],
+        "calls": [_describe_tool_call(call) for call in row.tool_calls[:MOST_CALLS]],
         "result_of_call": row.tool_call_id,
     }
     known = {name: value for name, value in said.items() if value}
     return {"message": row.seq, **known, "characters": row.size, "text": text}
 
 
-def _describe_asked(call: dict[str, Any]) -> dict[str, Any]:
+def _describe_tool_call(call: dict[str, Any]) -> dict[str, Any]:
     arguments = json.dumps(call.get("args"), ensure_ascii=False)
     cut = {"characters": len(arguments)} if len(arguments) > MOST_ARGUMENT_CHARS else {}
     shown = arguments[:MOST_ARGUMENT_CHARS]

@@ -41,7 +41,7 @@ class BodyError(ValueError):
     """A body that is no request; the text says what is wrong."""
 
 
-class Piece(NamedTuple):
+class SentPiece(NamedTuple):
     """A part of a body, as it was sent. `at`: which of the messages it is.
     `is_rebuilt`: it is kept nowhere, as it can be made again."""
 
@@ -55,17 +55,17 @@ class Body(NamedTuple):
     """`between` are the texts before, between and after the pieces."""
 
     value: dict[str, Any]
-    pieces: list[Piece]
+    pieces: list[SentPiece]
     between: list[str]
     sha256: str
 
 
-class Begun(NamedTuple):
+class BodyPrefix(NamedTuple):
     """A body up to the end of one of its messages, as it was read before: its first
     `end` bytes. What follows is added to it."""
 
     value: dict[str, Any]
-    pieces: list[Piece]
+    pieces: list[SentPiece]
     between: list[str]
     end: int
     # SHA-256 of these bytes.
@@ -73,11 +73,11 @@ class Begun(NamedTuple):
 
 
 def read_body(
-    raw: bytes, list_name: str = "messages", begun: Begun | None = None
+    raw: bytes, list_name: str = "messages", begun: BodyPrefix | None = None
 ) -> Body:
     """`list_name`: what has the messages. `begun`: how it begins, where that is known.
     Raises BodyError: it is no JSON object."""
-    begun = begun or Begun({}, [], [], 0, hashlib.sha256())
+    begun = begun or BodyPrefix({}, [], [], 0, hashlib.sha256())
     value, pieces, between, start, sha256 = begun
     rest = memoryview(raw)[start:]
     try:
@@ -97,7 +97,7 @@ def read_body(
     for start, stop, at in spans:
         between.append(text[end:start])
         piece = text[start:stop]
-        pieces.append(Piece(piece, at, hashlib.sha256(piece.encode()).digest()))
+        pieces.append(SentPiece(piece, at, hashlib.sha256(piece.encode()).digest()))
         end = stop
     between.append(text[end:])
     sha256.update(rest)

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
-from chatsite.contrib.endpoint.bounding.ahead import read_ahead, write_context
+from chatsite.contrib.endpoint.bounding.preamble import read_preamble, write_context
 from chatsite.contrib.endpoint.wires import find_wire_by_name
 from memory import prompts
 from memory.context import ConversationView, RequestContext
@@ -20,7 +20,7 @@ from memory.ranges import Ranges, in_ranges
 from memory.rules import rule_source
 from memory.view import rebuilding
 
-from .pieces import rebuild_body
+from .body_pieces import rebuild_body
 from .sent_forms import read_changed_texts
 
 KEY = "client"
@@ -28,13 +28,13 @@ KEY = "client"
 
 def rebuild_request(call: ModelCall) -> RequestContext:
     refs = call.refs
-    ahead, raw = _rebuild(call)
+    preamble, raw = _rebuild(call)
     body = _read_body(raw)
     wire = find_wire_by_name(refs[KEY]["wire"])
     instructions = wire.read_instructions(body)
     system = (Section("system", (SystemMessage(instructions),)),)
     said = _make_sent_sections(call)
-    sections = (*(system if instructions else ()), *ahead.sections, *said)
+    sections = (*(system if instructions else ()), *preamble.sections, *said)
     context = Context(sections)
     tools = body.get("tools")
     tools = tools if isinstance(tools, list) else []
@@ -88,9 +88,9 @@ def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
 def _rebuild(call: ModelCall) -> tuple[Context, bytes]:
     """What stood ahead of the client's messages, and the whole body."""
     # What no summary stands ahead of is all the client's own.
-    ahead = read_ahead(call) if call.refs["fence"] else Context(())
-    written = write_context(ahead)
-    return ahead, rebuild_body(call.conversation, call.refs[KEY], written)
+    preamble = read_preamble(call) if call.refs["fence"] else Context(())
+    written = write_context(preamble)
+    return preamble, rebuild_body(call.conversation, call.refs[KEY], written)
 
 
 def _read_body(raw: bytes) -> Mapping[str, Any]:

@@ -10,50 +10,50 @@ from memory import prompts
 from memory.models import Conversation, Message, ModelCall
 from memory.ranges import to_ranges
 
-from .asked import MODEL_CHARS
 from .bodies import pack_runs
-from .pieces import pack_numbers
+from .body_pieces import pack_numbers
+from .parsed_request import MODEL_CHARS
 
 if TYPE_CHECKING:
-    from .opening import Opening
+    from .request_store import RequestWriter
 
 
-def store_call(opening: "Opening", reply_seq: int) -> ModelCall:
-    asked, sent = opening.asked, opening.sent
-    is_demo = asked.wire.find_upstream(asked.model) is None
-    model = providers.DEMO if is_demo else asked.model[:MODEL_CHARS]
+def store_call(writer: "RequestWriter", reply_seq: int) -> ModelCall:
+    request, sent = writer.request, writer.sent
+    is_demo = request.wire.find_upstream(request.model) is None
+    model = providers.DEMO if is_demo else request.model[:MODEL_CHARS]
     call = ModelCall.objects.create(
-        conversation=opening.conversation,
+        conversation=writer.conversation,
         purpose=ModelCall.Purpose.REPLY,
-        refs=_refer_sent(opening, reply_seq),
-        sha256=sent.asked.body.sha256,
+        refs=_refer_sent(writer, reply_seq),
+        sha256=sent.request.body.sha256,
         model=model,
-        provider="" if is_demo else asked.wire.name_upstream(asked.model),
+        provider="" if is_demo else request.wire.name_upstream(request.model),
         tokens_estimated=sent.tokens,
     )
-    prompts.keep_texts(opening.conversation, sent.texts)
-    turn = opening.exchanges.turn
+    prompts.keep_texts(writer.conversation, sent.texts)
+    turn = writer.turns.turn
     ClientRequest.objects.create(
         call=call,
-        owner_id=opening.key.owner_id,
-        key=opening.key,
-        lineage=opening.told.kind,
-        why=list(opening.told.why),
-        idempotency_key=asked.hints.idempotency_key,
-        position=opening.of_client.length - 1,
-        tools=opening.history.tools,
-        changes=" ".join(opening.changes),
+        owner_id=writer.key.owner_id,
+        key=writer.key,
+        lineage=writer.reported.kind,
+        why=list(writer.reported.why),
+        idempotency_key=request.hints.idempotency_key,
+        position=writer.of_client.length - 1,
+        tools=writer.history.tools,
+        changes=" ".join(writer.changes),
         noted_at=turn.user_message.seq if turn else reply_seq,
     )
     return call
 
 
-def _refer_sent(opening: "Opening", reply_seq: int) -> dict[str, Any]:
-    sent = opening.sent
-    body, wire = sent.asked.body, sent.asked.wire
+def _refer_sent(writer: "RequestWriter", reply_seq: int) -> dict[str, Any]:
+    sent = writer.sent
+    body, wire = sent.request.body, sent.request.wire
     is_cut = sent.positions is not None
-    known = _find_rows(opening) if is_cut else find_known(opening)
-    newest, window, steps = opening.exchanges.find_sent(reply_seq, known)
+    known = _find_rows(writer) if is_cut else find_resent_rows(writer)
+    newest, window, steps = writer.turns.find_sent(reply_seq, known)
     instructions = wire.read_instructions(body.value)
     refs = {
         "system": prompts.hash_text(instructions.encode("utf-8", "replace").decode()),
@@ -69,25 +69,25 @@ def _refer_sent(opening: "Opening", reply_seq: int) -> dict[str, Any]:
         "client": {
             "wire": wire.name,
             "between": pack_runs(body.between),
-            "pieces": pack_numbers(opening.pieces.list_numbers(body.pieces)),
+            "pieces": pack_numbers(writer.pieces.list_numbers(body.pieces)),
         },
     }
     if is_cut:
-        refs |= _refer_cut(opening, known, reply_seq)
+        refs |= _refer_cut(writer, known, reply_seq)
     return refs
 
 
-def find_known(opening: "Opening") -> set[int] | None:
+def find_resent_rows(writer: "RequestWriter") -> set[int] | None:
     """The rows that the client still sends; None: all."""
-    if len(opening.messages) == opening.of_client.length:
+    if len(writer.messages) == writer.of_client.length:
         return None
-    ends, pieces = dict(opening.pieces.list_messages()), opening.asked.body.pieces
-    numbers = opening.pieces.list_numbers(pieces)
+    ends, pieces = dict(writer.pieces.list_messages()), writer.request.body.pieces
+    numbers = writer.pieces.list_numbers(pieces)
     pieces = {p.at: ends.get(n) for p, n in zip(pieces, numbers, strict=True)}
     # By their chains, as one piece can be said twice; old ones may have none.
-    chains = dict(_list_chains_of_rows(opening.conversation))
-    sent = {chains.get(m.chain, pieces.get(m.start)) for m in opening.messages}
-    rows = opening.conversation.messages.order_by("-seq").values_list("seq", "role")
+    chains = dict(_list_chains_of_rows(writer.conversation))
+    sent = {chains.get(m.chain, pieces.get(m.start)) for m in writer.messages}
+    rows = writer.conversation.messages.order_by("-seq").values_list("seq", "role")
     known, is_known, stored = set(), False, {*ends.values()}
     for seq, role in rows:
         # Results that came in one message are rows of their own before its last.
@@ -104,11 +104,11 @@ def _list_chains_of_rows(conversation: Conversation) -> Iterator[tuple[bytes, in
         yield bytes(chain), seq
 
 
-def _find_rows(opening: "Opening") -> set[int]:
+def _find_rows(writer: "RequestWriter") -> set[int]:
     """The numbers of the rows of what is sent."""
     found: set[int] = set()
-    of_client, cutoff = opening.of_client, opening.sent.cutoff
-    for first, last in opening.sent.positions or ():
+    of_client, cutoff = writer.of_client, writer.sent.cutoff
+    for first, last in writer.sent.positions or ():
         start = of_client.find_seq(first - 1) + 1 if first else 1
         end = of_client.find_seq(last)
         # A part of a message may be in the summaries, or all of the question that is
@@ -117,13 +117,15 @@ def _find_rows(opening: "Opening") -> set[int]:
     return found
 
 
-def _refer_cut(opening: "Opening", sent: set[int], reply_seq: int) -> dict[str, Any]:
+def _refer_cut(
+    writer: "RequestWriter", sent: set[int], reply_seq: int
+) -> dict[str, Any]:
     """What the client has sent and was not passed on, and what of it no summary
     covers."""
-    known = find_known(opening)
+    known = find_resent_rows(writer)
     cut = (set(range(1, reply_seq)) if known is None else known) - sent
-    left = {seq for seq in cut if seq > opening.sent.cutoff}
+    left = {seq for seq in cut if seq > writer.sent.cutoff}
     if left:
-        rows = opening.conversation.messages.filter(superseded_at=None)
+        rows = writer.conversation.messages.filter(superseded_at=None)
         left &= set(rows.values_list("seq", flat=True))
     return {"cut": to_ranges(cut), "left_out": to_ranges(left)}

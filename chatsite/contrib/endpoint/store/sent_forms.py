@@ -18,7 +18,7 @@ from chatsite.contrib.endpoint.wires.wire import Wire
 from memory.models import ModelCall
 
 from .bodies import Hollow, fill_in
-from .pieces import find_pieces
+from .body_pieces import find_pieces
 
 # That are read of one message; a client that stamps it each time has sent many.
 MOST_FORMS = 8

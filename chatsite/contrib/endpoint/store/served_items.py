@@ -21,8 +21,8 @@ from chatsite.contrib.endpoint.wires.errors import WireError, refuse_body
 from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
 from memory.models import Message
 
-from .asked import Asked
 from .bodies import Hollow, fill_in, hollow_out
+from .parsed_request import ParsedRequest
 
 # Of an item without the text of its message: of a longer one, such as an image, only
 # its kind is kept.
@@ -34,10 +34,10 @@ MOST_ID_CHARS = BodyPiece._meta.get_field("item_id").max_length
 Items = Mapping[str, Any]
 
 
-def keep_items(message: Message, asked: Asked, output: Sequence[Any]) -> None:
+def keep_items(message: Message, request: ParsedRequest, output: Sequence[Any]) -> None:
     """Keep the items that the client was just sent, with their reply; where they have
     no words, with what they answer."""
-    if asked.body.value.get("store") is False:
+    if request.body.value.get("store") is False:
         # The provider has none of them: they have to come back whole.
         return
     rows = BodyPiece.objects.filter(conversation=message.conversation_id)
@@ -75,14 +75,14 @@ def _is_item_id(value: object) -> bool:
     return is_short and value.isprintable()
 
 
-def find_items(owner_id: int, asked: Asked) -> Items:
+def find_items(owner_id: int, request: ParsedRequest) -> Items:
     """The items that a request names by their ids, as they were served to this person.
     One that has its id in common with another is not among them. Raises WireError for
     one that was deleted, and one that is, or could be, another person's."""
-    if not all(isinstance(each, str) for each in asked.references):
+    if not all(isinstance(each, str) for each in request.references):
         detail = "The id of an item has to be a string."
         raise WireError(400, "invalid_item_id", detail, param="input")
-    counts = Counter(asked.references)
+    counts = Counter(request.references)
     if len(counts) > MOST_IDS:
         detail = f"A body may name {MOST_IDS:,} items by their ids. Send fewer."
         raise WireError(400, "too_many_items", detail, param="input")
@@ -135,11 +135,11 @@ def _refuse_item(item_id: str) -> WireError:
     return WireError(404, "item_not_found", detail, param="input")
 
 
-def fill_references(asked: Asked, found: Items) -> Asked:
+def fill_references(request: ParsedRequest, found: Items) -> ParsedRequest:
     """The request as it reads with these items in place of their ids. What is sent of
     it stays as it is."""
-    value, wire = asked.body.value, asked.wire
-    named = (found[each] for each in asked.references if each in found)
+    value, wire = request.body.value, request.wire
+    named = (found[each] for each in request.references if each in found)
     size = sum(len(json.dumps(each)) for each in named)
     items = [
         found.get(item.get("id"), item) if find_kind(item) == REFERENCE else item
@@ -149,6 +149,6 @@ def fill_references(asked: Asked, found: Items) -> Asked:
     history = read_history(wire.name, value)
     if not history.messages:
         # It named nothing but thoughts.
-        return replace(asked, named_bytes=size)
-    body = asked.body._replace(value=value)
-    return replace(asked, body=body, history=history, named_bytes=size)
+        return replace(request, named_bytes=size)
+    body = request.body._replace(value=value)
+    return replace(request, body=body, history=history, named_bytes=size)

@@ -12,12 +12,12 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import tool_call_chunk
 
 from .errors import WireError
-from .reading import ReplyReader
+from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
     TOOL,
     USER,
-    Row,
+    TranscriptRow,
     make_call_value,
     make_row,
     name_medium,
@@ -85,7 +85,7 @@ def read_block_texts(content: object) -> str:
     return "\n".join(filter(None, texts))
 
 
-def make_anthropic_rows(message: Mapping[str, Any]) -> list[Row]:
+def make_anthropic_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
     """The rows of the transcript that a message of the body is: results of tools come
     before what a person says."""
     content = message.get("content")

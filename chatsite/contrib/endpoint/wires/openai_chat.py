@@ -16,12 +16,12 @@ from chatsite.llm.gathered import read_calls
 from chatsite.llm.provider_file import OPENAI_ADDRESS
 
 from .errors import WireError, refuse_model
-from .reading import ReplyReader
+from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
     TOOL,
     USER,
-    Row,
+    TranscriptRow,
     make_call_value,
     make_row,
     read_call_arguments,
@@ -74,7 +74,7 @@ def read_openai_instructions(body: Mapping[str, Any]) -> str:
     return "\n\n".join(texts)
 
 
-def make_openai_rows(message: Mapping[str, Any]) -> list[Row]:
+def make_openai_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
     """The rows of the transcript that a message of the body is."""
     role = message.get("role")
     text = read_part_texts(message.get("content"))

@@ -15,13 +15,13 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import tool_call_chunk
 
 from .openai_chat import SYSTEM, find_openai, name_openai, write_openai_error
-from .reading import ReplyReader
+from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
     CALL_ID_CHARS,
     TOOL,
     USER,
-    Row,
+    TranscriptRow,
     make_call_value,
     make_row,
     name_medium,
@@ -62,7 +62,7 @@ def read_response_instructions(body: Body) -> str:
     return "\n\n".join(texts)
 
 
-def make_response_rows(said: Mapping[str, Any]) -> list[Row]:
+def make_response_rows(said: Mapping[str, Any]) -> list[TranscriptRow]:
     """The rows of the transcript that the items of a message are: one, as a reply is
     one message, however many items it has."""
     items = said["items"]

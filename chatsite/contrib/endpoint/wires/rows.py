@@ -17,7 +17,7 @@ TEXTS = {"text": "text", "input_text": "text", "output_text": "text"}
 TEXTS |= {"refusal": "refusal"}
 
 
-class Row(NamedTuple):
+class TranscriptRow(NamedTuple):
     role: str
     text: str = ""
     # In LangChain's form.
@@ -25,14 +25,14 @@ class Row(NamedTuple):
     tool_call_id: str = ""
 
 
-def make_row(role: str, text: str, **more: Any) -> Row:
+def make_row(role: str, text: str, **more: Any) -> TranscriptRow:
     text = clean_text(text)
     if len(text) > MOST_CHARS:
         text = text[: MOST_CHARS - 1] + "…"
-    return Row(role, text, **more)
+    return TranscriptRow(role, text, **more)
 
 
-def to_langchain(row: Row) -> BaseMessage:
+def to_langchain(row: TranscriptRow) -> BaseMessage:
     if row.role == TOOL:
         return ToolMessage(row.text, tool_call_id=row.tool_call_id)
     if row.role == ASSISTANT:

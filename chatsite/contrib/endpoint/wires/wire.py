@@ -10,8 +10,8 @@ from langchain_core.messages import BaseMessage
 from chatsite.contrib.endpoint.addresses import MODELS
 
 from .errors import WireError
-from .reading import ReplyReader
-from .rows import Row
+from .reply_reader import ReplyReader
+from .rows import TranscriptRow
 
 Body = Mapping[str, Any]
 # What stands for one thing in a path.
@@ -49,7 +49,7 @@ class Wire:
     # What the system says before all else.
     read_instructions: Callable[[Body], str]
     # The rows of the transcript that a message of the body is.
-    make_rows: Callable[[Mapping[str, Any]], list[Row]]
+    make_rows: Callable[[Mapping[str, Any]], list[TranscriptRow]]
     # What the demo model is asked, and its reply as a server of the wire would send it.
     to_demo_messages: Callable[[Body], list[BaseMessage]]
     write_reply: Callable[[Body, str, AsyncIterator[str]], AsyncIterator[bytes]]

@@ -2,15 +2,15 @@
 
 import pytest
 
-from chatsite.contrib.endpoint.access.pace import pace
-from chatsite.contrib.endpoint.relay import answering
+from chatsite.contrib.endpoint.access.rate_limits import pace
+from chatsite.contrib.endpoint.relay import provider_answer
 from tests.fakes.upstream import Upstream
 
 
 @pytest.fixture(autouse=True)
 def _forget_requests():
     pace.clear()
-    answering._listed.clear()
+    provider_answer._listed.clear()
 
 
 @pytest.fixture

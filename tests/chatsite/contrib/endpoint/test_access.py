@@ -17,8 +17,8 @@ from django.utils import timezone
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.access import outage
 from chatsite.contrib.endpoint.access.gateway import find_token_secret, read_token
-from chatsite.contrib.endpoint.relay.answering import Answer
-from chatsite.contrib.endpoint.relay.client import Client, GoneError
+from chatsite.contrib.endpoint.relay.client_connection import Client, GoneError
+from chatsite.contrib.endpoint.relay.provider_answer import Answer
 from memory.models import Conversation
 
 from .test_chat_completions import body_of, complete, says
@@ -177,7 +177,9 @@ async def test_what_the_store_refuses_is_not_forwarded(
     def fail(*_):
         raise IntegrityError("refused")
 
-    monkeypatch.setattr("chatsite.contrib.endpoint.store.opening.Opening.begin", fail)
+    monkeypatch.setattr(
+        "chatsite.contrib.endpoint.store.request_store.RequestWriter.store_first", fail
+    )
     assert (await complete(key, says("user", "Hello"))).status == 503
     assert upstream.requests == []
 
@@ -201,7 +203,9 @@ async def test_while_the_store_is_away(mode, alice, upstream, settings, monkeypa
         raise OperationalError("away")
 
     monkeypatch.setattr(keys, "find_api_key", fail)
-    monkeypatch.setattr("chatsite.contrib.endpoint.store.opening.Opening.begin", fail)
+    monkeypatch.setattr(
+        "chatsite.contrib.endpoint.store.request_store.RequestWriter.store_first", fail
+    )
     raw = body_of(says("user", "Are you there?"))
     call = await complete(key, says("user", "Are you there?"))
     if mode == "closed":
@@ -257,7 +261,9 @@ async def test_no_more_is_forwarded_than_a_day_has(
         raise OperationalError("away")
 
     monkeypatch.setattr(keys, "find_api_key", fail)
-    monkeypatch.setattr("chatsite.contrib.endpoint.store.opening.Opening.begin", fail)
+    monkeypatch.setattr(
+        "chatsite.contrib.endpoint.store.request_store.RequestWriter.store_first", fail
+    )
     (_, first), (_, second) = made
     said = says("user", "mode=story:1:2000:0")
     answers = [await complete(first, said) for _ in range(2)]

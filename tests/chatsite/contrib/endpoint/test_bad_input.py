@@ -10,8 +10,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chatsite import asgi
-from chatsite.contrib.endpoint import exchange, keys
-from chatsite.contrib.endpoint.relay.client import MAX_BODY_BYTES
+from chatsite.contrib.endpoint import keys, request_handling
+from chatsite.contrib.endpoint.relay.client_connection import MAX_BODY_BYTES
 from chatsite.live.outbox import TRANSPORT
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message, ModelCall
@@ -133,7 +133,7 @@ async def test_who_hangs_up_before_the_body_is_whole_has_asked_nothing(key, upst
     assert call.status is None
     assert upstream.requests == []
     assert not await Conversation.objects.aexists()
-    assert not exchange._running
+    assert not request_handling._running
 
 
 async def test_who_hangs_up_before_the_answer_leaves_a_turn_that_has_ended(
@@ -148,7 +148,7 @@ async def test_who_hangs_up_before_the_answer_leaves_a_turn_that_has_ended(
     await task
     turn = await Turn.objects.aget()
     assert (turn.state, turn.error) == ("stopped", "client_gone")
-    assert not exchange._running
+    assert not request_handling._running
     assert await is_whole()
 
 
@@ -203,7 +203,7 @@ async def test_who_reads_nothing_ends_what_is_sent(key, upstream):
     assert await sync_to_async(upstream.wait_closed_early)()
     turn = await Turn.objects.aget()
     assert (turn.state, turn.error) == ("stopped", "client_gone")
-    assert not exchange._running
+    assert not request_handling._running
     assert await is_whole()
 
 
@@ -294,7 +294,7 @@ async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
         go_on.wait(60 * PATIENCE)
         MODES["ok"](x)
 
-    upstream.script(*[hold] * exchange.AT_ONCE)
+    upstream.script(*[hold] * request_handling.AT_ONCE)
     made = []
     for number in range(5):
         create = sync_to_async(django_user_model.objects.create_user)
@@ -312,6 +312,6 @@ async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
     for number, call in enumerate(calls):
         [choice] = json.loads(call.answer)["choices"]
         assert choice["message"]["content"] == f"Reply to: Hi {number}"
-    assert await Turn.objects.filter(state="done").acount() == exchange.AT_ONCE
-    assert not exchange._running
+    assert await Turn.objects.filter(state="done").acount() == request_handling.AT_ONCE
+    assert not request_handling._running
     assert await sync_to_async(violations)() == []

@@ -14,8 +14,8 @@ from chatsite.contrib.endpoint.models import (
     ClientConversation,
     ClientRequest,
 )
-from chatsite.contrib.endpoint.relay.following import FollowingStreamer
-from chatsite.contrib.endpoint.store import opening
+from chatsite.contrib.endpoint.relay.reply_follower import FollowingStreamer
+from chatsite.contrib.endpoint.store import request_store
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import library
@@ -280,7 +280,7 @@ async def test_another_branch_does_not_change_the_first(key, upstream):
 
 
 async def test_a_long_conversation_is_branched_in_batches(key, upstream, monkeypatch):
-    monkeypatch.setattr(opening, "MOST_COPIED", 3)
+    monkeypatch.setattr(request_store, "MOST_COPIED", 3)
     said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
     await complete(key, said[0])
     said += [says("user", "Left"), says("assistant", "Reply to: Left")]
@@ -298,7 +298,7 @@ async def test_a_long_conversation_is_branched_in_batches(key, upstream, monkeyp
 async def test_a_copy_that_ends_in_the_middle_is_seen_nowhere_and_purged(
     alice, key, upstream, monkeypatch
 ):
-    monkeypatch.setattr(opening, "MOST_COPIED", 1)
+    monkeypatch.setattr(request_store, "MOST_COPIED", 1)
     said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
     await complete(key, said[0])
     await complete(key, *said, says("user", "Left"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chatsite.contrib.endpoint.store.exchanges import Exchanges
+from chatsite.contrib.endpoint.store.client_turns import ClientTurns
 from memory.models import Conversation, Message
 
 CALL = [{"name": "list_files", "args": {}, "id": "c1"}]
@@ -19,11 +19,11 @@ def test_a_summary_between_a_call_and_its_results_keeps_its_reply(alice):
         return Message.objects.create(seq=seq, **given, **more)
 
     asked = [store(1, "user", "What is in here?")]
-    Exchanges(conversation).add(asked)
+    ClientTurns(conversation).add_rows(asked)
     store(2, "assistant", "", tool_calls=CALL)
-    exchanges = Exchanges(conversation)
+    turns = ClientTurns(conversation)
     agreed = store(4, "assistant", "Understood.")
     found = store(5, "tool", "README.md", tool_call_id="c1")
-    exchanges.add([store(3, "user", "Summary: files."), agreed, found])
-    assert exchanges.find_turn().user_message == found
+    turns.add_rows([store(3, "user", "Summary: files."), agreed, found])
+    assert turns.find_turn().user_message == found
     assert agreed.turn.reply == agreed

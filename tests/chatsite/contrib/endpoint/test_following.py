@@ -4,7 +4,10 @@ import asyncio
 from time import monotonic
 from types import SimpleNamespace
 
-from chatsite.contrib.endpoint.relay.following import FollowedReply, FollowingStreamer
+from chatsite.contrib.endpoint.relay.reply_follower import (
+    FollowedReply,
+    FollowingStreamer,
+)
 from chatsite.protocol import events
 from chatsite.turns.lifecycle import LeaseStatus, TurnClaim
 
@@ -34,13 +37,13 @@ async def test_a_checkpoint_has_each_word_that_the_client_has(monkeypatch):
         # The second comes while reading pauses until the next frame.
         await asyncio.sleep(0.01)
         reader.new = word
-        followed.tell()
+        followed.notify_new()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     streamer.save_at = 0.0
     streamer._checkpoint()
     await streamer._save
     assert saved == ["One two"]
-    followed.tell(is_over=True)
+    followed.notify_new(is_over=True)
     assert await running is None
     assert streamer.text == "One two"

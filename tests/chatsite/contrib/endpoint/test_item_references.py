@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import BodyPiece, ClientConversation
-from chatsite.contrib.endpoint.store.asked import read_client_request
-from chatsite.contrib.endpoint.store.known import KnownToOwner, NotYoursError
+from chatsite.contrib.endpoint.store.owner_history import NotYoursError, OwnerHistory
+from chatsite.contrib.endpoint.store.parsed_request import read_client_request
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.contrib.endpoint.store.served_items import find_items
 from chatsite.contrib.endpoint.wires import OPENAI_RESPONSES
@@ -223,7 +223,7 @@ def test_ids_are_found_by_their_indexes(alice):
         with pytest.raises(WireError):
             find_items(alice.pk, asked)
         with pytest.raises(NotYoursError):
-            KnownToOwner(alice.pk).find_reply("resp_1")
+            OwnerHistory(alice.pk).find_reply("resp_1")
     for query in queries.captured_queries:
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")

@@ -6,7 +6,7 @@ import json
 import pytest
 from django.db.models.sql.compiler import SQLCompiler
 
-from chatsite.contrib.endpoint.bounding.choosing import find_covered
+from chatsite.contrib.endpoint.bounding.message_selection import find_covered
 from chatsite.contrib.endpoint.identity.history import read_history
 from chatsite.contrib.endpoint.identity.known import MOST_PLACES
 from chatsite.contrib.endpoint.models import (
@@ -14,7 +14,7 @@ from chatsite.contrib.endpoint.models import (
     ClientConversation,
     ClientMessage,
 )
-from chatsite.contrib.endpoint.store.known import GONE, KnownToOwner
+from chatsite.contrib.endpoint.store.owner_history import GONE, OwnerHistory
 from memory import library, transcript
 
 from ...scenes import talk_in_turns
@@ -48,7 +48,7 @@ def keep(of_client, position, form, **more):
 
 
 def read(of_client, first=0):
-    known = KnownToOwner(of_client.conversation.owner_id)
+    known = OwnerHistory(of_client.conversation.owner_id)
     path = known.read_path(str(of_client.pk), first)
     return [(kept.digest, kept.is_served) for kept in path]
 
@@ -109,7 +109,7 @@ def test_the_text_of_a_message_with_an_image_is_all_of_its_form(alice):
     of = {"conversation": made.conversation, "message": row}
     BodyPiece.objects.create(number=1, digest=b"1", text=json.dumps(sent), **of)
     assert "media" in message.text
-    assert KnownToOwner(alice.pk).read_text(str(made.pk), 0) == message.text
+    assert OwnerHistory(alice.pk).read_text(str(made.pk), 0) == message.text
 
 
 def test_what_summaries_cover_is_known_without_the_parent(alice):
@@ -156,7 +156,7 @@ def test_places_of_a_hash_are_bounded_in_the_statement(alice, monkeypatch):
     monkeypatch.setattr(SQLCompiler, "results_iter", count_rows)
     inside = [each for each in made[::-1] if each not in tips]
     expected = [str(each.pk) for each in (*tips, *inside)][:MOST_PLACES]
-    known = KnownToOwner(alice.pk)
+    known = OwnerHistory(alice.pk)
     for find in (known.find_chains, known.find_messages):
         rows.clear()
         found = find([hello, reply])

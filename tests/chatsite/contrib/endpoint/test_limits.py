@@ -7,8 +7,8 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 
-from chatsite.contrib.endpoint import exchange, keys
-from chatsite.contrib.endpoint.relay import answering
+from chatsite.contrib.endpoint import keys, request_handling
+from chatsite.contrib.endpoint.relay import provider_answer
 from chatsite.contrib.endpoint.wires import WIRES
 from chatsite.ops import load
 from chatsite.review.models import AccessEvent
@@ -41,7 +41,7 @@ async def test_models_are_asked_of_the_provider_once(key, bob, upstream, monkeyp
     assert "ok" in [each["id"] for each in found[0][1]["data"]]
     await ask_models(key)
     assert len(upstream.requests) == 1
-    monkeypatch.setattr(answering, "MODELS_SECONDS", -1)
+    monkeypatch.setattr(provider_answer, "MODELS_SECONDS", -1)
     await ask_models(key)
     assert len(upstream.requests) == 2
 
@@ -51,16 +51,16 @@ async def test_models_are_asked_again_after_a_failure(key, settings):
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9"
     assert (await ask_models(key, 3))[0] == [502] * 3
     with Upstream() as server:
-        failed = answering._listed["http://127.0.0.1:9/models"]
-        answering._listed[f"{server.url}/models"] = failed
+        failed = provider_answer._listed["http://127.0.0.1:9/models"]
+        provider_answer._listed[f"{server.url}/models"] = failed
         settings.OPENAI_BASE_URL = server.url
         assert (await ask_models(key))[0] == [200]
 
 
 async def test_models_reach_others_when_the_first_client_hangs_up(upstream):
     wire = WIRES[0]
-    first = asyncio.create_task(answering.list_upstream_models(wire))
-    second = asyncio.create_task(answering.list_upstream_models(wire))
+    first = asyncio.create_task(provider_answer.list_upstream_models(wire))
+    second = asyncio.create_task(provider_answer.list_upstream_models(wire))
     await asyncio.sleep(0)
     first.cancel()
     assert "ok" in [each["id"] for each in await second]
@@ -68,11 +68,11 @@ async def test_models_reach_others_when_the_first_client_hangs_up(upstream):
 
 
 async def test_models_take_a_slot(key, alice, monkeypatch):
-    monkeypatch.setitem(exchange._running, alice.pk, exchange.OF_ONE)
+    monkeypatch.setitem(request_handling._running, alice.pk, request_handling.OF_ONE)
     assert (await ask_models(key))[0] == [429]
     monkeypatch.undo()
     assert (await ask_models(key))[0] == [200]
-    assert not exchange._running
+    assert not request_handling._running
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import threading
 import pytest
 from asgiref.sync import sync_to_async
 
-from chatsite.contrib.endpoint import exchange, keys
+from chatsite.contrib.endpoint import keys, request_handling
 from chatsite.contrib.endpoint.models import ClientConversation
 from chatsite.turns.models import Turn
 from memory.models import Conversation, ModelCall
@@ -164,7 +164,7 @@ async def test_tokens_are_counted_by_the_provider_and_nothing_is_kept(key, claud
 
 async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch):
     """Who asks for nothing but counts has no place among the replies at once."""
-    monkeypatch.setattr(exchange, "OF_ONE", 2)
+    monkeypatch.setattr(request_handling, "OF_ONE", 2)
     came, go_on = threading.Semaphore(0), threading.Event()
 
     def wait_and_count(x):
@@ -190,7 +190,7 @@ async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch)
     go_on.set()
     done = await asyncio.gather(*running)
     assert [call.status for call in done] == [200] * 3
-    assert not exchange._running
+    assert not request_handling._running
 
 
 async def test_without_a_provider_the_demo_model_answers(key):

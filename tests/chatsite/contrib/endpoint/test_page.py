@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from chatsite.contrib.endpoint import keys, marks
+from chatsite.contrib.endpoint import conversation_hooks, keys
 from chatsite.contrib.endpoint.models import BodyPiece
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands
@@ -125,7 +125,7 @@ def test_other_conversations_cost_nothing_more(
         from chatsite import plugins
 
         assert plugins.find_write_refusal(own) == ""
-        assert marks.find_sent_last(own) is None
+        assert conversation_hooks.find_sent_last(own) is None
 
 
 def test_single_calls_are_one_line_below_the_list_until_they_go_on(client, key):

@@ -20,8 +20,8 @@ from bench.endpoint.sent_again import make_talk
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.identity.wires import entry
 from chatsite.contrib.endpoint.models import BodyPiece
-from chatsite.contrib.endpoint.store import remembered
-from chatsite.contrib.endpoint.store.asked import read_client_request
+from chatsite.contrib.endpoint.store import body_cache
+from chatsite.contrib.endpoint.store.parsed_request import read_client_request
 from chatsite.contrib.endpoint.wires import find_wire_by_name
 from chatsite.contrib.endpoint.wires.errors import WireError
 from memory.models import Message
@@ -69,9 +69,9 @@ SAID = {"role": "user", "content": "Hello"}
 
 @pytest.fixture(autouse=True)
 def _forgotten():
-    remembered.remembered.forget()
+    body_cache.body_cache.clear_all()
     yield
-    remembered.remembered.forget()
+    body_cache.body_cache.clear_all()
 
 
 def read(wire, raw, owner_id=None):
@@ -93,14 +93,14 @@ def write(said, *, before=(), after=(), name="messages", **writing):
 
 
 def list_known(owner_id=1):
-    people = remembered.remembered._people.items()
+    people = body_cache.body_cache._people.items()
     return [kept for whose, own in people if whose[0] == owner_id for kept in own]
 
 
 @contextmanager
 def short():
-    """Short histories are remembered, too, with many places to go on from."""
-    with patch.object(remembered, "LEAST", 2), patch.object(entry, "PAUSE_AFTER", 2):
+    """Short histories are cached, too, with many places to go on from."""
+    with patch.object(body_cache, "LEAST", 2), patch.object(entry, "PAUSE_AFTER", 2):
         yield
 
 
@@ -109,7 +109,7 @@ def short():
 def test_what_is_known_of_a_body_changes_nothing_of_it(wire, data):
     name = find_wire_by_name(wire).list_name
     said = data.draw(st.lists(st.sampled_from(ITEMS[wire]), min_size=3, max_size=12))
-    remembered.remembered.forget()
+    body_cache.body_cache.clear_all()
     with short():
         for _ in range(4):
             writing = data.draw(st.sampled_from(WRITINGS[:2]))
@@ -129,7 +129,7 @@ def test_it_goes_on_from_the_last_place_that_is_the_same(writing):
     read("chat", write(said, **writing), 1)
     said += [{"role": "user", "content": "One more"}]
     raw = write(said, **writing)
-    same = remembered.remembered._find((1, "chat", "refused"), raw)
+    same = body_cache.body_cache._find((1, "chat", "refused"), raw)
     assert same.mark.pause.items >= 300 - entry.PAUSE_AFTER
     assert read("chat", raw, 1) == read("chat", raw)
 
@@ -178,8 +178,8 @@ def test_what_was_refused_is_refused_again():
 def test_nothing_of_another_person_is_looked_at():
     raw = write([SAID] * 100)
     read("chat", raw, 1)
-    assert remembered.remembered._find((1, "chat", "refused"), raw)
-    assert remembered.remembered._find((2, "chat", "refused"), raw) is None
+    assert body_cache.body_cache._find((1, "chat", "refused"), raw)
+    assert body_cache.body_cache._find((2, "chat", "refused"), raw) is None
 
 
 def test_one_that_goes_on_takes_the_place_of_the_one_before():
@@ -193,8 +193,8 @@ def test_one_that_goes_on_takes_the_place_of_the_one_before():
 
 
 def test_one_person_takes_the_memory_of_no_other(monkeypatch):
-    monkeypatch.setattr(remembered, "MOST_OF_ONE", 600_000)
-    monkeypatch.setattr(remembered, "MOST_MEMORY", 1_500_000)
+    monkeypatch.setattr(body_cache, "MOST_OF_ONE", 600_000)
+    monkeypatch.setattr(body_cache, "MOST_MEMORY", 1_500_000)
     read("chat", write([{"role": "user", "content": "Of one"}] * 100), 1)
     for n in range(20):
         read("chat", write([{"role": "user", "content": f"Of two {n}"}] * 200), 2)
@@ -202,16 +202,16 @@ def test_one_person_takes_the_memory_of_no_other(monkeypatch):
     assert len(list_known(1)) == 1
     for person in range(3, 20):
         read("chat", write([{"role": "user", "content": "Of many"}] * 200), person)
-        assert remembered.remembered.memory <= 1_500_000
+        assert body_cache.body_cache.memory <= 1_500_000
     assert not list_known(1)
     assert list_known(19)
     kept = [each for person in range(20) for each in list_known(person)]
-    assert remembered.remembered.memory == sum(each.memory for each in kept)
+    assert body_cache.body_cache.memory == sum(each.memory for each in kept)
 
 
 @pytest.mark.parametrize("value", ["x" * 500_000, [[]] * 50_000, ["🙂é"] * 20_000])
 def test_a_large_message_is_known_up_to_the_one_before(monkeypatch, value):
-    monkeypatch.setattr(remembered, "MOST_OF_ONE", 1_000_000)
+    monkeypatch.setattr(body_cache, "MOST_OF_ONE", 1_000_000)
     large = {"role": "user", "content": "x", "more": value}
     read("chat", write([*[SAID] * 70, large, *[SAID] * 70]), 1)
     (kept,) = list_known()

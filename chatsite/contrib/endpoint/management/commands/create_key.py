@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("user", help="the name of the user it sends as")
         parser.add_argument("--name", default="command line", help="of the client")
         parser.add_argument("--mode", choices=ApiKey.Mode.values, default="observe")
-        parser.add_argument("--kind", choices=ApiKey.Kind.values, default="person")
+        parser.add_argument("--kind", choices=ApiKey.KeyKind.values, default="person")
         parser.add_argument("--scope", default=keys.SEND, help="send, read, or both")
         parser.add_argument(
             "--days", type=int, default=0, help="0: until it is revoked"
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         owner = get_user_model().objects.filter(username=options["user"]).first()
         if owner is None:
             raise CommandError(f"There is no user {options['user']!r}.")
-        if options["kind"] == ApiKey.Kind.GATEWAY and not owner.is_staff:
+        if options["kind"] == ApiKey.KeyKind.GATEWAY and not owner.is_staff:
             raise CommandError("A key of a gateway has to be one of staff.")
         scopes = options["scope"].split(",")
         if wrong := [name for name in scopes if name not in keys.SCOPES]:
@@ -48,7 +48,7 @@ class Command(BaseCommand):
             )
         except keys.KeyLimitError as error:
             raise CommandError(str(error)) from error
-        if made.kind == ApiKey.Kind.GATEWAY and settings.GATEWAY_SECRET_PER_KEY:
+        if made.kind == ApiKey.KeyKind.GATEWAY and settings.GATEWAY_SECRET_PER_KEY:
             # Not where scripts read the key.
             self.stderr.write(f"Secret of its tokens: {find_token_secret(made)}")
         self.stdout.write(key)

@@ -12,8 +12,11 @@ from bench.endpoint.bounded import PATHS
 from bench.endpoint.long_talk import LongTalk
 from bench.endpoint.strict import TOOL_WORD, StrictUpstream, read_messages
 from chatsite.contrib.endpoint import keys
-from chatsite.contrib.endpoint.bounding.choosing import Choosing, list_spans
-from chatsite.contrib.endpoint.store.asked import read_client_request
+from chatsite.contrib.endpoint.bounding.message_selection import (
+    MessageSelector,
+    list_spans,
+)
+from chatsite.contrib.endpoint.store.parsed_request import read_client_request
 from chatsite.contrib.endpoint.wires import OPENAI_RESPONSES
 from chatsite.turns import runner
 from memory import actions
@@ -139,13 +142,13 @@ async def test_what_is_left_out_fits_and_no_more(key, provider, settings, monkey
     # Nothing is summarised in time, so the oldest turns are left out.
     settings.COMPACTION_WAIT_SECONDS = 0
     made = []
-    make = Choosing._make
+    make = MessageSelector._make
 
     def note(*given, **more):
         made.append(make(*given, **more))
         return made[-1]
 
-    monkeypatch.setattr(Choosing, "_make", note)
+    monkeypatch.setattr(MessageSelector, "_make", note)
     talk = LongTalk("messages", 20)
     for _ in talk.play():
         reply = [{"type": "text", "text": "Copper and winter. " * 8}]

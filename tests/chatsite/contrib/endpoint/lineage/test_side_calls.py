@@ -5,7 +5,7 @@ import pytest
 
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
-from chatsite.contrib.endpoint.store.known import KnownToOwner
+from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
 from memory.models import Conversation
 from tests.chatsite.scenes import page_of
 
@@ -85,7 +85,7 @@ def test_an_agent_is_known_without_its_body(key, django_assert_num_queries):
     work(key, 1)
     made = Conversation.objects.earliest("pk")
     (request,) = ClientRequest.objects.filter(call__conversation=made)
-    known = KnownToOwner(made.owner_id)
+    known = OwnerHistory(made.owner_id)
     with django_assert_num_queries(2):
         assert known.has_spoken(str(made.pk), "others", request.tools)
     with django_assert_num_queries(3):

@@ -10,9 +10,9 @@ from django.urls import reverse
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.identity.decision import WHY as CODES
 from chatsite.contrib.endpoint.identity.decision import Kind
-from chatsite.contrib.endpoint.lineage.words import LINEAGES, WHY
+from chatsite.contrib.endpoint.lineage.reason_texts import LINEAGES, WHY
 from chatsite.contrib.endpoint.models import ClientConversation
-from chatsite.contrib.endpoint.store.known import KnownToOwner
+from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
 from memory.models import Conversation, ModelCall
 from tests.chatsite.scenes import page_of, signed_in, url, violations
 
@@ -92,7 +92,7 @@ def test_a_changed_message_is_known_in_its_last_form(alice, client, key):
     wrapped = says(f"{FERRY}\n\n<context>Ferries leave at nine.</context>")
     send(key, wrapped, replies(FERRY), says(BACK))
     made = ClientConversation.objects.get()
-    found = KnownToOwner(alice.pk).read_text(str(made.pk), 0)
+    found = OwnerHistory(alice.pk).read_text(str(made.pk), 0)
     assert found == wrapped["content"]
 
 

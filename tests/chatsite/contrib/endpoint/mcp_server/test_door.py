@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.core.checks import run_checks
 from django.urls import reverse
 
-from chatsite.contrib.endpoint import asgi, exchange, keys
-from chatsite.contrib.endpoint.mcp_server import checks, door
+from chatsite.contrib.endpoint import asgi, keys, request_handling
+from chatsite.contrib.endpoint.mcp_server import access_check, checks
 from chatsite.ops.entrances import find_entrance
 from tests.chatsite.contrib.endpoint.wire import Call, ask
 
@@ -66,10 +66,10 @@ async def test_a_person_has_a_pace(reader, alice, bob, settings):
 
 
 async def test_places_are_those_of_all_requests(reader, alice, monkeypatch):
-    monkeypatch.setitem(exchange._running, alice.pk, exchange.OF_ONE)
+    monkeypatch.setitem(request_handling._running, alice.pk, request_handling.OF_ONE)
     assert (await post(reader))[0] == 429
     monkeypatch.undo()
-    assert not exchange._running
+    assert not request_handling._running
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ async def test_what_is_no_request_is_refused(reader, body, version):
     call.scope["headers"].append((b"mcp-protocol-version", version.encode()))
     await call.run()
     assert call.status == 400
-    assert not exchange._running
+    assert not request_handling._running
 
 
 async def test_a_large_body_is_refused(reader):
@@ -118,7 +118,7 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
     def fail(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(door, "import_module", fail)
+    monkeypatch.setattr(access_check, "import_module", fail)
     status, _, answer = await post(reader)
     assert (status, answer["error"]["code"]) == (503, "unavailable")
     monkeypatch.setattr(checks, "find_spec", lambda name: None)

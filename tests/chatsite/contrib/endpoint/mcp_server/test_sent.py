@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from chatsite.contrib.endpoint import keys
-from chatsite.contrib.endpoint.mcp_server import sent
+from chatsite.contrib.endpoint.mcp_server import sent_requests
 from memory import actions, transcript
 from memory.models import ModelCall
 from memory.view.places import count_sent
@@ -53,7 +53,7 @@ def ask(key, tool, **given):
 
 
 def test_the_messages_of_the_site_are_proved_by_their_hash(reader, talked, monkeypatch):
-    monkeypatch.setattr(sent, "MOST_CHARS", 100)
+    monkeypatch.setattr(sent_requests, "MOST_CHARS", 100)
     call = last_call(talked)
     given = {"conversation": str(talked.uuid), "reply": call.message.seq}
     pieces = ask(reader, "what_the_model_saw", **given)
@@ -111,7 +111,7 @@ def test_what_was_left_out_says_why(reader, talked, monkeypatch):
     )
     talked.messages.filter(pk=hidden.pk).update(excluded_at=timezone.now())
     call = say(talked, "Once more") and last_call(talked)
-    monkeypatch.setattr(sent, "MOST_STRETCHES", 1)
+    monkeypatch.setattr(sent_requests, "MOST_STRETCHES", 1)
     given["reply"] = call.message.seq
     pieces = ask(reader, "what_was_left_out", **given)
     found = [each for piece in pieces for each in piece["left_out"]]
@@ -150,8 +150,11 @@ def test_what_is_no_reply_is_refused(reader, talked, bob, tool):
 
 
 def test_a_stretch_ends_where_the_reason_does():
-    find = sent._make_finder([(1, 3, "a"), (7, 9, "b")])
+    find = sent_requests._make_finder([(1, 3, "a"), (7, 9, "b")])
     assert [find(seq) for seq in (0, 1, 3, 4, 7, 9, 10)] == [
         *(None, "a", "a", None, "b", "b", None)
     ]
-    assert sent._merge_ranges([[5, 9], [1, 3], [7, 8], [9, 12]]) == [[1, 3], [5, 12]]
+    assert sent_requests._merge_ranges([[5, 9], [1, 3], [7, 8], [9, 12]]) == [
+        [1, 3],
+        [5, 12],
+    ]

@@ -11,7 +11,7 @@ import aiohttp
 from django.conf import settings
 from langchain_core.messages import BaseMessage
 
-from chatsite.contrib.endpoint.store.asked import Asked
+from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.contrib.endpoint.wires.wire import Wire
 from chatsite.llm import providers, streaming
@@ -42,7 +42,7 @@ class CutError(Exception):
         self.code = code
 
 
-class Answer:
+class ProviderAnswer:
     """`chunks` gives its bytes as they come, and raises CutError. `said`: all of them,
     of an error."""
 
@@ -79,31 +79,33 @@ class Answer:
 
 
 async def fetch_answer(
-    asked: Asked, headers: Mapping[str, str], earlier: Sequence[BaseMessage] = ()
-) -> Answer:
+    request: ParsedRequest,
+    headers: Mapping[str, str],
+    earlier: Sequence[BaseMessage] = (),
+) -> ProviderAnswer:
     """`earlier`: what the demo model knows besides the body. Raises WireError where
     there is no answer that a client of the wire could read."""
-    upstream = asked.wire.find_upstream(asked.model)
+    upstream = request.wire.find_upstream(request.model)
     if upstream is None:
-        return _answer_as_demo(asked, earlier)
+        return _answer_as_demo(request, earlier)
     response = await send_upstream(
         "POST",
         upstream,
-        asked.wire.upstream_path,
+        request.wire.upstream_path,
         headers,
-        asked.raw,
-        seconds=first_seconds(is_stream=asked.is_stream),
+        request.raw,
+        seconds=first_seconds(is_stream=request.is_stream),
     )
     return await read_answer(response, upstream)
 
 
 async def fetch_count(
     wire: Wire, model: str, headers: Mapping[str, str], raw: bytes
-) -> Answer:
+) -> ProviderAnswer:
     """The provider's answer to how many tokens a body has; an estimate without one."""
     upstream = wire.find_upstream(model)
     if upstream is None:
-        return answer_value({"input_tokens": -(-len(raw) // 4)})
+        return make_json_answer({"input_tokens": -(-len(raw) // 4)})
     seconds = settings.MODEL_IDLE_TIMEOUT
     response = await send_upstream(
         "POST", upstream, wire.count_path, headers, raw, seconds=seconds
@@ -111,26 +113,26 @@ async def fetch_count(
     return await read_answer(response, upstream)
 
 
-def answer_value(value: Mapping[str, Any]) -> Answer:
+def make_json_answer(value: Mapping[str, Any]) -> ProviderAnswer:
     """What this site says itself, where there is no provider."""
     body = json.dumps(value, ensure_ascii=False).encode()
-    return Answer(200, {"content-type": "application/json"}, tell_once(body))
+    return ProviderAnswer(200, {"content-type": "application/json"}, yield_once(body))
 
 
-async def tell_once(body: bytes) -> AsyncIterator[bytes]:
+async def yield_once(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
 async def read_answer(
     response: aiohttp.ClientResponse, upstream: tuple[str, Mapping[str, str]]
-) -> Answer:
+) -> ProviderAnswer:
     """The provider's answer as the client gets it. What it says of the site's own key
     is not passed on."""
     kind = response.content_type
     is_readable = kind in ("application/json", "text/event-stream")
     if response.status < 300 and is_readable:
         headers = select_headers(response)
-        return Answer(response.status, headers, _read_chunks(response))
+        return ProviderAnswer(response.status, headers, _read_chunks(response))
     try:
         async with asyncio.timeout(settings.MODEL_IDLE_TIMEOUT):
             body = await response.content.read(MAX_ERROR_BYTES)
@@ -142,7 +144,9 @@ async def read_answer(
     is_own = response.status in (401, 403) or any(each in body for each in secrets)
     if response.status < 400 or not is_readable or is_own:
         raise _explain_answer(response, is_own=is_own)
-    return Answer(response.status, select_headers(response), tell_once(body), body)
+    return ProviderAnswer(
+        response.status, select_headers(response), yield_once(body), body
+    )
 
 
 def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:
@@ -178,19 +182,23 @@ async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]
         response.close()
 
 
-def _answer_as_demo(asked: Asked, earlier: Sequence[BaseMessage]) -> Answer:
-    messages = [*earlier, *asked.wire.to_demo_messages(asked.body.value)]
+def _answer_as_demo(
+    request: ParsedRequest, earlier: Sequence[BaseMessage]
+) -> ProviderAnswer:
+    messages = [*earlier, *request.wire.to_demo_messages(request.body.value)]
     stream = streaming.ReplyStream(providers.DEMO, messages, strict=False)
 
     async def write() -> AsyncIterator[bytes]:
         async with aclosing(stream):
-            written = asked.wire.write_reply(asked.body.value, asked.model, stream)
+            written = request.wire.write_reply(
+                request.body.value, request.model, stream
+            )
             async with aclosing(written) as chunks:
                 async for chunk in chunks:
                     yield chunk
 
-    kind = "text/event-stream" if asked.is_stream else "application/json"
-    return Answer(200, {"content-type": kind}, write())
+    kind = "text/event-stream" if request.is_stream else "application/json"
+    return ProviderAnswer(200, {"content-type": kind}, write())
 
 
 async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:

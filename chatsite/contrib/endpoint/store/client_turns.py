@@ -36,7 +36,7 @@ def _has_ended(turn: Turn) -> bool:
     return turn.reply is not None and not turn.reply.tool_calls
 
 
-class Exchanges:
+class ClientTurns:
     """Goes on from the last turn that there is."""
 
     def __init__(self, conversation: Conversation) -> None:
@@ -46,7 +46,7 @@ class Exchanges:
         self._new: list[Turn] = []
         self._first: Message | None = None
 
-    def add(self, rows: Sequence[Message]) -> None:
+    def add_rows(self, rows: Sequence[Message]) -> None:
         """Rows that were just stored, in their order."""
         changed: set[Turn] = set()
         for row in rows:
@@ -91,7 +91,7 @@ class Exchanges:
         """The one that the next reply ends: of the last message of a person."""
         if self.turn is None:
             self.turn = self._make_turn(self._first)
-            self.add([])
+            self.add_rows([])
         return self.turn
 
     def find_sent(

@@ -18,7 +18,7 @@ from memory.ranges import Ranges, is_within, to_ranges
 
 from .joining import list_of_owner
 from .notes import NAMED, list_sent_spans
-from .words import LINEAGES, WHY
+from .reason_texts import LINEAGES, WHY
 
 # Requests on one page, changed messages, and characters that are compared of each.
 MOST_REQUESTS, MOST_CHANGED, MOST_CHARS = 50, 20, 20_000
@@ -47,7 +47,7 @@ class ChangedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class RequestExplanation:
     """A request beside the transcript and the request before."""
 
     row: RequestRow
@@ -58,7 +58,7 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedConversation:
     """Another conversation, and how it belongs to this one."""
 
     conversation: Conversation
@@ -98,7 +98,9 @@ def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
     return list_requests(conversation, pk + 1)[0] if pk else None
 
 
-def explain_request(conversation: Conversation, row: RequestRow) -> Explained | None:
+def explain_request(
+    conversation: Conversation, row: RequestRow
+) -> RequestExplanation | None:
     """None: what is kept of it is damaged."""
     calls = conversation.model_calls.filter(of_client__isnull=False, refs__has_key=KEY)
     call = calls.filter(pk=row.pk).select_related("of_client").first()
@@ -106,7 +108,7 @@ def explain_request(conversation: Conversation, row: RequestRow) -> Explained | 
         return None
     earlier = calls.filter(pk__lt=row.pk)
     before = earlier.order_by("-pk").first()
-    return Explained(
+    return RequestExplanation(
         row,
         _compare_instructions(before, call) if before else [],
         list_changed(call),
@@ -147,16 +149,18 @@ def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
     return to_ranges(each for each in seqs if not is_within(each, sent))
 
 
-def list_related(own: ClientConversation) -> list[Related]:
+def list_related(own: ClientConversation) -> list[RelatedConversation]:
     """Conversations of its family, and those that were made beside it."""
     owned = list_of_owner(own.conversation.owner_id).select_related("conversation")
     family = owned.filter(family=own.family).exclude(pk=own.pk)
     found = [
-        Related(each.conversation, _name_relation(own, each))
+        RelatedConversation(each.conversation, _name_relation(own, each))
         for each in family.order_by("-pk")[:MOST_RELATED]
     ]
     if main := owned.filter(pk=own.linked_id).first():
-        found.append(Related(main.conversation, _("this was made beside it")))
+        found.append(
+            RelatedConversation(main.conversation, _("this was made beside it"))
+        )
     beside = owned.filter(linked=own.pk).order_by("-pk")[:MOST_RELATED]
     for each in beside:
         how = _("made beside this")
@@ -164,7 +168,7 @@ def list_related(own: ClientConversation) -> list[Related]:
             how = _("an agent beside this")
         elif each.is_single:
             how = _("a single call beside this")
-        found.append(Related(each.conversation, how))
+        found.append(RelatedConversation(each.conversation, how))
     return found
 
 

@@ -21,6 +21,7 @@ from django.utils import timezone
 from langchain_core.messages import BaseMessage
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
 from chatsite.contrib.endpoint.identity.decision import (
     Decision,
@@ -30,7 +31,6 @@ from chatsite.contrib.endpoint.identity.decision import (
 from chatsite.contrib.endpoint.identity.evidence import is_question
 from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
 from chatsite.contrib.endpoint.identity.history import go_on_from
-from chatsite.contrib.endpoint.marks import SOURCE
 from chatsite.contrib.endpoint.models import (
     ApiKey,
     ClientConversation,
@@ -45,11 +45,11 @@ from memory import transcript
 from memory.models import Conversation, Message, ModelCall, read_langchain
 from memory.sql import Update, prepared_rows, prepared_update
 
-from .asked import Asked, Sent
-from .bodies import Piece
-from .exchanges import Exchanges
-from .known import KnownToOwner, Served, find_previous
-from .pieces import Pieces
+from .bodies import SentPiece
+from .body_pieces import ConversationPieces
+from .client_turns import ClientTurns
+from .owner_history import OwnerHistory, ServedReply, find_previous
+from .parsed_request import OutgoingRequest, ParsedRequest
 from .recording import store_call
 
 # Of the site's summaries and searches: a client sends what it sends.
@@ -63,7 +63,7 @@ STANDS = ("key_id", "client", "length", "open_position", "is_single")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class StoredRequest:
     """A request that may be sent."""
 
     claim: lifecycle.TurnClaim
@@ -73,7 +73,7 @@ class Opened:
     # Where the reply will be in the client's chain, and the chain before it.
     position: int
     chain: bytes
-    sent: Sent
+    sent: OutgoingRequest
     # How often it was sent: a second time with less in it.
     tries: int = 1
     title: str = ""
@@ -88,7 +88,7 @@ Branch = Callable[[Conversation, int], Conversation]
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
+class OversizedRequest:
     """A request that is stored, but not sent as it is: first what it has in `limit`
     tokens too much has to be summarised. Then it is opened again, for which there is
     how it was decided."""
@@ -105,29 +105,29 @@ class Bounds:
 
     policy: dict[str, Any]
     own_rules: Sequence[str]
-    choose: Callable[["Opening"], Sent]
+    choose: Callable[["RequestWriter"], OutgoingRequest]
 
 
 # Runs a step where the database is reached; a copy in a thread of its own.
 Run = Callable[..., Awaitable[Any]]
 
 
-class Opening:
+class RequestWriter:
     """One request on its way into the database. `first`: how it was decided before it
     was opened again."""
 
     def __init__(
         self,
         key: ApiKey,
-        asked: Asked,
+        request: ParsedRequest,
         bounds: Bounds | None = None,
         first: Decision | None = None,
     ) -> None:
-        self.key, self.asked, self.bounds, self.first = key, asked, bounds, first
+        self.key, self.request, self.bounds, self.first = key, request, bounds, first
         self.policy = bounds.policy if bounds else POLICY
-        self.sent = Sent.unchanged(asked)
-        self.history = asked.history
-        self.previous: Served | None = None
+        self.sent = OutgoingRequest.make_unchanged(request)
+        self.history = request.history
+        self.previous: ServedReply | None = None
         self.title = ""
         # What its client has changed, by the codes that the page has words for.
         self.changes: list[str] = []
@@ -137,10 +137,10 @@ class Opening:
         self.decision: Decision
         self.conversation: Conversation
         self.of_client: ClientConversation
-        self.pieces: Pieces
+        self.pieces: ConversationPieces
         # Of the client's body, those that were not sent in this conversation before.
-        self.new_pieces: list[Piece]
-        self.exchanges: Exchanges
+        self.new_pieces: list[SentPiece]
+        self.turns: ClientTurns
         self.todo: list[tuple[int, int]] = []
 
     @property
@@ -148,42 +148,46 @@ class Opening:
         return self.history.messages
 
     @transaction.atomic
-    def begin(self) -> Opened | TooLong | None:
-        """None: more has to be stored by go_on(). Raises CommandError for a limit, and
-        WireError."""
+    def store_first(self) -> StoredRequest | OversizedRequest | None:
+        """Store the first batch, or all of it.
+
+        Return None if more has to be stored by store_more(). Raise CommandError for a
+        limit of the site, and WireError.
+        """
+
         keys.check_tokens(self.key)
         limits.check_turn(self.key.owner_id)
         self.decision = self._decide()
         if self.parent is not None:
             return None
         self._list_todo()
-        return self._go_on()
+        return self._store_batch()
 
     def _list_todo(self) -> None:
-        self.pieces = Pieces(self.conversation)
-        self.new_pieces = self.pieces.list_new(self.asked.body.pieces)
-        self.exchanges = Exchanges(self.conversation)
+        self.pieces = ConversationPieces(self.conversation)
+        self.new_pieces = self.pieces.list_new(self.request.body.pieces)
+        self.turns = ClientTurns(self.conversation)
         known = set(self.decision.aligned)
         chains = [*list_chains(self.history, self.decision)]
         self.todo = [each for each in chains if each not in known]
         again = [each for each in chains if each in known]
         if "side" in self.decision.why:
-            self._note_shared(again)
+            self._store_shared_hashes(again)
             again = []
         # With nothing new it is all that says where the conversation stands.
         if again or not self.todo:
             self._note(again, is_again=True)
 
     @transaction.atomic
-    def go_on(self) -> Opened | TooLong | None:
+    def store_more(self) -> StoredRequest | OversizedRequest | None:
         """Some more; None: not all yet."""
         transcript.lock_for_update(self.conversation)
         if self.parent is not None:
             self.parent = None
             self._list_todo()
-        return self._go_on()
+        return self._store_batch()
 
-    def _go_on(self) -> Opened | TooLong | None:
+    def _store_batch(self) -> StoredRequest | OversizedRequest | None:
         some, self.todo = self.todo[:BATCH], self.todo[BATCH:]
         if some:
             self._append(some)
@@ -192,14 +196,14 @@ class Opening:
     def _decide(self) -> Decision:
         # Two requests of one person are decided one after the other. Not by the row of
         # the limits, which is locked after that of a conversation.
-        _lock_person(pk=self.key.owner_id)
-        known = KnownToOwner(self.key.owner_id, self.asked.within)
-        self.previous = find_previous(known, self.asked.previous)
+        _lock_owner(pk=self.key.owner_id)
+        known = OwnerHistory(self.key.owner_id, self.request.within)
+        self.previous = find_previous(known, self.request.previous)
         if self.previous:
             self.history = go_on_from(self.history, self.previous.chain)
         place = self.previous and self.previous.place
-        decision = decide_lineage(self.history, self.asked.hints, known, place)
-        if self.asked.within and decision.kind not in ("continued", "retry"):
+        decision = decide_lineage(self.history, self.request.hints, known, place)
+        if self.request.within and decision.kind not in ("continued", "retry"):
             detail = "That conversation has changed. Send all of its messages."
             raise WireError(409, "conversation_changed", detail)
         if decision.conversation is None:
@@ -240,7 +244,7 @@ class Opening:
             # Locked, since it could be erased before this is stored.
             rows = Conversation.objects.select_for_update(no_key=True)
             self.of_client.linked = found = rows.filter(pk=int(linked)).first()
-            self.of_client.linked_at = found and _find_last_of_person(found)
+            self.of_client.linked_at = found and _find_last_question(found)
 
     def _mark(self, made: Conversation) -> None:
         made.imported_from = f"{SOURCE}{self.key.name}"
@@ -248,7 +252,7 @@ class Opening:
         self.conversation = made
 
     def copy_parent(self) -> None:
-        """For a long one, between begin() and go_on() and in a thread of its own."""
+        """Copy a long parent: after store_first(), in a thread of its own."""
         self._branch(self.parent, self.decision, copies.branch_in_batches)
 
     def _branch(self, parent: Conversation, decision: Decision, branch: Branch) -> None:
@@ -284,14 +288,14 @@ class Opening:
 
     def _append(self, some: list[tuple[int, int]]) -> None:
         """Store the rows of these messages, with their turns and pieces."""
-        asked = self.asked
-        sent = asked.wire.list_sent(asked.body.value)
+        request = self.request
+        sent = request.wire.list_sent(request.body.value)
         last = len(self.messages) - 1
         made: list[tuple[int, list[Message]]] = []
         for index, _ in some:
             message = self.messages[index]
-            raw = asked.wire.take_message(sent, message.start, message.end)
-            rows = [self._make_message(row) for row in asked.wire.make_rows(raw)]
+            raw = request.wire.take_message(sent, message.start, message.end)
+            rows = [self._make_message(row) for row in request.wire.make_rows(raw)]
             made.append((index, rows))
         flat = [row for _, rows in made for row in rows]
         first = transcript.reserve_numbers(self.conversation, len(flat))
@@ -301,12 +305,12 @@ class Opening:
             # The beginning of the reply that the client asks for.
             flat[-1].superseded_at = timezone.now()
         transcript.store_results(flat)
-        self.exchanges.add(flat)
+        self.turns.add_rows(flat)
         ends = {index: rows[-1] for index, rows in made}
         wanted = {at: row for i, row in ends.items() for at in self.messages[i].span}
         self.rows |= wanted
         pieces = (each for each in self.new_pieces if each.at in wanted)
-        self.pieces.store(pieces, self.rows)
+        self.pieces.store_new(pieces, self.rows)
         self._note(some, ends)
 
     def _make_message(self, row: Any) -> Message:
@@ -337,7 +341,7 @@ class Opening:
         )
         self.of_client.key = self.key
         # A later request may come with another one, which is then not believed.
-        of_client, hints = self.of_client, self.asked.hints
+        of_client, hints = self.of_client, self.request.hints
         of_client.client = of_client.client or hints.conversation
         self.of_client.length = max(
             self.of_client.length,
@@ -369,7 +373,7 @@ class Opening:
             message=row,
         )
 
-    def _note_shared(self, shared: Iterable[tuple[int, int]]) -> None:
+    def _store_shared_hashes(self, shared: Iterable[tuple[int, int]]) -> None:
         """Keep what a side call has in common with its conversation, as its client
         writes it now, with that one: the next request goes on there."""
         # Locked, since it could be erased before this is stored.
@@ -388,7 +392,7 @@ class Opening:
         (row,) = _find_message(conversation_id=self.conversation.pk, position=position)
         return row.message
 
-    def _record(self) -> Opened | TooLong:
+    def _record(self) -> StoredRequest | OversizedRequest:
         if self.decision.kind == "retry":
             self.of_client.length = self.decision.parent_position
             self._note([])
@@ -397,8 +401,8 @@ class Opening:
             self.sent = self.bounds.choose(self)
             if self.sent.is_too_long and self.first is None:
                 limit = self.sent.limit
-                return TooLong(self.conversation, limit, self.decision)
-            self.store_pieces(self.sent.asked.body.pieces)
+                return OversizedRequest(self.conversation, limit, self.decision)
+            self.store_pieces(self.sent.request.body.pieces)
         open_turns = limits.admit_turn(self.key.owner_id, stored=False)
         if not limits.has_place(open_turns):
             detail = "Too many of your requests run at once. Wait for one to end."
@@ -408,7 +412,7 @@ class Opening:
         reply_seq = transcript.reserve_numbers(conversation, 1)
         call = store_call(self, reply_seq)
         turn, claim = self._claim_turn(call, reply_seq)
-        return Opened(
+        return StoredRequest(
             claim=claim,
             conversation=conversation,
             lineage=self._name_lineage(),
@@ -428,7 +432,7 @@ class Opening:
         return self.of_client.linked_id if is_begun else None
 
     def _read_earlier(self) -> list[BaseMessage]:
-        if self.previous is None or self.asked.wire.find_upstream(self.asked.model):
+        if self.previous is None or self.request.wire.find_upstream(self.request.model):
             return []
         first = min((row.seq for row in self.rows.values()), default=None)
         rows = self.conversation.messages.filter(superseded_at=None, deleted_at=None)
@@ -436,34 +440,34 @@ class Opening:
         return read_langchain(rows.order_by("seq"))
 
     def _name_lineage(self) -> str:
-        kind = self.told.kind
+        kind = self.reported.kind
         return "continued" if kind == "retry" else kind
 
     @property
-    def told(self) -> Decision:
+    def reported(self) -> Decision:
         """What the request is, for who asks."""
         is_again = self.first is not None and self.decision.kind == "retry"
         return self.first if is_again else self.decision
 
     def _store_rest(self) -> None:
         """What is beside the messages, and those that came in another form."""
-        if self.told.rewritten:
+        if self.reported.rewritten:
             self.changes.append("rewritten")
-        if self.told.kind == "client-compacted":
+        if self.reported.kind == "client-compacted":
             self.changes.append("forgotten")
         self.store_pieces(self.new_pieces)
-        text = clean_text(self.asked.wire.read_instructions(self.asked.body.value))
+        text = clean_text(self.request.wire.read_instructions(self.request.body.value))
         if text != self.conversation.system_prompt:
             if self.decision.conversation:
                 self.changes.append("instructions")
             rows = Conversation.objects.filter(pk=self.conversation.pk)
             rows.update(system_prompt=text)
 
-    def store_pieces(self, pieces: Sequence[Piece]) -> None:
+    def store_pieces(self, pieces: Sequence[SentPiece]) -> None:
         self._find_rows_of_new(pieces)
-        self.pieces.store(pieces, self.rows)
+        self.pieces.store_new(pieces, self.rows)
 
-    def _find_rows_of_new(self, pieces: Sequence[Piece]) -> None:
+    def _find_rows_of_new(self, pieces: Sequence[SentPiece]) -> None:
         """Of messages that are known, and are written in another way than before: the
         last reply, as this client writes it, and what it has changed."""
         new = {each.at for each in self.pieces.list_new(pieces)} - {None, *self.rows}
@@ -480,7 +484,7 @@ class Opening:
     def _claim_turn(
         self, call: ModelCall, reply_seq: int
     ) -> tuple[Turn, lifecycle.TurnClaim]:
-        turn, started = self.exchanges.find_turn(), monotonic()
+        turn, started = self.turns.find_turn(), monotonic()
         # Not of this process: at its end such a turn is not handed to another one.
         owner = uuid.uuid4().hex
         attempt = max(turn.attempt + 1, ONLY_ATTEMPT)
@@ -528,7 +532,7 @@ def cut_notes(text: str) -> str:
 
 
 @prepared_rows()
-def _lock_person(pk: Any) -> QuerySet[Any, Any]:
+def _lock_owner(pk: Any) -> QuerySet[Any, Any]:
     people = get_user_model().objects.select_for_update(no_key=True)
     return people.filter(pk=pk).order_by().values("pk")
 
@@ -576,16 +580,18 @@ def _begin_turn(
     }
 
 
-def _find_last_of_person(conversation: Conversation) -> int | None:
+def _find_last_question(conversation: Conversation) -> int | None:
     rows = conversation.messages.filter(role=Message.Role.USER, superseded_at=None)
     return rows.order_by("-seq").values_list("seq", flat=True).first()
 
 
-async def open_whole(opening: Opening, run: Run) -> Opened | TooLong:
+async def store_request(
+    writer: RequestWriter, run: Run
+) -> StoredRequest | OversizedRequest:
     """Store all of it, some at a time."""
-    opened = await run(opening.begin)
-    if opening.parent is not None:
-        await run(opening.copy_parent, is_copy=True)
-    while opened is None:
-        opened = await run(opening.go_on)
-    return opened
+    stored = await run(writer.store_first)
+    if writer.parent is not None:
+        await run(writer.copy_parent, is_copy=True)
+    while stored is None:
+        stored = await run(writer.store_more)
+    return stored

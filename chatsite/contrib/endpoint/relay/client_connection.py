@@ -13,7 +13,7 @@ from chatsite.contrib.endpoint.addresses import MAX_BODY_BYTES
 from chatsite.contrib.endpoint.wires.errors import WireError, refuse_body
 from chatsite.live.outbox import TRANSPORT
 
-from .answering import Answer
+from .provider_answer import ProviderAnswer
 
 T = TypeVar("T")
 # Of zstd, unpacked at once: four bytes of it can be a block of 128 KB.
@@ -24,7 +24,7 @@ class GoneError(Exception):
     """The client has hung up, or takes nothing any more."""
 
 
-class Client:
+class ClientConnection:
     def __init__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         self._receive, self._send = receive, send
         # None under a server whose send() waits by itself.
@@ -57,23 +57,23 @@ class Client:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
         """Its result; the work ends with the client. Raises GoneError."""
         task = asyncio.create_task(work)
         try:
-            await self.wait({task})
+            await self.wait_for_any({task})
             return task.result()
         finally:
             task.cancel()
 
-    async def wait(self, tasks: set[asyncio.Task[Any]]) -> None:
+    async def wait_for_any(self, tasks: set[asyncio.Task[Any]]) -> None:
         """Until one of them ends. Raises GoneError."""
         awaited = tasks | ({self.gone} if self.gone else set())
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not any(task.done() for task in tasks):
             raise GoneError
 
-    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+    async def start_response(self, status: int, headers: Mapping[str, str]) -> None:
         self.is_answered = True
         pairs = [
             (name.encode(), text.encode("latin-1")) for name, text in headers.items()
@@ -81,7 +81,7 @@ class Client:
         start = {"type": "http.response.start", "status": status, "headers": pairs}
         await self._send(start)
 
-    async def write(self, chunk: bytes) -> None:
+    async def write_chunk(self, chunk: bytes) -> None:
         """Raises GoneError."""
         message = {"type": "http.response.body", "body": chunk, "more_body": True}
         await self._send(message)
@@ -89,15 +89,15 @@ class Client:
             self.cut_off()
             raise GoneError
 
-    async def finish(self) -> None:
+    async def finish_response(self) -> None:
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def pass_on(self, answer: Answer, own: Mapping[str, str]) -> None:
+    async def pass_on(self, answer: ProviderAnswer, own: Mapping[str, str]) -> None:
         async with aclosing(answer.chunks) as chunks:
-            await self.start(answer.status, {**answer.headers, **own})
+            await self.start_response(answer.status, {**answer.headers, **own})
             async for chunk in chunks:
-                await self.write(chunk)
-        await self.finish()
+                await self.write_chunk(chunk)
+        await self.finish_response()
 
     def cut_off(self) -> None:
         if self._transport and self.is_answered:

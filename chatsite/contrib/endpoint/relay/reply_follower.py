@@ -3,7 +3,7 @@
 import asyncio
 from typing import Self
 
-from chatsite.contrib.endpoint.wires.reading import ReplyReader
+from chatsite.contrib.endpoint.wires.reply_reader import ReplyReader
 from chatsite.llm.streaming import HIGH_SURROGATE_AT_END, clean_text
 from chatsite.turns.reply_streamer import ReplyStreamer
 
@@ -25,7 +25,7 @@ class FollowedReply:
     def reasoning(self) -> str:
         return clean_text(self._reader.reasoning)
 
-    def tell(self, *, is_over: bool = False) -> None:
+    def notify_new(self, *, is_over: bool = False) -> None:
         """The reader has read more, or all that there is."""
         self._is_over = self._is_over or is_over
         self._came.set()
@@ -35,14 +35,14 @@ class FollowedReply:
 
     async def __anext__(self) -> str:
         while True:
-            if text := self.take():
+            if text := self.take_text():
                 return text
             if self._is_over:
                 raise StopAsyncIteration
             self._came.clear()
             await self._came.wait()
 
-    def take(self) -> str:
+    def take_text(self) -> str:
         """All that has come since; "" = nothing."""
         text = self._carry + self._reader.take_new()
         # The other half of a split character may be in the next chunk.
@@ -60,4 +60,4 @@ class FollowingStreamer(ReplyStreamer):
     __slots__ = ()
 
     def take_unread(self) -> str:
-        return self.stream.take()
+        return self.stream.take_text()

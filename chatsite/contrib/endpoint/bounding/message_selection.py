@@ -17,26 +17,29 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from chatsite.contrib.endpoint.identity.decision import Decision
 from chatsite.contrib.endpoint.models import ClientConversation, ClientMessage
-from chatsite.contrib.endpoint.store.asked import Asked, Sent
-from chatsite.contrib.endpoint.store.bodies import Piece
-from chatsite.contrib.endpoint.store.pieces import pack_numbers
+from chatsite.contrib.endpoint.store.bodies import SentPiece
+from chatsite.contrib.endpoint.store.body_pieces import pack_numbers
+from chatsite.contrib.endpoint.store.parsed_request import (
+    OutgoingRequest,
+    ParsedRequest,
+)
 from memory import context, versions
 from memory.engine.cut_points import find_cut_points, find_newest_question
 from memory.engine.tokens import count_message, count_tokens
 from memory.models import Conversation, Summary
 
-from .ahead import Ahead, make_ahead
-from .cutting import cut_body, make_piece, read_piece, without_results
-from .room import count_beside
+from .body_cutting import cut_body, make_piece, read_piece, without_results
+from .preamble import Preamble, make_preamble
+from .token_limits import count_beside
 
-NOTHING = Ahead({}, {}, "", 0)
+NOTHING = Preamble({}, {}, "", 0)
 
 
-class Kept(NamedTuple):
+class SelectedMessage(NamedTuple):
     """A message of the history that is sent, as it is sent and as it is counted."""
 
     index: int
-    pieces: list[Piece]
+    pieces: list[SentPiece]
     messages: list[BaseMessage]
 
     @property
@@ -71,20 +74,20 @@ def _find_last_kept(of_client: ClientConversation, cutoff: int) -> int:
         of_client = ClientConversation.objects.get(pk=of_client.parent_id)
 
 
-def list_spans(asked: Asked) -> list[list[int]]:
+def list_spans(request: ParsedRequest) -> list[list[int]]:
     """Where each message of the history is in the body. What was thought and belongs
     to none is sent with the one after it, or with the last one."""
-    spans = [[*each.span] for each in asked.history.messages]
+    spans = [[*each.span] for each in request.history.messages]
     order = sorted(range(len(spans)), key=lambda n: spans[n][0])
     starts = [spans[n][0] for n in order]
     known = {*range(starts[0]), *chain.from_iterable(spans)}
-    count = len(asked.wire.list_sent(asked.body.value))
+    count = len(request.wire.list_sent(request.body.value))
     for at in sorted({*range(count)} - known):
         spans[order[min(bisect_right(starts, at), len(order) - 1)]].append(at)
     return [sorted(each) for each in spans]
 
 
-def _without_results(piece: Piece) -> Piece | None:
+def _without_results(piece: SentPiece) -> SentPiece | None:
     raw = json.loads(piece.text)
     rest = without_results(raw)
     if rest is None:
@@ -95,34 +98,38 @@ def _without_results(piece: Piece) -> Piece | None:
     return make_piece(text, piece.at)
 
 
-class Choosing:
+class MessageSelector:
     """One request, of which everything is known or stored."""
 
     def __init__(
         self,
-        asked: Asked,
+        request: ParsedRequest,
         conversation: Conversation,
         of_client: ClientConversation,
         decision: Decision,
         limit: int,
     ) -> None:
-        self.asked, self.conversation, self.of_client = asked, conversation, of_client
+        self.request, self.conversation, self.of_client = (
+            request,
+            conversation,
+            of_client,
+        )
         self.decision = decision
         # Tokens of messages, with what providers add to every request.
-        beside = count_beside(asked.body.value)
+        beside = count_beside(request.body.value)
         self.beside = ceil(beside * conversation.token_ratio)
         self.limit = max(1, limit - self.beside)
         extra = context.estimate_overhead(conversation, self.limit)
         self.most = self.limit - extra
-        self.history = asked.history.messages
-        pieces = {each.at: each for each in asked.body.pieces}
+        self.history = request.history.messages
+        pieces = {each.at: each for each in request.body.pieces}
         first = min(each.start for each in self.history)
         self.leading = [pieces[at] for at in range(first)]
-        self.pieces = [[*map(pieces.get, span)] for span in list_spans(asked)]
+        self.pieces = [[*map(pieces.get, span)] for span in list_spans(request)]
         self.count = context.conversation_counter(conversation)
         self._aligned = dict(decision.aligned)
 
-    def choose(self, *, may_leave_out: bool) -> Sent:
+    def select_messages(self, *, may_leave_out: bool) -> OutgoingRequest:
         """What to send. Without `may_leave_out` it can be too long: then more has to be
         summarised first."""
         summaries = self._list_summaries()
@@ -130,20 +137,20 @@ class Choosing:
         covered = find_covered(self.of_client, cutoff) if cutoff else -1
         every = range(len(self.history))
         # A text in place of a list has no room for summaries.
-        is_text = isinstance(self.asked.body.value[self.asked.wire.list_name], str)
+        is_text = isinstance(self.request.body.value[self.request.wire.list_name], str)
         indexes = [n for n in every if is_text or self._position_of(n) > covered]
         kept = self._keep(indexes)
         # What the client has forgotten itself needs no summary.
         is_cut = len(indexes) < len(self.history)
-        ahead = NOTHING
+        preamble = NOTHING
         if is_cut:
-            ahead = make_ahead(self.conversation, summaries, self.limit)
+            preamble = make_preamble(self.conversation, summaries, self.limit)
             kept = self._with_question(kept)
-        sent = self._make(ahead, kept, is_cut=is_cut)
+        sent = self._make(preamble, kept, is_cut=is_cut)
         if sent.is_too_long and may_leave_out:
             fewer = self._leave_out(sent, kept)
             if len(fewer) < len(kept):
-                return self._make(ahead, fewer, is_cut=True)
+                return self._make(preamble, fewer, is_cut=True)
         return sent
 
     def _list_summaries(self) -> list[Summary]:
@@ -164,9 +171,9 @@ class Choosing:
             return self._aligned.get(index, index + shift)
         return made.parent_position + made.summary + index - made.first_new
 
-    def _keep(self, indexes: Sequence[int]) -> list[Kept]:
+    def _keep(self, indexes: Sequence[int]) -> list[SelectedMessage]:
         """These messages, without results of calls that are not sent."""
-        kept: list[Kept] = []
+        kept: list[SelectedMessage] = []
         before = -1
         for index in indexes:
             pieces = self.pieces[index]
@@ -178,13 +185,15 @@ class Choosing:
             before = index
         return kept
 
-    def _make_kept(self, index: int, pieces: list[Piece]) -> Kept:
-        wire, body = self.asked.wire, self.asked.body
+    def _make_kept(self, index: int, pieces: list[SentPiece]) -> SelectedMessage:
+        wire, body = self.request.wire, self.request.body
         values = [read_piece(body, each, wire.list_name) for each in pieces]
         listed = values[0] if isinstance(values[0], str) else values
-        return Kept(index, pieces, wire.to_demo_messages({wire.list_name: listed}))
+        return SelectedMessage(
+            index, pieces, wire.to_demo_messages({wire.list_name: listed})
+        )
 
-    def _with_question(self, kept: list[Kept]) -> list[Kept]:
+    def _with_question(self, kept: list[SelectedMessage]) -> list[SelectedMessage]:
         """Where only what was done for it is left, the question stands before that."""
         if any(each.is_question for each in kept):
             return kept
@@ -195,7 +204,9 @@ class Choosing:
                 return [*found, *kept]
         return kept
 
-    def _leave_out(self, sent: Sent, kept: list[Kept]) -> list[Kept]:
+    def _leave_out(
+        self, sent: OutgoingRequest, kept: list[SelectedMessage]
+    ) -> list[SelectedMessage]:
         """Of what is sent, from the first turn, or round of tools, on that fits."""
         flat = [(n, each) for n, one in enumerate(kept) for each in one.messages]
         said = [each for _, each in flat]
@@ -204,7 +215,7 @@ class Choosing:
             return kept
         sizes = [*map(count_message, said)]
         rest = [*accumulate(reversed(sizes))][::-1]
-        around = count_tokens(self._read(sent.asked)) - rest[0]
+        around = count_tokens(self._read(sent.request)) - rest[0]
         newest = find_newest_question(said)
 
         def fits(point: int) -> bool:
@@ -215,33 +226,37 @@ class Choosing:
         point = next(filter(fits, points), points[-1])
         return self._from(kept, flat[point][0])
 
-    def _from(self, kept: list[Kept], start: int) -> list[Kept]:
+    def _from(self, kept: list[SelectedMessage], start: int) -> list[SelectedMessage]:
         rest = self._keep([each.index for each in kept[start:]])
         return self._with_question(rest)
 
     @staticmethod
-    def _read(asked: Asked) -> list[BaseMessage]:
-        return asked.wire.to_demo_messages(asked.body.value)
+    def _read(request: ParsedRequest) -> list[BaseMessage]:
+        return request.wire.to_demo_messages(request.body.value)
 
-    def _make(self, ahead: Ahead, kept: list[Kept], is_cut: bool) -> Sent:
-        asked, extra = self.asked, {}
+    def _make(
+        self, preamble: Preamble, kept: list[SelectedMessage], is_cut: bool
+    ) -> OutgoingRequest:
+        request, extra = self.request, {}
         if is_cut:
             pieces = [piece for each in kept for piece in each.pieces]
-            name = asked.wire.list_name
-            body, raw = cut_body(asked.body, self.leading, ahead.written, pieces, name)
-            asked = asked.replace_body(body, raw)
+            name = request.wire.list_name
+            body, raw = cut_body(
+                request.body, self.leading, preamble.written, pieces, name
+            )
+            request = request.replace_body(body, raw)
             positions = pack_numbers(self._position_of(each.index) for each in kept)
-            extra = {"positions": positions, "cutoff": ahead.cutoff}
-        tokens = self.count(self._read(asked))
-        items = len(asked.wire.list_sent(asked.body.value)) - len(self.leading)
-        return Sent(
-            asked,
+            extra = {"positions": positions, "cutoff": preamble.cutoff}
+        tokens = self.count(self._read(request))
+        items = len(request.wire.list_sent(request.body.value)) - len(self.leading)
+        return OutgoingRequest(
+            request,
             tokens=tokens + self.beside + self.conversation.token_overhead,
             before=len(self.history),
             after=items - sum(len(each.pieces) - 1 for each in kept),
             is_bound=True,
-            refs=ahead.refs,
-            texts=ahead.texts,
+            refs=preamble.refs,
+            texts=preamble.texts,
             limit=self.limit,
             is_too_long=tokens > self.most,
             **extra,

@@ -8,11 +8,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from chatsite.contrib.endpoint.access.pace import keep_pace
-from chatsite.contrib.endpoint.access.reading import check_may_read
-from chatsite.contrib.endpoint.exchange import leave_place, site_address, take_place
+from chatsite.contrib.endpoint.access.rate_limits import limit_request_rate
+from chatsite.contrib.endpoint.access.read_scope import check_may_read
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.relay.client import Client
+from chatsite.contrib.endpoint.relay.client_connection import ClientConnection
+from chatsite.contrib.endpoint.request_handling import (
+    acquire_slot,
+    release_slot,
+    site_address,
+)
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.live.origins import is_site_origin
 
@@ -28,21 +32,23 @@ async def answer_mcp(
     check_may_read(key)
     if "origin" in headers and not is_site_origin(scope):
         raise WireError(403, "bad_origin", "Pages of other sites may not read here.")
-    keep_pace(key.owner_id, "MCP_REQUESTS_PER_MINUTE")
-    take_place(key.owner_id)
-    client = Client(scope, receive, send)
+    limit_request_rate(key.owner_id, "MCP_REQUESTS_PER_MINUTE")
+    acquire_slot(key.owner_id)
+    client = ClientConnection(scope, receive, send)
     try:
-        serving = await _load_protocol()
-        await serving.serve(key, site_address(scope, headers), scope, receive, client)
+        protocol = await _load_protocol()
+        await protocol.serve_request(
+            key, site_address(scope, headers), scope, receive, client
+        )
     finally:
-        leave_place(key.owner_id)
+        release_slot(key.owner_id)
         client.close()
 
 
 async def _load_protocol() -> ModuleType:
     """In a thread: the first time takes seconds, in which replies go on."""
     try:
-        return await asyncio.to_thread(import_module, f"{__package__}.serving")
+        return await asyncio.to_thread(import_module, f"{__package__}.protocol")
     except ImportError:
         detail = "This site lacks a library. See MCP_SERVER_ENABLED in its settings."
         raise WireError(503, "unavailable", detail) from None

@@ -20,7 +20,7 @@ from chatsite.contrib.endpoint.identity.history import (
 )
 from chatsite.contrib.endpoint.wires.wire import Wire
 
-from .bodies import Begun, Body, Piece, read_body
+from .bodies import Body, BodyPrefix, SentPiece, read_body
 
 # Messages from which on it is worth it.
 LEAST = 64
@@ -47,11 +47,11 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class CachedBody:
     """A body up to its last mark. `value`: its list, and what came before that."""
 
     value: dict[str, Any]
-    pieces: list[Piece]
+    pieces: list[SentPiece]
     between: list[str]
     history: History
     marks: Sequence[Mark]
@@ -60,7 +60,7 @@ class Kept:
     def memory(self) -> int:
         return self.marks[-1].memory
 
-    def find_same(self, raw: bytes) -> "Same | None":
+    def find_same(self, raw: bytes) -> "CachedPrefix | None":
         """What of it these bytes begin with."""
         found, sha256, start = None, hashlib.sha256(), 0
         view = memoryview(raw)
@@ -68,14 +68,14 @@ class Kept:
             sha256.update(view[start : mark.end])
             if sha256.digest() != mark.digest:
                 break
-            found, start = Same(self, place, sha256.copy()), mark.end
+            found, start = CachedPrefix(self, place, sha256.copy()), mark.end
         return found
 
 
-class Same(NamedTuple):
+class CachedPrefix(NamedTuple):
     """The beginning of a body that is kept, up to one of its marks."""
 
-    kept: Kept
+    kept: CachedBody
     place: int
     sha256: Any
 
@@ -88,9 +88,9 @@ class Same(NamedTuple):
         """Later marks, which the new body has not."""
         return len(self.kept.marks) - 1 - self.place
 
-    def begin(self, list_name: str) -> Begun:
+    def make_prefix(self, list_name: str) -> BodyPrefix:
         value, mark = self.kept.value, self.mark
-        return Begun(
+        return BodyPrefix(
             {**value, list_name: value[list_name][: mark.pause.items]},
             self.kept.pieces[: mark.pieces],
             self.kept.between[: mark.pieces],
@@ -104,7 +104,7 @@ class ParsedBody(NamedTuple):
 
     body: Body
     history: History
-    same: Same | None = None
+    same: CachedPrefix | None = None
 
     @property
     def known_items(self) -> int:
@@ -112,25 +112,25 @@ class ParsedBody(NamedTuple):
         return self.same.mark.pause.items if self.same else 0
 
 
-class Remembered:
+class BodyCache:
     """The bodies of all people, those last who came last. Used by one thread."""
 
     def __init__(self) -> None:
-        self._people: OrderedDict[Hashable, list[Kept]] = OrderedDict()
+        self._people: OrderedDict[Hashable, list[CachedBody]] = OrderedDict()
         self.memory = 0
 
-    def read(self, whose: Hashable, wire: Wire, raw: bytes) -> ParsedBody:
+    def parse_body(self, whose: Hashable, wire: Wire, raw: bytes) -> ParsedBody:
         """Raises BodyError and UnreadableHistoryError."""
         same = self._find(whose, raw)
         if same is None:
             body = read_body(raw, wire.list_name)
             return ParsedBody(body, read_history(wire.name, body.value))
-        body = read_body(raw, wire.list_name, same.begin(wire.list_name))
+        body = read_body(raw, wire.list_name, same.make_prefix(wire.list_name))
         known, pause = same.kept.history, same.mark.pause
         history = read_history_on(wire.name, body.value, known, pause)
         return ParsedBody(body, history, same)
 
-    def keep(
+    def add_body(
         self, whose: Hashable, wire: Wire, raw: bytes, reading: ParsedBody
     ) -> None:
         """Remember a body that may be sent."""
@@ -145,11 +145,11 @@ class Remembered:
             is_same = same is not None and same.lost <= MOST_LOST
             self._add(whose, kept, same.kept if is_same else None)
 
-    def forget(self) -> None:
+    def clear_all(self) -> None:
         self._people.clear()
         self.memory = 0
 
-    def _find(self, whose: Hashable, raw: bytes) -> Same | None:
+    def _find(self, whose: Hashable, raw: bytes) -> CachedPrefix | None:
         best = None
         for kept in reversed(self._people.get(whose, ())):
             same = kept.find_same(raw)
@@ -161,7 +161,9 @@ class Remembered:
             self._people.move_to_end(whose)
         return best
 
-    def _add(self, whose: Hashable, kept: Kept, earlier: Kept | None) -> None:
+    def _add(
+        self, whose: Hashable, kept: CachedBody, earlier: CachedBody | None
+    ) -> None:
         own = self._people.setdefault(whose, [])
         self._people.move_to_end(whose)
         if earlier in own:
@@ -203,7 +205,9 @@ def _weigh(text: str) -> int:
     return FORMS * getsizeof(text) + OF_VALUE * values
 
 
-def _cut_to_marks(list_name: str, reading: ParsedBody, marks: Sequence[Mark]) -> Kept:
+def _cut_to_marks(
+    list_name: str, reading: ParsedBody, marks: Sequence[Mark]
+) -> CachedBody:
     body, history, last = reading.body, reading.history, marks[-1]
     # Without the fields behind the list, which the next body may not have.
     fields = body.value.items()
@@ -211,7 +215,7 @@ def _cut_to_marks(list_name: str, reading: ParsedBody, marks: Sequence[Mark]) ->
     items = body.value[list_name][: last.pause.items]
     messages = history.messages[: last.pause.entries]
     pauses = [mark.pause for mark in marks]
-    return Kept(
+    return CachedBody(
         {**before, list_name: items},
         body.pieces[: last.pieces],
         body.between[: last.pieces],
@@ -220,4 +224,4 @@ def _cut_to_marks(list_name: str, reading: ParsedBody, marks: Sequence[Mark]) ->
     )
 
 
-remembered = Remembered()
+body_cache = BodyCache()

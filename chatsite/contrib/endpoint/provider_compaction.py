@@ -18,15 +18,15 @@ from .identity.canonical import UnreadableHistoryError
 from .identity.history import go_on_from, read_history
 from .identity.search import find_reach
 from .models import ApiKey, ClientMessage
-from .relay.answering import (
-    Answer,
+from .relay.provider_answer import (
     CutError,
-    answer_value,
+    ProviderAnswer,
     fetch_answer,
-    tell_once,
+    make_json_answer,
+    yield_once,
 )
-from .store.asked import Asked
-from .store.known import KnownToOwner, find_previous
+from .store.owner_history import OwnerHistory, find_previous
+from .store.parsed_request import ParsedRequest
 from .wires.errors import WireError
 from .wires.openai_responses import ResponsesReader, make_compacted
 
@@ -34,13 +34,13 @@ DEMO_TOKENS = 400
 
 
 @transaction.atomic
-def admit_compaction(key: ApiKey, asked: Asked) -> None:
+def admit_compaction(key: ApiKey, request: ParsedRequest) -> None:
     """Raises CommandError, and WireError for a reply of another person. It is charged
     before, as its client may hang up."""
-    find_previous(KnownToOwner(key.owner_id), asked.previous)
+    find_previous(OwnerHistory(key.owner_id), request.previous)
     keys.check_tokens(key)
     limits.admit_summary(key.owner_id)
-    charge_compaction(key, limits.Used(asked.model, asked.tokens))
+    charge_compaction(key, limits.Used(request.model, request.tokens))
 
 
 def charge_compaction(key: ApiKey, used: limits.Used) -> None:
@@ -49,13 +49,13 @@ def charge_compaction(key: ApiKey, used: limits.Used) -> None:
 
 
 async def fetch_compacted(
-    asked: Asked, headers: Mapping[str, str]
-) -> tuple[Answer, ResponsesReader]:
+    request: ParsedRequest, headers: Mapping[str, str]
+) -> tuple[ProviderAnswer, ResponsesReader]:
     """The provider's answer, whole, and what it says. Raises WireError."""
-    if asked.wire.find_upstream(asked.model) is None:
-        answer = answer_value(await for_drawing(_compact_as_demo)(asked))
+    if request.wire.find_upstream(request.model) is None:
+        answer = make_json_answer(await for_drawing(_compact_as_demo)(request))
     else:
-        answer = await fetch_answer(asked, headers)
+        answer = await fetch_answer(request, headers)
     reader = ResponsesReader(answer.kind, answer.headers.get("content-encoding", ""))
     body = bytearray()
     try:
@@ -68,34 +68,38 @@ async def fetch_compacted(
     except CutError:
         detail = "The answer of the model's provider broke off. Try again."
         raise WireError(502, "bad_response", detail) from None
-    reader.end()
-    return Answer(answer.status, answer.headers, tell_once(bytes(body))), reader
+    reader.finish_body()
+    return ProviderAnswer(
+        answer.status, answer.headers, yield_once(bytes(body))
+    ), reader
 
 
-def _compact_as_demo(asked: Asked) -> Mapping[str, object]:
-    said = asked.history.messages
+def _compact_as_demo(request: ParsedRequest) -> Mapping[str, object]:
+    said = request.history.messages
     texts = [f"{each.role.capitalize()}: {each.text}" for each in said]
     summary = summarize_extractively(texts, max_tokens=DEMO_TOKENS)
     return make_compacted(summary)
 
 
 @transaction.atomic
-def note_compaction(key: ApiKey, asked: Asked, reader: ResponsesReader) -> None:
+def store_compaction(
+    key: ApiKey, request: ParsedRequest, reader: ResponsesReader
+) -> None:
     """The short form is another form of the last message: what goes on from it goes on
     the conversation. Of a history that is not known it is nothing."""
-    used = (reader.tokens_input or asked.tokens) + (reader.tokens_output or 0)
-    more = max(0, used - asked.tokens)
+    used = (reader.tokens_input or request.tokens) + (reader.tokens_output or 0)
+    more = max(0, used - request.tokens)
     written = min(reader.tokens_output or 0, more)
-    charge_compaction(key, limits.Used(asked.model, more - written, written))
+    charge_compaction(key, limits.Used(request.model, more - written, written))
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=key.owner_id).values("pk").first()
-    known, history = KnownToOwner(key.owner_id), asked.history
-    if previous := find_previous(known, asked.previous):
+    known, history = OwnerHistory(key.owner_id), request.history
+    if previous := find_previous(known, request.previous):
         history = go_on_from(history, previous.chain)
     sent = history.messages
     reach = find_reach(sent, known)
     try:
-        short = read_history(asked.wire.name, {"input": reader.output}).messages
+        short = read_history(request.wire.name, {"input": reader.output}).messages
     except UnreadableHistoryError:
         return
     if reach.length < len(sent) or not short:

@@ -14,7 +14,7 @@ from memory.models import Conversation, ModelCall, Summary, read_langchain
 from memory.rules import rule_source
 from memory.view import rebuilding
 
-from .cutting import write_ahead
+from .body_cutting import write_preamble
 
 # In the place of references to what is in the body itself.
 OF_BODY: dict[str, Any] = {
@@ -22,7 +22,7 @@ OF_BODY: dict[str, Any] = {
 }
 
 
-class Ahead(NamedTuple):
+class Preamble(NamedTuple):
     """References to it, the texts that they name by their hash, the JSON of its
     messages, and the number of the last message that it covers."""
 
@@ -32,9 +32,9 @@ class Ahead(NamedTuple):
     cutoff: int
 
 
-def make_ahead(
+def make_preamble(
     conversation: Conversation, summaries: list[Summary], limit: int
-) -> Ahead:
+) -> Preamble:
     cutoff = versions.last_covered(summaries)
     rows = context.visible_messages(conversation).filter(seq__lte=cutoff)
     pinned = read_langchain(rows.filter(pinned_at__isnull=False))
@@ -57,10 +57,10 @@ def make_ahead(
     refs, texts = context.refer_prefix(conversation, view)
     # The instructions are the client's, and in its body.
     texts.pop(refs.pop("system"))
-    return Ahead(refs, texts, write_context(composed), cutoff)
+    return Preamble(refs, texts, write_context(composed), cutoff)
 
 
-def read_ahead(call: ModelCall) -> Context:
+def read_preamble(call: ModelCall) -> Context:
     """The same as it was sent with a request, from its references alone."""
     refs = {name: each for name, each in call.refs.items() if name != "client"}
     alike = ModelCall(conversation=call.conversation, refs={**refs, **OF_BODY})
@@ -68,4 +68,4 @@ def read_ahead(call: ModelCall) -> Context:
 
 
 def write_context(composed: Context) -> str:
-    return write_ahead(str(message.content) for message in composed.messages)
+    return write_preamble(str(message.content) for message in composed.messages)

@@ -74,7 +74,7 @@ class ReplyReader:
             # The client gets it as it is, and knows what to make of it.
             self.is_garbled = True
 
-    def end(self) -> None:
+    def finish_body(self) -> None:
         """The body has ended."""
         if self._events is None and not self.is_garbled:
             try:

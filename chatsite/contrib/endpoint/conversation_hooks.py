@@ -53,14 +53,14 @@ def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:
     rows.filter(message__seq__gte=seq).delete()
 
 
-def take_over(
+def copy_to_branch(
     conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
     """A branch is the site's own: it has what its replies were made of, and goes on
     with the settings that new conversations have."""
     if not BodyPiece.objects.filter(conversation=conversation).exists():
         return
-    from .store.pieces import copy_pieces
+    from .store.body_pieces import copy_pieces
 
     copy_pieces(conversation, branch, messages)
     if is_of_client(conversation):

@@ -11,7 +11,7 @@ from memory.models import Conversation, Message
 from memory.ranges import in_ranges, to_ranges
 from memory.sql import prepared_rows
 
-from .bodies import Hollow, Piece, fill_in, hollow_out, join_body
+from .bodies import Hollow, SentPiece, fill_in, hollow_out, join_body
 
 Spans = list[list[int]]
 
@@ -46,7 +46,7 @@ def _list_digests(conversation_id: Any) -> QuerySet[BodyPiece, Any]:
     return rows.values_list("digest", "number")
 
 
-class Pieces:
+class ConversationPieces:
     """Those of one conversation, which is locked while new ones are stored."""
 
     def __init__(self, conversation: Conversation) -> None:
@@ -55,11 +55,11 @@ class Pieces:
         self._numbers = {bytes(digest): number for digest, number in found}
         self._last = max(self._numbers.values(), default=0)
 
-    def list_new(self, pieces: Iterable[Piece]) -> list[Piece]:
+    def list_new(self, pieces: Iterable[SentPiece]) -> list[SentPiece]:
         known = self._numbers
         return [p for p in pieces if p.digest not in known and not p.is_rebuilt]
 
-    def list_numbers(self, pieces: Iterable[Piece]) -> list[int]:
+    def list_numbers(self, pieces: Iterable[SentPiece]) -> list[int]:
         """Of those that are stored; 0: one that is rebuilt from references."""
         known = self._numbers
         return [0 if p.is_rebuilt else known[p.digest] for p in pieces]
@@ -70,7 +70,9 @@ class Pieces:
         found = rows.exclude(message=None).values_list("number", "message__seq")
         return found.iterator()
 
-    def store(self, pieces: Iterable[Piece], messages: Mapping[int, Message]) -> None:
+    def store_new(
+        self, pieces: Iterable[SentPiece], messages: Mapping[int, Message]
+    ) -> None:
         """Store those that are new. `messages`: the row of each that is one."""
         new = []
         for piece in self.list_new(pieces):
@@ -93,7 +95,7 @@ class Pieces:
         BodyPiece.objects.bulk_create(new)
 
 
-def _hollow(piece: Piece, message: Message | None) -> Hollow:
+def _hollow(piece: SentPiece, message: Message | None) -> Hollow:
     if message is None:
         return Hollow(piece.text)
     # Only what is in the row word for word can be put back.

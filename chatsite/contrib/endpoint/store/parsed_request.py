@@ -15,7 +15,7 @@ from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kin
 from chatsite.contrib.endpoint.wires.wire import ID, Wire, wants_stream
 
 from .bodies import OTHER_CASE, Body, BodyError
-from .remembered import remembered
+from .body_cache import body_cache
 
 # A model's name, as a column has it.
 MODEL_CHARS = 100
@@ -23,7 +23,7 @@ PREVIOUS = "previous_response_id"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     wire: Wire
     raw: bytes
     body: Body
@@ -61,11 +61,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class OutgoingRequest:
     """What is sent for a request, and how many messages came and go out. As it is here,
     that is what the client has sent."""
 
-    asked: Asked
+    request: ParsedRequest
     tokens: int
     before: int
     after: int
@@ -83,9 +83,9 @@ class Sent:
     is_too_long: bool = False
 
     @classmethod
-    def unchanged(cls, asked: Asked) -> Self:
-        count = len(asked.history.messages)
-        return cls(asked, asked.tokens, count, count)
+    def make_unchanged(cls, request: ParsedRequest) -> Self:
+        count = len(request.history.messages)
+        return cls(request, request.tokens, count, count)
 
 
 def read_client_request(
@@ -94,12 +94,12 @@ def read_client_request(
     raw: bytes,
     within: int | None = None,
     owner_id: int | None = None,
-) -> Asked:
+) -> ParsedRequest:
     """Raises WireError for what is no request of this wire. `owner_id`: who sends it,
     and will send it again with more."""
     whose: Hashable = (owner_id, wire.name, settings.ENDPOINT_PROVIDER_IDS)
     try:
-        reading = remembered.read(whose, wire, raw)
+        reading = body_cache.parse_body(whose, wire, raw)
     except (BodyError, UnreadableHistoryError) as error:
         raise WireError(400, "bad_request", str(error)) from None
     body, history, _ = reading
@@ -121,8 +121,8 @@ def read_client_request(
     hints = read_hints(headers, body.value)
     if owner_id is not None:
         # What was not refused until here.
-        remembered.keep(whose, wire, raw, reading)
-    return Asked(wire, raw, body, history, hints, model, within)
+        body_cache.add_body(whose, wire, raw, reading)
+    return ParsedRequest(wire, raw, body, history, hints, model, within)
 
 
 def check_named_objects(wire: Wire, body: Body, first: int) -> None:

@@ -22,10 +22,13 @@ from mcp_types import (
 from mcp_types import Tool as DescribedTool
 from pydantic import ValidationError
 
-from chatsite.contrib.endpoint.access.reading import record_reading
+from chatsite.contrib.endpoint.access.read_scope import record_reading
 from chatsite.contrib.endpoint.addresses import MAX_MCP_BYTES
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.relay.client import Client, GoneError
+from chatsite.contrib.endpoint.relay.client_connection import (
+    ClientConnection,
+    GoneError,
+)
 from chatsite.database import log_trouble
 from chatsite.fair_queue import for_drawing
 from chatsite.ops.processor_time import account_of_user
@@ -33,7 +36,7 @@ from chatsite.release import find_version
 from memory.database import TROUBLE
 from memory.models import Conversation
 
-from .tools import TOOLS, Caller, NotReadableError, Tool
+from .tools import TOOLS, NotReadableError, ToolCaller, TranscriptTool
 
 INSTRUCTIONS = (
     "The conversations of one person with language models, as this site keeps them: "
@@ -48,8 +51,12 @@ AWAY = "The site can't reach its database. Try again in a moment."
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
-async def serve(
-    key: ApiKey, site: str, scope: dict[str, Any], receive: Any, client: Client
+async def serve_request(
+    key: ApiKey,
+    site: str,
+    scope: dict[str, Any],
+    receive: Any,
+    client: ClientConnection,
 ) -> None:
     """Answer one request of the owner of this key; `site` is the beginning of
     addresses."""
@@ -69,15 +76,17 @@ async def serve(
         await manager.handle_request(scope, receive, send)
 
 
-async def _pass_on(message: dict[str, Any], client: Client) -> None:
+async def _pass_on(message: dict[str, Any], client: ClientConnection) -> None:
     if message["type"] == "http.response.start":
         pairs = {name.decode(): text.decode() for name, text in message["headers"]}
-        await client.start(message["status"], {**pairs, "cache-control": "no-store"})
+        await client.start_response(
+            message["status"], {**pairs, "cache-control": "no-store"}
+        )
         return
     if body := message.get("body"):
-        await client.write(body)
+        await client.write_chunk(body)
     if not message.get("more_body"):
-        await client.finish()
+        await client.finish_response()
 
 
 def _make_server(key: ApiKey, site: str, scope: dict[str, Any]) -> Server:
@@ -90,7 +99,9 @@ def _make_server(key: ApiKey, site: str, scope: dict[str, Any]) -> Server:
             raise MCPError(INVALID_PARAMS, f"There is no tool {asked.name[:100]!r}.")
         try:
             given = tool.arguments.model_validate(asked.arguments or {})
-            return _make_result(await _run_tool(tool, given, Caller(key, site), scope))
+            return _make_result(
+                await _run_tool(tool, given, ToolCaller(key, site), scope)
+            )
         except ValidationError as error:
             return _make_result(_explain_arguments(error), is_error=True)
         except NotReadableError as error:
@@ -112,7 +123,7 @@ def _make_server(key: ApiKey, site: str, scope: dict[str, Any]) -> Server:
     return server
 
 
-def _describe_tool(tool: Tool) -> DescribedTool:
+def _describe_tool(tool: TranscriptTool) -> DescribedTool:
     return DescribedTool(
         name=tool.name,
         title=tool.title,
@@ -123,7 +134,7 @@ def _describe_tool(tool: Tool) -> DescribedTool:
 
 
 async def _run_tool(
-    tool: Tool, given: Any, caller: Caller, scope: dict[str, Any]
+    tool: TranscriptTool, given: Any, caller: ToolCaller, scope: dict[str, Any]
 ) -> str:
     """The answer as JSON. Who read what is in the access log before it leaves."""
 

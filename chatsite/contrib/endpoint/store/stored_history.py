@@ -8,7 +8,7 @@ from uuid import UUID
 
 from langchain_core.messages.tool import tool_call_chunk
 
-from chatsite.contrib.endpoint.marks import SOURCE
+from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.models import ApiKey, BodyPiece
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.contrib.endpoint.wires.wire import Wire

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from chatsite.contrib.endpoint.store.bodies import Body, Piece
+from chatsite.contrib.endpoint.store.bodies import Body, SentPiece
 from chatsite.contrib.endpoint.wires.openai_responses import (
     REFERENCE,
     RESULTS,
@@ -15,7 +15,7 @@ from chatsite.contrib.endpoint.wires.openai_responses import (
 )
 
 
-def write_ahead(texts: Iterable[str]) -> str:
+def write_preamble(texts: Iterable[str]) -> str:
     """Messages of the site as they stand in a body, in a form that all wires have:
     what they quote never has the system's role."""
     return ",".join(
@@ -24,11 +24,11 @@ def write_ahead(texts: Iterable[str]) -> str:
     )
 
 
-def make_piece(text: str, at: int | None) -> Piece:
-    return Piece(text, at, hashlib.sha256(text.encode()).digest())
+def make_piece(text: str, at: int | None) -> SentPiece:
+    return SentPiece(text, at, hashlib.sha256(text.encode()).digest())
 
 
-def read_piece(body: Body, piece: Piece, list_name: str) -> Any:
+def read_piece(body: Body, piece: SentPiece, list_name: str) -> Any:
     """A message of the body as it counts: of an item that was named by its id, what
     that stands for."""
     value = json.loads(piece.text)
@@ -38,9 +38,9 @@ def read_piece(body: Body, piece: Piece, list_name: str) -> Any:
 
 def cut_body(
     body: Body,
-    leading: Sequence[Piece],
-    ahead: str,
-    kept: Sequence[Piece],
+    leading: Sequence[SentPiece],
+    preamble: str,
+    kept: Sequence[SentPiece],
     list_name: str,
 ) -> tuple[Body, bytes]:
     """The body with these of its messages only, and `ahead` between the leading ones
@@ -49,7 +49,7 @@ def cut_body(
     first, last = places[0], places[-1]
     comma = body.between[first + 1] if last > first else ","
     commas = {body.pieces[n].at: body.between[n] for n in places[1:]}
-    middle = [Piece(ahead, None, b"", is_rebuilt=True)] if ahead else []
+    middle = [SentPiece(preamble, None, b"", is_rebuilt=True)] if preamble else []
     chosen = [*leading, *middle, *kept]
     pieces = [*body.pieces[:first], *chosen, *body.pieces[last + 1 :]]
     between = [
@@ -63,7 +63,7 @@ def cut_body(
     raw = "".join(texts).encode()
     messages = [
         *(read_piece(body, piece, list_name) for piece in leading),
-        *json.loads(f"[{ahead}]"),
+        *json.loads(f"[{preamble}]"),
         *(read_piece(body, piece, list_name) for piece in kept),
     ]
     value = {**body.value, list_name: messages}

@@ -7,21 +7,23 @@ from django.conf import settings
 
 from memory.models import ModelCall
 
-from .access.reading import record_reading
+from .access.read_scope import record_reading
 from .models import ApiKey
-from .relay.answering import Answer, answer_value, read_answer
+from .relay.provider_answer import ProviderAnswer, make_json_answer, read_answer
 from .relay.upstream import send_upstream
-from .store.known import KnownToOwner, NotYoursError
+from .store.owner_history import NotYoursError, OwnerHistory
 from .wires.errors import WireError
 from .wires.openai_responses import make_kept_response
 from .wires.wire import Wire
 
 
-def find_kept(key: ApiKey, scope: Mapping[str, Any], response_id: str) -> ModelCall:
+def find_response_call(
+    key: ApiKey, scope: Mapping[str, Any], response_id: str
+) -> ModelCall:
     """The request of this person that it answered; a gateway's read is recorded. Raises
     WireError."""
     try:
-        served = KnownToOwner(key.owner_id).find_reply(response_id)
+        served = OwnerHistory(key.owner_id).find_reply(response_id)
     except NotYoursError:
         served = None
     if served is None:
@@ -31,19 +33,19 @@ def find_kept(key: ApiKey, scope: Mapping[str, Any], response_id: str) -> ModelC
     return served.call
 
 
-async def fetch_kept(
+async def fetch_stored_response(
     wire: Wire,
     call: ModelCall,
     response_id: str,
     query: str,
     headers: Mapping[str, str],
-) -> Answer:
+) -> ProviderAnswer:
     """As the provider has it; without one as the transcript has it."""
     upstream = wire.find_upstream(call.model)
     if upstream is None:
         message = call.message
         kept = make_kept_response(call.model, response_id, message.text)
-        return answer_value(kept)
+        return make_json_answer(kept)
     path = f"{wire.upstream_path}/{response_id}"
     seconds = settings.MODEL_IDLE_TIMEOUT
     response = await send_upstream(

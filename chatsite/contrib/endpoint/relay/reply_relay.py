@@ -7,10 +7,10 @@ from contextlib import aclosing
 from typing import Any
 
 from chatsite import metrics
-from chatsite.contrib.endpoint.store.ending import end_exchange
-from chatsite.contrib.endpoint.store.opening import Opened
+from chatsite.contrib.endpoint.store.request_end import finish_request
+from chatsite.contrib.endpoint.store.request_store import StoredRequest
 from chatsite.contrib.endpoint.wires.errors import WireError
-from chatsite.contrib.endpoint.wires.reading import ReplyReader
+from chatsite.contrib.endpoint.wires.reply_reader import ReplyReader
 from chatsite.llm.streaming import clean_text
 from chatsite.protocol import events
 from chatsite.turns import runner
@@ -21,9 +21,9 @@ from memory.database import retry
 from memory.engine import replies
 from memory.leases import LeaseStatus
 
-from .answering import Answer, CutError, fetch_answer
-from .client import Client, GoneError
-from .following import FollowedReply, FollowingStreamer
+from .client_connection import ClientConnection, GoneError
+from .provider_answer import CutError, ProviderAnswer, fetch_answer
+from .reply_follower import FollowedReply, FollowingStreamer
 
 State = Turn.State
 # The client hung up, or took nothing any more.
@@ -42,20 +42,24 @@ ENDS = {
 }
 # The request with less in it, once the one that ended like this was too long; None:
 # there is none.
-SendLess = Callable[[Opened, Result], Coroutine[Any, Any, Opened | None]]
+SendLess = Callable[[StoredRequest, Result], Coroutine[Any, Any, StoredRequest | None]]
 # The site's own headers of an answer.
-Describe = Callable[[Opened], Mapping[str, str]]
+Describe = Callable[[StoredRequest], Mapping[str, str]]
 
 
-class Passing:
+class ReplyRelay:
     """One request that is stored, until its answer is."""
 
     def __init__(
-        self, key_id: int, opened: Opened, client: Client, send_less: SendLess
+        self,
+        key_id: int,
+        stored: StoredRequest,
+        client: ClientConnection,
+        send_less: SendLess,
     ) -> None:
-        self.key_id, self.opened, self.client = key_id, opened, client
-        self.asked, self.send_less = opened.sent.asked, send_less
-        self.reader: ReplyReader = self.asked.wire.reader("")
+        self.key_id, self.stored, self.client = key_id, stored, client
+        self.request, self.send_less = stored.sent.request, send_less
+        self.reader: ReplyReader = self.request.wire.reader("")
         self.followed = FollowedReply(self.reader)
         self.following: asyncio.Task[BaseException | None] | None = None
         self.is_ended = False
@@ -68,9 +72,9 @@ class Passing:
         state, error = State.FAILED, "internal"
         try:
             answer = await self._fetch(headers)
-            if answer.is_too_long and self.opened.sent.is_bound:
+            if answer.is_too_long and self.stored.sent.is_bound:
                 answer = await self._send_less(answer, headers)
-            own = describe(self.opened)
+            own = describe(self.stored)
             if answer.is_error:
                 error = answer.code
                 await self.client.pass_on(answer, own)
@@ -87,31 +91,35 @@ class Passing:
         finally:
             await asyncio.shield(self._end(state, error))
 
-    async def _send_less(self, answer: Answer, headers: Mapping[str, str]) -> Answer:
+    async def _send_less(
+        self, answer: ProviderAnswer, headers: Mapping[str, str]
+    ) -> ProviderAnswer:
         """The answer to a request with less in it, or the one that there is."""
         result = self._make_result(State.FAILED, "context_length")
-        less = await self.client.unless_gone(self.send_less(self.opened, result))
+        less = await self.client.run_unless_gone(self.send_less(self.stored, result))
         if less is None:
             return answer
-        self.opened, self.asked = less, less.sent.asked
+        self.stored, self.request = less, less.sent.request
         return await self._fetch(headers)
 
-    async def _fetch(self, headers: Mapping[str, str]) -> Answer:
-        fetched = fetch_answer(self.asked, headers, self.opened.earlier)
-        return await self.client.unless_gone(fetched)
+    async def _fetch(self, headers: Mapping[str, str]) -> ProviderAnswer:
+        fetched = fetch_answer(self.request, headers, self.stored.earlier)
+        return await self.client.run_unless_gone(fetched)
 
-    async def _follow(self, answer: Answer, own: Mapping[str, str]) -> tuple[str, str]:
+    async def _follow(
+        self, answer: ProviderAnswer, own: Mapping[str, str]
+    ) -> tuple[str, str]:
         """How it ended: the state, and the code of what went wrong."""
         encoding = answer.headers.get("content-encoding", "")
-        self.reader = self.asked.wire.reader(answer.kind, encoding)
+        self.reader = self.request.wire.reader(answer.kind, encoding)
         self.followed = FollowedReply(self.reader)
-        claim = self.opened.claim
+        claim = self.stored.claim
         async with events.stop_hints(claim.row_id) as stop:
             streamer = FollowingStreamer(claim, self.followed, stop)
             self.following = asyncio.create_task(streamer.run())
             passing = asyncio.create_task(self._pass_on(answer, own))
             try:
-                await self.client.wait({self.following, passing})
+                await self.client.wait_for_any({self.following, passing})
                 if streamer.hold is not LeaseStatus.KEPT:
                     self.client.cut_off()
                     return ENDS[streamer.hold]
@@ -121,8 +129,10 @@ class Passing:
                 self.following.cancel()
                 await asyncio.gather(passing, self.following, return_exceptions=True)
 
-    async def _pass_on(self, answer: Answer, own: Mapping[str, str]) -> tuple[str, str]:
-        await self.client.start(answer.status, {**answer.headers, **own})
+    async def _pass_on(
+        self, answer: ProviderAnswer, own: Mapping[str, str]
+    ) -> tuple[str, str]:
+        await self.client.start_response(answer.status, {**answer.headers, **own})
         # A client that has the last bytes may send its next request at once, which
         # goes on from this reply: it is stored before.
         held = b""
@@ -132,30 +142,30 @@ class Passing:
                     self._read(chunk)
                     if self.reader.is_done:
                         await self._end(*self._judge())
-                    if self.asked.is_stream:
-                        await self.client.write(chunk)
+                    if self.request.is_stream:
+                        await self.client.write_chunk(chunk)
                         continue
                     if held:
-                        await self.client.write(held)
+                        await self.client.write_chunk(held)
                     held = chunk
         except CutError as cut:
             if held:
-                await self.client.write(held)
+                await self.client.write_chunk(held)
             self.client.cut_off()
             return State.TRUNCATED, cut.code
-        self.reader.end()
+        self.reader.finish_body()
         ended = self._judge()
         await self._end(*ended)
         if held:
-            await self.client.write(held)
-        await self.client.finish()
+            await self.client.write_chunk(held)
+        await self.client.finish_response()
         return ended
 
     def _read(self, chunk: bytes) -> None:
         self.reader.feed(chunk)
         if self.first_at is None and self.reader.is_begun:
             self.first_at = self.loop.time()
-        self.followed.tell()
+        self.followed.notify_new()
 
     def _judge(self) -> tuple[str, str]:
         reader = self.reader
@@ -180,13 +190,13 @@ class Passing:
             # It may be waiting for the time of its next frame.
             self.following.cancel()
             await asyncio.wait({self.following})
-        wire, opened = self.asked.wire, self.opened
+        wire, stored = self.request.wire, self.stored
         result = self._make_result(state, error)
         turn = await retry(
-            end_exchange,
+            finish_request,
             self.key_id,
             wire,
-            opened,
+            stored,
             result,
             self.reader.to_message(),
             self.reader.list_calls() if state == State.DONE else [],
@@ -196,9 +206,9 @@ class Passing:
         if turn:
             metrics.TURNS_ENDED.labels(turn.state).inc()
             for event in events.of_end(turn):
-                await events.publish_event(opened.conversation.pk, event)
-            if opened.sent.is_bound:
-                runner.start_compaction(opened.conversation.pk)
+                await events.publish_event(stored.conversation.pk, event)
+            if stored.sent.is_bound:
+                runner.start_compaction(stored.conversation.pk)
 
     def _make_result(self, state: str, error: str) -> Result:
         reader, first = self.reader, self.first_at

@@ -21,7 +21,7 @@ from memory import prompts
 from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
 
-from .asked import PREVIOUS
+from .parsed_request import PREVIOUS
 from .sent_forms import find_form
 
 OF_PLACE = (
@@ -43,7 +43,7 @@ class NotYoursError(Exception):
     """Something of another person."""
 
 
-class Served(NamedTuple):
+class ServedReply(NamedTuple):
     """A reply, where it is, and the chain up to it."""
 
     call: ModelCall
@@ -51,7 +51,7 @@ class Served(NamedTuple):
     chain: bytes
 
 
-def find_previous(known: "KnownToOwner", response_id: str) -> Served | None:
+def find_previous(known: "OwnerHistory", response_id: str) -> ServedReply | None:
     """What a body names in place of a history; None: nothing, or what is the provider's
     to judge. Raises WireError for a reply of another person, as if there were none."""
     try:
@@ -62,7 +62,7 @@ def find_previous(known: "KnownToOwner", response_id: str) -> Served | None:
         raise WireError(404, code, detail, param=PREVIOUS) from None
 
 
-class KnownToOwner:
+class OwnerHistory:
     """A store (identity/known.py) that answers for one person. `within`: the only
     conversation of which places are found."""
 
@@ -106,7 +106,7 @@ class KnownToOwner:
             return next(iter(_read_places(rows)), None)
         return None
 
-    def find_reply(self, response_id: str) -> "Served | None":
+    def find_reply(self, response_id: str) -> "ServedReply | None":
         """The reply with this id of the provider. None: there is no one such.
 
         Raises NotYoursError where it is, or could be, another person's.
@@ -115,22 +115,22 @@ class KnownToOwner:
         rows = ClientRequest.objects.filter(response_id=response_id)
         rows = rows.exclude(response_id="")
         found = rows.filter(owner_id=self.owner_id)
-        asked = [*found.select_related("call__message")[:2]]
+        requests = [*found.select_related("call__message")[:2]]
         are_passed = settings.ENDPOINT_PROVIDER_IDS == "passed"
-        if not asked and (not are_passed or rows.exists()):
+        if not requests and (not are_passed or rows.exists()):
             raise NotYoursError
-        if len(asked) != 1 or asked[0].call.message_id is None:
+        if len(requests) != 1 or requests[0].call.message_id is None:
             return None
-        call = asked[0].call
+        call = requests[0].call
         # Another reply may have taken its place.
         served = self._rows.filter(
             conversation=call.conversation_id,
-            position=asked[0].position + 1,
+            position=requests[0].position + 1,
             message_id=call.message_id,
             is_again=False,
         )
         for chain, *columns in served.values_list("chain", *OF_PLACE):
-            return Served(call, _make_place(*columns), bytes(chain))
+            return ServedReply(call, _make_place(*columns), bytes(chain))
         return None
 
     def read_path(self, conversation: str, first: int) -> Sequence[Kept]:

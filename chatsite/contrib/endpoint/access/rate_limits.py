@@ -11,7 +11,7 @@ from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 pace = Pace()
 
 
-def keep_pace(owner_id: int, setting: str) -> None:
+def limit_request_rate(owner_id: int, setting: str) -> None:
     """Count a request in this process by the limit of this setting. Raises WireError
     for one too many, and then it is not counted."""
     limit = getattr(settings, setting)
@@ -22,7 +22,7 @@ def keep_pace(owner_id: int, setting: str) -> None:
         raise WireError(429, "rate_limited", detail, retry_after=seconds)
 
 
-def check_rest(key: ApiKey) -> None:
+def check_processor_share(key: ApiKey) -> None:
     """Raises WireError for who has had more than their share of the processor."""
     if seconds := account_of_user(key.owner_id).rest(BURST_SECONDS):
         detail = "Your requests have taken more than their share of this site's time."

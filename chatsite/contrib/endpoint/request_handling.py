@@ -22,14 +22,14 @@ from chatsite.turns.models import Turn
 from memory.database import TROUBLE, is_away
 
 from . import keys
-from .access.pace import check_rest, keep_pace
+from .access.rate_limits import check_processor_share, limit_request_rate
 from .addresses import MODELS
 from .models import ApiKey
-from .relay.answering import fetch_count, list_own_models, list_upstream_models
-from .relay.client import Client, GoneError, unpack_body
-from .relay.passing import Passing, SendLess
-from .store.asked import Asked, Sent, read_client_request
-from .store.opening import Opened, Opening, open_whole
+from .relay.client_connection import ClientConnection, GoneError, unpack_body
+from .relay.provider_answer import fetch_count, list_own_models, list_upstream_models
+from .relay.reply_relay import ReplyRelay, SendLess
+from .store.parsed_request import OutgoingRequest, ParsedRequest, read_client_request
+from .store.request_store import RequestWriter, StoredRequest, store_request
 from .wires import ANTHROPIC_MESSAGES, OPENAI_COMPACT
 from .wires.errors import STATUSES, WireError, refuse_model, refuse_switched_off
 from .wires.wire import Wire
@@ -53,28 +53,28 @@ async def answer_request(
     send: Any,
 ) -> None:
     """Raises WireError as long as nothing was answered."""
-    check_rest(key)
+    check_processor_share(key)
     is_list = scope["path"] == MODELS or scope["path"].startswith(f"{MODELS}/")
     if keys.SEND not in key.scopes and not is_list:
         raise WireError(403, "not_allowed", "This key may not send. Use another one.")
     if scope["method"] == "GET" or scope["path"] == wire.count_path:
-        keep_pace(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
-    client = Client(scope, receive, send)
-    take_place(key.owner_id)
+        limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
+    client = ClientConnection(scope, receive, send)
+    acquire_slot(key.owner_id)
     try:
         if is_list:
             named = scope["path"].removeprefix(MODELS).removeprefix("/")
             await send_models(wire, key, send, named)
         else:
-            await exchange(wire, key, scope, headers, client)
+            await handle_request(wire, key, scope, headers, client)
     except GoneError:
         return
     finally:
-        leave_place(key.owner_id)
+        release_slot(key.owner_id)
         client.close()
 
 
-def take_place(owner_id: int) -> None:
+def acquire_slot(owner_id: int) -> None:
     """Raises WireError where there is none."""
     if _running[owner_id] >= OF_ONE:
         detail = "Too many of your requests run at once. Wait for one to end."
@@ -85,7 +85,7 @@ def take_place(owner_id: int) -> None:
     _running[owner_id] += 1
 
 
-def leave_place(owner_id: int) -> None:
+def release_slot(owner_id: int) -> None:
     _running[owner_id] -= 1
     if not _running[owner_id]:
         del _running[owner_id]
@@ -113,49 +113,49 @@ async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def exchange(
+async def handle_request(
     wire: Wire,
     key: ApiKey,
     scope: dict[str, Any],
     headers: Mapping[str, str],
-    client: Client,
+    client: ClientConnection,
 ) -> None:
     raw = await client.read_body(headers)
     if packed := headers.get("content-encoding", "").strip().lower():
         raw = await for_drawing(unpack_body)(raw, packed)
     mode = find_mode(key, wire, headers)
     if scope["path"] == wire.count_path:
-        await pass_count(key, wire, headers, client, raw, mode)
+        await relay_count(key, wire, headers, client, raw, mode)
         return
     if scope["method"] == "GET":
-        await pass_kept(wire, key, scope, headers, client)
+        await relay_stored_response(wire, key, scope, headers, client)
         return
     name, within = find_continued(headers), None
     if name:
-        from .store.newest import add_history
+        from .store.stored_history import add_history
 
         store = partial(_store, account_of_user(key.owner_id))
         within, raw = await store(partial(add_history, key, wire, name, raw))
-    asked = await for_drawing(_read_in_turn)(key, wire, headers, raw, within)
-    await check_listed(key, asked)
+    request = await for_drawing(_read_in_turn)(key, wire, headers, raw, within)
+    await check_listed(key, request)
     if wire is OPENAI_COMPACT:
-        asked = await read_references(key, asked)
-        await pass_compacted(key, asked, headers, client)
+        request = await read_references(key, request)
+        await relay_compaction(key, request, headers, client)
         return
     try:
-        asked = await read_references(key, asked)
-        opened, send_less = await open_exchange(key, asked, mode)
+        request = await read_references(key, request)
+        stored, send_less = await prepare_request(key, request, mode)
     except TROUBLE as error:
         if settings.ENDPOINT_WITHOUT_STORE != "open" or not is_away(error):
             raise
         from .access import outage
 
-        _tell_limits(outage.admit_forwarding, key, asked)
-        await outage.forward(key, asked, headers, client)
+        _translate_limits(outage.admit_forwarding, key, request)
+        await outage.forward(key, request, headers, client)
         return
-    await tell_pages_of_request(opened)
-    describe = partial(describe_exchange, scope, headers)
-    await Passing(key.pk, opened, client, send_less).run(headers, describe)
+    await publish_request(stored)
+    describe = partial(make_answer_headers, scope, headers)
+    await ReplyRelay(key.pk, stored, client, send_less).run(headers, describe)
 
 
 def find_mode(key: ApiKey, wire: Wire, headers: Mapping[str, str]) -> str:
@@ -167,46 +167,50 @@ def find_mode(key: ApiKey, wire: Wire, headers: Mapping[str, str]) -> str:
         raise WireError(400, "bad_mode", f"x-windowpane-mode can be one of: {names}.")
     if mode == ApiKey.Mode.OBSERVE:
         return mode
-    from .bounding.room import can_summarise
+    from .bounding.token_limits import can_summarise
 
     return mode if can_summarise(wire) else ApiKey.Mode.OBSERVE
 
 
-async def pass_count(
+async def relay_count(
     key: ApiKey,
     wire: Wire,
     headers: Mapping[str, str],
-    client: Client,
+    client: ClientConnection,
     raw: bytes,
     mode: str,
 ) -> None:
     """How many tokens a body has, or what would be sent of it: a question that is no
     part of any conversation."""
     own = {}
-    asked = await for_drawing(_read_in_turn)(key, wire, headers, raw)
-    await check_listed(key, asked)
+    request = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+    await check_listed(key, request)
     if mode == ApiKey.Mode.BOUND:
-        from .bounding.bounds import choose_unstored
+        from .bounding.bounds import select_unstored
 
         account = account_of_user(key.owner_id)
-        sent = await _store(account, partial(choose_unstored, key, asked))
-        raw = sent.asked.raw
-        own = describe_sent(sent)
-    answer = await client.unless_gone(fetch_count(wire, asked.model, headers, raw))
+        sent = await _store(account, partial(select_unstored, key, request))
+        raw = sent.request.raw
+        own = make_context_headers(sent)
+    answer = await client.run_unless_gone(
+        fetch_count(wire, request.model, headers, raw)
+    )
     await client.pass_on(answer, own)
 
 
-async def check_listed(key: ApiKey, asked: Asked) -> None:
+async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
     """Raises WireError for a model that is switched off, and for one that is not in
     PROVIDERS_FILE, or not for the owner of the key. Anthropic's wire has a provider of
     its own."""
-    if plugins.is_switched_off(model_access.KIND, asked.model):
-        raise refuse_switched_off(asked.model)
-    if not settings.PROVIDERS or asked.wire.name == ANTHROPIC_MESSAGES.name:
+    if plugins.is_switched_off(model_access.KIND, request.model):
+        raise refuse_switched_off(request.model)
+    if not settings.PROVIDERS or request.wire.name == ANTHROPIC_MESSAGES.name:
         return
     may_use = database_sync_to_async(model_access.may_use)
-    if providers.is_demo(asked.model) or not await may_use(key.owner_id, asked.model):
-        raise refuse_model(asked.model)
+    if providers.is_demo(request.model) or not await may_use(
+        key.owner_id, request.model
+    ):
+        raise refuse_model(request.model)
 
 
 def find_continued(headers: Mapping[str, str]) -> str:
@@ -225,35 +229,38 @@ def find_continued(headers: Mapping[str, str]) -> str:
     return ""
 
 
-async def pass_kept(
+async def relay_stored_response(
     wire: Wire,
     key: ApiKey,
     scope: Mapping[str, Any],
     headers: Mapping[str, str],
-    client: Client,
+    client: ClientConnection,
 ) -> None:
     """A reply that this person was sent: no one gets another's by its id."""
-    from .kept import fetch_kept, find_kept
+    from .stored_responses import fetch_stored_response, find_response_call
 
     response_id = scope["path"].removeprefix(wire.id_path)
     account = account_of_user(key.owner_id)
-    kept = await _store(account, partial(find_kept, key, scope, response_id))
+    kept = await _store(account, partial(find_response_call, key, scope, response_id))
     query = scope["query_string"].decode("latin-1")
-    fetched = fetch_kept(wire, kept, response_id, query, headers)
-    await client.pass_on(await client.unless_gone(fetched), {})
+    fetched = fetch_stored_response(wire, kept, response_id, query, headers)
+    await client.pass_on(await client.run_unless_gone(fetched), {})
 
 
-async def pass_compacted(
-    key: ApiKey, asked: Asked, headers: Mapping[str, str], client: Client
+async def relay_compaction(
+    key: ApiKey,
+    request: ParsedRequest,
+    headers: Mapping[str, str],
+    client: ClientConnection,
 ) -> None:
     """The history in the provider's short form, by which it is known from then on."""
-    from .compacted import admit_compaction, fetch_compacted, note_compaction
+    from .provider_compaction import admit_compaction, fetch_compacted, store_compaction
 
     store = partial(_store, account_of_user(key.owner_id))
-    await store(partial(admit_compaction, key, asked))
-    answer, said = await client.unless_gone(fetch_compacted(asked, headers))
+    await store(partial(admit_compaction, key, request))
+    answer, said = await client.run_unless_gone(fetch_compacted(request, headers))
     if not answer.is_error:
-        await store(partial(note_compaction, key, asked, said))
+        await store(partial(store_compaction, key, request, said))
     await client.pass_on(answer, {"x-windowpane-mode": "observe"})
 
 
@@ -263,45 +270,45 @@ def _read_in_turn(
     headers: Mapping[str, str],
     raw: bytes,
     within: int | None = None,
-) -> Asked:
+) -> ParsedRequest:
     with account_of_user(key.owner_id).timed():
-        asked = read_client_request(wire, headers, raw, within, key.owner_id)
-    keys.check_model(key, asked.model)
-    return asked
+        request = read_client_request(wire, headers, raw, within, key.owner_id)
+    keys.check_model(key, request.model)
+    return request
 
 
-async def read_references(key: ApiKey, asked: Asked) -> Asked:
+async def read_references(key: ApiKey, request: ParsedRequest) -> ParsedRequest:
     """Return the request with what its ids of served items stand for. Raise WireError
     for those that this person has none of."""
-    if not asked.references:
-        return asked
+    if not request.references:
+        return request
     from .store.served_items import fill_references, find_items
 
     account = account_of_user(key.owner_id)
-    found = await _store(account, partial(find_items, key.owner_id, asked))
+    found = await _store(account, partial(find_items, key.owner_id, request))
 
-    def fill() -> Asked:
+    def fill() -> ParsedRequest:
         with account.timed():
-            return fill_references(asked, found)
+            return fill_references(request, found)
 
-    return await for_drawing(fill)() if found else asked
+    return await for_drawing(fill)() if found else request
 
 
-async def open_exchange(
-    key: ApiKey, asked: Asked, mode: str
-) -> tuple[Opened, SendLess]:
+async def prepare_request(
+    key: ApiKey, request: ParsedRequest, mode: str
+) -> tuple[StoredRequest, SendLess]:
     """Store the request; what sends less of it, if it is too long. Raises WireError for
     a limit of the site, too."""
     run = partial(_store, account_of_user(key.owner_id))
     # What an earlier reply stands for is with the provider: nothing of it can be cut.
-    if mode == ApiKey.Mode.BOUND and not asked.previous:
-        from .bounding.bounds import open_bounded
+    if mode == ApiKey.Mode.BOUND and not request.previous:
+        from .bounding.bounds import store_bounded
 
-        return await open_bounded(key, asked, run)
-    return await open_whole(Opening(key, asked), run), send_no_less
+        return await store_bounded(key, request, run)
+    return await store_request(RequestWriter(key, request), run), send_nothing_less
 
 
-def _tell_limits(step: Callable[..., T], *given: Any) -> T:
+def _translate_limits(step: Callable[..., T], *given: Any) -> T:
     """A limit of the site as the wire says it."""
     try:
         return step(*given)
@@ -317,39 +324,39 @@ async def _store(account: Any, step: Callable[[], T], *, is_copy: bool = False) 
             return step()
 
     apart = {"thread_sensitive": False, "executor": _copier} if is_copy else {}
-    return await database_sync_to_async(_tell_limits, **apart)(run)
+    return await database_sync_to_async(_translate_limits, **apart)(run)
 
 
-async def send_no_less(*_: object) -> None:
+async def send_nothing_less(*_: object) -> None:
     """What comes from a client in *observe* is sent as it is."""
 
 
-async def tell_pages_of_request(opened: Opened) -> None:
-    pk, turn = opened.conversation.pk, opened.claim.row_id
-    if opened.is_changed:
+async def publish_request(stored: StoredRequest) -> None:
+    pk, turn = stored.conversation.pk, stored.claim.row_id
+    if stored.is_changed:
         await events.publish_event(pk, events.Memory(None, "changed"))
-    if opened.beside:
-        await events.publish_event(opened.beside, events.Memory(None, "changed"))
+    if stored.beside:
+        await events.publish_event(stored.beside, events.Memory(None, "changed"))
     await events.publish_event(pk, events.State(turn, Turn.State.RUNNING))
-    if opened.title:
-        await events.publish_event(pk, events.Title(opened.title))
+    if stored.title:
+        await events.publish_event(pk, events.Title(stored.title))
 
 
-def describe_exchange(
-    scope: Mapping[str, Any], headers: Mapping[str, str], opened: Opened
+def make_answer_headers(
+    scope: Mapping[str, Any], headers: Mapping[str, str], stored: StoredRequest
 ) -> dict[str, str]:
     """The site's own headers of an answer: never a word of the conversation."""
-    uuid = opened.conversation.uuid
+    uuid = stored.conversation.uuid
     page = reverse("conversation-detail", args=[uuid])
-    at = f"?at={opened.reply_seq}#message-{opened.reply_seq}"
+    at = f"?at={stored.reply_seq}#message-{stored.reply_seq}"
     view = f"{site_address(scope, headers)}{page}{at}"
     return {
         "cache-control": "no-store",
         "x-windowpane-conversation": str(uuid),
         "x-windowpane-view": view,
-        "x-windowpane-request-sha256": opened.sent.asked.body.sha256,
-        "x-windowpane-lineage": opened.lineage,
-        **describe_sent(opened.sent, opened.tries),
+        "x-windowpane-request-sha256": stored.sent.request.body.sha256,
+        "x-windowpane-lineage": stored.lineage,
+        **make_context_headers(stored.sent, stored.tries),
     }
 
 
@@ -362,7 +369,7 @@ def site_address(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
     return f"{scheme}://{headers['host']}"
 
 
-def describe_sent(sent: Sent, tries: int = 1) -> dict[str, str]:
+def make_context_headers(sent: OutgoingRequest, tries: int = 1) -> dict[str, str]:
     """Whether it is what the client has sent, and how many messages came and went."""
     kind = "exact" if sent.positions is None else "bounded"
     again = f"; tries={tries}" if tries > 1 else ""

@@ -16,21 +16,21 @@ from memory import transcript
 from memory.engine.tokens import count_text
 from memory.models import Message
 
-from .opening import Opened, update_standing
+from .request_store import StoredRequest, update_standing
 from .served_items import keep_items
 
 
 @transaction.atomic
-def end_exchange(
+def finish_request(
     key_id: int,
     wire: Any,
-    opened: Opened,
+    stored: StoredRequest,
     result: lifecycle.Result,
     said: dict[str, Any],
     calls: list[dict[str, Any]],
 ) -> Turn | None:
     """Store the reply as far as it came. None: the turn was lost."""
-    claim = opened.claim
+    claim = stored.claim
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return None
@@ -45,19 +45,19 @@ def end_exchange(
             reasoning=result.reasoning,
             tool_calls=calls,
         )
-        stands = _note_reply(wire, opened, turn.reply, said)
+        stands = _store_reply_hashes(wire, stored, turn.reply, said)
         if ID.fullmatch(response_id := said.get("id", "")):
-            asked = ClientRequest.objects.filter(call=claim.call_id)
-            asked.update(response_id=response_id)
+            requests = ClientRequest.objects.filter(call=claim.call_id)
+            requests.update(response_id=response_id)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
     if wire.names_replies and (answered := turn.reply or turn.user_message):
-        keep_items(answered, opened.sent.asked, said["output"])
+        keep_items(answered, stored.sent.request, said["output"])
     if result.state == Turn.State.DONE:
         stands["open_position"] = None
     if stands:
         update_standing(pk=turn.conversation_id, **stands)
-    is_bound = opened.sent.is_bound
+    is_bound = stored.sent.is_bound
     lifecycle.close_turn(turn, claim, result, is_calibrated=is_bound)
     used = (result.tokens_input or claim.tokens) if turn.reply else 0
     used += result.tokens_output or count_text(result.text)
@@ -65,13 +65,13 @@ def end_exchange(
     return turn.read_again()
 
 
-def _note_reply(
-    wire: Any, opened: Opened, reply: Message, said: dict[str, Any]
+def _store_reply_hashes(
+    wire: Any, stored: StoredRequest, reply: Message, said: dict[str, Any]
 ) -> dict[str, Any]:
     """Where its conversation stands with it."""
-    conversation, stands = opened.conversation, {}
+    conversation, stands = stored.conversation, {}
     try:
-        noted = read_reply(wire.name, said, opened.chain)
+        noted = read_reply(wire.name, said, stored.chain)
     except UnreadableHistoryError:
         # Words came, but the rest is in no form that a client could send back.
         return stands
@@ -79,7 +79,7 @@ def _note_reply(
         ClientMessage.objects.create(
             conversation=conversation,
             owner_id=conversation.owner_id,
-            position=opened.position,
+            position=stored.position,
             digest=message.digest,
             chain=message.chain,
             role=message.role,
@@ -87,5 +87,5 @@ def _note_reply(
             is_served=True,
             message=reply,
         )
-        stands = {"length": opened.position + 1}
+        stands = {"length": stored.position + 1}
     return stands

@@ -21,7 +21,7 @@ from chatsite.pages.presenters import thread_json
 from chatsite.review.access_log import LIST_PREFIX, record_access
 from memory.models import Conversation, ModelCall
 
-from .pace import check_rest, keep_pace
+from .rate_limits import check_processor_share, limit_request_rate
 
 READ_ACTION = "key"
 PATH = re.compile(r"/v1/conversations/([0-9a-f-]{36})/(transcript|context)\.json")
@@ -34,7 +34,7 @@ def _missing() -> WireError:
 
 def check_may_read(key: ApiKey) -> None:
     """Raises WireError."""
-    check_rest(key)
+    check_processor_share(key)
     if keys.READ not in key.scopes:
         raise WireError(403, "not_allowed", "This key may not read. Use another one.")
 
@@ -42,7 +42,7 @@ def check_may_read(key: ApiKey) -> None:
 async def answer_reading(key: ApiKey, scope: dict[str, Any], send: Any) -> None:
     """Raises WireError."""
     check_may_read(key)
-    keep_pace(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
+    limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
     match = PATH.fullmatch(scope["path"])
     if match is None:
         raise _missing()
