@@ -27,7 +27,7 @@ from .engine.compose import (
 from .engine.policy import Policy
 from .engine.rules import choice
 from .engine.search import excerpts
-from .engine.search.excerpts import Note
+from .engine.search.excerpts import RecallNote
 from .engine.tokens import (
     Parts,
     TokenCounter,
@@ -62,7 +62,7 @@ class ConversationView:
     summaries: list[Summary]
     pinned: list[BaseMessage]
     window: list[BaseMessage]
-    recalled: list[Note]
+    recalled: list[RecallNote]
     newest: BaseMessage | None
     memory_version: int
     steps: list[BaseMessage] = field(default_factory=list)
@@ -312,7 +312,7 @@ def _keep_sent(view: ConversationView, fitted: Context) -> ConversationView:
         view,
         window=[each for each in view.window if fitting.number_of(each) in sent],
         steps=[each for each in view.steps if fitting.number_of(each) in sent],
-        recalled=view.recalled if fitted.section("recalled") else [],
+        recalled=view.recalled if fitted.get_section("recalled") else [],
     )
 
 
@@ -347,7 +347,7 @@ def _make_refs(
     return refs
 
 
-def refer_notes(found: Sequence[Note]) -> dict[str, Any]:
+def refer_notes(found: Sequence[RecallNote]) -> dict[str, Any]:
     notes = [note for note in found if note.place is None]
     files = passage_source.refer_passages(found)
     return {
@@ -391,7 +391,7 @@ def find_notes(
     cutoff: int,
     shown: list[BaseMessage],
     limit: int | None,
-) -> list[Note]:
+) -> list[RecallNote]:
     """What a search with `newest` finds: of messages, and behind it of long files."""
     count_tokens = conversation_counter(conversation)
     return [
@@ -406,7 +406,7 @@ def recall_notes(
     cutoff: int,
     shown: list[BaseMessage],
     limit: int | None,
-) -> list[Note]:
+) -> list[RecallNote]:
     """Good matches for `newest` behind the window, and in the attachments of which only
     a part is `shown`; oldest first, as far as the policy has room for them. What is
     shown whole is not repeated."""
@@ -473,9 +473,9 @@ def make_request_context(
 ) -> RequestContext:
     """`extra`: tokens that the provider adds, the `tool_tokens` among them."""
     messages = image_source.join_images(conversation, context.messages)
-    shape = Shape.of(refs).narrow_to(messages)
+    shape = Shape.from_refs(refs).narrow_to(messages)
     refs = {name: refs[name] for name in refs if name != "shape"} | shape.to_refs()
-    messages = shape.apply(messages)
+    messages = shape.apply_to(messages)
     wire = to_wire(messages, model=model)
     parts = count_parts(
         context.sections, ratio=conversation.token_ratio, tools=tool_tokens, added=extra

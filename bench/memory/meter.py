@@ -119,7 +119,7 @@ class Meter:
     def _put_questions(self, window: set[int]) -> None:
         places = {each.id: n for n, each in enumerate(self.recording.messages, 1)}
         archive = MessageIndex(
-            Document.read(seq, each.role, each.content, each.created_at)
+            Document.from_text(seq, each.role, each.content, each.created_at)
             for seq, each in enumerate(self.recording.messages, start=1)
             if seq not in window
         )

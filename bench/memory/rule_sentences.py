@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.engine.rules.detection import find
+from memory.engine.rules.detection import find_rules
 from memory.evaluation.replay import RecordedConversation
 
 from .conversations import load
@@ -91,7 +91,9 @@ def is_found(sentence: Sentence) -> tuple[bool, bool]:
     """Whether its rule is found, and whether something is found that is none."""
     start = sentence.text.find(sentence.rule) if sentence.rule else 0
     end = start + len(sentence.rule)
-    on_it = [each.start < end and start < each.end for each in find(sentence.text)]
+    on_it = [
+        each.start < end and start < each.end for each in find_rules(sentence.text)
+    ]
     return any(on_it), not all(on_it)
 
 
@@ -108,7 +110,7 @@ def find_alarms(recordings: Sequence[RecordedConversation]) -> Iterator[str]:
     """What is taken for a rule in talk between people, both sides."""
     for recording in recordings:
         for message in recording.messages:
-            for rule in find(message.content):
+            for rule in find_rules(message.content):
                 yield message.content[rule.start : rule.end]
 
 

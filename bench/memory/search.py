@@ -39,7 +39,7 @@ def score(recording: RecordedConversation) -> Iterator[tuple[float, float]]:
     """Of each question, the share of its evidence that is found by us, and by BM25."""
     places = {each.id: n for n, each in enumerate(recording.messages, start=1)}
     documents = [
-        Document.read(seq, each.role, each.content, each.created_at)
+        Document.from_text(seq, each.role, each.content, each.created_at)
         for seq, each in enumerate(recording.messages, start=1)
     ]
     index = MessageIndex(documents)

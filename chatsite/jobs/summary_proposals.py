@@ -113,7 +113,7 @@ async def _run_proposal(running: tasks.Running) -> dict[str, Any]:
         raise tasks.JobError(str(error)) from None
     except SummaryError as error:
         await answers.forget_last()
-        raise tasks.JobError(error.say(_)) from None
+        raise tasks.JobError(error.render(_)) from None
     except InvokeError as error:
         raise tasks.JobError(explain_code(error.code)) from None
     return {

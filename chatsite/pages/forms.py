@@ -390,7 +390,7 @@ class PolicyForm(DetailedForm):
         try:
             policy.Policy.load(values["policy"])
         except PolicyError as error:
-            raise forms.ValidationError(error.say(gettext)) from error
+            raise forms.ValidationError(error.render(gettext)) from error
         return values
 
     def _own(self) -> Iterator[tuple[str, Any]]:

@@ -458,7 +458,7 @@ def undo_policy(request: HttpRequest, conversation: Conversation) -> Notice:
     try:
         return _set_policy(conversation, form.cleaned_data)
     except PolicyError as error:
-        raise actions.ActionError(error.say(_)) from error
+        raise actions.ActionError(error.render(_)) from error
 
 
 def _set_policy(conversation: Conversation, cleaned: dict[str, Any]) -> Notice:

@@ -63,7 +63,7 @@ def request_proposal(
         summary_proposals.plan_proposal_here(conversation, seq)
         claim = summary_proposals.start_proposal(conversation, seq, typed, focus)
     except (actions.ActionError, CommandError, PolicyError) as error:
-        why = error.say(_) if isinstance(error, PolicyError) else str(error)
+        why = error.render(_) if isinstance(error, PolicyError) else str(error)
         return {"seq": seq, "typed": typed, "error": why, "focus": focus}
     if claim:
         async_to_sync(tasks.start_job)(claim, summary_proposals.KIND, conversation.pk)

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chatsite.llm import pricing
-from memory.engine.summaries.dropped import Lacking
+from memory.engine.summaries.dropped import DroppedCount
 from memory.engine.summaries.facts import MAX_FACTS
 from memory.models import Summary
 
@@ -124,7 +124,7 @@ def _has_hidden_flags(row: Summary) -> bool:
 
 def _describe_dropped(listed: Sequence[str], counted: Sequence[str]) -> str:
     """Versions from before the messages were counted have a list that may be cut."""
-    counts = [each.count for each in map(Lacking.parse, counted) if each]
+    counts = [each.count for each in map(DroppedCount.parse_line, counted) if each]
     if not counts:
         return _("%(n)s or more things dropped") % {"n": len(listed)}
     count = sum(counts)

@@ -84,7 +84,7 @@ class ReplyStreamer:
 
     def _separate(self) -> None:
         """The last of it, and reasoning that only its end could be told by."""
-        text = self.text + self._splitter.end()
+        text = self.text + self._splitter.flush_rest()
         known = self.stream.reasoning + self._splitter.reasoning
         self.reasoning, self.text = replies.split_rest(known, text)
 

@@ -79,7 +79,7 @@ async def complete_request(
         shape = shape_of(model, dialect)
         try:
             reply = await streaming.fetch_reply(
-                model, shape.apply(messages), dialect=dialect, **options
+                model, shape.apply_to(messages), dialect=dialect, **options
             )
         except LLMError as error:
             if error.instead is None:

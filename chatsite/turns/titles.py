@@ -132,7 +132,7 @@ def _prepare_request(
     dialect = dialect or dialects.find_dialect(model)
     shape = requests.shape_of(model, dialect)
     words = transcript.words_for_title(turn.user_message)
-    messages = shape.apply(naming.title_request(words, turn.reply.text))
+    messages = shape.apply_to(naming.title_request(words, turn.reply.text))
     call = ModelCall.objects.create(
         conversation=conversation,
         purpose=ModelCall.Purpose.TITLE,

@@ -129,7 +129,7 @@ class Compactor:
         blocks = tuple(segment.block for segment in active)
         state = MemoryState(task.policy, blocks, version=len(memory.records))
         window = threads.number_messages(task.body[state.cutoff :], state.cutoff + 1)
-        state = state.add(*window)
+        state = state.add_messages(*window)
         step = state.next_step(
             count_tokens=self.count_tokens,
             overhead=task.overhead,
@@ -152,7 +152,7 @@ class Compactor:
         record = describe_step(step, state.version + 1, size)
         try:
             made = asyncio.run(self.writer.write(step, messages, task.policy))
-            after = state.apply(step, made.text)
+            after = state.apply_step(step, made.text)
             self._check_size(after, task)
         except Exception as error:  # noqa: BLE001 - the model or function of the caller
             # The text of a provider's error may hold a key; its name does not.

@@ -92,7 +92,9 @@ class SummarizationMiddleware(WindowpaneMiddleware):
             sizes |= dict.fromkeys(PROMPTS, prompt)
         form = {} if self.schema is None else {"profile": self.schema}
         trim = self.trim_tokens_to_summarize
-        policy = Policy.langchain(trigger=[], trim_tokens_to_summarize=trim, **form)
+        policy = Policy.from_langchain(
+            trigger=[], trim_tokens_to_summarize=trim, **form
+        )
         return policy.model_copy(update=sizes)
 
 

@@ -126,7 +126,7 @@ class WindowpaneMiddleware(AgentMiddleware):
             return Policy(**others)
         trim = self.trim_tokens_to_summarize
         sizes = {"trigger": self.trigger, "keep": self.keep}
-        return Policy.langchain(**sizes, trim_tokens_to_summarize=trim, **others)
+        return Policy.from_langchain(**sizes, trim_tokens_to_summarize=trim, **others)
 
     def _begin(self, policy: Policy) -> None:
         """Raises PolicyError for what does not fit together."""
@@ -314,7 +314,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         messages = call.view.context.messages
         if call.is_over:
             messages = self._viewer.squeeze_view(call.view, call.task.limit or 0)
-        summaries = call.view.context.section("summaries")
+        summaries = call.view.context.get_section("summaries")
         marked = [
             mark_summary(message)
             if any(message is each for each in summaries)

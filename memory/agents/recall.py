@@ -80,8 +80,8 @@ class Recall:
         if found:
             self._archives.remove(found)
         index, end = (found.index, found.end) if found else (MessageIndex(), 0)
-        index.extend(
-            Document.read(seq, role_of(message), message.text, time_of(message))
+        index.add_documents(
+            Document.from_text(seq, role_of(message), message.text, time_of(message))
             for seq, message in enumerate(body[end:cutoff], start=end + 1)
             # A call without words, or an answer cut out, says nothing.
             if seq != left_out and message.text

@@ -155,12 +155,14 @@ class _ContextShrinker:
     def add_notes(self, context: Context) -> list[BaseMessage]:
         """Its messages, and how many of the view's are left out."""
         notes = []
-        had_summaries = self.view.context.section("summaries")
-        if had_summaries and not context.section("summaries"):
+        had_summaries = self.view.context.get_section("summaries")
+        if had_summaries and not context.get_section("summaries"):
             notes.append(HumanMessage(SUMMARIES_NOTE.format(self.view.cutoff)))
         if left_out := _count_open(self.view.context) - _count_open(context):
             notes.append(HumanMessage(NOTE.format(left_out)))
-        place = sum(map(len, map(context.section, ("system", "summaries", "pinned"))))
+        place = sum(
+            map(len, map(context.get_section, ("system", "summaries", "pinned")))
+        )
         return [*context.messages[:place], *notes, *context.messages[place:]]
 
     def is_over(self, context: Context) -> bool:
@@ -175,7 +177,7 @@ class _ContextShrinker:
         fitted = fitted.with_section("pinned", ())
         shorter = self.cut(fitted)
         yield shorter
-        starts = rounds.find_rounds(shorter.section("newest")) or [0]
+        starts = rounds.find_rounds(shorter.get_section("newest")) or [0]
         first = bisect_left(
             starts[:-1],
             True,
@@ -191,7 +193,7 @@ class _ContextShrinker:
     def clip_old_rounds(self) -> Context:
         """The view's context, with the policy's limit of arguments in old rounds."""
         context, most = self.view.context, self.view.most_argument
-        turn = context.section("newest")
+        turn = context.get_section("newest")
         start = (rounds.find_rounds(turn) or [0])[-1] if most else 0
         clipped = shorten.clip_tool_args(turn[:start], most)
         for message, shorter in zip(turn, clipped, strict=False):
@@ -203,7 +205,7 @@ class _ContextShrinker:
         """With the beginnings of as many results of the newest round as there is room
         for. The other calls are left out with their results: alone, each would still
         take its id, name and arguments."""
-        turn = context.section("newest")
+        turn = context.get_section("newest")
         start = (rounds.find_rounds(turn) or [0])[-1]
         count = len(rounds.calls_of(turn[start])) if turn else 0
         if count < 2:
@@ -213,7 +215,7 @@ class _ContextShrinker:
             note = CALLS_NOTE.format(count - kept)
             fewer = context.with_section("newest", rounds.keep_calls(turn, start, kept))
             shorter = self.cut(fewer, newest=levels, spare=count_text(note))
-            shown = list(shorter.section("newest"))
+            shown = list(shorter.get_section("newest"))
             shown[start + kept] = shorten.add_note(shown[start + kept], note)
             return shorter.with_section("newest", shown)
 
@@ -230,7 +232,7 @@ class _ContextShrinker:
         self, context: Context, *, newest: Sequence[int] = (), spare: int = 0
     ) -> Context:
         excess = self.count_tokens(self.add_notes(context)) + spare - self.limit
-        turn, count = context.section("newest"), self.count_tokens
+        turn, count = context.get_section("newest"), self.count_tokens
         order = shorten.order_turn_cuts(turn, newest=newest)
         shorter, _ = shorten.cut_down(turn, excess, count, self.places, order)
         return context.with_section("newest", shorter)
@@ -241,17 +243,17 @@ def _find_important(
 ) -> list[BaseMessage]:
     if not policy.important:
         return []
-    search = important_patterns.Search(policy.important)
+    search = important_patterns.PatternSearch(policy.important)
     return [
         copy_numbered(seq, message)
         for seq, message in covered.items()
-        if search.occurs(message.text)
+        if search.has_match(message.text)
     ]
 
 
 def _without_rounds(context: Context, start: int) -> Context:
     """Without what comes before `start` in the newest turn, but for its question."""
-    turn = context.section("newest")
+    turn = context.get_section("newest")
     asked = find_newest_question(turn)
     kept = [message for n, message in enumerate(turn) if n >= start or n == asked]
     return context.with_section("newest", kept)
@@ -259,4 +261,4 @@ def _without_rounds(context: Context, start: int) -> Context:
 
 def _count_open(context: Context) -> int:
     """The messages in it that no summary covers, and the newest question."""
-    return len(context.section("window")) + len(context.section("newest"))
+    return len(context.get_section("window")) + len(context.get_section("newest"))

@@ -96,7 +96,7 @@ def record_call(
         conversation=job.conversation,
         purpose=ModelCall.Purpose.SUMMARY,
         refs=refs,
-        sha256=digest_wire(to_wire(shape.apply(messages), model=model)),
+        sha256=digest_wire(to_wire(shape.apply_to(messages), model=model)),
         model=model,
         tokens_estimated=job.count_tokens(messages),
         # LangChain has no word for "unknown": 0 is none.

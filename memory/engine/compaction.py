@@ -12,7 +12,7 @@ from typing import Any, Self
 from langchain_core.messages import BaseMessage
 
 from .compose import SummaryBlock
-from .important_patterns import Search
+from .important_patterns import PatternSearch
 from .plan import (
     Compaction,
     Step,
@@ -44,7 +44,7 @@ class MemoryState:
     def summary_tokens(self) -> int:
         return sum(block.tokens for block in self.blocks)
 
-    def add(self, *messages: BaseMessage) -> Self:
+    def add_messages(self, *messages: BaseMessage) -> Self:
         return replace(self, window=(*self.window, *messages))
 
     def next_step(
@@ -94,7 +94,7 @@ class MemoryState:
                 )
         return None
 
-    def apply(self, step: Step, text: str) -> Self:
+    def apply_step(self, step: Step, text: str) -> Self:
         """The state in which `text` is the summary that the step asked for; "" where it
         asked for none."""
         version = self.version + 1
@@ -126,11 +126,11 @@ def find_important(policy: Policy, step: Step) -> Important:
     found: list[int] = []
     unread: list[int] = []
     if policy.important and isinstance(step, Compaction):
-        search = Search(policy.important)
+        search = PatternSearch(policy.important)
         before = step.previous.last_seq if step.previous else step.first_seq - 1
         numbers = number_window(step.messages, before)
         for seq, message in zip(numbers, step.messages, strict=True):
-            occurs = search.occurs(str(message.text))
+            occurs = search.has_match(str(message.text))
             if occurs is None:
                 unread.append(seq)
             elif occurs:

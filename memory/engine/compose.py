@@ -141,7 +141,7 @@ class Context:
     def messages(self) -> list[BaseMessage]:
         return [message for section in self.sections for message in section.messages]
 
-    def section(self, kind: Kind) -> tuple[BaseMessage, ...]:
+    def get_section(self, kind: Kind) -> tuple[BaseMessage, ...]:
         found = (s.messages for s in self.sections if s.kind == kind)
         return next(found, ())
 
@@ -266,11 +266,11 @@ def fit_context(context: Context, limit: int, count_tokens: TokenCounter) -> Con
         return context
     # Notes are an extra; a message of the window is in no summary.
     context = context.with_section("recalled", ())
-    window = context.section("window")
+    window = context.get_section("window")
     starts = [start for start in find_cut_points(window) if start]
     # Where no message of the user follows the window, its last turn is the one to be
     # answered.
-    if context.section("newest") and not is_late(context.section("newest")[0]):
+    if context.get_section("newest") and not is_late(context.get_section("newest")[0]):
         starts.append(len(window))
     if not starts or count_tokens(context.messages) <= limit:
         return context
@@ -305,7 +305,7 @@ class Shape:
     wanted: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, refs: Mapping[str, Any]) -> "Shape":
+    def from_refs(cls, refs: Mapping[str, Any]) -> "Shape":
         """Of a later release's, as far as it is known: its hash then differs."""
         kept = refs.get("shape", {})
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
@@ -351,11 +351,13 @@ class Shape:
             messages, self.calls, self.provider, self.wanted
         )
 
-    def apply(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    def apply_to(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         written = self._rewrite_calls(messages)
-        return [_join_contents(group) for group in self.group(written)]
+        return [_join_contents(group) for group in self.group_messages(written)]
 
-    def group(self, messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
+    def group_messages(
+        self, messages: Sequence[BaseMessage]
+    ) -> list[list[BaseMessage]]:
         """The messages with their roles, those together that are sent as one."""
         renamed = [self._rename(message) for message in messages]
         if not self.joined:

@@ -15,7 +15,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from .wording import Wording, explain_refusal, shorten_value
+from .wording import TranslatableText, explain_refusal, shorten_value
 from .wording import gettext_noop as _
 
 
@@ -23,19 +23,19 @@ class EngineError(Exception):
     """Base of the errors below; anything else that escapes is a bug."""
 
     def __init__(self, template: str = "", **values: object) -> None:
-        self.wording = Wording(template, values)
-        super().__init__(self.wording.say())
+        self.wording = TranslatableText(template, values)
+        super().__init__(self.wording.render())
 
-    def say(self, translate: Callable[[str], str]) -> str:
+    def render(self, translate: Callable[[str], str]) -> str:
         """What went wrong, in the language that `translate` knows."""
-        return self.wording.say(translate)
+        return self.wording.render(translate)
 
 
 class PolicyError(EngineError, ValueError):
     """Names the wrong value and what was expected. Raised at construction."""
 
     @classmethod
-    def explain(cls, error: ValidationError) -> Self:
+    def from_validation_error(cls, error: ValidationError) -> Self:
         """What is wrong, each after the name of the setting where there is one."""
         parts = {}
         for item in error.errors(include_url=False):
@@ -47,10 +47,10 @@ class PolicyError(EngineError, ValueError):
                     "value": shorten_value(item["input"]),
                     "why": explain_refusal(item),
                 }
-                wrong = Wording(_("%(value)s: %(why)s"), values)
+                wrong = TranslatableText(_("%(value)s: %(why)s"), values)
             if item["loc"]:
                 values = {"name": item["loc"][0], "wrong": wrong}
-                wrong = Wording(_("%(name)s: %(wrong)s"), values)
+                wrong = TranslatableText(_("%(name)s: %(wrong)s"), values)
             parts[f"part_{len(parts)}"] = wrong
         return cls("; ".join(f"%({name})s" for name in parts), **parts)
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from time import thread_time
 
 from .exceptions import PolicyError
-from .wording import Wording
+from .wording import TranslatableText
 from .wording import gettext_noop as _
 
 MAX_PATTERN_CHARS = 200
@@ -40,7 +40,9 @@ def parse_pattern(text: str) -> str:
         why = error.wording
     except (re.error, OverflowError) as error:
         place = (getattr(error, "pos", None) or 0) + 1
-        why = Wording(_("it makes no sense at character %(place)s"), {"place": place})
+        why = TranslatableText(
+            _("it makes no sense at character %(place)s"), {"place": place}
+        )
     template = _("%(pattern)s: expected a simple regular expression (%(why)s)")
     raise PolicyError(template, pattern=repr(text), why=why)
 
@@ -54,7 +56,7 @@ def _check_work(pattern: str) -> None:
         raise PolicyError(template, work=f"{work:,}", limit=f"{MAX_WORK:,}")
 
 
-class Search:
+class PatternSearch:
     """Looks for patterns in one text after another, with a time limit for all of them.
 
     One stretch of text costs little, but twenty patterns over a long conversation take
@@ -68,7 +70,7 @@ class Search:
         self.patterns = [_compile_pattern(pattern) for pattern in patterns]
         self.seconds = seconds
 
-    def occurs(self, text: str) -> bool | None:
+    def has_match(self, text: str) -> bool | None:
         """Whether one of the patterns is in the text; None: no time was left."""
         if len(text) > MAX_TEXT_CHARS:
             return False

@@ -340,7 +340,7 @@ class Policy(BaseModel):
             try:
                 super().__init__(**values)
             except ValidationError as error:
-                raise PolicyError.explain(error) from error
+                raise PolicyError.from_validation_error(error) from error
 
     @classmethod
     def load(cls, value: object) -> Self:
@@ -351,7 +351,7 @@ class Policy(BaseModel):
         return cls(**value)
 
     @classmethod
-    def langchain(
+    def from_langchain(
         cls,
         *,
         trigger: object = None,

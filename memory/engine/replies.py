@@ -128,7 +128,7 @@ class ReasoningSplitter:
         held, self._held = self._held, ""
         return held
 
-    def end(self) -> str:
+    def flush_rest(self) -> str:
         """What was held back because a tag might have followed."""
         held, self._held = self._held, ""
         if not self._closing:
@@ -168,7 +168,7 @@ class ReasoningSplitter:
 def split_reasoning(text: str) -> tuple[str, str]:
     """A whole reply as its reasoning and its answer."""
     splitter = ReasoningSplitter()
-    text = splitter.feed(text) + splitter.end()
+    text = splitter.feed(text) + splitter.flush_rest()
     return split_rest(splitter.reasoning, text)
 
 

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from .compose import SummaryBlock, time_of
 from .cut_points import find_newest_question, find_turn_starts
-from .important_patterns import Search
+from .important_patterns import PatternSearch
 from .policy import ADAPTIVE_MAX, ADAPTIVE_MIN, CACHED_PRICE, Clause, Policy
 from .search.terms import measure_term_distance
 from .tokens import TokenCounter
@@ -78,7 +78,7 @@ def measure_window(
     """
     tokens = max(count_tokens(messages), reported - overhead)
     has_patterns = policy and policy.has_trigger("important")
-    search = Search(policy.important, SEARCH_SECONDS) if has_patterns else None
+    search = PatternSearch(policy.important, SEARCH_SECONDS) if has_patterns else None
     now = now or datetime.now(UTC)
 
     def seconds_since(messages: Messages) -> float | None:
@@ -96,7 +96,7 @@ def measure_window(
         if policy and policy.has_trigger("topic")
         else None,
         important_at=tuple(
-            place for place, each in enumerate(messages) if search.occurs(each.text)
+            place for place, each in enumerate(messages) if search.has_match(each.text)
         )
         if search
         else (),

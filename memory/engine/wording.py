@@ -23,15 +23,17 @@ def shorten_value(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class TranslatableText:
     template: str
     values: Mapping[str, object] = field(default_factory=dict)
 
-    def say(self, translate: Callable[[str], str] = str) -> str:
+    def render(self, translate: Callable[[str], str] = str) -> str:
         """The sentence and all sentences inside it, in the language of `translate`."""
         template = translate(self.template) if self.template else ""
         values = {
-            name: value.say(translate) if isinstance(value, Wording) else value
+            name: value.render(translate)
+            if isinstance(value, TranslatableText)
+            else value
             for name, value in self.values.items()
         }
         return template % values if values else template
@@ -67,12 +69,12 @@ REASONS = {
 }
 
 
-def explain_refusal(error: Mapping[str, Any]) -> Wording:
+def explain_refusal(error: Mapping[str, Any]) -> TranslatableText:
     """Why pydantic refused a value; `error`: one of ValidationError.errors()."""
     template = REASONS.get(error["type"], "")
     if not template:
-        return Wording("%(message)s", {"message": error["msg"]})
+        return TranslatableText("%(message)s", {"message": error["msg"]})
     values = {name: str(value) for name, value in error.get("ctx", {}).items()}
     if "expected" in values:
         values["expected"] = values["expected"].replace(" or ", ", ")
-    return Wording(template, values)
+    return TranslatableText(template, values)

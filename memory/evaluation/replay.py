@@ -21,7 +21,7 @@ from memory.engine.compose import Context, compose_context, make_fence, role_of
 from memory.engine.exceptions import SummaryError
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import CHUNK_TOKENS, Policy
-from memory.engine.rules.keeper import Keeper
+from memory.engine.rules.keeper import RuleKeeper
 from memory.engine.search import excerpts
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document, Hit
@@ -118,7 +118,7 @@ class Player:
         self.chunk_tokens = CHUNK_TOKENS
         self.state = MemoryState(self.policy)
         # A recording confirms none.
-        self.rules = Keeper(budget.for_rules(self.context_window))
+        self.rules = RuleKeeper(budget.for_rules(self.context_window))
         # Summaries in a row that could not be used.
         self.failures = 0
         self.sent: list[BaseMessage] = []
@@ -147,7 +147,7 @@ class Player:
         message = self.messages[place]
         if isinstance(message, HumanMessage):
             await self._ask(message)
-        self.state = self.state.add(message)
+        self.state = self.state.add_messages(message)
         upcoming = self.messages[place + 1 : place + 2]
         if not upcoming or isinstance(upcoming[0], HumanMessage):
             last = (upcoming or [message])[0]
@@ -165,13 +165,13 @@ class Player:
         self._count_recall(newest, request, tokens)
         self._count_refused(newest)
         if self.policy.rules == "keep":
-            self.rules.hear(newest)
+            self.rules.detect_rules(newest)
 
     def _compose(
         self,
         window: Sequence[BaseMessage],
         newest: BaseMessage | None = None,
-        notes: Sequence[excerpts.Note] = (),
+        notes: Sequence[excerpts.RecallNote] = (),
         **others: Any,
     ) -> Context:
         """The request that answers `newest`; `others`: what else is in it."""
@@ -199,12 +199,12 @@ class Player:
         self.tally.cached_with_recall += count_cacheable(shared)
         self.sent_with_recall = request
 
-    def _find_notes(self, newest: BaseMessage) -> list[excerpts.Note]:
+    def _find_notes(self, newest: BaseMessage) -> list[excerpts.RecallNote]:
         cutoff, at = self.state.cutoff, newest.additional_kwargs.get("created_at")
         if not self.policy.recall_tokens or not cutoff:
             return []
         behind = self._between(self.archive.newest + 1, cutoff)
-        self.archive.extend(map(read_document, behind))
+        self.archive.add_documents(map(read_document, behind))
         most = excerpts.find_breadth(newest.text).hits
         hits = self.archive.search(newest.text, limit=most, before=cutoff + 1, at=at)
         return self._choose_notes(newest.text, hits, [*self.state.window, newest])
@@ -248,7 +248,7 @@ class Player:
         return self._compose(window).messages
 
     async def _commit(self, step: Step, made: SummaryText) -> None:
-        self.state = self.state.apply(step, made.text)
+        self.state = self.state.apply_step(step, made.text)
         self.failures = 0
         for seq in map(_seq_of, self._between(step.first_seq, step.last_seq)):
             self.generations[seq] = self.summarizer.generations.get(seq, 0)
@@ -296,7 +296,7 @@ class Player:
 
     def _choose_notes(
         self, question: str, hits: Sequence[Hit], later: Sequence[BaseMessage]
-    ) -> list[excerpts.Note]:
+    ) -> list[excerpts.RecallNote]:
         return excerpts.choose_excerpts(
             hits,
             {
@@ -313,7 +313,7 @@ class Player:
 
 def read_document(message: BaseMessage) -> Document:
     at = message.additional_kwargs.get("created_at")
-    return Document.read(_seq_of(message), role_of(message), message.text, at)
+    return Document.from_text(_seq_of(message), role_of(message), message.text, at)
 
 
 def has_number(text: str, number: str) -> bool:

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from memory.engine import budget
 from memory.engine.search import excerpts, file_passages
-from memory.engine.search.excerpts import Note
+from memory.engine.search.excerpts import RecallNote
 from memory.engine.search.file_passages import Passage
 from memory.engine.tokens import TokenCounter
 
@@ -66,7 +66,7 @@ def find_file_notes(
     newest: "Message",
     limit: int | None,
     count_tokens: TokenCounter,
-) -> list[Note]:
+) -> list[RecallNote]:
     """What of the long files of a conversation fits the newest message. Without such a
     file, the database is not asked."""
     has_own = any(place.get("long") for place in newest.attachments)
@@ -89,7 +89,7 @@ def find_file_notes(
     )
 
 
-def refer_passages(notes: Iterable[Note]) -> list[list[int]]:
+def refer_passages(notes: Iterable[RecallNote]) -> list[list[int]]:
     """By what a request refers to those of its notes that are of long files."""
     return [
         [note.seq, note.place, *note.span]

@@ -19,7 +19,7 @@ def validate_policy(value: dict[str, Any]) -> None:
     try:
         Policy.load(value)
     except PolicyError as error:
-        raise ValidationError(error.say(gettext)) from error
+        raise ValidationError(error.render(gettext)) from error
 
 
 class Conversation(models.Model):
@@ -157,5 +157,5 @@ class Conversation(models.Model):
         try:
             Policy.load(self.policy)
         except PolicyError as error:
-            return " ".join(error.say(gettext).split())
+            return " ".join(error.render(gettext).split())
         return ""

@@ -15,7 +15,7 @@ from memory.engine.search.ranking import (
     MAX_CHARS,
     Document,
     Hit,
-    Words,
+    TermCounts,
     read_dates,
     read_passages,
 )
@@ -227,7 +227,9 @@ class _Entries:
                 KEPT[keys, *state] = some
         return found
 
-    def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterator[Document]:
+    def read_documents(
+        self, seqs: Iterable[int], terms: Sequence[str]
+    ) -> Iterator[Document]:
         """The messages of these numbers that were not taken out of the view."""
         # As one list of numbers: given a range as well, SQLite would read all of it.
         rows = RecallEntry.objects.filter(
@@ -260,14 +262,14 @@ def read_lists(
     return found
 
 
-def _count_all(text: str, keys: Mapping[str, str]) -> tuple[Words, ...]:
+def _count_all(text: str, keys: Mapping[str, str]) -> tuple[TermCounts, ...]:
     """The counts of each passage."""
     present = {key: term for key, term in keys.items() if key in text}
     return tuple(count_terms(part, present) for part in text.split(BREAK))
 
 
-def count_terms(text: str, keys: Mapping[str, str]) -> Words:
+def count_terms(text: str, keys: Mapping[str, str]) -> TermCounts:
     """How often the term of each key is there."""
     # All keys are of one length and hold no space: a match is always a whole key.
     counts = {term: n for key, term in keys.items() if (n := text.count(key))}
-    return Words(counts, text.count(" ") + bool(text))
+    return TermCounts(counts, text.count(" ") + bool(text))

@@ -163,7 +163,7 @@ class TestSearch:
         fill(conversation, texts, lambda told: sorted(told, key=lambda n: -n % 9))
         rows = conversation.messages.order_by("seq")
         index = MessageIndex(
-            Document.read(r.seq, r.role, r.text, r.created_at) for r in rows
+            Document.from_text(r.seq, r.role, r.text, r.created_at) for r in rows
         )
         for _ in range(12):
             query, before = make_text(rng), rng.choice([None, 1, 20, 50])
@@ -424,7 +424,7 @@ class TestNotes:
         for tokens in (0, 100, 500):
             compacted.policy = {"recall_tokens": tokens}
             built = context.build_request_context(compacted, newest=newest)
-            notes = built.context.section("recalled")
+            notes = built.context.get_section("recalled")
             assert context.conversation_counter(compacted)(notes) <= tokens
             sizes.append(len(built.refs["recalled"]))
         assert sizes[0] == 0 < sizes[1] < sizes[2]

@@ -11,7 +11,7 @@ from memory.engine.compaction import MemoryState
 from memory.engine.compose import compose_context, role_of, time_of
 from memory.engine.plan import Compaction, Step
 from memory.engine.policy import Policy
-from memory.engine.rules.keeper import Keeper
+from memory.engine.rules.keeper import RuleKeeper
 from memory.engine.search import excerpts
 from memory.engine.search.archive import MessageIndex
 from memory.engine.search.ranking import Document
@@ -39,7 +39,7 @@ class Windowpane(System):
         self.state = MemoryState(policy)
         self.recall_tokens = recall_tokens
         self.keeps_rules = keeps_rules
-        self.rules = Keeper(budget.for_rules(CONTEXT_WINDOW))
+        self.rules = RuleKeeper(budget.for_rules(CONTEXT_WINDOW))
         self.messages: list[BaseMessage] = []
         self.archive = MessageIndex()
 
@@ -54,9 +54,9 @@ class Windowpane(System):
         )
         turn = message, self.chat.invoke(context.messages)
         if self.keeps_rules:
-            self.rules.hear(message)
+            self.rules.detect_rules(message)
         self.messages += turn
-        self.state = self.state.add(*turn)
+        self.state = self.state.add_messages(*turn)
 
     def rest(self, until: datetime | None) -> None:
         while step := self.state.next_step(
@@ -80,10 +80,10 @@ class Windowpane(System):
             prefix=prefix.messages,
             policy=self.state.policy,
         )
-        self.state = self.state.apply(step, made.text)
+        self.state = self.state.apply_step(step, made.text)
         start, cutoff = self.archive.newest, self.state.cutoff
-        self.archive.extend(
-            Document.read(
+        self.archive.add_documents(
+            Document.from_text(
                 seq, role_of(each), each.text, each.additional_kwargs.get("created_at")
             )
             for seq, each in enumerate(self.messages[start:cutoff], start=start + 1)

@@ -21,7 +21,7 @@ from memory.engine.compose import fit_context
 from memory.engine.plan import Step
 from memory.engine.policy import Policy
 from memory.engine.search import excerpts
-from memory.engine.search.excerpts import Note
+from memory.engine.search.excerpts import RecallNote
 from memory.engine.summaries.summarizer import Invoke, SummaryText
 from memory.engine.tokens import TokenCounter, count_message
 from memory.engine.tools import fitting
@@ -66,7 +66,7 @@ class StoredPlayer(Player):
 
     async def compose_request(
         self, newest: BaseMessage, steps: Sequence[BaseMessage] = ()
-    ) -> tuple[list[BaseMessage], list[Note]]:
+    ) -> tuple[list[BaseMessage], list[RecallNote]]:
         """The request that answers a message, and the notes in it."""
         notes = await self._recall(newest)
         pinned = [self.by_number[seq] for seq in self._list_pinned(newest)]
@@ -91,7 +91,7 @@ class StoredPlayer(Player):
         found = sorted(by_hand.union(self.important))
         return [seq for seq in found if seq <= self.state.cutoff]
 
-    async def _recall(self, newest: BaseMessage) -> list[Note]:
+    async def _recall(self, newest: BaseMessage) -> list[RecallNote]:
         """As the site would have: what matches behind this window."""
         cutoff, asked = self.state.cutoff, newest.text
         if not self.policy.recall_tokens or not cutoff:

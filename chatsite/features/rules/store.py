@@ -37,13 +37,13 @@ State = Rule.State
 class Heard:
     """What a text of a person states as rules, and what it takes back."""
 
-    found: Sequence[detection.Found]
+    found: Sequence[detection.RuleSpan]
     taken_back: Sequence[str]
 
 
 def hear_rules(typed: str) -> Heard:
     """Read a text. No row is needed for it, so it can be done before any is locked."""
-    return Heard(detection.find(typed), detection.find_cancellations(typed))
+    return Heard(detection.find_rules(typed), detection.find_cancellations(typed))
 
 
 def note_rules(message: Message, heard: Heard | None = None) -> None:

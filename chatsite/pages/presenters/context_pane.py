@@ -354,7 +354,7 @@ def _policy_in_force(
     """The policy with the threshold that an adaptive one has for this window's
     turns."""
     measures = triggers.measure_window(
-        built.context.section("window"),
+        built.context.get_section("window"),
         count_tokens=context.conversation_counter(conversation),
     )
     rows = [row for section in sections for row in section.summaries]

@@ -20,7 +20,7 @@ from chatsite.features.tools.cards.tool_cards import ToolCard
 from chatsite.llm import pricing, providers
 from chatsite.protocol import errors
 from memory import transcript
-from memory.engine.summaries.dropped import Dropped, Lacking
+from memory.engine.summaries.dropped import DroppedCount, DroppedDetail
 from memory.models import Conversation, Message, Summary
 from memory.ranges import Ranges
 
@@ -234,21 +234,21 @@ def percent(permille: int) -> str:
 
 
 @register.filter
-def dropped(summary: Summary) -> list[Dropped]:
+def dropped(summary: Summary) -> list[DroppedDetail]:
     """What of its messages a summary did not carry over, as far as was noticed."""
     lines = summary.flags.get("dropped", ())
-    return list(filter(None, map(Dropped.parse, lines)))
+    return list(filter(None, map(DroppedDetail.parse_line, lines)))
 
 
 @register.filter
-def lacking(summary: Summary) -> list[Lacking]:
+def lacking(summary: Summary) -> list[DroppedCount]:
     """What it did not carry over, counted by messages; old versions noted no counts."""
     lines = summary.flags.get("dropped_from", ())
-    return list(filter(None, map(Lacking.parse, lines)))
+    return list(filter(None, map(DroppedCount.parse_line, lines)))
 
 
 @register.filter
-def lacking_words(each: Lacking) -> str:
+def lacking_words(each: DroppedCount) -> str:
     """As in "numbers from 41 messages"."""
     words = ngettext(
         "%(kind)s from %(n)s message", "%(kind)s from %(n)s messages", each.count
@@ -257,7 +257,7 @@ def lacking_words(each: Lacking) -> str:
 
 
 @register.filter
-def lacking_list(found: Iterable[Lacking]) -> str:
+def lacking_list(found: Iterable[DroppedCount]) -> str:
     return _(", ").join(map(lacking_words, found))
 
 

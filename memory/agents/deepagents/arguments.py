@@ -45,7 +45,10 @@ class ArgumentCutter:
 
     def cut_arguments(self, view: AgentView, beside: int) -> AgentView:
         """`beside`: tokens of the system prompt and the tools."""
-        shown = [*view.context.section("window"), *view.context.section("newest")]
+        shown = [
+            *view.context.get_section("window"),
+            *view.context.get_section("newest"),
+        ]
         trigger = self.settings.get("trigger")
         if not trigger or not self._is_reached(trigger, view, len(shown), beside):
             return view

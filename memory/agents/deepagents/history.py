@@ -144,7 +144,7 @@ def point_to(path: str) -> str:
 
 def add_pointer(view: AgentView, path: str, count_tokens: TokenCounter) -> AgentView:
     """The view, with the path before its summary, and counted."""
-    summaries = view.context.section("summaries")
+    summaries = view.context.get_section("summaries")
     if not summaries:
         return view
     text = point_to(path) + summaries[0].text

@@ -184,7 +184,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
             text = DONE.format(session.update[EVENT]["cutoff_index"] - before)
             view = self._viewer.compose_view(session.messages, memory, self.policy)
             session.show_file(
-                [mark_summary(each) for each in view.context.section("summaries")]
+                [mark_summary(each) for each in view.context.get_section("summaries")]
             )
         elif self._compactor.is_running(session.thread):
             text = LATE

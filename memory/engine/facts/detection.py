@@ -24,23 +24,23 @@ MARKS = " \t.!。！…~～"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FactSpan:
     """A fact from `start` to `end` of a text."""
 
     start: int
     end: int
 
 
-def find_facts(text: str) -> list[Found]:
+def find_facts(text: str) -> list[FactSpan]:
     """The facts in a person's message, in their order: at most MOST."""
     masked = mask_quotes(text)
     if any(grammar.played.search(masked) for grammar in (ENGLISH, CHINESE)):
         return []
-    found: list[Found] = []
+    found: list[FactSpan] = []
     for start, end in split_sentences(masked):
         sentence = masked[start : min(end, start + SENTENCE_CHARS)]
         if place := _read_fact(sentence):
-            found.append(Found(start + place[0], start + place[1]))
+            found.append(FactSpan(start + place[0], start + place[1]))
         if len(found) == MOST:
             break
     return found

@@ -9,7 +9,7 @@ from ..compose import RuleBlock, quote_rule
 from ..tokens import TokenCounter
 
 
-class Standing(Protocol):
+class ActiveRule(Protocol):
     """A rule in force. Confirmed ones are always sent."""
 
     is_confirmed: bool
@@ -18,7 +18,7 @@ class Standing(Protocol):
     def block(self) -> RuleBlock: ...
 
 
-R = TypeVar("R", bound=Standing)
+R = TypeVar("R", bound=ActiveRule)
 
 
 def make_rule_counter(count_tokens: TokenCounter) -> Callable[[RuleBlock], int]:

@@ -70,7 +70,7 @@ CLAUSE_START = re.compile(r"[,，;；]\s*(?:and|so|but|because|所以|但是?|�
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleSpan:
     """A rule from `start` to `end` of a text. `kind`: "instruction", "preference" or
     "constraint"."""
 
@@ -79,10 +79,10 @@ class Found:
     kind: str
 
 
-def find(text: str) -> list[Found]:
+def find_rules(text: str) -> list[RuleSpan]:
     """The rules in a person's message, in their order: at most MOST, none longer than
     MAX_CHARS characters."""
-    found: list[Found] = []
+    found: list[RuleSpan] = []
     masked = mask_quotes(text)
     for start, end in split_sentences(masked):
         if rule := _read_rule(masked, start, end):
@@ -126,7 +126,7 @@ def split_sentences(text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _read_rule(text: str, start: int, end: int) -> Found | None:
+def _read_rule(text: str, start: int, end: int) -> RuleSpan | None:
     """The rule that a sentence holds, if any; of a run-on sentence the part that is
     one."""
     # The rest of a longer one is not searched: no pattern takes long on this much.
@@ -155,7 +155,7 @@ def _find_instruction(sentence: str) -> int | None:
     return at
 
 
-def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> Found:
+def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> RuleSpan:
     """From the clause that begins before `at` to where a question follows, or to the
     end of the sentence."""
     if after := CLAUSE_END.search(text, at + 1, min(end, at + END_CHARS)):
@@ -166,7 +166,7 @@ def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> Found:
     if end - start > MAX_CHARS:
         comma = max(text.rfind(mark, at, start + MAX_CHARS) for mark in ",，;；")
         end = comma if comma > at else start + MAX_CHARS
-    return Found(start, end, kind)
+    return RuleSpan(start, end, kind)
 
 
 def find_cancellations(text: str) -> list[str]:

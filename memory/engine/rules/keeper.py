@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 from ..compose import RuleBlock, time_of
 from ..tokens import TokenCounter, count_tokens
 from .choice import choose_rules
-from .detection import find, find_cancellations, find_replaced
+from .detection import find_cancellations, find_replaced, find_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class KeptRule:
     is_confirmed: bool = False
 
 
-class Keeper:
+class RuleKeeper:
     """Listens to the messages of a person. `blocks`: what the next request is sent, for
     `compose(rules=...)`. `room`: the tokens that it may take."""
 
@@ -24,13 +24,13 @@ class Keeper:
         self.room, self.count_tokens = room, count_tokens
         self.blocks: list[RuleBlock] = []
 
-    def hear(self, message: BaseMessage) -> None:
+    def detect_rules(self, message: BaseMessage) -> None:
         """A message of the person, whose id is its number."""
         time = time_of(message)
         date = f"{time:%Y-%m-%d}" if time else ""
         said = [
             RuleBlock(int(message.id or 0), date, message.text[each.start : each.end])
-            for each in find(message.text)
+            for each in find_rules(message.text)
         ]
         texts = [rule.text for rule in said]
         texts += find_cancellations(message.text) if self.blocks else []

@@ -51,7 +51,9 @@ class Source(Protocol):
         """The newest messages before a number that have a term, or all of several terms
         with spaces between: up to MAX_FOUND."""
 
-    def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterable[Document]:
+    def read_documents(
+        self, seqs: Iterable[int], terms: Sequence[str]
+    ) -> Iterable[Document]:
         """These messages in their order, with the counts of the terms."""
 
 
@@ -66,24 +68,26 @@ def search_archive(
     candidates = selection.find(terms)
     # Of the neighbours those with one of the words: the others lend none.
     beside = _add_neighbours(candidates, before).intersection(selection.passages)
-    documents = source.read(sorted(beside | candidates), [*terms, ASKS])
-    ranked = Index(documents, Corpus(before - 1, selection.having)).match(
+    documents = source.read_documents(sorted(beside | candidates), [*terms, ASKS])
+    ranked = Index(documents, Corpus(before - 1, selection.having)).find_hits(
         replace(asked, terms=tuple(terms)), limit=None
     )
     return [*islice((hit for hit in ranked if hit.seq in candidates), limit)]
 
 
 class MessageIndex:
-    """An index in memory. `extend` adds later messages; what is found then is what an
-    index of all of them finds."""
+    """An index in memory.
+
+    Documents added later are found as if the index had been built with all of them.
+    """
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self.documents: dict[int, Document] = {}
         self.newest = 0
         self._postings: dict[str, list[int]] = defaultdict(list)
-        self.extend(documents)
+        self.add_documents(documents)
 
-    def extend(self, documents: Iterable[Document]) -> None:
+    def add_documents(self, documents: Iterable[Document]) -> None:
         for document in documents:
             self.documents[document.seq] = document
             self.newest = document.seq
@@ -119,9 +123,11 @@ class MessageIndex:
             if all(seq in each for each in having):
                 yield seq
 
-    def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterable[Document]:
+    def read_documents(
+        self, seqs: Iterable[int], terms: Sequence[str]
+    ) -> Iterable[Document]:
         known = (self.documents.get(seq) for seq in seqs)
-        return (document.narrow(terms) for document in known if document)
+        return (document.narrow_to(terms) for document in known if document)
 
 
 class _Selection:

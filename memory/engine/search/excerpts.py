@@ -54,7 +54,7 @@ def find_breadth(question: str) -> Breadth:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class RecallNote:
     """A message as it is quoted; `span` says which part of its text that is,
     `replaced_by` which message gives the newest value of what it says, and `until` on
     which day, if that is known, another one took its place. `place`: the span is of the
@@ -76,7 +76,7 @@ def choose_excerpts(
     room: int,
     count_tokens: TokenCounter,
     later: Iterable[BaseMessage] = (),
-) -> list[Note]:
+) -> list[RecallNote]:
     """The best hits that fit into `room` tokens, in the order they were said.
 
     Where a value has changed, the newest one is shown before an older one; `later` are
@@ -104,7 +104,7 @@ def choose_excerpts(
     newest = {old: change.newest for old, change in changes.items()}
     days = {int(each.id or 0): day_of(each) for each in (*messages.values(), *later)}
     until = {old: days.get(each.following, "") for old, each in changes.items()}
-    notes: dict[int, Note] = {}
+    notes: dict[int, RecallNote] = {}
     for seq in _newest_first(found, newest):
         replaced_by = newest.get(seq)
         is_alone = replaced_by in found and replaced_by not in notes
@@ -134,26 +134,26 @@ def restore_excerpts(
     cuts = {seq: (start, end) for seq, start, end in spans}
     numbered = ((int(message.id or 0), message) for message in messages)
     notes = [
-        Note(seq, cut_excerpt(message, cuts[seq]) if seq in cuts else message)
+        RecallNote(seq, cut_excerpt(message, cuts[seq]) if seq in cuts else message)
         for seq, message in numbered
     ]
     return (note.message for note in _mark_all(notes, newest, until))
 
 
 def _mark_all(
-    notes: Sequence[Note], newest: Mapping[int, int], until: Mapping[int, str]
-) -> list[Note]:
+    notes: Sequence[RecallNote], newest: Mapping[int, int], until: Mapping[int, str]
+) -> list[RecallNote]:
     """Marks that depend on these notes alone, so that a record of them is enough."""
     known = {newest.get(note.seq) for note in notes}
     return [_mark_note(note, newest, until, known) for note in notes]
 
 
 def _mark_note(
-    note: Note,
+    note: RecallNote,
     newest: Mapping[int, int],
     until: Mapping[int, str],
     known: Collection[int | None],
-) -> Note:
+) -> RecallNote:
     """The note with what it says of its values: a newer one is elsewhere, or it is one
     of the newest `known`. One between an older and a newer one has been replaced."""
     replaced_by, day = newest.get(note.seq), until.get(note.seq, "")
@@ -178,14 +178,16 @@ def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
 
 def _find_changes(
     found: Iterable[BaseMessage], later: Iterable[BaseMessage], wanted: frozenset[str]
-) -> dict[int, values.Change]:
+) -> dict[int, values.ValueChange]:
     told = [*_read_statements(found)]
     if not told:
         return {}
     return values.find_changes([*told, *_read_statements(later)], wanted)
 
 
-def _read_statements(messages: Iterable[BaseMessage]) -> Iterator[values.Statement]:
+def _read_statements(
+    messages: Iterable[BaseMessage],
+) -> Iterator[values.ValueStatement]:
     for message in messages:
         seq = int(message.id or 0)
         yield from values.read_statements(seq, role_of(message), message.text)
@@ -219,23 +221,23 @@ class Measure:
 
 def _make_note(
     hit: Hit, message: BaseMessage, wanted: frozenset[str], measure: Measure, most: int
-) -> Note:
+) -> RecallNote:
     """The message as a note of `most` tokens: whole, or its best passage, or what is
     best in that. It is more than that where `most` is too little for any."""
     whole = measure(message)
     if whole <= most:
-        return Note(hit.seq, message)
+        return RecallNote(hit.seq, message)
     start, end = _find_passage(hit, message)
     passage = cut_excerpt(message, (start, end))
     if measure(passage) <= most:
-        return Note(hit.seq, passage, (start, end))
+        return RecallNote(hit.seq, passage, (start, end))
     around = measure(cut_excerpt(message, (0, 0)))
     size = len(message.text) * (most - around) // max(whole - around, 1)
     if size < WORD_CHARS:
-        return Note(hit.seq, message)
+        return RecallNote(hit.seq, message)
     first, last = find_span(message.text[start:end], wanted, size)
     span = start + first, start + last
-    return Note(hit.seq, cut_excerpt(message, span), span)
+    return RecallNote(hit.seq, cut_excerpt(message, span), span)
 
 
 def _find_passage(hit: Hit, message: BaseMessage) -> Span:

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..compose import PASSAGE
 from ..tokens import TokenCounter
-from .excerpts import Measure, Note
+from .excerpts import Measure, RecallNote
 from .passages import Span, tile_passages
 
 # A stretch ends behind a paragraph, a line or a word of its last part.
@@ -71,7 +71,7 @@ def split_stretch(text: str) -> list[Span]:
 
 def choose_passages(
     found: Sequence[Passage], *, room: int, min_fit: float, count_tokens: TokenCounter
-) -> list[Note]:
+) -> list[RecallNote]:
     """The best that fit into `room` tokens, in the order of the files; neighbours are
     quoted as one."""
     measure = Measure(count_tokens)
@@ -84,7 +84,9 @@ def choose_passages(
             chosen.append(passage)
             room -= size
     return [
-        Note(each.seq, quote_passage(each), (each.start, each.end), place=each.place)
+        RecallNote(
+            each.seq, quote_passage(each), (each.start, each.end), place=each.place
+        )
         for each in _join_neighbours(chosen)
     ]
 

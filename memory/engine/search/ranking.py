@@ -49,7 +49,7 @@ OWN_WORDS = frozenset(
 MAX_CHARS, MAX_WORDS = 200_000, 50_000
 
 
-class Words(NamedTuple):
+class TermCounts(NamedTuple):
     """How often each term is in a text, or each of those that are wanted, and how many
     terms it has."""
 
@@ -57,10 +57,10 @@ class Words(NamedTuple):
     total: int
 
     @classmethod
-    def of(cls, found: Sequence[str]) -> Self:
+    def from_terms(cls, found: Sequence[str]) -> Self:
         return cls(Counter(found), len(found))
 
-    def narrow(self, wanted: Iterable[str]) -> Self:
+    def narrow_to(self, wanted: Iterable[str]) -> Self:
         counts = {term: self.counts[term] for term in wanted if term in self.counts}
         return self._replace(counts=counts)
 
@@ -71,21 +71,21 @@ class Document:
 
     seq: int
     speaker: str
-    passages: tuple[Words, ...]
-    dates: Words
+    passages: tuple[TermCounts, ...]
+    dates: TermCounts
 
     @classmethod
-    def read(
+    def from_text(
         cls, seq: int, speaker: str, text: str, created_at: datetime | None = None
     ) -> Self:
-        words = map(Words.of, read_passages(text[:MAX_CHARS]))
-        dates = Words.of(read_dates(text, created_at))
+        words = map(TermCounts.from_terms, read_passages(text[:MAX_CHARS]))
+        dates = TermCounts.from_terms(read_dates(text, created_at))
         return cls(seq, speaker, tuple(words), dates)
 
-    def narrow(self, wanted: Iterable[str]) -> Self:
+    def narrow_to(self, wanted: Iterable[str]) -> Self:
         """With these terms alone; the others count for the length."""
-        passages = tuple(words.narrow(wanted) for words in self.passages)
-        return replace(self, passages=passages, dates=self.dates.narrow(wanted))
+        passages = tuple(words.narrow_to(wanted) for words in self.passages)
+        return replace(self, passages=passages, dates=self.dates.narrow_to(wanted))
 
 
 def read_dates(text: str, created_at: datetime | None) -> list[str]:
@@ -165,7 +165,7 @@ class Index:
             for number, words in enumerate(document.passages):
                 self._add(place, number, words)
 
-    def _add(self, place: int, number: int, words: Words) -> None:
+    def _add(self, place: int, number: int, words: TermCounts) -> None:
         passage, document = len(self._passages), self.documents[place]
         self._passages.append((place, number))
         self._text.add(passage, words)
@@ -184,7 +184,7 @@ class Index:
                 self._answered.add(passage, neighbour.passages[its_number])
             between += neighbour.passages[its_number].total
 
-    def match(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
+    def find_hits(self, query: Query, *, limit: int | None = 10) -> list[Hit]:
         scores: dict[int, float] = defaultdict(float)
         most = 0.0
         for term in query.terms:
@@ -248,7 +248,7 @@ class _Field:
         self.lengths: dict[int, int] = defaultdict(int)
         self.total = 0
 
-    def add(self, place: int, words: Words) -> None:
+    def add(self, place: int, words: TermCounts) -> None:
         for term, count in words.counts.items():
             posting = self.postings[term]
             posting[place] = posting.get(place, 0) + count

@@ -128,7 +128,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """Which message gives the value of now, and which the one that came next."""
 
     newest: int
@@ -136,7 +136,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ValueStatement:
     """A sentence of message `seq`, and the words that say of what it is."""
 
     seq: int
@@ -145,22 +145,22 @@ class Statement:
     subject: frozenset[str]
 
 
-class _Told:
+class _ParsedStatement:
     """A statement of what is asked for, with what it says."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: ValueStatement) -> None:
         self.seq, self.role = statement.seq, statement.role
         self.subject, self.text = statement.subject, statement.text
         self.values = frozenset(_read_values(statement.text))
         self.changes = bool(CHANGE.search(statement.text))
 
 
-def read_statements(seq: int, role: str, text: str) -> Iterator[Statement]:
+def read_statements(seq: int, role: str, text: str) -> Iterator[ValueStatement]:
     """The sentences that are not in code."""
     for sentence in SENTENCE.split(CODE.sub("\n", text[:MOST_CHARS])):
         words = (term for term in extract_terms(sentence) if not term[0].isdigit())
         if subject := frozenset(words):
-            yield Statement(seq, role, sentence, subject)
+            yield ValueStatement(seq, role, sentence, subject)
 
 
 def _read_values(sentence: str) -> Iterator[Value]:
@@ -277,8 +277,8 @@ READERS = {
 
 
 def find_changes(
-    statements: Iterable[Statement], asked: frozenset[str]
-) -> dict[int, Change]:
+    statements: Iterable[ValueStatement], asked: frozenset[str]
+) -> dict[int, ValueChange]:
     """Of which messages the values have changed: later ones of the same role give new
     values of the same unit to what the question asks for."""
     named, asked = asked, _list_subject(asked)
@@ -286,15 +286,15 @@ def find_changes(
     close = [each for each in statements if len(each.subject & asked) >= least]
     # The latest first.
     close = sorted(close, key=lambda each: -each.seq)[:MOST_STATEMENTS]
-    told = [_Told(each) for each in close]
-    changes: dict[int, Change] = {}
+    told = [_ParsedStatement(each) for each in close]
+    changes: dict[int, ValueChange] = {}
     for new, old in combinations(told, 2):
         if new.seq == old.seq:
             continue
         is_same = _is_same(new, old, asked) and _has_changed(old, new)
         if is_same and not _is_other(new, old, named):
             known = changes.get(old.seq)
-            changes[old.seq] = Change(known.newest if known else new.seq, new.seq)
+            changes[old.seq] = ValueChange(known.newest if known else new.seq, new.seq)
     return changes
 
 
@@ -306,7 +306,9 @@ def _list_subject(asked: frozenset[str]) -> frozenset[str]:
     return frozenset(subject) or asked
 
 
-def _is_same(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
+def _is_same(
+    new: _ParsedStatement, old: _ParsedStatement, asked: frozenset[str]
+) -> bool:
     """Whether both are of what is asked for, and of one role."""
     common = new.subject & old.subject
     shared = len(common & asked)
@@ -319,7 +321,9 @@ def _is_same(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
     return new.role == old.role and shared >= max(least, SHARED * len(asked))
 
 
-def _is_other(new: _Told, old: _Told, asked: frozenset[str]) -> bool:
+def _is_other(
+    new: _ParsedStatement, old: _ParsedStatement, asked: frozenset[str]
+) -> bool:
     """Return if both differ in what is asked for: one has a word of the question where
     the other one has another word. "Lunch is at noon" is not replaced by "Dinner is at
     eight", and nothing of chapter 3 by chapter 4."""
@@ -384,7 +388,7 @@ def _list_pieces(words: Sequence[str], first: int, last: int) -> Iterator[str]:
             yield term
 
 
-def _has_changed(old: _Told, new: _Told) -> bool:
+def _has_changed(old: _ParsedStatement, new: _ParsedStatement) -> bool:
     """Whether there is an old value of a unit of which the new ones are all others; or
     no value of one unit, and the new statement speaks of a change."""
     is_known = False

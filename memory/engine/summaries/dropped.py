@@ -95,7 +95,7 @@ DENIAL = _compile_cues(
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedDetail:
     """Something that message `seq` says and the summary does not, or not so."""
 
     seq: int
@@ -107,14 +107,14 @@ class Dropped:
         return f"#{self.seq} {self.kind}: {self.text}"
 
     @classmethod
-    def parse(cls, line: str) -> Self | None:
+    def parse_line(cls, line: str) -> Self | None:
         """From that form; None: it is none."""
         found = re.fullmatch(rf"#(\d{{1,18}}) ({'|'.join(KINDS)}): (.+)", line)
         return cls(int(found[1]), found[2], found[3]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class DroppedCount:
     """Of how many messages something of a kind is missing, and of which, as in "#3,
     #5–#8"."""
 
@@ -127,14 +127,14 @@ class Lacking:
         return f"{self.count} {self.kind}: {self.spans}"
 
     @classmethod
-    def parse(cls, line: str) -> Self | None:
+    def parse_line(cls, line: str) -> Self | None:
         """From that form; None: it is none."""
         found = re.fullmatch(rf"(\d{{1,18}}) ({'|'.join(KINDS)}): (.+)", line)
         return cls(found[2], int(found[1]), found[3]) if found else None
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Phrase:
     """A sentence or clause of a message."""
 
     seq: int
@@ -149,7 +149,7 @@ class _Said:
         return frozenset(extract_terms(bare))
 
 
-def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[Dropped]:
+def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[DroppedDetail]:
     """What is not in the summary, the weightiest first.
 
     Of the user's messages everything, of the model's decisions and open points: most
@@ -167,7 +167,7 @@ def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[Dropped]
 
 def find_dropped_by_merge(
     texts: Sequence[str], messages: Sequence[BaseMessage], summary: str
-) -> list[Dropped]:
+) -> list[DroppedDetail]:
     """The facts of merged summaries that are not in the new one, each with the first
     of the messages that says it."""
     known = [(int(each.id or 0), each.text) for each in _select_compared(messages)]
@@ -177,7 +177,7 @@ def find_dropped_by_merge(
         seq = next((seq for seq, text in known if fact.text in text), None)
         is_small = SMALL.fullmatch(fact.text)
         if fact.kind in KINDS and seq is not None and not is_small:
-            found.append(Dropped(seq, fact.kind, _shorten_quote(fact.text)))
+            found.append(DroppedDetail(seq, fact.kind, _shorten_quote(fact.text)))
     return _rank_dropped(found)
 
 
@@ -191,7 +191,7 @@ def _select_compared(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
             room -= len(message.text[:MAX_READ])
 
 
-def _rank_dropped(found: Sequence[Dropped]) -> list[Dropped]:
+def _rank_dropped(found: Sequence[DroppedDetail]) -> list[DroppedDetail]:
     return sorted(dict.fromkeys(found), key=lambda each: KINDS.index(each.kind))
 
 
@@ -210,19 +210,19 @@ def check_written(
     return {name: lines for name, lines in flags.items() if lines}
 
 
-def to_flags(found: Sequence[Dropped]) -> dict[str, list[str]]:
+def to_flags(found: Sequence[DroppedDetail]) -> dict[str, list[str]]:
     """How a version keeps it: "dropped" lists the first of each kind, each text once;
     "dropped_from" counts the messages of each kind, and names them all."""
-    listed: list[Dropped] = []
-    counted: list[Lacking] = []
+    listed: list[DroppedDetail] = []
+    counted: list[DroppedCount] = []
     for kind, group in groupby(found, key=lambda each: each.kind):
-        firsts: dict[str, Dropped] = {}
+        firsts: dict[str, DroppedDetail] = {}
         seqs = set()
         for each in group:
             firsts.setdefault(each.text, each)
             seqs.add(each.seq)
         listed += [*firsts.values()][:MAX_OF_KIND]
-        counted.append(Lacking(kind, len(seqs), _to_spans(seqs)))
+        counted.append(DroppedCount(kind, len(seqs), _to_spans(seqs)))
     if not listed:
         return {}
     return {
@@ -241,7 +241,9 @@ def _to_spans(seqs: Iterable[int]) -> str:
     )
 
 
-def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
+def _find_facts(
+    messages: Sequence[BaseMessage], summary: str
+) -> Iterator[DroppedDetail]:
     by_user = [each for each in messages if isinstance(each, HumanMessage)]
     texts = [
         "\n".join(each for each in _split_sentences(message) if not _is_question(each))
@@ -252,18 +254,20 @@ def _find_facts(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropp
     ):
         for fact in missing:
             if fact.kind in KINDS and not SMALL.fullmatch(fact.text):
-                yield Dropped(
+                yield DroppedDetail(
                     int(message.id or 0), fact.kind, _shorten_quote(fact.text)
                 )
 
 
-def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
+def _find_sentences(
+    messages: Sequence[BaseMessage], summary: str
+) -> Iterator[DroppedDetail]:
     """Decisions and open points whose words the summary does not have."""
     words = frozenset(extract_terms(summary))
     said = [
         each for message in messages for each in _read_said(message, _split_sentences)
     ]
-    decisions: list[_Said] = []
+    decisions: list[_Phrase] = []
     found = []
     # Backwards: what comes later is known when a point is looked at.
     for each in reversed(said):
@@ -271,19 +275,23 @@ def _find_sentences(messages: Sequence[BaseMessage], summary: str) -> Iterator[D
         if (is_open or is_decision) and _is_absent(each, words):
             later = decisions[-MOST_LATER:]
             if not is_open:
-                found.append(Dropped(each.seq, "decision", _shorten_quote(each.text)))
+                found.append(
+                    DroppedDetail(each.seq, "decision", _shorten_quote(each.text))
+                )
             elif all(_overlap_of(each.words, one.words) < ABSENT for one in later):
-                found.append(Dropped(each.seq, "open", _shorten_quote(each.text)))
+                found.append(DroppedDetail(each.seq, "open", _shorten_quote(each.text)))
         if is_decision and not is_open:
             decisions.append(each)
     return reversed(found)
 
 
-def _is_absent(said: _Said, words: frozenset[str]) -> bool:
+def _is_absent(said: _Phrase, words: frozenset[str]) -> bool:
     return len(said.words) >= LEAST_TERMS and _overlap_of(said.words, words) < ABSENT
 
 
-def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dropped]:
+def _find_changed(
+    messages: Sequence[BaseMessage], summary: str
+) -> Iterator[DroppedDetail]:
     """What users said with a hedge or a negation, and the summary says without."""
     lines = [
         (line, frozenset(extract_terms(NEGATION.sub(" ", HEDGE.sub(" ", line)))))
@@ -305,11 +313,11 @@ def _find_changed(messages: Sequence[BaseMessage], summary: str) -> Iterator[Dro
         plainly = [*islice(dict.fromkeys(plain), MOST_PLAIN)]
         for each in changed:
             if all(_overlap_of(each.words, words) < SAME for words in plainly):
-                yield Dropped(each.seq, kind, _shorten_quote(each.text))
+                yield DroppedDetail(each.seq, kind, _shorten_quote(each.text))
 
 
 def _is_without(
-    said: _Said,
+    said: _Phrase,
     cues: Sequence[re.Pattern[str]],
     lines: Sequence[tuple[str, frozenset[str]]],
 ) -> bool:
@@ -322,10 +330,10 @@ def _is_without(
 
 def _read_said(
     message: BaseMessage, split: Callable[[BaseMessage], list[str]]
-) -> Iterator[_Said]:
+) -> Iterator[_Phrase]:
     for text in split(message):
         if not _is_question(text):
-            yield _Said(int(message.id or 0), text)
+            yield _Phrase(int(message.id or 0), text)
 
 
 def _is_question(text: str) -> bool:

@@ -131,7 +131,7 @@ MAX_FACTS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class CheckableFact:
     """Something in a text that is either right or wrong."""
 
     kind: Kind
@@ -155,24 +155,31 @@ def _blank_markup(text: str) -> str:
     return FORMULA.sub(_blank_match, "".join(lines))
 
 
-def find_facts(text: str) -> list[Fact]:
+def find_facts(text: str) -> list[CheckableFact]:
     """The facts of a text, each once, in the order of their kinds."""
     text = _blank_markup(text)
     # What is part of something larger is no fact of its own.
     found, text = _take_matches(IDENTIFIER, text)
-    facts = [Fact("identifier", identifier) for identifier in _name_identifiers(found)]
-    facts += [Fact("quote", match[1].strip()) for match in QUOTE.finditer(text)]
+    facts = [
+        CheckableFact("identifier", identifier)
+        for identifier in _name_identifiers(found)
+    ]
+    facts += [
+        CheckableFact("quote", match[1].strip()) for match in QUOTE.finditer(text)
+    ]
     found, text = _take_matches(DATE, text)
-    facts += [Fact("date", match[0]) for match in found]
+    facts += [CheckableFact("date", match[0]) for match in found]
     text = REFERENCE.sub(_blank_match, text)
     text = LIST_NUMBER.sub("", HEADING.sub("", text))
-    facts += [Fact("number", match[0].strip()) for match in NUMBER.finditer(text)]
+    facts += [
+        CheckableFact("number", match[0].strip()) for match in NUMBER.finditer(text)
+    ]
     for match in NAME.finditer(text):
         name = match[0].strip("_")
         starts = SENTENCE_START.search(text[max(0, match.start() - 6) : match.start()])
         if len(name) > 1 and not starts and name.lower() not in STOP_NAMES:
-            facts.append(Fact("name", name))
-    facts += [Fact("name", match[1]) for match in CHINESE_NAME.finditer(text)]
+            facts.append(CheckableFact("name", name))
+    facts += [CheckableFact("name", match[1]) for match in CHINESE_NAME.finditer(text)]
     return list(dict.fromkeys(facts))
 
 
@@ -219,24 +226,24 @@ def find_unsupported(
 
     `dates` are the days of the messages: "yesterday" becomes a date in a summary.
     """
-    known = _Known(sources, dates)
+    known = _KnownFacts(sources, dates)
     missing = (fact.text for fact in find_facts(summary) if not known.has(fact))
     return list(dict.fromkeys(missing))[:MAX_FACTS]
 
 
 def find_said(
-    wanted: Iterable[Fact], sources: Iterable[str], dates: Iterable[date] = ()
-) -> set[Fact]:
+    wanted: Iterable[CheckableFact], sources: Iterable[str], dates: Iterable[date] = ()
+) -> set[CheckableFact]:
     """The facts that one of the sources says."""
-    known = _Known(sources, dates)
+    known = _KnownFacts(sources, dates)
     return {fact for fact in wanted if known.has(fact)}
 
 
 def find_missing(
     texts: Iterable[str], summaries: Iterable[str]
-) -> Iterator[list[Fact]]:
+) -> Iterator[list[CheckableFact]]:
     """For each text those of its facts that none of the summaries says."""
-    known = _Known(summaries, ())
+    known = _KnownFacts(summaries, ())
     for text in texts:
         yield [fact for fact in find_facts(text) if not known.has(fact)][:MAX_FACTS]
 
@@ -255,7 +262,7 @@ def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:
     return [each for each in found if each not in summary]
 
 
-class _Known:
+class _KnownFacts:
     """Everything that the sources say, in the forms that facts are looked up in."""
 
     def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
@@ -270,7 +277,7 @@ class _Known:
         self.numbers = set(_read_numbers(written))
         self.days = sorted({date(day.year, day.month, day.day) for day in dates})
 
-    def has(self, fact: Fact) -> bool:
+    def has(self, fact: CheckableFact) -> bool:
         text = _normalize_text(fact.text)
         if text in self.text:
             return fact.kind != "number" or self._has_number(text)

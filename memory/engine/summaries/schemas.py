@@ -62,14 +62,14 @@ class Outline(BaseModel):
         return {name: [] for name in cls.model_fields} | values
 
 
-class General(Outline):
+class GeneralOutline(Outline):
     user_profile: list[str] = Field(description="name, home, work, people, likes")
     topics: list[Topic] = Field(description="what was said")
     facts: list[str] = Field(description="decisions, reasons, other facts")
     action_items: list[str] = Field(description="open, promised, planned")
 
 
-class CustomerService(Outline):
+class CustomerServiceOutline(Outline):
     customer: list[str] = Field(description="name, contact, orders, products")
     issues: list[str] = Field(description="what was reported, since when")
     solutions: list[str] = Field(description="what was tried or given, result")
@@ -77,7 +77,7 @@ class CustomerService(Outline):
     facts: list[str] = Field(description="other facts")
 
 
-class Tutoring(Outline):
+class TutoringOutline(Outline):
     student: list[str] = Field(description="who the student is, goals, level")
     topics_covered: list[Topic] = Field(description="what was taught, how far")
     understanding: list[str] = Field(description="what the student has understood")
@@ -86,7 +86,7 @@ class Tutoring(Outline):
     facts: list[str] = Field(description="other facts")
 
 
-class Project(Outline):
+class ProjectOutline(Outline):
     goals: list[str] = Field(description="what is to be achieved, by when")
     decisions: list[str] = Field(description="decided or rejected, why")
     action_items: list[str] = Field(description="who does what, by when")
@@ -96,22 +96,22 @@ class Project(Outline):
     facts: list[str] = Field(description="other facts")
 
 
-class Topics(Outline):
+class TopicsOutline(Outline):
     topics: list[Topic] = Field(description="all that is known about it")
 
 
 SCHEMAS: dict[str, type[BaseModel]] = {
-    "general": General,
-    "customer_service": CustomerService,
-    "tutoring": Tutoring,
-    "project": Project,
+    "general": GeneralOutline,
+    "customer_service": CustomerServiceOutline,
+    "tutoring": TutoringOutline,
+    "project": ProjectOutline,
 }
 
 
 def schema_for(policy: Policy) -> type[BaseModel]:
     if isinstance(policy.profile, type):
         return policy.profile
-    return Topics if policy.strategy == "topics" else SCHEMAS[policy.profile]
+    return TopicsOutline if policy.strategy == "topics" else SCHEMAS[policy.profile]
 
 
 @cache

@@ -78,14 +78,14 @@ class StructuredInvoke(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SummaryText:
-    """A valid summary, the hash of the prompts it came from, and what it took.
+    """A valid summary, the hash of its prompts and the number of its requests.
 
     `rewritten`: made of an earlier summary, not of messages alone. `structured` is the
-    data that the text was made of, if the model gave any. `flags` tells what to look
-    at: "unsupported", facts found in no message that was read, "carried", identifiers
-    the model left out, which were added to the text, and "dropped", what the messages
-    say and the text does not (`Dropped` as text), with "dropped_from", of how many
-    messages (`Lacking` as text).
+    data that the text was rendered from, if the model returned any. `flags` lists what
+    to check: "unsupported" (facts found in none of the messages), "carried"
+    (identifiers that the model left out and that were added to the text), "dropped"
+    (each `DroppedDetail` as text: in the messages, not in the summary) and
+    "dropped_from" (each `DroppedCount` as text).
     """
 
     text: str

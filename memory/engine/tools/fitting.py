@@ -79,7 +79,7 @@ def _cut_section(
     limit: int,
     count_tokens: TokenCounter,
 ) -> tuple[Context, Cuts]:
-    messages = context.section(kind)
+    messages = context.get_section(kind)
     excess = count_tokens(context.messages) - limit
     places = {id(each): place for each in messages if (place := number_of(each))}
     shown, levels = shorten.cut_down(
@@ -93,13 +93,13 @@ def _cut_section(
 
 
 def _from_step(context: Context, start: int) -> Context:
-    return context.with_section("steps", context.section("steps")[start:])
+    return context.with_section("steps", context.get_section("steps")[start:])
 
 
 def _find_round(context: Context, limit: int, count_tokens: TokenCounter) -> int:
     """Where the rounds of the running turn begin that there is room for: the newest one
     at the latest."""
-    starts = [0, *rounds.find_rounds(context.section("steps"))[1:]]
+    starts = [0, *rounds.find_rounds(context.get_section("steps"))[1:]]
     first = bisect_left(
         starts[:-1],
         True,

@@ -22,13 +22,13 @@ ROOM = 500
 def read(monkeypatch):
     """How often each message was read, by its number."""
     counts = Counter()
-    read = Document.read
+    read = Document.from_text
 
     def count(seq, *args):
         counts[seq] += 1
         return read(seq, *args)
 
-    monkeypatch.setattr(Document, "read", count)
+    monkeypatch.setattr(Document, "from_text", count)
     return counts
 
 

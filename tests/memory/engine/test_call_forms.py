@@ -71,7 +71,7 @@ class TestIds:
             answer(f"{LONG}2", "Two"),
             AIMessage("Here."),
         ]
-        sent = to_wire(Shape(calls=form).apply(messages))
+        sent = to_wire(Shape(calls=form).apply_to(messages))
         assert find_faults(sent) == []
         ids = [call["id"] for call in sent[1]["tool_calls"]]
         assert [each["tool_call_id"] for each in sent[2:4]] == ids
@@ -86,7 +86,7 @@ class TestQuotedCalls:
             answer(LONG, "<b>"),
             AIMessage("Here."),
         ]
-        sent = to_wire(Shape(calls="quoted").apply(messages))
+        sent = to_wire(Shape(calls="quoted").apply_to(messages))
         assert [each["role"] for each in sent] == [
             *("user", "assistant", "user", "assistant"),
         ]
@@ -109,7 +109,7 @@ class TestExtras:
 
     def test_extras_go_back_to_their_provider(self):
         sent = to_wire(
-            Shape(calls="plain", provider="one.example").apply(self.messages)
+            Shape(calls="plain", provider="one.example").apply_to(self.messages)
         )
         assert sent[1]["reasoning_content"] == "Hm."
         extra = sent[1]["tool_calls"][0]["extra_content"]
@@ -118,7 +118,7 @@ class TestExtras:
     @pytest.mark.parametrize("provider", ["", "other.example"])
     def test_extras_go_to_no_one_else(self, provider):
         sent = str(
-            to_wire(Shape(calls="plain", provider=provider).apply(self.messages))
+            to_wire(Shape(calls="plain", provider=provider).apply_to(self.messages))
         )
         assert "Hm." not in sent
         assert "abc" not in sent
@@ -127,7 +127,7 @@ class TestExtras:
         shape = Shape(wanted=("reasoning_content", "thought_signature"))
         asked = ask(("look", "a"), ("look", "b"))
         messages = [asked, answer("a"), answer("b"), AIMessage("Here.")]
-        sent = to_wire(shape.apply(messages))
+        sent = to_wire(shape.apply_to(messages))
         assert [each.get("reasoning_content") for each in sent] == [
             " ",
             None,
@@ -142,8 +142,8 @@ class TestExtras:
         shape = Shape(
             calls="nine", provider="one.example", wanted=("reasoning_content",)
         )
-        once = shape.apply(self.messages)
-        assert to_wire(shape.apply(once)) == to_wire(once)
+        once = shape.apply_to(self.messages)
+        assert to_wire(shape.apply_to(once)) == to_wire(once)
 
     def test_too_much_is_not_kept(self):
         assert call_forms.bound_extras({"message": {"a": "x" * 100_001}}) == {}
@@ -167,10 +167,10 @@ class TestShape:
     def test_request_notes_only_what_changed_it(self, messages, left):
         shape = Shape(calls="plain", provider="one.example").narrow_to(messages)
         assert shape == Shape(**left)
-        assert Shape.of(shape.to_refs()) == shape
+        assert Shape.from_refs(shape.to_refs()) == shape
 
 
 def test_shape_of_a_later_release_is_read_as_far_as_it_is_known():
     """A process of this release reads it while an upgrade runs, or after going back."""
     refs = {"shape": {"system_role": "user", "joined": True, "later": [5]}}
-    assert Shape.of(refs) == Shape("user", True)
+    assert Shape.from_refs(refs) == Shape("user", True)

@@ -31,7 +31,7 @@ def settle(memory, text="short"):
     taken = []
     while step := next_step(memory):
         taken.append((type(step).__name__, step.first_seq, step.last_seq))
-        memory = memory.apply(step, text)
+        memory = memory.apply_step(step, text)
     return memory, taken
 
 
@@ -42,7 +42,7 @@ class TestCompaction:
     def test_a_summary_takes_the_place_of_its_messages(self):
         before = state(4)
         step = next_step(before)
-        after = before.apply(step, "They talked.")
+        after = before.apply_step(step, "They talked.")
         assert [(b.version, b.level, b.text) for b in after.blocks] == [
             (1, 0, "They talked.")
         ]
@@ -53,12 +53,12 @@ class TestCompaction:
 
     def test_the_state_before_stays_as_it_was(self):
         before = state(4)
-        before.apply(next_step(before), "They talked.")
+        before.apply_step(next_step(before), "They talked.")
         assert (before.blocks, before.cutoff, len(before.window)) == ((), 0, 4)
 
     def test_a_running_summary_replaces_the_one_it_extends(self):
         memory, _ = settle(state(4, strategy="running"))
-        memory, taken = settle(memory.add(*chat(6)[4:]), "More.")
+        memory, taken = settle(memory.add_messages(*chat(6)[4:]), "More.")
         assert taken == [("Compaction", 1, 4)]
         assert [(b.version, b.text) for b in memory.blocks] == [(2, "More.")]
         assert memory.cutoff == 4
@@ -66,7 +66,7 @@ class TestCompaction:
     def test_a_number_is_not_given_twice(self):
         gone = state(4)
         gone = MemoryState(gone.policy, window=gone.window, version=7)
-        assert gone.apply(next_step(gone), "x").blocks[0].version == 8
+        assert gone.apply_step(next_step(gone), "x").blocks[0].version == 8
 
     def test_force_asks_for_a_step_below_the_trigger(self):
         step = next_step(state(3), force=True)
@@ -88,7 +88,7 @@ class TestMerges:
 
     def test_a_merge_leaves_the_window_and_keeps_the_order(self):
         before = state(2, self.blocks(3), fan_in=2)
-        after = before.apply(next_step(before), "short")
+        after = before.apply_step(next_step(before), "short")
         spans = [(b.version, b.level, b.first_seq, b.last_seq) for b in after.blocks]
         assert spans == [(4, 1, 1, 4), (3, 0, 5, 6)]
         assert after.window == before.window
@@ -97,7 +97,7 @@ class TestMerges:
         memory = state(fan_in=2, summary_budget=1)
         done = []
         for message in chat(12):
-            memory, taken = settle(memory.add(message))
+            memory, taken = settle(memory.add_messages(message))
             done += taken
         assert done == [
             ("Compaction", 1, 2),
@@ -139,7 +139,7 @@ class TestSummariesSetAside:
 def test_summaries_and_window_tile_the_conversation(preset):
     memory = MemoryState(Policy(preset=preset, summary_budget=50, fan_in=2))
     for message in chat(160, "x" * 900):
-        memory, _ = settle(memory.add(message))
+        memory, _ = settle(memory.add_messages(message))
         expected = 1
         for each in memory.blocks:
             assert each.first_seq == expected
@@ -157,7 +157,7 @@ class TestWriting:
 
     async def test_a_compaction_reads_its_messages_and_what_it_extends(self):
         memory, _ = settle(state(4, strategy="running"), "Before.")
-        step = next_step(memory.add(*chat(6)[4:]))
+        step = next_step(memory.add_messages(*chat(6)[4:]))
         read = await self.written(step)
         assert read["previous_summary"] == "Before."
         assert [each["n"] for each in read["messages"]] == [3, 4]
@@ -182,7 +182,9 @@ class TestImportant:
         assert find_important(self.POLICY, step) == Important((1, 3))
 
     def test_what_was_not_looked_at_is_named(self, monkeypatch):
-        monkeypatch.setattr("memory.engine.compaction.Search.occurs", lambda *_: None)
+        monkeypatch.setattr(
+            "memory.engine.compaction.PatternSearch.has_match", lambda *_: None
+        )
         assert find_important(self.POLICY, self.step("a", "b")).unread == (1, 2)
 
     def test_messages_behind_a_merge_were_searched_before(self):

@@ -65,7 +65,7 @@ def test_it_sends_the_window_as_it_is():
 
 
 def test_it_quotes_all_summaries_in_one_message_of_the_user():
-    (message,) = full_context().section("summaries")
+    (message,) = full_context().get_section("summaries")
     assert isinstance(message, HumanMessage)
     assert "not instructions" in message.text
     assert (
@@ -84,8 +84,8 @@ def test_it_lets_no_summary_close_its_fence(text):
 
 def test_it_quotes_pinned_and_recalled_messages():
     context = full_context()
-    (pinned,) = context.section("pinned")
-    (recalled,) = context.section("recalled")
+    (pinned,) = context.get_section("pinned")
+    (recalled,) = context.get_section("recalled")
     assert isinstance(pinned, HumanMessage)
     assert isinstance(recalled, HumanMessage)
     note = '<message n="7" role="user" date="2026-03-01">my &lt;b&gt;key&lt;/b&gt;'
@@ -95,7 +95,7 @@ def test_it_quotes_pinned_and_recalled_messages():
 
 def test_it_uses_the_wording_it_is_given():
     context = full_context(fence="Before: {blocks}")
-    assert context.section("summaries")[0].text.startswith("Before: <summary")
+    assert context.get_section("summaries")[0].text.startswith("Before: <summary")
     assert "{blocks}" in SUMMARY_FENCE
 
 
@@ -115,8 +115,8 @@ def test_it_keeps_the_prefix_between_compactions():
 def test_it_drops_the_oldest_turns_that_do_not_fit(limit, window):
     context = compose_context(system_prompt="Be brief.", window=chat(6), newest=user(7))
     fitted = fit_context(context, limit, count_tokens)
-    assert seqs(fitted.section("window")) == window
-    assert fitted.section("system") == context.section("system")
+    assert seqs(fitted.get_section("window")) == window
+    assert fitted.get_section("system") == context.get_section("system")
     assert fitted.messages[-1] == context.messages[-1]
 
 
@@ -139,7 +139,7 @@ def test_it_keeps_the_summaries_when_it_drops_turns():
     context = compose_context(
         system_prompt="", blocks=BLOCKS, window=chat(6), newest=user(7)
     )
-    assert fit_context(context, 1, count_tokens).section("summaries")
+    assert fit_context(context, 1, count_tokens).get_section("summaries")
 
 
 # The wire form.
@@ -191,7 +191,7 @@ def test_it_digests_a_lone_surrogate():
 
 def test_it_introduces_the_summaries_with_words_of_ones_own():
     fence = make_fence("Earlier {blocks} {this}:")
-    (message,) = full_context(fence=fence).section("summaries")
+    (message,) = full_context(fence=fence).get_section("summaries")
     assert message.text.startswith("Earlier  {this}:\nAll of it is quoted history")
     assert message.text.count("Ann likes tea.") == 1
     assert make_fence("") == SUMMARY_FENCE

@@ -70,7 +70,7 @@ def test_a_message_is_found_by_its_day_and_by_the_one_it_names(question):
     texts = ["Tea.", "It was raining yesterday.", "Cake.", "Hm.", "So.", "9 May, then."]
     days = [9, 10, 12, 2, 3, 1]
     index = MessageIndex(
-        Document.read(n, "user", text, AT.replace(day=day))
+        Document.from_text(n, "user", text, AT.replace(day=day))
         for n, (text, day) in enumerate(zip(texts, days, strict=True), start=1)
     )
     assert {hit.seq for hit in index.search(question, at=AT)[:3]} == {1, 2, 6}

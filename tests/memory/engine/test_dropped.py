@@ -3,8 +3,8 @@ import pytest
 from memory.engine.summaries import dropped
 from memory.engine.summaries.dropped import (
     MAX_LISTED,
-    Dropped,
-    Lacking,
+    DroppedCount,
+    DroppedDetail,
     find_dropped,
     find_dropped_by_merge,
     to_flags,
@@ -55,9 +55,9 @@ def test_nothing_is_reported_of_a_summary_that_says_all():
 
 def test_what_is_reported_is_kept_as_text():
     for each in find_dropped(chat_of(CASES[0][0]), CASES[0][1]):
-        assert Dropped.parse(str(each)) == each
+        assert DroppedDetail.parse_line(str(each)) == each
     for line in ("", "#x name: Ann", "#1 poem: roses", "#1 name:", "name: Ann"):
-        assert Dropped.parse(line) is None
+        assert DroppedDetail.parse_line(line) is None
 
 
 def test_the_weightiest_come_first_and_not_too_many():
@@ -74,7 +74,9 @@ def test_every_message_is_counted_however_few_are_listed():
     flags = to_flags(find_dropped(chat, "They paid."))
     assert flags["dropped"] == [f"#{n} number: {(n + 9) * 11}" for n in range(1, 5)]
     assert flags["dropped_from"] == ["41 number: #1–#41"]
-    assert Lacking.parse(flags["dropped_from"][0]) == Lacking("number", 41, "#1–#41")
+    assert DroppedCount.parse_line(flags["dropped_from"][0]) == DroppedCount(
+        "number", 41, "#1–#41"
+    )
 
 
 def test_a_number_said_twice_is_listed_once_and_counted_twice():
@@ -88,7 +90,7 @@ def test_a_number_said_twice_is_listed_once_and_counted_twice():
     "line", ["", "x number: #1", "1 colour: #1", "1" * 5000 + " number: #1", "1 number"]
 )
 def test_what_is_no_count_is_none(line):
-    assert Lacking.parse(line) is None
+    assert DroppedCount.parse_line(line) is None
 
 
 def test_results_of_tools_and_questions_are_not_compared():

@@ -21,7 +21,7 @@ def choose(texts, question, *, room=500, count=count_tokens, dated=False):
         for n, text in enumerate(texts, start=1)
     }
     hits = MessageIndex(
-        [Document.read(n, "user", text) for n, text in enumerate(texts, 1)]
+        [Document.from_text(n, "user", text) for n, text in enumerate(texts, 1)]
     )
     found = hits.search(question, limit=excerpts.find_breadth(question).hits)
     return excerpts.choose_excerpts(
@@ -52,7 +52,7 @@ def test_it_shows_no_message_without_words():
     messages = {1: AIMessage("", id="1", tool_calls=calls), 2: message(2, "A puppy.")}
     told = ['search {"query": "the puppy called"}', "A puppy."]
     hits = MessageIndex(
-        [Document.read(n, "user", text) for n, text in enumerate(told, 1)]
+        [Document.from_text(n, "user", text) for n, text in enumerate(told, 1)]
     )
     found = hits.search("What is the puppy called?")
     assert 1 in {hit.seq for hit in found}
@@ -111,7 +111,9 @@ def test_it_passes_over_hits_whose_message_is_not_given():
 
 
 def test_a_word_that_was_not_said_counts_as_rare():
-    index = MessageIndex([Document.read(n, "user", f"text {n}") for n in range(1, 60)])
+    index = MessageIndex(
+        [Document.from_text(n, "user", f"text {n}") for n in range(1, 60)]
+    )
     known = index.search("text 7")[0].fit
     assert 0 < index.search("text 7 zeppelin")[0].fit < known <= 1
 

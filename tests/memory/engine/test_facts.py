@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.engine.summaries.facts import (
-    Fact,
+    CheckableFact,
     find_facts,
     find_identifiers,
     find_unsupported,
@@ -138,7 +138,7 @@ def test_it_reads_hostile_text_in_linear_time(piece):
 def test_it_supports_every_text_with_itself(text):
     assert find_unsupported(text, [text]) == []
     assert missing_identifiers(text, [text]) == []
-    assert all(isinstance(fact, Fact) for fact in find_facts(text))
+    assert all(isinstance(fact, CheckableFact) for fact in find_facts(text))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from memory.engine.exceptions import PolicyError
-from memory.engine.important_patterns import Search, parse_pattern
+from memory.engine.important_patterns import PatternSearch, parse_pattern
 from tests.patience import within
 
 
@@ -20,17 +20,17 @@ from tests.patience import within
     ],
 )
 def test_it_finds_what_matters(pattern, text):
-    assert Search([parse_pattern(pattern)]).occurs(text) is True
+    assert PatternSearch([parse_pattern(pattern)]).has_match(text) is True
 
 
 def test_it_finds_it_wherever_it_stands():
     for place in range(0, 900, 7):
-        assert Search(["needle"]).occurs("x" * place + "needle" + "x" * 50)
+        assert PatternSearch(["needle"]).has_match("x" * place + "needle" + "x" * 50)
 
 
 def test_it_finds_nothing_in_a_document():
-    assert Search(["needle"]).occurs("needle " * 1000) is False
-    assert Search([]).occurs("needle") is False
+    assert PatternSearch(["needle"]).has_match("needle " * 1000) is False
+    assert PatternSearch([]).has_match("needle") is False
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,19 @@ def test_it_refuses_what_could_take_very_long(pattern):
 )
 def test_it_is_quick_even_where_nothing_matches(pattern, text):
     with within(1, time.thread_time):
-        assert Search([parse_pattern(pattern)]).occurs(text) is False
+        assert PatternSearch([parse_pattern(pattern)]).has_match(text) is False
 
 
 def test_all_texts_together_have_a_limit_of_time():
     patterns = [parse_pattern(f"[ab]*[ab]{{0,4}}{letter}") for letter in "CDEFGHIJ"]
-    search = Search(patterns, seconds=0.3)
+    search = PatternSearch(patterns, seconds=0.3)
     with within(0.6, time.thread_time):
-        found = [search.occurs("ab" * 1990) for _ in range(50)]
+        found = [search.has_match("ab" * 1990) for _ in range(50)]
     # What there was no time for is told apart from what has none of the patterns.
     assert found[-1] is None
 
 
 def test_a_pattern_of_the_greatest_work_gives_the_lock_free_soon():
-    search = Search([parse_pattern("[ab]*[ab]{0,4}C")], seconds=60)
+    search = PatternSearch([parse_pattern("[ab]*[ab]{0,4}C")], seconds=60)
     with within(0.1, time.thread_time):
-        assert search.occurs("ab" * 100) is False
+        assert search.has_match("ab" * 100) is False

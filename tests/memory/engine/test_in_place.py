@@ -195,5 +195,5 @@ async def test_an_instruction_that_was_seen_does_not_work_again():
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=5))
 def test_the_code_is_the_same_where_neighbours_are_joined(texts):
     messages = [SystemMessage("s"), *map(HumanMessage, texts), AIMessage("ok")]
-    joined = Shape("user", joined=True).apply(messages)
+    joined = Shape("user", joined=True).apply_to(messages)
     assert make_code(joined) == make_code(messages)

@@ -220,12 +220,14 @@ def test_it_lets_numbers_of_ones_own_replace_those_of_langmem():
 
 
 def test_it_takes_the_arguments_of_langchain():
-    policy = Policy.langchain(trigger={"tokens": 900, "messages": 30})
+    policy = Policy.from_langchain(trigger={"tokens": 900, "messages": 30})
     assert policy.trigger == ((("tokens", 900), ("messages", 30)),)
     assert (policy.keep, policy.chunk_tokens) == (("messages", 20), 4000)
-    whole = Policy.langchain(trigger=("messages", 50), trim_tokens_to_summarize=None)
+    whole = Policy.from_langchain(
+        trigger=("messages", 50), trim_tokens_to_summarize=None
+    )
     assert whole.chunk_tokens == 12_000
-    assert Policy.langchain().trigger == ()
+    assert Policy.from_langchain().trigger == ()
 
 
 def test_it_shortens_old_arguments_as_deep_agents_do():

@@ -25,7 +25,9 @@ TALK = [
 
 def documents(talk=TALK):
     return [
-        Document.read(n, speaker, text, datetime(2026, (n - 1) % 12 + 1, 7, tzinfo=UTC))
+        Document.from_text(
+            n, speaker, text, datetime(2026, (n - 1) % 12 + 1, 7, tzinfo=UTC)
+        )
         for n, (speaker, text) in enumerate(talk, start=1)
     ]
 
@@ -81,13 +83,14 @@ def test_it_returns_the_best_first_up_to_the_limit():
 
 def test_it_works_without_documents_and_without_dates():
     assert rank("tea", []) == []
-    assert rank("tea", [Document.read(1, "user", "green tea")])[0].seq == 1
+    assert rank("tea", [Document.from_text(1, "user", "green tea")])[0].seq == 1
 
 
 @pytest.mark.parametrize("text", ["\ud800 tea", "\x00tea", "TEA", "tea" * 9000])
 def test_it_takes_any_text(text):
     hits = rank(
-        text, [Document.read(1, "user", text), Document.read(2, "user", "coffee")]
+        text,
+        [Document.from_text(1, "user", text), Document.from_text(2, "user", "coffee")],
     )
     assert hits[0].seq == 1
 
@@ -176,7 +179,7 @@ def test_it_takes_a_chinese_word_with_a_particle_inside_for_the_word(said):
 def test_it_finds_the_same_in_documents_that_came_later(parts):
     talk, index = iter(documents()), MessageIndex()
     for count in parts:
-        index.extend([next(talk) for _ in range(count)])
+        index.add_documents([next(talk) for _ in range(count)])
     for query in ("Where does Ann hike?", "Lisbon kitchen", "May", "绿茶 tea", "zebra"):
         assert index.search(query) == rank(query, documents())
 
@@ -184,7 +187,7 @@ def test_it_finds_the_same_in_documents_that_came_later(parts):
 def test_it_searches_ten_thousand_messages_in_a_blink():
     texts = (f"word{n} tea cup" for n in range(1, 10_001))
     index = MessageIndex(
-        [Document.read(n, "user", text) for n, text in enumerate(texts, 1)]
+        [Document.from_text(n, "user", text) for n, text in enumerate(texts, 1)]
     )
     with within(0.5, thread_time):
         assert index.search("word77")[0].seq == 77

@@ -107,7 +107,7 @@ def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
         size = dice.randint(1, 6)
         pieces.append(splitter.feed(rest[:size]))
         rest = rest[size:]
-    pieces.append(splitter.end())
+    pieces.append(splitter.flush_rest())
     assert "".join(pieces) == answer
     assert splitter.reasoning.strip() == reasoning
 

@@ -20,7 +20,7 @@ def count(half):
     """How many rules are found, how many there are, and how many look-alikes are
     taken for one."""
     rows = (SENTENCES / f"{half}.txt").read_text().splitlines()
-    found = [(row[0] == "+", bool(detection.find(row[2:]))) for row in rows]
+    found = [(row[0] == "+", bool(detection.find_rules(row[2:]))) for row in rows]
     return found.count((True, True)), 100, found.count((False, True))
 
 
@@ -51,7 +51,7 @@ def test_rules_are_told_from_look_alikes(half, recall, precision):
     ],
 )
 def test_a_rule_is_a_part_of_the_text(text, rules):
-    assert [text[each.start : each.end] for each in detection.find(text)] == rules
+    assert [text[each.start : each.end] for each in detection.find_rules(text)] == rules
 
 
 @pytest.mark.parametrize(
@@ -66,18 +66,18 @@ def test_a_rule_is_a_part_of_the_text(text, rules):
     ],
 )
 def test_what_is_quoted_is_no_rule(text):
-    assert detection.find(text) == []
+    assert detection.find_rules(text) == []
 
 
 def test_a_long_sentence_is_cut():
     text = "I prefer trains, " + "and I like long journeys with many stops, " * 20
-    [rule] = detection.find(text)
+    [rule] = detection.find_rules(text)
     assert rule.end - rule.start <= detection.MAX_CHARS
     assert text[rule.start :].startswith("I prefer trains")
 
 
 def test_one_message_has_few_rules():
-    assert len(detection.find("Never use tables. " * 50)) == detection.MOST
+    assert len(detection.find_rules("Never use tables. " * 50)) == detection.MOST
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_one_message_has_few_rules():
 )
 def test_no_text_takes_long(text):
     started = thread_time()
-    detection.find(text)
+    detection.find_rules(text)
     detection.find_cancellations(text)
     assert thread_time() - started < 1.0
 
@@ -138,7 +138,7 @@ def test_only_the_sentence_that_takes_back_counts():
 )
 def test_what_only_says_a_new_rule_again_takes_nothing_back(text):
     assert detection.find_cancellations(text) == []
-    assert [each.kind for each in detection.find(text)] == ["instruction"]
+    assert [each.kind for each in detection.find_rules(text)] == ["instruction"]
 
 
 @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ def test_what_only_says_a_new_rule_again_takes_nothing_back(text):
     ],
 )
 def test_what_is_no_wish_for_later_answers_is_no_rule(text):
-    assert detection.find(text) == []
+    assert detection.find_rules(text) == []
 
 
-class Standing:
+class ActiveRule:
     def __init__(self, seq, words=10, *, is_confirmed=False):
         self.block = RuleBlock(seq, "2026-01-31", "word " * words)
         self.is_confirmed = is_confirmed
@@ -172,7 +172,7 @@ def chosen(rules, room):
 
 
 def test_the_oldest_unconfirmed_rules_leave_first():
-    rules = [Standing(n, is_confirmed=n == 1) for n in range(1, 8)]
+    rules = [ActiveRule(n, is_confirmed=n == 1) for n in range(1, 8)]
     size = choice.make_rule_counter(count_tokens)(rules[0].block)
     assert chosen(rules, 7 * size) == [1, 2, 3, 4, 5, 6, 7]
     assert chosen(rules, 4 * size) == [1, 5, 6, 7]
@@ -180,12 +180,12 @@ def test_the_oldest_unconfirmed_rules_leave_first():
 
 
 def test_no_unconfirmed_rule_stays_for_being_short():
-    rules = [Standing(1, 1), Standing(2, 500), Standing(3)]
+    rules = [ActiveRule(1, 1), ActiveRule(2, 500), ActiveRule(3)]
     assert chosen(rules, 100) == [3]
 
 
 def test_chosen_rules_fit_as_they_are_sent():
-    rules = [Standing(n, words=n) for n in range(1, 30)]
+    rules = [ActiveRule(n, words=n) for n in range(1, 30)]
     kept = choice.choose_rules(rules, room=300, count_tokens=count_tokens)
     blocks = [rule.block for rule in kept]
     sent = compose_context(system_prompt="", rules=blocks).messages

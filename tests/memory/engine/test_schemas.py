@@ -12,8 +12,8 @@ from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
 from memory.engine.summaries.schemas import (
     SCHEMAS,
-    General,
-    Topics,
+    GeneralOutline,
+    TopicsOutline,
     combine_summaries,
     describe_schema,
     parse_summary,
@@ -28,7 +28,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("schema", [*SCHEMAS.values(), Topics])
+@pytest.mark.parametrize("schema", [*SCHEMAS.values(), TopicsOutline])
 def test_it_describes_its_own_form(schema):
     shape = json.loads(describe_schema(schema))
     assert list(shape) == list(schema.model_fields)
@@ -36,13 +36,15 @@ def test_it_describes_its_own_form(schema):
 
 
 def test_it_reads_data_and_fills_what_is_missing():
-    structured = parse_summary(General, json.dumps(SAID))
+    structured = parse_summary(GeneralOutline, json.dumps(SAID))
     assert structured["facts"] == ["Ann pays 12."]
     assert structured["user_profile"] == []
 
 
 def test_it_reads_a_fenced_answer():
-    assert parse_summary(General, f"```json\n{json.dumps(SAID)}\n```") is not None
+    assert (
+        parse_summary(GeneralOutline, f"```json\n{json.dumps(SAID)}\n```") is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,11 +65,11 @@ def test_it_reads_a_fenced_answer():
     ],
 )
 def test_it_takes_anything_else_for_plain_text(text):
-    assert parse_summary(General, text) is None
+    assert parse_summary(GeneralOutline, text) is None
 
 
 def test_it_renders_headings_and_entries():
-    text = render_summary(parse_summary(General, json.dumps(SAID)))
+    text = render_summary(parse_summary(GeneralOutline, json.dumps(SAID)))
     assert text == "Topics:\n- Tea: She likes it.\n\nFacts:\n- Ann pays 12."
 
 
@@ -87,7 +89,7 @@ def test_it_lets_no_entry_forge_a_heading():
 def test_it_has_a_profile_for_each_kind_of_conversation():
     for profile, schema in SCHEMAS.items():
         assert schema_for(Policy(profile=profile)) is schema
-    assert schema_for(Policy(preset="topics", profile="project")) is Topics
+    assert schema_for(Policy(preset="topics", profile="project")) is TopicsOutline
 
 
 class Mood(Enum):

@@ -20,7 +20,7 @@ from memory.engine.exceptions import (
 )
 from memory.engine.policy import Policy
 from memory.engine.summaries import facts, prompts
-from memory.engine.summaries.schemas import Topics
+from memory.engine.summaries.schemas import TopicsOutline
 from memory.engine.summaries.summarizer import (
     Checks,
     merge_summaries,
@@ -254,7 +254,7 @@ async def test_it_names_the_schema_to_those_who_can_bind_it():
     await summarize_window(
         Structured("ok"), chat(2), policy=Policy(initial_prompt="Hi.")
     )
-    assert schemas == [Topics, None]
+    assert schemas == [TopicsOutline, None]
 
 
 class Notes(BaseModel):

@@ -94,7 +94,7 @@ class TestTopic:
 
     def test_the_words_are_only_read_where_a_trigger_asks_for_them(self, monkeypatch):
         monkeypatch.setattr(triggers, "measure_term_distance", None)
-        monkeypatch.setattr(triggers, "Search", None)
+        monkeypatch.setattr(triggers, "PatternSearch", None)
         policy = Policy(important=["budget"])
         assert plan(policy, [*TRIP, *OTHER]) is None
         measures = measure_window(
@@ -131,10 +131,10 @@ class TestImportant:
         made = []
         for n in range(1, 41, 2):
             important = "budget" if n % 5 == 1 else "hello"
-            state = state.add(user(n, important), assistant(n + 1))
+            state = state.add_messages(user(n, important), assistant(n + 1))
             while step := state.next_step(count_tokens=count_tokens):
                 made.append(seqs(step.messages))
-                state = state.apply(step, "short")
+                state = state.apply_step(step, "short")
         # Messages 1, 11, 21 and 31 are important. The newest one stays each time, and
         # counts again together with the next one.
         assert [each[-1] for each in made] == [10, 20, 30]

@@ -22,13 +22,13 @@ async def step_on(state, summarizer):
     """Do what is due."""
     while step := state.next_step(count_tokens=count_tokens):
         made = await write_summary(summarizer, step, policy=state.policy)
-        state = state.apply(step, made.text)
+        state = state.apply_step(step, made.text)
     return state
 
 
 async def test_nothing_is_asked_and_nothing_is_sent():
     summarizer = Summarizer()
-    state = await step_on(MemoryState(WINDOW).add(*chat(6)), summarizer)
+    state = await step_on(MemoryState(WINDOW).add_messages(*chat(6)), summarizer)
     assert summarizer.requests == []
     assert [(b.first_seq, b.last_seq, b.text) for b in state.blocks] == [(1, 4, "")]
     shown = compose_context(system_prompt="", blocks=state.blocks, window=state.window)
@@ -38,17 +38,19 @@ async def test_nothing_is_asked_and_nothing_is_sent():
 async def test_what_leaves_later_joins_what_left_before():
     state = MemoryState(WINDOW)
     for n in range(1, 41, 2):
-        state = await step_on(state.add(user(n), assistant(n + 1)), Summarizer())
+        state = await step_on(
+            state.add_messages(user(n), assistant(n + 1)), Summarizer()
+        )
     assert [(b.first_seq, b.last_seq) for b in state.blocks] == [(1, 36)]
     assert state.version == 9
 
 
 async def test_no_summary_stands_for_what_no_summariser_has_read():
-    left = await step_on(MemoryState(WINDOW).add(*chat(6)), Summarizer())
+    left = await step_on(MemoryState(WINDOW).add_messages(*chat(6)), Summarizer())
     for policy in (RUNNING, LAYERED):
         summarizer = Summarizer("short")
         state = MemoryState(policy, left.blocks, left.window, left.version)
-        state = await step_on(state.add(*chat(10)[6:]), summarizer)
+        state = await step_on(state.add_messages(*chat(10)[6:]), summarizer)
         spans = [(b.first_seq, b.last_seq, b.text) for b in state.blocks]
         assert spans == [(1, 4, ""), (5, 8, "short")]
         (document,) = summarizer.documents
@@ -58,7 +60,7 @@ async def test_no_summary_stands_for_what_no_summariser_has_read():
 
 async def test_a_summary_stays_when_later_messages_only_leave():
     state = MemoryState(WINDOW, (block(1, 1, 4),), version=1)
-    state = await step_on(state.add(*chat(10)[4:]), Summarizer())
+    state = await step_on(state.add_messages(*chat(10)[4:]), Summarizer())
     assert [(b.first_seq, b.last_seq) for b in state.blocks] == [(1, 4), (5, 8)]
     assert state.blocks[0].text == "facts"
 
@@ -69,7 +71,7 @@ def test_a_person_still_gets_a_summary():
 
 
 def test_changed_messages_leave_again():
-    state = MemoryState(WINDOW).add(*chat(4))
+    state = MemoryState(WINDOW).add_messages(*chat(4))
     step = state.next_step(set_aside=(3, 4), count_tokens=count_tokens)
     assert (step.trigger.kind, step.is_trim, step.last_seq) == ("change", True, 2)
 
@@ -95,11 +97,11 @@ def test_every_message_is_in_one_place_whatever_the_strategies_were(strategies):
         first = 6 * n + 1
         said = [(user if i % 2 else assistant)(i) for i in range(first, first + 6)]
         state = MemoryState(policy, state.blocks, state.window, state.version)
-        state = state.add(*said)
+        state = state.add_messages(*said)
         while step := state.next_step(count_tokens=count_tokens):
             is_trim = isinstance(step, Compaction) and step.is_trim
             assert {each.is_trimmed for each in step.replaces} <= {is_trim}
-            state = state.apply(step, "" if is_trim else "words")
+            state = state.apply_step(step, "" if is_trim else "words")
             covered = {seq for each in step.replaces for seq in read[each.version]}
             if isinstance(step, Compaction):
                 covered |= set(seqs(step.messages))

@@ -4,7 +4,7 @@ import pytest
 
 from memory.engine.exceptions import PolicyError
 from memory.engine.policy import Policy
-from memory.engine.wording import Wording, explain_refusal
+from memory.engine.wording import TranslatableText, explain_refusal
 
 GERMAN = {
     "%(value)s: expected one of %(kinds)s": "%(kinds)s erwartet statt %(value)s",
@@ -18,15 +18,15 @@ def german(text):
 
 
 def test_it_says_all_sentences_of_a_sentence():
-    inner = Wording("expected %(ge)s or more", {"ge": 2})
-    outer = Wording("%(name)s: %(wrong)s", {"name": "fan_in", "wrong": inner})
-    assert outer.say() == "fan_in: expected 2 or more"
-    assert outer.say(german) == "fan_in – mindestens 2"
+    inner = TranslatableText("expected %(ge)s or more", {"ge": 2})
+    outer = TranslatableText("%(name)s: %(wrong)s", {"name": "fan_in", "wrong": inner})
+    assert outer.render() == "fan_in: expected 2 or more"
+    assert outer.render(german) == "fan_in – mindestens 2"
 
 
 def test_a_sentence_without_places_may_have_a_percent_sign():
-    assert Wording("85 % of it").say() == "85 % of it"
-    assert Wording("").say(lambda text: "the header of a catalog") == ""
+    assert TranslatableText("85 % of it").render() == "85 % of it"
+    assert TranslatableText("").render(lambda text: "the header of a catalog") == ""
 
 
 def test_the_error_of_a_policy_says_each_setting_in_that_language():
@@ -34,7 +34,7 @@ def test_the_error_of_a_policy_says_each_setting_in_that_language():
         Policy(keep=("words", 3), fan_in=1)
     kinds = "tokens, messages, turns, fraction"
     assert str(caught.value).startswith(f"keep: 'words': expected one of {kinds}; ")
-    said = caught.value.say(german)
+    said = caught.value.render(german)
     assert said.startswith(f"keep – {kinds} erwartet statt 'words'; ")
     assert "mindestens 2" in said
 
@@ -47,4 +47,4 @@ def test_typed_text_fills_no_placeholder():
 
 def test_a_reason_without_a_sentence_of_ours_is_pydantics():
     error = {"type": "url_scheme", "msg": "URL scheme should be 'http'", "ctx": {}}
-    assert explain_refusal(error).say(german) == "URL scheme should be 'http'"
+    assert explain_refusal(error).render(german) == "URL scheme should be 'http'"

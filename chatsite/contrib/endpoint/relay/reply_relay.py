@@ -229,7 +229,7 @@ class ReplyRelay:
 def split_answer(reader: ReplyReader) -> tuple[str, str]:
     """The answer and what was thought before it, as the transcript has them."""
     splitter = replies.ReasoningSplitter()
-    text = splitter.feed(clean_text(reader.text)) + splitter.end()
+    text = splitter.feed(clean_text(reader.text)) + splitter.flush_rest()
     reasoning = clean_text(reader.reasoning) + splitter.reasoning
     reasoning, text = replies.split_rest(reasoning, text)
     return text, reasoning

@@ -58,18 +58,18 @@ def rebuild_request(call: ModelCall) -> RequestContext:
 def rebuild_as_next(call: ModelCall) -> RequestContext:
     """The same, for what is drawn of requests that are not sent yet."""
     built = rebuild_request(call)
-    newest = built.context.section("newest")
+    newest = built.context.get_section("newest")
     sent = call.refs.get("rules", [])
     standing = rule_source.current.list_standing(call.conversation) if sent else []
     view = ConversationView(
         built.context,
         summaries=built.summaries,
         pinned=[],
-        window=[*built.context.section("window")],
+        window=[*built.context.get_section("window")],
         recalled=[],
         newest=newest[0] if newest else None,
         memory_version=call.conversation.memory_version,
-        steps=[*built.context.section("steps")],
+        steps=[*built.context.get_section("steps")],
         rules=[rule for rule in standing if rule.ref in sent],
     )
     return replace(built, view=view)

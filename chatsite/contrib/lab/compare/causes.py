@@ -85,7 +85,7 @@ class _Finder:
 
     def _of_settings(self) -> Iterator[Cause]:
         a, b = self.a, self.b
-        said = [each.built.context.section("system") for each in (a, b)]
+        said = [each.built.context.get_section("system") for each in (a, b)]
         if self._differs("system") or _list_texts(said[0]) != _list_texts(said[1]):
             yield Cause("instructions")
         tools, before = _list_tool_names(b), _list_tool_names(a)

@@ -56,7 +56,7 @@ class SentRequest:
     @property
     def pinned(self) -> set[int]:
         """The numbers of the messages that it quotes as pinned."""
-        quoted = self.built.context.section("pinned")
+        quoted = self.built.context.get_section("pinned")
         return set(map(int, NUMBER.findall(quoted[0].text))) if quoted else set()
 
     @property
@@ -199,7 +199,9 @@ def make_blocks(built: context.RequestContext) -> list[Block]:
         for section in built.context.sections
         for message in section.messages
     ]
-    groups = Shape.of(built.refs).group([message for _, message in named])
+    groups = Shape.from_refs(built.refs).group_messages(
+        [message for _, message in named]
+    )
     if len(groups) != len(built.wire):
         return _name_by_words(built.wire)
     parts = iter(named)

@@ -11,7 +11,7 @@ from django.db.models import Count
 
 from memory.engine.search import archive
 from memory.engine.search.file_passages import Passage
-from memory.engine.search.ranking import Document, Words
+from memory.engine.search.ranking import Document, TermCounts
 from memory.files.passage_source import PassageSource, Ref
 from memory.models import Conversation, Message
 from memory.search import recall
@@ -25,7 +25,7 @@ MOST_SEARCHED = 10
 MOST_USES = 100
 # All passages of a file are the "side" that speaks there.
 SPEAKER = "file"
-NO_DATES = Words({}, 0)
+NO_DATES = TermCounts({}, 0)
 
 LOOK_UP = {
     "sqlite": """
@@ -160,7 +160,9 @@ class FilePassages:
         found = recall.read_lists(coded, statement, values)
         return {terms: found[keys] for terms, keys in zip(wanted, coded, strict=True)}
 
-    def read(self, seqs: Iterable[int], terms: Sequence[str]) -> Iterator[Document]:
+    def read_documents(
+        self, seqs: Iterable[int], terms: Sequence[str]
+    ) -> Iterator[Document]:
         rows = FilePassage.objects.filter(file=self.key, number__in=seqs)
         keys = dict(zip(self._code_terms(terms), terms, strict=True))
         for number, coded in rows.order_by("number").values_list("number", "terms"):

@@ -53,7 +53,7 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
         own = build_thread_state().model_validate(item)
     except ValidationError as error:
         first = error.errors()[0]
-        why = explain_refusal(first).say(_)
+        why = explain_refusal(first).render(_)
         raise ImportItemError(explain_fault(first["loc"], why)) from None
     # A reply that was being written is not final anywhere; what calls tools is.
     said = [
@@ -359,7 +359,7 @@ def _read_policy(own: CoreState) -> dict[str, Any]:
             Policy.load(each)
             return each
         except PolicyError as error:
-            why = error.say(_)
+            why = error.render(_)
     raise ImportItemError(
         _("its memory settings are not valid: %(why)s") % {"why": why}
     )

@@ -119,7 +119,7 @@ def _record(
         conversation=asked.call.conversation,
         purpose=ModelCall.Purpose.RESULT,
         refs={"messages": [seq, seq], "call": asked.call.pk, **shape.to_refs()},
-        sha256=digest_wire(to_wire(shape.apply(asked.messages), model=asked.model)),
+        sha256=digest_wire(to_wire(shape.apply_to(asked.messages), model=asked.model)),
         model=asked.model,
         tokens_estimated=count_tokens(asked.messages),
         # LangChain has no word for "unknown": 0 is none.

@@ -132,7 +132,7 @@ class TestSeenByTheModel:
         answer(conversation, "3210 euros.")
         newest = submit(conversation, "And how much is house 1234?").message
         built = context.build_request_context(conversation, newest=newest)
-        [recalled] = built.context.section("recalled")
+        [recalled] = built.context.get_section("recalled")
         assert "house 1234 costs 1234 euros" in recalled.text
         assert built.refs["recalled"] == [message.seq]
         assert rebuilding.verify_context(answer(conversation, "1234.").call)
@@ -142,7 +142,7 @@ class TestSeenByTheModel:
         answer(conversation, "I see.")
         newest = submit(conversation, "How much is the lamp of house 7?").message
         built = context.build_request_context(conversation, newest=newest)
-        assert not built.context.section("recalled")
+        assert not built.context.get_section("recalled")
 
     def test_the_search_finds_what_was_not_sent(self, conversation, settings):
         settings.ATTACHMENT_TOKENS = 300

@@ -47,7 +47,7 @@ def states(owner):
 
 
 def sent(conversation):
-    section = context.build_request_context(conversation).context.section("facts")
+    section = context.build_request_context(conversation).context.get_section("facts")
     return section[0].text if section else ""
 
 
@@ -123,7 +123,7 @@ class TestUse:
         keep_fact(chat, "I have a dog.")
         keep_fact(chat, "I have a cat.")
         built = context.build_request_context(other, limit=600)
-        text = built.context.section("facts")[0].text
+        text = built.context.get_section("facts")[0].text
         assert "cat" in text
         assert "dog" not in text
 

@@ -52,7 +52,10 @@ def imported(user, value):
 def test_a_branch_keeps_its_rules(chat):
     made = copies.branch_conversation(chat, 2)
     assert made.rule_count == 1
-    assert WORDS in context.build_request_context(made).context.section("rules")[0].text
+    assert (
+        WORDS
+        in context.build_request_context(made).context.get_section("rules")[0].text
+    )
     assert violations() == []
 
 
@@ -61,7 +64,7 @@ def test_an_import_proves_what_was_sent_and_offers_what_was_in_force(chat, bob):
     assert [rule["state"] for rule in value["rules"]] == ["confirmed", "confirmed"]
     made = imported(bob, value)
     assert set(made.rules.values_list("state", flat=True)) == {"offered"}
-    assert context.build_request_context(made).context.section("rules") == ()
+    assert context.build_request_context(made).context.get_section("rules") == ()
     call = made.model_calls.latest("pk")
     assert len(call.refs["rules"]) == 2
     assert rebuilding.verify_context(call)

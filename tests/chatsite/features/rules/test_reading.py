@@ -17,13 +17,13 @@ LONG = "Always answer in English. " + "We talked on. " * 200
 @pytest.fixture
 def read(monkeypatch):
     """For each text whose rules were looked for, whether rows were locked meanwhile."""
-    found, find = [], detection.find
+    found, find = [], detection.find_rules
 
     def finding(text):
         found.append(connection.in_atomic_block)
         return find(text)
 
-    monkeypatch.setattr(detection, "find", finding)
+    monkeypatch.setattr(detection, "find_rules", finding)
     return found
 
 

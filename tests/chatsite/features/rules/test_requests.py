@@ -54,9 +54,9 @@ def keeping(alice):
 
 def sent(conversation, **options):
     conversation.refresh_from_db()
-    section = context.build_request_context(conversation, **options).context.section(
-        "rules"
-    )
+    section = context.build_request_context(
+        conversation, **options
+    ).context.get_section("rules")
     return section[0].text if section else ""
 
 
@@ -153,7 +153,7 @@ def test_an_own_list_is_sent(alice):
     newest = ask(made, "Hello")
     built = context.build_request_context(made, newest=newest)
     call = record(made, built, reply_to(newest, "Yes."))
-    assert ">Be brief.</rule>" in built.context.section("rules")[0].text
+    assert ">Be brief.</rule>" in built.context.get_section("rules")[0].text
     assert rebuilding.verify_context(call)
     assert violations() == []
 

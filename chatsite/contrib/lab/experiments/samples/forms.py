@@ -98,7 +98,7 @@ class TriedPolicyForm(forms.Form):
         try:
             Policy.load(values["policy"])
         except PolicyError as error:
-            raise ValidationError(error.say(gettext)) from error
+            raise ValidationError(error.render(gettext)) from error
         return values
 
 

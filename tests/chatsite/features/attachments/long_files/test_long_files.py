@@ -58,7 +58,7 @@ def built(conversation, message):
 
 
 def quoted(built):
-    return "".join(each.text for each in built.context.section("recalled"))
+    return "".join(each.text for each in built.context.get_section("recalled"))
 
 
 def find_in_index(key):
@@ -173,7 +173,7 @@ class TestSeenByTheModel:
         newest = send_long(conversation, row, text=ASKED)
         found = context.build_request_context(conversation, newest=newest)
         count = context.conversation_counter(conversation)
-        assert 300 < count(found.context.section("recalled")) <= 700
+        assert 300 < count(found.context.get_section("recalled")) <= 700
 
     def test_the_window_leaves_room_for_it(self, conversation, message):
         """Else it would be the first that a full window drives out."""
