@@ -70,7 +70,7 @@ def write_incrementally(text):
     reply = incremental.IncrementalRenderer()
     step = len(text) // 40 + 1
     for end in range(step, len(text) + step, step):
-        reply.settle(text[:end])
+        reply.settle_text(text[:end])
 
 
 AT = datetime(2026, 5, 3, tzinfo=UTC)

@@ -14,19 +14,19 @@ from memory.models import Message
 MOST_COUNTED = 10_000
 
 
-class Usage(NamedTuple):
+class AccountUsage(NamedTuple):
     tokens_today: int
     budget: int  # of tokens a day; 0 = no limit
     conversations: int
     messages: int  # as many as are counted, at most
 
 
-def find_usage(user: AbstractBaseUser) -> Usage:
+def find_usage(user: AbstractBaseUser) -> AccountUsage:
     stored = Allowance.objects.filter(user=user).first()
     allowance = stored or Allowance(user=user)
     own = library.list_own(user).order_by()
     messages = Message.objects.filter(conversation__in=own, deleted_at=None)
-    return Usage(
+    return AccountUsage(
         tokens_today=limits.used_on(allowance, timezone.localdate()),
         budget=limits.budget_of(allowance),
         conversations=own.count(),

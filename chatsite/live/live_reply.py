@@ -46,8 +46,10 @@ class LiveReply:
 
     def _show(self, text: str, *, from_start: bool) -> str:
         before, self.text = self.view, text
-        self.view = incremental.find_renderer(self.turn, self.attempt, text).view(text)
-        if from_start or not self.view.continues(before):
+        self.view = incremental.find_renderer(self.turn, self.attempt, text).view_reply(
+            text
+        )
+        if from_start or not self.view.is_continuation_of(before):
             # The whole, in place of what another attempt had.
             return self._draw("body", "chat/_partial_reply.html")
         parts = self._blocks(before.end) if self.view.end > before.end else ""
@@ -69,7 +71,7 @@ class LiveReply:
         return format_html(
             '<div hx-swap-oob="beforebegin:#turn-{}-open">{}</div>',
             self.turn,
-            self.view.html(after),
+            self.view.join_html(after),
         )
 
     def _letters(self, letters: str) -> SafeString | str:

@@ -23,7 +23,7 @@ NUMBER = re.compile(r"\d+")
 MOST, MOST_LINKS = 500, 1_000
 
 
-class Cited(NamedTuple):
+class CitedSource(NamedTuple):
     """A source that a text cites."""
 
     number: int
@@ -35,7 +35,7 @@ def find_cited(
     conversation: "Conversation",
     texts: Mapping[int, str],
     shown: "QuerySet[Message] | None" = None,
-) -> dict[int, tuple[Cited, ...]]:
+) -> dict[int, tuple[CitedSource, ...]]:
     """The sources that these replies cite, by the number of the message; each had been
     found before it. `shown`: the messages that may be quoted, else all. The database is
     asked only where a text has a number in brackets."""
@@ -46,7 +46,7 @@ def find_cited(
     found = find_sources(conversation, wanted, shown)
     return {
         seq: tuple(
-            Cited(number, source.address, source.title)
+            CitedSource(number, source.address, source.title)
             for number, source in found.items()
             if number in named and source.seq < seq
         )
@@ -64,7 +64,7 @@ def are_few(text: str) -> bool:
     return sum(1 for _ in islice(_find_numbers(text), MOST_LINKS + 1)) <= MOST_LINKS
 
 
-def link_numbers(token: Token, cited: Mapping[int, Cited]) -> Iterator[Token]:
+def link_numbers(token: Token, cited: Mapping[int, CitedSource]) -> Iterator[Token]:
     """The text as tokens, with raised links in the place of what is cited."""
     text, end = token.content, 0
     for found in CITATION.finditer(text):
@@ -78,7 +78,9 @@ def link_numbers(token: Token, cited: Mapping[int, Cited]) -> Iterator[Token]:
     yield _make_token(token, "text", text[end:])
 
 
-def _link_each(like: Token, text: str, cited: Mapping[int, Cited]) -> Iterator[Token]:
+def _link_each(
+    like: Token, text: str, cited: Mapping[int, CitedSource]
+) -> Iterator[Token]:
     end, is_one = 0, len(NUMBER.findall(text)) == 1
     for found in NUMBER.finditer(text):
         source = cited.get(int(found[0]))

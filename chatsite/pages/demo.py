@@ -42,7 +42,7 @@ TOOLS = ("search_transcript", "read_messages")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """A message that the page is to send, and the id that lets it be sent once."""
 
     client_id: str
@@ -63,9 +63,9 @@ def start_demo(user: AbstractBaseUser) -> Conversation:
     return conversation
 
 
-def find_lines(conversation: Conversation) -> list[Line]:
+def find_lines(conversation: Conversation) -> list[ScriptLine]:
     """What of the script was not sent yet, in the language of the page."""
-    lines = [Line(f"demo-{n}", gettext(text)) for n, text in enumerate(SCRIPT)]
+    lines = [ScriptLine(f"demo-{n}", gettext(text)) for n, text in enumerate(SCRIPT)]
     ids = [line.client_id for line in lines]
     sent = conversation.messages.filter(client_id__in=ids)
     known = set(sent.values_list("client_id", flat=True))

@@ -22,14 +22,14 @@ WORD = re.compile(rf"\s+|[{CJK}]|\d+(?:[.,:]\d+)+|[^\W_{CJK}]+|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffPiece:
     """A stretch of text that both have, or only the new one, or only the old one."""
 
     kind: Kind
     text: str
 
 
-def diff_words(old: str, new: str) -> list[Piece]:
+def diff_words(old: str, new: str) -> list[DiffPiece]:
     """The pieces in reading order.
 
     The old text is what is left without the added ones, the new text what is left
@@ -41,7 +41,7 @@ def diff_words(old: str, new: str) -> list[Piece]:
     if _is_dear(before, after):
         before, after = [old], [new]
     joined = groupby(_compare_words(before, after), key=lambda piece: piece.kind)
-    return [Piece(kind, "".join(p.text for p in run)) for kind, run in joined]
+    return [DiffPiece(kind, "".join(p.text for p in run)) for kind, run in joined]
 
 
 def _is_dear(before: Sequence[str], after: Sequence[str]) -> bool:
@@ -52,13 +52,13 @@ def _is_dear(before: Sequence[str], after: Sequence[str]) -> bool:
     return sum(counts[part] for part in after) > MAX_PAIRS
 
 
-def _compare_words(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
+def _compare_words(before: Sequence[str], after: Sequence[str]) -> Iterator[DiffPiece]:
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
         if tag == "equal":
-            yield Piece("same", "".join(before[i:j]))
+            yield DiffPiece("same", "".join(before[i:j]))
             continue
         if j > i:
-            yield Piece("removed", "".join(before[i:j]))
+            yield DiffPiece("removed", "".join(before[i:j]))
         if m > k:
-            yield Piece("added", "".join(after[k:m]))
+            yield DiffPiece("added", "".join(after[k:m]))

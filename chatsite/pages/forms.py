@@ -96,7 +96,7 @@ class DetailedForm(forms.Form):
     details_help: ClassVar[Any] = ""
     fields_template = "_detailed_form_fields.html"
 
-    def rows(self) -> Iterator[tuple[BoundField, BoundField | None]]:
+    def field_rows(self) -> Iterator[tuple[BoundField, BoundField | None]]:
         """The fields as they are on the page: a size with its unit."""
         for field in self.visible_fields():
             if not field.name.endswith("_kind"):
@@ -338,14 +338,18 @@ class PolicyForm(DetailedForm):
         return (*cls.SETTINGS, *form_fields["policy"])
 
     @classmethod
-    def of(cls, conversation: Conversation, *, preset: str = "") -> "PolicyForm":
+    def for_conversation(
+        cls, conversation: Conversation, *, preset: str = ""
+    ) -> "PolicyForm":
         """The settings of the conversation, or of a `preset` to replace them."""
         stored = conversation.policy
-        initial = {"preset": preset, "seen": stored} if preset else cls.read(stored)
+        initial = (
+            {"preset": preset, "seen": stored} if preset else cls.read_initial(stored)
+        )
         return cls(initial=initial)
 
     @classmethod
-    def read(cls, stored: object) -> dict[str, Any]:
+    def read_initial(cls, stored: object) -> dict[str, Any]:
         """The values of the fields for a stored policy; what none of them can hold is
         in `overrides`."""
         if not isinstance(stored, dict):

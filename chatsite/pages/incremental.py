@@ -54,7 +54,7 @@ class Fence:
     places: list[tuple[int, int]] = field(default_factory=list, compare=False)
 
     @classmethod
-    def of(cls, token: Token, start: int) -> "Fence":
+    def from_token(cls, token: Token, start: int) -> "Fence":
         mark, count = token.markup[0], len(token.markup)
         closing = rf"^ {{0,3}}(?:{mark}{{{count},}}[ \t]*$|{mark}+[ \t]*\Z)"
         inner = markdown.inner_fence(token)
@@ -91,7 +91,7 @@ class Fence:
                 return found.start(), opened
         return None, opened
 
-    def content(self, text: str) -> str:
+    def read_content(self, text: str) -> str:
         return text[self.start : self.find_end(text, len(text))]
 
 
@@ -108,11 +108,11 @@ class RenderedReply:
     def end(self) -> int:
         return self.pieces[-1].end if self.pieces else 0
 
-    def continues(self, before: "RenderedReply") -> bool:
+    def is_continuation_of(self, before: "RenderedReply") -> bool:
         """Whether it begins with the blocks of the view before."""
         return self.pieces[: len(before.pieces)] == before.pieces
 
-    def html(self, after: int = 0) -> SafeString:
+    def join_html(self, after: int = 0) -> SafeString:
         """The settled blocks after this place of the text."""
         return format_html_join(
             "", "{}", ((piece.html,) for piece in self.pieces if piece.end > after)
@@ -139,14 +139,14 @@ class IncrementalRenderer:
     _lock: Lock = field(default_factory=Lock)
     _work: Future[None] | None = None
 
-    def fits(self, text: str) -> bool:
+    def is_same_reply(self, text: str) -> bool:
         """Whether the text is this reply, as far as both of them go."""
         return text.startswith(self._read) or self._read.startswith(text)
 
-    def view(self, text: str) -> RenderedReply:
+    def view_reply(self, text: str) -> RenderedReply:
         """What is ready, at once; what is not yet is made for the next time."""
         if self._is_due(text) and (self._work is None or self._work.done()):
-            self._work = _pool.submit(self.settle, text)
+            self._work = _pool.submit(self.settle_text, text)
         return _view_state(self.state, text)
 
     def _is_due(self, text: str) -> bool:
@@ -159,7 +159,7 @@ class IncrementalRenderer:
         end = state.fence and state.fence.find_end(text, text.rfind("\n") + 1)
         return end is not None and end >= text.rfind("\n", 0, read) + 1
 
-    def settle(self, text: str) -> None:
+    def settle_text(self, text: str) -> None:
         """Format what is settled by now."""
         with self._lock:
             if len(text) > len(self._read) and not self.state.is_plain:
@@ -193,14 +193,14 @@ def find_end(text: str, blocks: list[Token]) -> tuple[int, Fence | None]:
     The last line counts only when it is complete, and the last block can still go on:
     all but a fence that has been closed.
     """
-    lines = _Lines.of(_whole_lines(text))
+    lines = _Lines.from_text(_whole_lines(text))
     tops = [token for token in blocks if token.level == 0 and token.nesting >= 0]
     index = max((n for n in range(len(tops)) if lines.is_final(tops[n])), default=0)
     if tops and tops[index].type == "fence" and index == len(tops) - 1:
         first, last = tops[index].map
         if markdown.is_closed(tops[index]):
             return lines.starts[last], None
-        fence = Fence.of(tops[index], lines.starts[first + 1])
+        fence = Fence.from_token(tops[index], lines.starts[first + 1])
         return (lines.starts[first] if index else 0), fence
     return (lines.starts[tops[index].map[0]] if index else 0), None
 
@@ -214,7 +214,7 @@ class _Lines:
     blank: list[bool]
 
     @classmethod
-    def of(cls, text: str) -> "_Lines":
+    def from_text(cls, text: str) -> "_Lines":
         starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
         blank = [
             not text[start:end].strip(" \t\r\n")
@@ -247,7 +247,7 @@ def _view_state(state: _State, text: str) -> RenderedReply:
     end = pieces[-1].end if pieces else 0
     fence = state.fence
     if fence and end == len(state.text) and len(text) >= fence.start:
-        return RenderedReply(pieces, "code", fence.content(text), fence.code_class)
+        return RenderedReply(pieces, "code", fence.read_content(text), fence.code_class)
     return RenderedReply(pieces, "text", text[end:].strip("\r\n"))
 
 
@@ -260,7 +260,7 @@ def find_renderer(turn: int, attempt: int, text: str) -> IncrementalRenderer:
     """What this process has of an attempt's reply. The same numbers come again when a
     reply is regenerated; its text tells which one it is."""
     place = _place_of(turn, attempt)
-    if not place[0].fits(text):
+    if not place[0].is_same_reply(text):
         place[0] = IncrementalRenderer()
     return place[0]
 
@@ -268,5 +268,5 @@ def find_renderer(turn: int, attempt: int, text: str) -> IncrementalRenderer:
 def view_of(turn: int, attempt: int, text: str) -> RenderedReply:
     """A reply as a page that is drawn from the database shows it."""
     renderer = find_renderer(turn, attempt, text)
-    renderer.settle(text)
-    return renderer.view(text)
+    renderer.settle_text(text)
+    return renderer.view_reply(text)

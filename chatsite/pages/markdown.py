@@ -170,7 +170,7 @@ def _link_addresses(children: list[Token]) -> Iterator[Token]:
 
 
 def _link_sources(
-    children: list[Token], cited: Mapping[int, citations.Cited]
+    children: list[Token], cited: Mapping[int, citations.CitedSource]
 ) -> Iterator[Token]:
     is_inside = False
     for token in children:
@@ -335,7 +335,7 @@ def render_markdown(
     text: str,
     *,
     is_typed: bool = False,
-    cited: tuple[citations.Cited, ...] = (),
+    cited: tuple[citations.CitedSource, ...] = (),
 ) -> SafeString:
     """The text as HTML: formatted, or escaped as it stands where that is safer. Of what
     a person has typed, spaces are kept; the style of `.message.user` shows them. What
@@ -348,7 +348,7 @@ def render_uncached(
     text: str,
     *,
     is_typed: bool = False,
-    cited: tuple[citations.Cited, ...] = (),
+    cited: tuple[citations.CitedSource, ...] = (),
 ) -> SafeString:
     links: dict[str, Any] = {}
     if cited and citations.are_few(text):

@@ -116,7 +116,7 @@ class _Definitions(dict[str, Any]):
         raise _UndrawableError
 
 
-class _Drawing(Converter):
+class _FormulaConverter(Converter):
     """A formula as elements, at most so many."""
 
     def __init__(self, display: str) -> None:
@@ -170,7 +170,7 @@ def _draw_formula(source: str, env: dict[str, Any]) -> str | None:
         return None
     try:
         tex = ENVIRONMENT.sub(_rename_environment, LABEL.sub("", tex))
-        return _write_html(_Drawing(display).convert_to_element(tex))
+        return _write_html(_FormulaConverter(display).convert_to_element(tex))
     except Exception:  # noqa: BLE001 - the converter has no error for all that is no TeX
         return None
 

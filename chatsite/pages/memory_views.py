@@ -115,7 +115,7 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> Values:
 def show_policy(request: HttpRequest, conversation: Conversation) -> Values:
     """The memory settings; with a `preset` those of the preset alone, not saved yet."""
     preset = request.GET.get("preset", "")
-    return {"policy_form": PolicyForm.of(conversation, preset=preset)}
+    return {"policy_form": PolicyForm.for_conversation(conversation, preset=preset)}
 
 
 @conversation_fragment("chat/_policy_estimate.html", "POST")

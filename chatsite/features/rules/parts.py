@@ -59,7 +59,7 @@ def list_left_out_rules(
     chosen = {rule.pk for rule in built.view.rules}
     # Those of the message that waits for its reply come with the one after it.
     standing = list_standing_rules(conversation, built.refs["newest"])
-    return [SentRule.of(rule) for rule in standing if rule.pk not in chosen]
+    return [SentRule.from_rule(rule) for rule in standing if rule.pk not in chosen]
 
 
 def list_replaced_rules(conversation: Conversation) -> tuple[list[SentRule], int]:

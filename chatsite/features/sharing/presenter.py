@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils.safestring import SafeString
 
 from chatsite.llm import providers
-from chatsite.pages.citations import Cited, find_cited
+from chatsite.pages.citations import CitedSource, find_cited
 from chatsite.pages.html_cache import Cache
 from chatsite.pages.parts import render_once
 from chatsite.pages.presenters import context_pane
@@ -72,7 +72,7 @@ class SharedMessage:
     attachments: tuple[AttachmentCard, ...] = ()
     with_images: bool = False
     # The sources in its text.
-    cited: tuple[Cited, ...] = ()
+    cited: tuple[CitedSource, ...] = ()
     # Numbers of messages before it that their author has hidden.
     hidden_before: tuple[int, ...] = ()
 

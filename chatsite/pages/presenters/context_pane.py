@@ -88,7 +88,7 @@ class SeenMessage:
     images: tuple[SeenImage, ...] = ()
 
     @classmethod
-    def of(cls, message: BaseMessage) -> "SeenMessage":
+    def from_message(cls, message: BaseMessage) -> "SeenMessage":
         calls = message.tool_calls if isinstance(message, AIMessage) else ()
         return cls(
             int(message.id),
@@ -123,7 +123,7 @@ class SentTool:
     schema: str
 
     @classmethod
-    def of(cls, definition: Any) -> "SentTool":
+    def from_definition(cls, definition: Any) -> "SentTool":
         """In the form of one wire or another, or whatever a client or a file has."""
         known = definition if isinstance(definition, dict) else {}
         function = known.get("function")
@@ -371,7 +371,7 @@ def _make_sections(
 ) -> Iterator[ContextSection]:
     sizes = dict(built.parts)
     if offered := sizes.get("tools"):
-        sent = tuple(map(SentTool.of, built.tools))
+        sent = tuple(map(SentTool.from_definition, built.tools))
         yield ContextSection("tools", TITLES["tools"], offered, tools=sent)
     if added := sizes.get("provider"):
         text = _(
@@ -427,7 +427,7 @@ def _find_stored(
         numbered = [row.to_langchain() for row in rows]
     for message in numbered:
         if not draft or int(message.id) < conversation.next_seq:
-            yield SeenMessage.of(message)
+            yield SeenMessage.from_message(message)
 
 
 def _with_shortened(

@@ -39,7 +39,7 @@ MAX_UNDO = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ListSection:
     """Conversations under one heading; `name` is empty where none is needed."""
 
     name: str
@@ -102,7 +102,7 @@ def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
         titled = searched.filter(title__iregex=spell(query).pattern)
         titles = narrow_rows(titled)
         titles = list(titles.only(*COLUMNS)[:MAX_TITLES])
-        shown["sections"] = [Section(_("Titles"), titles)] if titles else []
+        shown["sections"] = [ListSection(_("Titles"), titles)] if titles else []
         shown["found"] = conversation_search.find_messages(user, query, searched)
         shown["row_marks"] = _find_marks(titles, marking)
         return shown
@@ -194,12 +194,12 @@ def _select_deleted(user: Any) -> QuerySet[Conversation]:
     return rows[: MAX_UNDO * library.MOST_AT_ONCE]
 
 
-def group_by_day(rows: Iterable[Conversation]) -> Iterator[Section]:
+def group_by_day(rows: Iterable[Conversation]) -> Iterator[ListSection]:
     """Pinned ones, then the others by the day of their latest change in the site's
     zone. The rows come in this order already."""
     today = timezone.localdate()
     for name, section in groupby(rows, key=lambda row: _name_section(row, today)):
-        yield Section(name, list(section))
+        yield ListSection(name, list(section))
 
 
 def _name_section(row: Conversation, today: date) -> str:

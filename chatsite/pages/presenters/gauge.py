@@ -36,7 +36,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BarSegment:
     """One piece of the token bar. `x` and `width` are permille of the bar."""
 
     kind: str  # the sections' kinds, then reserve and free
@@ -51,7 +51,7 @@ class Gauge:
     """Two bars: the request in the model's window, and what the next compaction is
     measured by on the way to it."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[BarSegment, ...]
     used: int
     capacity: int
     reserve: int  # reserved for the reply
@@ -61,7 +61,7 @@ class Gauge:
     # by tokens, and no bar.
     window_limit: int | None = None
     window_tokens: int = 0  # the newest message, or draft, will be part of it
-    window_segments: tuple[Segment, ...] = ()
+    window_segments: tuple[BarSegment, ...] = ()
 
 
 def make_gauge(
@@ -102,11 +102,11 @@ def make_gauge(
     )
 
 
-def _make_segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[Segment]:
+def _make_segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[BarSegment]:
     start = 0
     for kind, tokens in sizes:
         x, end = start * 1000 // scale, min(1000, (start + tokens) * 1000 // scale)
-        yield Segment(kind, TITLES[kind], tokens, x, max(0, end - x))
+        yield BarSegment(kind, TITLES[kind], tokens, x, max(0, end - x))
         start += tokens
 
 

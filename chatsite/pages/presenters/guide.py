@@ -13,7 +13,7 @@ from memory import versions
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
-from ..demo import Line, find_lines
+from ..demo import ScriptLine, find_lines
 
 # Where an app says why a request was dearer than the one before.
 DEARER = "guide.dearer"
@@ -26,7 +26,7 @@ class Guide:
     what it is about."""
 
     step: str
-    lines: tuple[Line, ...] = ()
+    lines: tuple[ScriptLine, ...] = ()
     version: int = 0  # of the summary to edit
     seq: int = 0  # of the reply that is proved
     sha256: str = ""

@@ -21,7 +21,7 @@ class SentRule:
     place: str = ""
 
     @classmethod
-    def of(cls, rule: StandingRule) -> "SentRule":
+    def from_rule(cls, rule: StandingRule) -> "SentRule":
         block = rule.block
         return cls(block.seq, block.date, block.text, rule.pk, rule.is_confirmed)
 
@@ -31,7 +31,7 @@ def list_sent_rules(
 ) -> tuple[SentRule, ...]:
     """The rules of a request: of the next one, or of one of the past."""
     if built.view:
-        return tuple(map(SentRule.of, built.view.rules))
+        return tuple(map(SentRule.from_rule, built.view.rules))
     blocks = rebuild_rules(conversation, built.refs["rules"], built.texts)
     return tuple(SentRule(each.seq, each.date, each.text) for each in blocks)
 

@@ -57,7 +57,7 @@ class Savings:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ReplyPrompt:
     """What one reply was sent with, and what the whole transcript would have been."""
 
     seq: int
@@ -92,7 +92,7 @@ def _price_savings(
     return pricing.price_tokens(model, saved) - summaries
 
 
-def list_prompts(conversation: Conversation) -> list[Prompt]:
+def list_prompts(conversation: Conversation) -> list[ReplyPrompt]:
     """The requests that brought a reply, in the order of the replies."""
     rows = list(
         _select_own_calls(conversation, ModelCall.Purpose.REPLY)
@@ -102,7 +102,7 @@ def list_prompts(conversation: Conversation) -> list[Prompt]:
     )
     wholes = _measure_wholes(conversation, [seq for seq, *_ in rows])
     return [
-        Prompt(
+        ReplyPrompt(
             seq=seq,
             sent=estimated if reported is None else reported,
             is_reported=reported is not None,

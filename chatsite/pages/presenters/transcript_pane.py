@@ -28,7 +28,7 @@ from memory.models import Conversation, Message, Summary
 from memory.sql import prepared_rows
 
 from .. import incremental
-from ..citations import Cited, find_cited
+from ..citations import CitedSource, find_cited
 from .attachment_cards import (
     AttachmentCard,
     count_sent_chars,
@@ -70,8 +70,8 @@ class ShownMessage:
     # Characters that models get of a message with attachments, where that is less.
     sent: tuple[int, int] | None = None
     # The sources in its text.
-    cited: tuple[Cited, ...] = ()
-    # What apps have asked for: see chatsite.slots.Part.
+    cited: tuple[CitedSource, ...] = ()
+    # What apps have asked for: see chatsite.slots.SlotPart.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -46,8 +46,8 @@ def at_once(monkeypatch):
     monkeypatch.setattr(incremental, "_pool", Here())
     monkeypatch.setattr(
         incremental.IncrementalRenderer,
-        "view",
-        settle_first(incremental.IncrementalRenderer.view),
+        "view_reply",
+        settle_first(incremental.IncrementalRenderer.view_reply),
     )
     incremental._place_of.cache_clear()
 
@@ -76,7 +76,7 @@ class Browser:
 
     def __init__(self, page):
         view = page.live[TURN].view
-        self.html, self.tail, self.letters = str(view.html()), view.tail, 0
+        self.html, self.tail, self.letters = str(view.join_html()), view.tail, 0
 
     def apply(self, fragments):
         found = re.split(r'<\w+ (?:id="turn-7-(\w+)" )?hx-swap-oob="', fragments)[1:]

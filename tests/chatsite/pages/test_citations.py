@@ -6,12 +6,12 @@ import time
 import pytest
 
 from chatsite.pages import citations, markdown
-from chatsite.pages.citations import Cited
+from chatsite.pages.citations import CitedSource
 from tests.patience import PATIENCE
 
 CITED = (
-    Cited(1, "https://example.org/a?b=1&c=2", 'A "title" <b>'),
-    Cited(12, "https://example.net/", "Twelve"),
+    CitedSource(1, "https://example.org/a?b=1&c=2", 'A "title" <b>'),
+    CitedSource(12, "https://example.net/", "Twelve"),
 )
 LINK = re.compile(r'<a href="([^"]+)"[^>]*>([^<]+)</a>')
 
@@ -51,7 +51,7 @@ def test_an_address_and_a_title_stay_what_they_are():
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "/account/", "https:///x"])
 def test_other_addresses_are_no_links(address):
-    assert links_in("So [1].", (Cited(1, address, "x"),)) == []
+    assert links_in("So [1].", (CitedSource(1, address, "x"),)) == []
 
 
 def test_a_text_without_sources_is_what_it_was():
@@ -62,7 +62,9 @@ def test_a_text_without_sources_is_what_it_was():
 
 def test_the_same_text_with_other_sources_is_another():
     one = markdown.render_markdown("So [1].", cited=CITED)
-    other = markdown.render_markdown("So [1].", cited=(Cited(1, "https://b.org/", ""),))
+    other = markdown.render_markdown(
+        "So [1].", cited=(CitedSource(1, "https://b.org/", ""),)
+    )
     assert "example.org" in one
     assert "b.org" in other
     assert "<a" not in markdown.render_markdown("So [1].")

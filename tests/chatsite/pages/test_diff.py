@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatsite.pages.diff import Piece, diff_words
+from chatsite.pages.diff import DiffPiece, diff_words
 from tests.patience import within
 
 TEXTS = st.text(alphabet="ab 你好。\n", max_size=40)
@@ -14,19 +14,19 @@ TEXTS = st.text(alphabet="ab 你好。\n", max_size=40)
 
 def test_it_shows_changed_words_whole():
     assert diff_words("Anna has 3,200 boxes.", "Anna has 2,500 boxes.") == [
-        Piece("same", "Anna has "),
-        Piece("removed", "3,200"),
-        Piece("added", "2,500"),
-        Piece("same", " boxes."),
+        DiffPiece("same", "Anna has "),
+        DiffPiece("removed", "3,200"),
+        DiffPiece("added", "2,500"),
+        DiffPiece("same", " boxes."),
     ]
 
 
 def test_it_compares_chinese_by_character():
     assert diff_words("她喜欢红茶。", "她喜欢绿茶。") == [
-        Piece("same", "她喜欢"),
-        Piece("removed", "红"),
-        Piece("added", "绿"),
-        Piece("same", "茶。"),
+        DiffPiece("same", "她喜欢"),
+        DiffPiece("removed", "红"),
+        DiffPiece("added", "绿"),
+        DiffPiece("same", "茶。"),
     ]
 
 

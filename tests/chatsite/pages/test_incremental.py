@@ -45,7 +45,7 @@ def grow(text, steps=(1,)):
     while end < len(text):
         for step in steps:
             end += step
-            settler.settle(text[:end])
+            settler.settle_text(text[:end])
     return settler
 
 
@@ -60,8 +60,8 @@ def grow(text, steps=(1,)):
 @example("a | b\n---|---\n1 | 2\n\nend", [3])
 def test_what_is_settled_is_how_the_whole_begins(text, steps):
     settler = grow(text, steps)
-    settled = str(settler.view(text).html())
-    rest = markdown.render_part(text[settler.view(text).end :], {})
+    settled = str(settler.view_reply(text).join_html())
+    rest = markdown.render_part(text[settler.view_reply(text).end :], {})
     assert settled + rest == markdown.render_markdown(text)
 
 
@@ -83,12 +83,12 @@ def test_a_block_is_settled_once_nothing_can_change_it(text, settled):
 
 def test_a_link_that_was_defined_before_is_a_link():
     text = "[a]: https://ok.example\n\nSee [this][a].\n\nEnd\n"
-    assert 'href="https://ok.example"' in grow(text).view(text).html()
+    assert 'href="https://ok.example"' in grow(text).view_reply(text).join_html()
 
 
 def test_open_markdown_is_shown_with_the_code_in_it():
     text = "```md\n```py\nx\n```\ny\n"
-    view = grow(text).view(text)
+    view = grow(text).view_reply(text)
     assert (view.form, view.tail) == ("code", "```py\nx\n```\ny\n")
 
 
@@ -96,9 +96,9 @@ def test_closed_markdown_is_settled_at_once(monkeypatch):
     monkeypatch.setattr(incremental, "_pool", Here())
     text = "```md\n" + "word\n" * 400 + "```py\nx\n```\n"
     settler = incremental.IncrementalRenderer()
-    settler.view(text)
-    assert settler.view(f"{text}```\n").form == "text"
-    assert settler.view(f"{text}```\n").end == len(text) + 4
+    settler.view_reply(text)
+    assert settler.view_reply(f"{text}```\n").form == "text"
+    assert settler.view_reply(f"{text}```\n").end == len(text) + 4
 
 
 DEAR = (
@@ -124,7 +124,7 @@ def test_a_reply_is_read_a_fixed_number_of_times(text, monkeypatch):
     monkeypatch.setattr(incremental, "_pool", Here())
     settler = incremental.IncrementalRenderer()
     for end in range(0, len(text), 40):
-        settler.view(text[:end])
+        settler.view_reply(text[:end])
     assert read
     assert sum(read) <= (incremental.GROWTH + 2) * len(text)
 
@@ -150,17 +150,17 @@ LONG_CODE = (
 
 @pytest.mark.parametrize("text", LONG_CODE, ids=range(len(LONG_CODE)))
 def test_open_code_is_searched_once_for_its_end(text, monkeypatch):
-    read, make = [], incremental.Fence.of
+    read, make = [], incremental.Fence.from_token
 
     def count(*args):
         fence = make(*args)
         return replace(fence, closing=CountingPattern(fence.closing, read))
 
-    monkeypatch.setattr(incremental.Fence, "of", count)
+    monkeypatch.setattr(incremental.Fence, "from_token", count)
     monkeypatch.setattr(incremental, "_pool", Here())
     settler = incremental.IncrementalRenderer()
     for end in range(0, len(text), 40):
-        settler.view(text[:end])
+        settler.view_reply(text[:end])
     assert read
     # Beside each line, the part of one that is there so far, once for each frame.
     assert sum(read) <= 5 * len(text)
@@ -172,7 +172,7 @@ def test_open_code_ends_where_a_search_from_its_start_ends(text, steps):
     settler, end = incremental.IncrementalRenderer(), 0
     for step in steps * 20:
         end += step
-        settler.settle(text[:end])
+        settler.settle_text(text[:end])
         fence = settler.state.fence
         if fence:
             for place in (len(text[:end]), len(text), end // 2):
@@ -182,7 +182,7 @@ def test_open_code_ends_where_a_search_from_its_start_ends(text, steps):
 
 @pytest.mark.parametrize("text", ["x" * 41_000 + "\n", "> " * 99 + "deep\n\nEnd\n"])
 def test_what_is_not_formatted_in_the_end_is_not_on_the_way(text):
-    view = grow(f"One.\n\n{text}", [500]).view(f"One.\n\n{text}")
+    view = grow(f"One.\n\n{text}", [500]).view_reply(f"One.\n\n{text}")
     assert (view.form, view.pieces) == ("wrap", ())
     assert markdown.render_markdown(f"One.\n\n{text}").startswith('<pre class="wrap">')
 
@@ -197,6 +197,6 @@ def test_formatting_holds_nobody_up(monkeypatch):
     monkeypatch.setattr(markdown, "render_part", slowly)
     shown = Event()
     settler = incremental.IncrementalRenderer()
-    assert settler.view("One.\n\nTwo\n").tail == "One.\n\nTwo"
+    assert settler.view_reply("One.\n\nTwo\n").tail == "One.\n\nTwo"
     shown.set()
-    wait_for(lambda: settler.view("One.\n\nTwo\n").tail == "Two")
+    wait_for(lambda: settler.view_reply("One.\n\nTwo\n").tail == "Two")

@@ -175,8 +175,8 @@ def test_a_reply_that_grows_is_drawn_as_far_as_the_whole(monkeypatch):
     monkeypatch.setattr(maths, "MAX_TEX", 20)
     settler, text = incremental.IncrementalRenderer(), "$a + b$\n\n" * 8
     for end in range(0, len(text) + 1, 9):
-        settler.settle(text[:end])
-    settled = str(settler.view(text).html())
+        settler.settle_text(text[:end])
+    settled = str(settler.view_reply(text).join_html())
     assert settled.count("<math") == 4
     assert render_uncached(text).startswith(settled)
 

@@ -11,7 +11,7 @@ PRESET = {"preset": "langgraph"}
 
 def sent_again(stored):
     """What a person stores who opens the form and sends it as it is."""
-    form = PolicyForm(initial=PolicyForm.read(stored))
+    form = PolicyForm(initial=PolicyForm.read_initial(stored))
     data = {field.html_name: field.value() for field in form}
     shown = PolicyForm({name: value for name, value in data.items() if value})
     assert shown.is_valid(), shown.errors
@@ -46,7 +46,7 @@ def test_what_is_sent_as_it_was_shown_changes_nothing(own):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_fields_of_a_preset_are_empty(preset):
-    form = PolicyForm(initial=PolicyForm.read({"preset": preset}))
+    form = PolicyForm(initial=PolicyForm.read_initial({"preset": preset}))
     assert not form.has_details
     assert sent_again({"preset": preset}) == {"preset": preset}
 
@@ -56,8 +56,8 @@ def test_settings_over_the_preset_are_counted_until_they_are_dropped(alice):
     own = {"keep": ["turns", 3], "recall_tokens": 0, "fan_in": 5}
     own |= {"max_summary_tokens": 77}
     made = transcript.create_conversation(alice, policy={**PRESET, **own})
-    assert PolicyForm.of(made).overriding == 4
-    dropped = PolicyForm.of(made, preset="guide")
+    assert PolicyForm.for_conversation(made).overriding == 4
+    dropped = PolicyForm.for_conversation(made, preset="guide")
     assert dropped.overriding == 0
     assert dropped.initial == {"preset": "guide", "seen": made.policy}
 
@@ -107,5 +107,5 @@ def test_what_is_wrong_is_said_where_it_is_seen(values, said):
 
 @pytest.mark.parametrize("stored", [[], "layered", 7, {"strategy": ["x"]}, {"keep": 3}])
 def test_broken_settings_are_shown_as_they_are(stored):
-    shown = PolicyForm.read(stored)
+    shown = PolicyForm.read_initial(stored)
     assert shown["overrides"] == stored

@@ -12,7 +12,7 @@ from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.contrib.endpoint.wires import find_wire_by_name
-from chatsite.pages.diff import Piece, diff_words
+from chatsite.pages.diff import DiffPiece, diff_words
 from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, is_within, to_ranges
 
@@ -43,7 +43,7 @@ class ChangedMessage:
     """A message that the client has sent in other words than the transcript has."""
 
     seq: int
-    pieces: list[Piece]
+    pieces: list[DiffPiece]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RequestExplanation:
     """A request beside the transcript and the request before."""
 
     row: RequestRow
-    instructions: list[Piece]
+    instructions: list[DiffPiece]
     changed: list[ChangedMessage]
     # Messages of the transcript that were not in it.
     forgotten: Ranges
@@ -116,7 +116,7 @@ def explain_request(
     )
 
 
-def _compare_instructions(before: ModelCall, call: ModelCall) -> list[Piece]:
+def _compare_instructions(before: ModelCall, call: ModelCall) -> list[DiffPiece]:
     if before.refs["system"] == call.refs["system"]:
         return []
     return _compare(*map(_read_instructions, (before, call)))
@@ -132,7 +132,7 @@ def list_changed(call: ModelCall) -> list[ChangedMessage]:
     return [ChangedMessage(seq, _compare(*texts)) for seq, texts in changed]
 
 
-def _compare(old: str, new: str) -> list[Piece]:
+def _compare(old: str, new: str) -> list[DiffPiece]:
     return diff_words(old[:MOST_CHARS], new[:MOST_CHARS])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.pages.diff import Piece, diff_words
+from chatsite.pages.diff import DiffPiece, diff_words
 from chatsite.pages.presenters.context_pane import TITLES
 
 from .causes import Cause, find_causes
@@ -91,7 +91,7 @@ class ShownBlock:
 
     change: str
     title: str
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[DiffPiece] = field(default_factory=list)
     # How many equal ones it is.
     count: int = 1
     # Characters that are left out.
@@ -162,7 +162,7 @@ def name_block(block: Block) -> str:
 
 def _show_texts(
     change: str, old: str, new: str, room: int
-) -> tuple[list[Piece], int, int]:
+) -> tuple[list[DiffPiece], int, int]:
     """What is shown of a block: pieces, how much of it is left out, and how much of
     `room` it took to compare."""
     if change == "changed":
@@ -171,10 +171,10 @@ def _show_texts(
     kind, text = ("removed", old) if change == "gone" else ("added", new)
     kind = "same" if change in ("moved", "equal") else kind
     left_out = max(0, len(text) - SHOWN_CHARS)
-    return [Piece(kind, text[:SHOWN_CHARS])], left_out, 0
+    return [DiffPiece(kind, text[:SHOWN_CHARS])], left_out, 0
 
 
-def diff_texts(old: str, new: str, room: int) -> tuple[list[Piece], int]:
+def diff_texts(old: str, new: str, room: int) -> tuple[list[DiffPiece], int]:
     """What changed, and how many characters were compared word by word: at most
     `room`. What both begin and end with takes none."""
     start = count_common(old, new)
@@ -188,16 +188,16 @@ def diff_texts(old: str, new: str, room: int) -> tuple[list[Piece], int]:
     if size <= room:
         changed, used = diff_words(middle, other), size
     else:
-        changed, used = [Piece("removed", middle), Piece("added", other)], 0
+        changed, used = [DiffPiece("removed", middle), DiffPiece("added", other)], 0
     around = (
-        Piece("same", old[:start]),
+        DiffPiece("same", old[:start]),
         *changed,
-        Piece("same", old[len(old) - end :]),
+        DiffPiece("same", old[len(old) - end :]),
     )
     return [piece for piece in around if piece.text], used
 
 
-def _shorten_pieces(pieces: Sequence[Piece]) -> tuple[list[Piece], int]:
+def _shorten_pieces(pieces: Sequence[DiffPiece]) -> tuple[list[DiffPiece], int]:
     """Pieces with less of what did not change."""
     shown, left_out = [], 0
     for n, piece in enumerate(pieces):
@@ -209,5 +209,5 @@ def _shorten_pieces(pieces: Sequence[Piece]) -> tuple[list[Piece], int]:
             head = 0 if n == 0 and piece.kind == "same" else head
             tail = most - head if piece.kind == "same" and n < len(pieces) - 1 else 0
             text = f"{text[:head]}…{text[len(text) - tail :] if tail else ''}"
-        shown.append(Piece(piece.kind, text))
+        shown.append(DiffPiece(piece.kind, text))
     return shown, left_out

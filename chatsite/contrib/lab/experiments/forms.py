@@ -62,12 +62,12 @@ class ExperimentForm(PolicyForm):
     ) -> "ExperimentForm":
         """As the conversation is remembered now; the budget by its length."""
         budget = max(LEAST_BUDGET, BUDGET_FACTOR * tokens)
-        return cls(initial={**cls.read(conversation.policy), "budget": budget})
+        return cls(initial={**cls.read_initial(conversation.policy), "budget": budget})
 
     def in_admin(self, model: str) -> AdminForm:
         """As the admin draws forms; `model` will write the summaries."""
         words = _("Summaries are written by: %(model)s")
-        rows = [[each.name for each in row if each] for row in self.rows()]
+        rows = [[each.name for each in row if each] for row in self.field_rows()]
         options = {
             "fields": rows,
             "description": escape(words % {"model": providers.name_model(model)}),

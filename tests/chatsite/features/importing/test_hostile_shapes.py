@@ -145,6 +145,6 @@ def test_data_of_summaries_of_any_shape_opens_everywhere(alice, written):
 def test_any_definition_of_a_tool_is_shown(text):
     """A client's body or an older import can have it."""
     for each in rebuilding.read_definitions(text):
-        shown = SentTool.of(each)
+        shown = SentTool.from_definition(each)
         assert isinstance(shown.label, str)
         assert shown.schema
