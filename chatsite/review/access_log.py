@@ -21,7 +21,7 @@ from memory.models import Conversation
 
 from .models import AccessEvent, list_staff_actions
 
-Action = AccessEvent.Action
+StaffAction = AccessEvent.StaffAction
 
 # What targets begin with, and those of lists, which begin so.
 LIST_PREFIX = "list "
@@ -70,7 +70,7 @@ def record_list(
     request: HttpRequest,
     conversations: Iterable[Conversation | None],
     target: str,
-    action: str = Action.VIEW,
+    action: str = StaffAction.VIEW,
 ) -> None:
     """Record once each conversation of which a list shows something."""
     found = {row.pk if row else None: row for row in conversations}

@@ -40,7 +40,7 @@ def send_csv(
     if len(keys) > MAX_ROWS:
         name += f"-first-{MAX_ROWS}"
     target = f"csv {listed.opts.model_name}"
-    access_log.record_access(request, access_log.Action.CSV, None, target)
+    access_log.record_access(request, access_log.StaffAction.CSV, None, target)
     lines = _write_rows(listed, request, keys[:MAX_ROWS], names)
     answer = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
@@ -74,7 +74,7 @@ def _write_batch(
         rows = rows.select_related(*listed.list_select_related)
     found = {row.pk: row for row in rows}
     shown = listed.complete_rows([found[key] for key in keys if key in found])
-    listed.record_texts(request, shown, access_log.Action.CSV)
+    listed.record_texts(request, shown, access_log.StaffAction.CSV)
     with translation.override(language):
         return "".join(
             write_line([_show_cell(name, row, listed) for name in names])

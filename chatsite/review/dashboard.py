@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from chatsite.llm.pricing import format_dollars, has_prices
 
-from .charts.drawing import Table, format_percent, to_digits
+from .charts.drawing import ChartTable, format_percent, to_digits
 from .site_figures import Day, SiteFigures, read_figures
 
 CHOICES = (7, 30, 90)
@@ -34,7 +34,7 @@ class Dashboard:
     # The number of days, its name, and whether it is shown.
     choices: list[tuple[int, str, bool]]
     tiles: list[Tile]
-    table: Table
+    table: ChartTable
 
 
 def build_dashboard(asked: str) -> Dashboard:
@@ -105,7 +105,7 @@ def _make_tiles(figures: SiteFigures) -> list[Tile]:
     ]
 
 
-def _make_table(figures: SiteFigures) -> Table:
+def _make_table(figures: SiteFigures) -> ChartTable:
     head = (
         *(_("Day"), _("Summaries"), _("Failed summaries")),
         *(_("Size after summarising (median)"), _("p95 reply time")),
@@ -116,7 +116,7 @@ def _make_table(figures: SiteFigures) -> Table:
     latest_first = reversed(figures.days.items())
     # A day on which nothing happened says nothing.
     rows = (_make_cells(at, day) for at, day in latest_first if day != Day())
-    return Table(head, tuple(rows))
+    return ChartTable(head, tuple(rows))
 
 
 def _make_cells(when: date, day: Day) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class AppendOnly(History):
 def list_staff_actions() -> list[tuple[str, Any]]:
     """What staff can do: each action's name, and what people read."""
     names = plugins.collect_names("staff_actions")
-    return [*AccessEvent.Action.choices, *names.items()]
+    return [*AccessEvent.StaffAction.choices, *names.items()]
 
 
 class AccessEvent(AppendOnly):
@@ -32,7 +32,7 @@ class AccessEvent(AppendOnly):
     It outlives the conversation, so it knows only its uuid.
     """
 
-    class Action(models.TextChoices):
+    class StaffAction(models.TextChoices):
         VIEW = "view", _("read")
         RESTORE = "restore", _("restored a version")
         REBUILD = "rebuild", _("rebuilt the summaries")

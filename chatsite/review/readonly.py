@@ -203,7 +203,7 @@ class ReadOnlyAdmin(ShortListAdmin):
         response = super().changelist_view(request, extra_context)
         if isinstance(response, TemplateResponse):
             rows = response.context_data["cl"].result_list
-            self.record_texts(request, rows, access_log.Action.VIEW)
+            self.record_texts(request, rows, access_log.StaffAction.VIEW)
         return response
 
     def record_texts(
@@ -214,7 +214,7 @@ class ReadOnlyAdmin(ShortListAdmin):
             target = f"list {self.opts.model_name}"
             access_log.record_list(request, shown, target, action)
 
-    def sections(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
+    def find_sections(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """What the template of the page shows besides the fields."""
         return {}
 
@@ -225,11 +225,11 @@ class ReadOnlyAdmin(ShortListAdmin):
         if self.texts and rights_of(request.user).content:
             target = self.target_of(row)
             access_log.record_access(
-                request, access_log.Action.VIEW, conversation_of(row), target
+                request, access_log.StaffAction.VIEW, conversation_of(row), target
             )
         # Django's own title is "View …", with the row below it.
         context.update(title=str(row), subtitle=None, is_read_only=True)
-        context.update(self.sections(request, row))
+        context.update(self.find_sections(request, row))
         return super().render_change_form(request, context, *args, **kwargs)
 
 

@@ -25,7 +25,7 @@ class Rights:
     export: bool = False
     purge: bool = False
 
-    def shown(self, text: str) -> str:
+    def show_text(self, text: str) -> str:
         """The text, or only how long it is."""
         return text if self.content else describe_hidden(len(text))
 

@@ -73,7 +73,7 @@ class Day:
         found = find_percentile(self.times, P95)
         return None if found is None else found * STEP_MS
 
-    def add(self, other: "Day") -> None:
+    def add_day(self, other: "Day") -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -110,7 +110,7 @@ def read_figures(count: int) -> SiteFigures:
         days |= cache.get_or_set(key, read, seconds) if length else {}
     total = Day()
     for day in days.values():
-        total.add(day)
+        total.add_day(day)
     stopped = Conversation.objects.filter(
         compaction_failures__gte=lease.MAX_FAILURES, deleted_at=None
     )

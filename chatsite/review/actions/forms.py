@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from .services import Cause
+from .services import RebuildCause
 
 MAX_NOTE = 2_000
 CODE_CHARS = 8
@@ -26,7 +26,7 @@ class ActionForm(forms.Form):
 class RebuildForm(ActionForm):
     # Nothing is chosen at first: a cause chosen by mistake would be worse than none.
     cause = forms.ChoiceField(
-        label=gettext_lazy("Reason"), choices=[("", "…"), *Cause.choices]
+        label=gettext_lazy("Reason"), choices=[("", "…"), *RebuildCause.choices]
     )
 
 

@@ -24,12 +24,12 @@ from memory import actions, versions
 from memory.actions import ActionError
 from memory.models import Conversation
 
-from ..access_log import Action, record_access
+from ..access_log import StaffAction, record_access
 from ..models import Review
 from . import erasing
 
 
-class Cause(models.TextChoices):
+class RebuildCause(models.TextChoices):
     """Why summaries are written again: a word for the access log, never a text."""
 
     LOST = "lost", gettext_lazy("something was lost")
@@ -48,7 +48,7 @@ class State:
     last_seq: int
 
     @classmethod
-    def of(cls, conversation: Conversation) -> Self:
+    def of_conversation(cls, conversation: Conversation) -> Self:
         version = conversation.summaries.aggregate(newest=Max("version"))["newest"]
         last = conversation.messages.aggregate(newest=Max("seq"))["newest"]
         return cls(conversation.memory_version, version or 0, last or 0)
@@ -58,7 +58,7 @@ class State:
         return cls(row.memory_version, row.version, row.last_seq)
 
     @classmethod
-    def read(cls, text: str) -> Self:
+    def parse_text(cls, text: str) -> Self:
         """From what str() gave. Raises ActionError."""
         parts = text.split(".")
         if len(parts) != 3 or not all(p.isdecimal() and len(p) < 10 for p in parts):
@@ -87,7 +87,7 @@ def rebuild_as_staff(
     with transaction.atomic():
         row = _lock_seen(conversation, seen)
         # What a person wrote stays, unless that is what is wrong.
-        is_wrong = cause == Cause.CHANGED
+        is_wrong = cause == RebuildCause.CHANGED
         current = versions.active_summaries(row)
         if current and not is_wrong and all(each.is_by_hand for each in current):
             raise ActionError(
@@ -108,7 +108,7 @@ def rebuild_as_staff(
             ) from None  # fmt: skip
         edited = actions.EditChoice.WRITE if is_wrong else actions.EditChoice.KEEP
         actions.rebuild_memory(row, edited=edited)
-        record_access(request, Action.REBUILD, conversation, f"cause {cause}")
+        record_access(request, StaffAction.REBUILD, conversation, f"cause {cause}")
         _log_action(request, conversation, f"Rebuilt the summaries: {cause}.")
     _refresh_open_pages(conversation)
     return _("Summaries cleared. New ones will be written when needed.")
@@ -128,7 +128,7 @@ def restore_as_staff(
         row = _lock_seen(conversation, seen)
         new = actions.restore_version(row, version, author=request.user, edited=edited)
         target = f"version {version} as {new.version}"
-        record_access(request, Action.RESTORE, conversation, target)
+        record_access(request, StaffAction.RESTORE, conversation, target)
         _log_action(request, conversation, f"Restored v{version} as v{new.version}.")
     _refresh_open_pages(conversation)
     text = _("Version %(old)s was restored as v%(new)s.")
@@ -167,7 +167,7 @@ def mark_reviewed(
     """
     with transaction.atomic():
         row = Conversation.objects.select_for_update().get(pk=conversation.pk)
-        now = State.of(row)
+        now = State.of_conversation(row)
         seen = seen or now
         if not now.has_seen(seen):
             raise ActionError(
@@ -190,7 +190,7 @@ def mark_reviewed(
             note=note,
         )
         target = f"transcript #1-#{seen.last_seq}, v{seen.version}"
-        record_access(request, Action.REVIEW, conversation, target)
+        record_access(request, StaffAction.REVIEW, conversation, target)
         _log_action(request, conversation, f"Marked reviewed: {target}.")
     return _("Marked reviewed up to message #%(seq)s.") % {"seq": seen.last_seq}
 
@@ -207,7 +207,7 @@ def purge_conversation(
         conversation, user=request.user, reason=reason
     )
     record_access(
-        request, Action.PURGE, conversation, f"conversation {tombstone.sha256}"
+        request, StaffAction.PURGE, conversation, f"conversation {tombstone.sha256}"
     )
     LogEntry.objects.log_actions(
         request.user.pk, [conversation], DELETION, "Erased.", single_object=True

@@ -127,7 +127,7 @@ def _read_form(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, 
     form = form_class(request.POST)
     if not form.is_valid():
         raise ActionError(first_error(form))
-    return {**form.cleaned_data, "seen": State.read(request.POST.get("seen", ""))}
+    return {**form.cleaned_data, "seen": State.parse_text(request.POST.get("seen", ""))}
 
 
 def _make_post(action: BulkAction) -> Callable[..., HttpResponse]:
@@ -152,7 +152,7 @@ def post_restore(
     version = request.POST.get("version", "")
     if not version.isdecimal() or len(version) > 9:
         raise ActionError(_("Choose a version."))
-    seen = State.read(request.POST.get("seen", ""))
+    seen = State.parse_text(request.POST.get("seen", ""))
     edited = (
         EditChoice.WRITE if request.POST.get("edited") == "write" else EditChoice.ASK
     )

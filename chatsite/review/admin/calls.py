@@ -37,9 +37,9 @@ class ModelCallAdmin(ConversationPartAdmin):
         "model",
         "tokens_in",
         "estimate_error",
-        "cached",
+        "cached_share",
         "tokens_out",
-        "cost",
+        "cost_shown",
         "first_word",
         "in_all",
         "attempts",
@@ -58,7 +58,7 @@ class ModelCallAdmin(ConversationPartAdmin):
         ("made_message", "made_summary"),
         "model",
         ("tokens_estimated", "tokens_input", "estimate_error"),
-        ("tokens_cached", "cached", "tokens_output", "cost"),
+        ("tokens_cached", "cached_share", "tokens_output", "cost_shown"),
         ("first_token_ms", "total_ms", "attempts"),
         "error_shown",
         "sha256",
@@ -100,13 +100,13 @@ class ModelCallAdmin(ConversationPartAdmin):
         return row.estimate_error or "–"
 
     @admin.display(description=_("from the cache"))
-    def cached(self, row: ModelCall) -> str:
+    def cached_share(self, row: ModelCall) -> str:
         if row.tokens_cached is None or not row.tokens_input:
             return "–"
         return f"{row.tokens_cached / row.tokens_input:.0%}"
 
     @admin.display(description=_("cost"))
-    def cost(self, row: ModelCall) -> str:
+    def cost_shown(self, row: ModelCall) -> str:
         spent = (row.billed_read, row.billed_written, row.billed_cached)
         return labels.format_cost(pricing.price_tokens(row.model, *spent))
 
@@ -114,7 +114,7 @@ class ModelCallAdmin(ConversationPartAdmin):
     made_summary = link_field("summary", _("summary"), str)
     wide_refs = whole_json("refs", _("sent, by reference"))
 
-    def sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:
+    def find_sections(self, request: HttpRequest, obj: ModelCall) -> dict[str, Any]:
         rights = rights_of(request.user)
         if obj.purpose not in ModelCall.COMPOSED or not rights.content:
             return {}

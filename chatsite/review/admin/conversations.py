@@ -69,11 +69,11 @@ class ConversationAdmin(ReadOnlyAdmin):
         "short_id",
         "title_shown",
         "owner",
-        "preset",
-        "messages",
-        "summaries",
-        "compacting",
-        "timeline",
+        "preset_shown",
+        "messages_link",
+        "summaries_link",
+        "compaction_state",
+        "timeline_shown",
         "updated_at",
     )
     list_display_links = ("short_id", "title_shown")
@@ -102,8 +102,8 @@ class ConversationAdmin(ReadOnlyAdmin):
                     ("title_shown", "title_set_by"),
                     ("owner", "uuid"),
                     ("model", "temperature"),
-                    ("messages", "summaries", "requests"),
-                    "compacting",
+                    ("messages_link", "summaries_link", "requests_link"),
+                    "compaction_state",
                     ("created_at", "updated_at"),
                 )
             },
@@ -158,7 +158,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         return format_html('<span title="{}">{}</span>', uuid, uuid[:8])
 
     @admin.display(description=gettext_lazy("preset"))
-    def preset(self, row: Conversation) -> str:
+    def preset_shown(self, row: Conversation) -> str:
         # Only its name: a policy can hold the owner's own prompts.
         name = row.preset_name or DEFAULT_PRESET
         whole = Conversation(policy=getattr(row, "stored_policy", {}))
@@ -166,19 +166,19 @@ class ConversationAdmin(ReadOnlyAdmin):
         return preset_name(name) if is_valid else _("not valid")
 
     @admin.display(description=gettext_lazy("messages"))
-    def messages(self, row: Conversation) -> SafeString:
+    def messages_link(self, row: Conversation) -> SafeString:
         return link_to_list(Message, row.message_count, conversation__id__exact=row.pk)
 
     @admin.display(description=gettext_lazy("summaries"))
-    def summaries(self, row: Conversation) -> SafeString:
+    def summaries_link(self, row: Conversation) -> SafeString:
         return link_to_list(Summary, row.summary_count, conversation__id__exact=row.pk)
 
     @admin.display(description=gettext_lazy("timeline"))
-    def timeline(self, row: Conversation) -> SafeString:
+    def timeline_shown(self, row: Conversation) -> SafeString:
         return timeline_link(row.pk, _("open"))
 
     @admin.display(description=gettext_lazy("state of summaries"))
-    def compacting(self, row: Conversation) -> str:
+    def compaction_state(self, row: Conversation) -> str:
         if not row.compaction_failures:
             return _("working")
         count = {"count": row.compaction_failures}
@@ -196,7 +196,7 @@ class ConversationAdmin(ReadOnlyAdmin):
     def wide_policy(self, row: Conversation) -> SafeString | str:
         stored = json_of(row, "policy")
         if not redaction.may_read(row):
-            return f"{self.preset(row)} ({stored})"
+            return f"{self.preset_shown(row)} ({stored})"
         if not row.policy_error:
             return stored
         return format_html(
@@ -207,7 +207,7 @@ class ConversationAdmin(ReadOnlyAdmin):
         )
 
     @admin.display(description=gettext_lazy("model calls"))
-    def requests(self, row: Conversation) -> SafeString:
+    def requests_link(self, row: Conversation) -> SafeString:
         return link_to_list(ModelCall, _("open"), conversation__id__exact=row.pk)
 
     # Django offers an action to staff for whom `has_<permission>_permission` is true.

@@ -40,7 +40,7 @@ class MessageAdmin(ConversationPartAdmin):
         "wide_text",
         "wide_sent_text",
         "wide_tool_calls",
-        ("tool_call", "client"),
+        ("tool_call", "client_id_shown"),
         ("pinned_at", "excluded_at", "superseded_at"),
         ("deleted_at", "imported_at"),
         "created_at",
@@ -60,5 +60,5 @@ class MessageAdmin(ConversationPartAdmin):
         return redaction.show_text(row, "tool_call_id") or "-"
 
     @admin.display(description=_("client id"))
-    def client(self, row: Message) -> str:
+    def client_id_shown(self, row: Message) -> str:
         return redaction.show_text(row, "client_id") or "-"

@@ -117,7 +117,13 @@ class AllowanceAdmin(FiguresAdmin, NumbersAdmin):
     Django's permission to change allowances besides the one to see numbers.
     """
 
-    list_display = ("user", "used_today", "budget", "tokens_per_day", "account")
+    list_display = (
+        "user",
+        "used_today",
+        "budget_shown",
+        "tokens_per_day",
+        "account_link",
+    )
     list_filter = (("tokens_per_day", SetFilter),)
     list_select_related = ("user",)
     list_per_page = 50
@@ -127,12 +133,12 @@ class AllowanceAdmin(FiguresAdmin, NumbersAdmin):
         "The beginning of a user name, or an e-mail address."
     )
     raw_id_fields = ("user",)
-    fields = ("user", "account", "tokens_per_day", "budget", "used_today")
+    fields = ("user", "account_link", "tokens_per_day", "budget_shown", "used_today")
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: Allowance | None = None
     ) -> tuple[str, ...]:
-        shown = ("account", "budget", "used_today")
+        shown = ("account_link", "budget_shown", "used_today")
         return ("user", *shown) if obj else shown
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -151,12 +157,12 @@ class AllowanceAdmin(FiguresAdmin, NumbersAdmin):
         return f"{limits.used_on(row, timezone.localdate()):,}"
 
     @admin.display(description=gettext_lazy("tokens per day"))
-    def budget(self, row: Allowance) -> str:
+    def budget_shown(self, row: Allowance) -> str:
         budget = limits.budget_of(row)
         return f"{budget:,}" if budget else _("no limit")
 
     @admin.display(description=gettext_lazy("account"))
-    def account(self, row: Allowance) -> SafeString | str:
+    def account_link(self, row: Allowance) -> SafeString | str:
         return link_to(row.user, _("account")) if row.pk else "-"
 
 
@@ -194,7 +200,7 @@ def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
 def _erase_by_form(request: HttpRequest, user: Any, reason: str) -> HttpResponse:
     name, number = user.get_username(), user.pk
     people.erase_person(user, by=request.user, reason=reason)
-    record_access(request, AccessEvent.Action.PURGE, None, f"account {number}")
+    record_access(request, AccessEvent.StaffAction.PURGE, None, f"account {number}")
     text = _("%(name)s was erased. A deletion record stays.")
     messages.success(request, text % {"name": name})
     return redirect("admin:auth_user_changelist")

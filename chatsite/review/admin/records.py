@@ -58,7 +58,7 @@ class AccessEventAdmin(RecordAdmin):
         "created_at",
         "username",
         "action",
-        "part",
+        "target_shown",
         "in_conversation",
         "owner",
         "address",
@@ -68,7 +68,7 @@ class AccessEventAdmin(RecordAdmin):
     fields = (
         "created_at",
         ("username", "user"),
-        ("action", "part"),
+        ("action", "target_shown"),
         ("of_conversation", "owner"),
         "address",
     )
@@ -80,7 +80,7 @@ class AccessEventAdmin(RecordAdmin):
         return rows.filter(Q(username=name) | Q(owner__in=owners))
 
     @admin.display(description=_("what"))
-    def part(self, row: AccessEvent) -> str:
+    def target_shown(self, row: AccessEvent) -> str:
         return access_log.describe_target(row.target)
 
     @admin.display(description=_("conversation"))
@@ -146,7 +146,7 @@ class TombstoneAdmin(RecordAdmin):
         "model_calls",
         "turns",
         "username",
-        "hash",
+        "short_hash",
     )
     list_filter = ("created_at", StaffFilter)
     fields = (
@@ -159,7 +159,7 @@ class TombstoneAdmin(RecordAdmin):
     )
 
     @admin.display(description="SHA-256")
-    def hash(self, row: Tombstone) -> str:
+    def short_hash(self, row: Tombstone) -> str:
         return f"{row.sha256[:HASH_CHARS]}…"
 
     @admin.display(description=_("reason"))

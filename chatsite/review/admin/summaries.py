@@ -110,6 +110,6 @@ class SummaryAdmin(ConversationPartAdmin):
         links = [(link_to(each, str(each)),) for each in row.folded_from.all()]
         return format_html_join(", ", "{}", links) or _("messages alone")
 
-    def sections(self, request: HttpRequest, obj: Summary) -> dict[str, Any]:
+    def find_sections(self, request: HttpRequest, obj: Summary) -> dict[str, Any]:
         calls = obj.model_calls.defer(*redaction.CALL).order_by("pk")
         return {"calls": calls, "summary": obj}

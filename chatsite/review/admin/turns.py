@@ -30,7 +30,7 @@ class TurnAdmin(ConversationPartAdmin):
         "answer",
         "queued_for",
         "first_token",
-        "total",
+        "total_time",
         "attempt",
         "created_at",
         "model",
@@ -50,8 +50,8 @@ class TurnAdmin(ConversationPartAdmin):
         ("in_conversation", "state", "attempt"),
         ("question", "answer", "reply_seq"),
         ("model", "request_made"),
-        ("queued_for", "first_token", "total"),
-        "explanation",
+        ("queued_for", "first_token", "total_time"),
+        "error_explained",
         "wide_text",
         ("lease_until", "cancel_requested_at"),
         ("created_at", "started_at", "finished_at"),
@@ -74,11 +74,11 @@ class TurnAdmin(ConversationPartAdmin):
         return format_duration(row.call.first_token_ms if row.call else None)
 
     @admin.display(description=_("total"))
-    def total(self, row: Turn) -> str:
+    def total_time(self, row: Turn) -> str:
         return _show_duration(row.created_at, row.finished_at)
 
     @admin.display(description=_("error"))
-    def explanation(self, row: Turn) -> str:
+    def error_explained(self, row: Turn) -> str:
         if not row.error:
             return "-"
         shown = redaction.show_error(row)

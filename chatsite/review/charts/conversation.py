@@ -15,14 +15,14 @@ from django.views.decorators.http import require_safe
 from chatsite.llm import providers
 from chatsite.pages.forms import UNITS
 from chatsite.pages.presenters import savings
-from chatsite.pages.presenters.savings import Prompt
+from chatsite.pages.presenters.savings import ReplyPrompt
 from chatsite.turns.requests import model_of
 from memory.engine.policy import ADAPTIVE_MAX, ADAPTIVE_MIN, Policy
 from memory.models import Conversation, Summary
 
 from ..pages import render_page, review_page
 from ..rights import Rights
-from .drawing import Chart, Series, Table, draw_lines, group_points, to_digits
+from .drawing import Chart, ChartTable, Series, draw_lines, group_points, to_digits
 
 UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
 
@@ -132,11 +132,13 @@ def draw_prompts(conversation: Conversation) -> Chart:
         marks=[((place + 0.5) / step - 0.5, tip) for place, tip in compactions],
         mark_label=_("a summary was written"),
         level=(limit.tokens, limit.text) if limit.tokens else None,
-        table=Table(head, rows),
+        table=ChartTable(head, rows),
     )
 
 
-def _describe_prompts(prompts: Sequence[Prompt], compactions: int, limit: Limit) -> str:
+def _describe_prompts(
+    prompts: Sequence[ReplyPrompt], compactions: int, limit: Limit
+) -> str:
     sent = sum(prompt.sent for prompt in prompts)
     whole = round(sum(prompt.whole for prompt in prompts))
     words = _(
@@ -153,7 +155,7 @@ def _describe_prompts(prompts: Sequence[Prompt], compactions: int, limit: Limit)
 
 
 def _place_compactions(
-    conversation: Conversation, prompts: Sequence[Prompt]
+    conversation: Conversation, prompts: Sequence[ReplyPrompt]
 ) -> list[tuple[float, str]]:
     """After which turn each version was made: its place, between two turns."""
     times = [prompt.at for prompt in prompts]

@@ -37,7 +37,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ChartTable:
     """The numbers of a chart, to be read, heard or copied."""
 
     head: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Chart:
     marks: Sequence[Shape] = ()
     level: Shape | None = None
     keys: Sequence[Shape] = ()
-    table: Table = Table()
+    table: ChartTable = ChartTable()
 
 
 class Plot:
@@ -79,7 +79,7 @@ class Plot:
     def y(self, value: float) -> float:
         return self.bottom - value / self.ticks[-1] * (self.bottom - TOP)
 
-    def axes(self) -> dict[str, Any]:
+    def draw_axes(self) -> dict[str, Any]:
         """What is around the values, for a Chart."""
         count = len(self.labels)
         places = spread_places(count, max(2, (self.right - LEFT) // LABEL_WIDTH))
@@ -110,7 +110,7 @@ def draw_lines(
     series: Sequence[Series],
     labels: Sequence[str],
     *,
-    table: Table,
+    table: ChartTable,
     marks: Sequence[tuple[float, str]] = (),
     mark_label: str = "",
     level: tuple[float, str] | None = None,
@@ -130,7 +130,7 @@ def draw_lines(
         name=name,
         title=title,
         description=description,
-        **plot.axes(),
+        **plot.draw_axes(),
         lines=[_draw_line(each, plot) for each in series],
         marks=[{"x": to_svg(plot.x(place)), "tip": tip} for place, tip in marks],
         level={"at": to_svg(plot.y(level[0]))} if level else None,

@@ -49,7 +49,7 @@ def actions_of(
     conversation: Conversation, version: Summary | int | None = None
 ) -> dict[str, Any]:
     """`version` is one that may come back into force: a summary, or its number."""
-    state = State.of(conversation)
+    state = State.of_conversation(conversation)
     review = conversation.reviews.first()
     if isinstance(version, int):
         version = conversation.summaries.filter(version=version).first()

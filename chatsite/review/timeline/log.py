@@ -122,7 +122,7 @@ def _describe_access(row: AccessEvent, rights: Rights) -> Values:
 def _describe_review(row: Review, rights: Rights) -> Values:
     upto = _("up to #%(seq)s and v%(version)s")
     upto %= {"seq": row.last_seq, "version": row.version}
-    parts = (upto, rights.shown(row.note))
+    parts = (upto, rights.show_text(row.note))
     return {
         "title": _("Review"),
         "who": row.username,

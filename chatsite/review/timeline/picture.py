@@ -39,7 +39,7 @@ LEGEND = (
 )
 
 
-class Picture:
+class SummaryMap:
     """What `_map.html` draws, row by row: bars, the names of rows, and ticks."""
 
     width = str(WIDTH)
@@ -112,9 +112,9 @@ class Picture:
 
 def of_versions(
     conversation: int, rows: Iterable[Summary], newest: int, shown: int
-) -> Picture:
+) -> SummaryMap:
     """One row for each version, in their order."""
-    drawn = Picture(conversation, newest, shown)
+    drawn = SummaryMap(conversation, newest, shown)
     for row in rows:
         text = _("v%(version)s · level %(level)s")
         drawn.add_row(text % {"version": row.version, "level": row.level}, [row])
@@ -124,9 +124,9 @@ def of_versions(
 
 def of_levels(
     conversation: int, rows: Sequence[Summary], newest: int, shown: int
-) -> Picture:
+) -> SummaryMap:
     """What covers which messages now: a row for each level, then the window."""
-    drawn = Picture(conversation, newest, shown)
+    drawn = SummaryMap(conversation, newest, shown)
     by_level = sorted(rows, key=lambda row: (-row.level, row.first_seq))
     for level, group in groupby(by_level, lambda row: row.level):
         drawn.add_row(_("level %(level)s") % {"level": level}, group)

@@ -36,7 +36,7 @@ Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RequestPart:
     kind: str
     title: str
     tokens: int
@@ -46,11 +46,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class InspectedRequest:
     call: ModelCall
     # matches, differs, erased or broken
     state: str
-    parts: list[Part] = field(default_factory=list)
+    parts: list[RequestPart] = field(default_factory=list)
     sha256: str = ""
     wire: str = ""
     refs: str = ""
@@ -74,7 +74,9 @@ def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
     return call
 
 
-def build_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> Sent:
+def build_sent(
+    conversation: Conversation, call: ModelCall, rights: Rights
+) -> InspectedRequest:
     call.conversation = conversation
     refs = _indent_json(call.refs) if rights.content else ""
     try:
@@ -83,8 +85,8 @@ def build_sent(conversation: Conversation, call: ModelCall, rights: Rights) -> S
         erased = not same and rebuilding.is_erased(call)
         parts = list(_Parts(conversation, built, rights))
     except (LookupError, TypeError, ValueError, AttributeError):
-        return Sent(call, "broken", refs=refs)
-    return Sent(
+        return InspectedRequest(call, "broken", refs=refs)
+    return InspectedRequest(
         call=call,
         state="matches" if same else "erased" if erased else "differs",
         parts=parts,
@@ -115,12 +117,12 @@ class _Parts:
         versions = conversation.summaries.filter(version__in=refs["summaries"])
         self.summaries = list(versions.order_by("first_seq"))
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[RequestPart]:
         for section in self.built.context.sections:
             is_newest = section.kind == "newest"
             title = _("The message that it answers") if is_newest else ""
             is_whole = section.kind in FENCED and self.rights.content
-            yield Part(
+            yield RequestPart(
                 kind=section.kind,
                 title=title or TITLES[section.kind],
                 tokens=self.count_tokens(section.messages),
@@ -134,7 +136,9 @@ class _Parts:
             text = str(section.messages[0].content)
             tokens = self.count_tokens(section.messages)
             name = refs["system"][:12]
-            return [{"name": name, "tokens": tokens, "text": self.rights.shown(text)}]
+            return [
+                {"name": name, "tokens": tokens, "text": self.rights.show_text(text)}
+            ]
         if section.kind == "summaries":
             return map(self._summary, self.summaries)
         if section.kind == "rules":
@@ -161,7 +165,7 @@ class _Parts:
         return {
             "name": f"#{rule.seq} · {rule.date}" if rule.seq else rule.date,
             "tokens": count_text(rule.text),
-            "text": self.rights.shown(rule.text),
+            "text": self.rights.show_text(rule.text),
         }
 
     def _summary(self, row: Summary) -> Item:
@@ -169,7 +173,7 @@ class _Parts:
         return {
             "name": _("v%(version)s of #%(first)s–#%(last)s") % span,
             "tokens": count_text(row.text),
-            "text": self.rights.shown(row.text),
+            "text": self.rights.show_text(row.text),
             "url": timeline_url(self.conversation.pk, v=row.version),
             "holds": signatures.has_valid_signature(row),
         }
@@ -186,7 +190,7 @@ class _Parts:
         return {
             "name": name,
             "tokens": tokens,
-            "text": self.rights.shown(text),
+            "text": self.rights.show_text(text),
             "url": timeline_url(self.conversation.pk, tab="transcript", seq=row.seq),
             "role": row.get_role_display(),
             "holds": signatures.has_valid_signature(row),

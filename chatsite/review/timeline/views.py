@@ -34,7 +34,9 @@ def show_timeline(
     _title, show = TABS[name]
     values = show(request, conversation, rights)
     if rights.content and (target := values.pop("target", "")):
-        access_log.record_access(request, access_log.Action.VIEW, conversation, target)
+        access_log.record_access(
+            request, access_log.StaffAction.VIEW, conversation, target
+        )
     tabs = [
         (each, title, timeline_url(conversation.pk, tab=each))
         for each, (title, _show) in TABS.items()
@@ -155,7 +157,7 @@ def inspect_request(
         raise Http404(_("There is no reply with this number."))
     if rights.content:
         access_log.record_access(
-            request, access_log.Action.VIEW, conversation, f"request #{seq}"
+            request, access_log.StaffAction.VIEW, conversation, f"request #{seq}"
         )
     turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
     return render_page(

@@ -98,7 +98,7 @@ class TestWriting:
         request = RequestFactory(REMOTE_ADDR=sent).get("/", HTTP_X_FORWARDED_FOR=sent)
         request.user = staff
         access_log.record_access(
-            request, access_log.Action.REVIEW, conversation, "x" * 200
+            request, access_log.StaffAction.REVIEW, conversation, "x" * 200
         )
         written = AccessEvent.objects.get()
         assert (written.address, len(written.target)) == (stored, 100)

@@ -40,7 +40,7 @@ def published(monkeypatch):
 
 def post(client, name, conversation, **fields):
     conversation.refresh_from_db()
-    seen = State.of(conversation)
+    seen = State.of_conversation(conversation)
     values = {
         "seen": str(seen),
         "uuid": conversation.uuid,
@@ -134,7 +134,7 @@ class TestRebuild:
     def test_a_second_click_is_told_that_the_view_has_changed(
         self, reviewer, versions, conversation
     ):
-        seen = str(State.of(conversation))
+        seen = str(State.of_conversation(conversation))
         post(reviewer, "rebuild", conversation)
         again = post(reviewer, "rebuild", conversation, seen=seen)
         assert "has changed since this page was loaded" in said(again)[-1]
@@ -238,7 +238,7 @@ class TestRestore:
     def test_of_two_reviewers_the_second_is_told(
         self, reviewer, versions, conversation
     ):
-        seen = str(State.of(conversation))
+        seen = str(State.of_conversation(conversation))
         post(reviewer, "restore", conversation)
         again = post(reviewer, "restore", conversation, seen=seen)
         assert "another reviewer" in said(again)[-1]
@@ -280,7 +280,7 @@ class TestReview:
         assert "Nothing is missing" not in LogEntry.objects.get().change_message
 
     def test_it_speaks_of_what_the_page_showed(self, reviewer, conversation):
-        seen = str(State.of(conversation))
+        seen = str(State.of_conversation(conversation))
         say(conversation, "Said while the reviewer was reading")
         post(reviewer, "review", conversation, seen=seen)
         assert Review.objects.get().last_seq == 8

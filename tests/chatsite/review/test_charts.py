@@ -12,8 +12,8 @@ from chatsite.review.charts import conversation as chart_of
 from chatsite.review.charts import drawing
 from chatsite.review.charts.drawing import (
     Chart,
+    ChartTable,
     Series,
-    Table,
     draw_lines,
     find_ticks,
     spread_places,
@@ -119,7 +119,7 @@ def named(tree, name):
 def lines(values, **options):
     series = [Series("main", "sent", values)]
     labels = [str(n + 1) for n in range(len(values))]
-    table = Table(("Turn",), tuple((label,) for label in labels))
+    table = ChartTable(("Turn",), tuple((label,) for label in labels))
     return draw_lines("c", "Title", "Words", series, labels, table=table, **options)
 
 
@@ -192,7 +192,7 @@ class TestDrawing:
             Series("main", "a", [1], "round"),
             Series("second", "b", [2], "square"),
         ]
-        tree = parse(draw_lines("c", "T", "D", series, ["1"], table=Table()))
+        tree = parse(draw_lines("c", "T", "D", series, ["1"], table=ChartTable()))
         shapes = [dot[1].tag for dot in named(picture(tree), "chart-dot")]
         assert shapes == ["circle", "rect"]
         keys = tree.find(".//ul[@class='chart-keys']")
@@ -215,7 +215,7 @@ class TestDrawing:
 
     def test_names_stay_text(self):
         series = [Series("main", HOSTILE, [1])]
-        table = Table((HOSTILE,), ((HOSTILE,),))
+        table = ChartTable((HOSTILE,), ((HOSTILE,),))
         tree = parse(draw_lines("c", HOSTILE, HOSTILE, series, [HOSTILE], table=table))
         assert not list(tree.iter("script"))
         assert picture(tree).find("title").text == HOSTILE

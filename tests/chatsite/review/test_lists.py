@@ -235,7 +235,7 @@ class TestTurns:
         then = now - timedelta(days=365)
         turn = Turn(created_at=now, started_at=then, finished_at=then)
         admin = TurnAdmin(Turn, site)
-        assert (admin.queued_for(turn), admin.total(turn)) == ("–", "–")
+        assert (admin.queued_for(turn), admin.total_time(turn)) == ("–", "–")
 
     def test_it_shows_how_a_reply_came_about(self, staff_client, alice):
         turn = failed_turn(alice, SCRIPT)

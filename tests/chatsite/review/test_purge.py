@@ -196,7 +196,7 @@ class TestErasing:
 
 
 def vars_of(conversation):
-    state = State.of(conversation)
+    state = State.of_conversation(conversation)
     return {
         "version": state.version,
         "last_seq": state.last_seq,

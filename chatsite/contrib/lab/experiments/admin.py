@@ -102,7 +102,7 @@ class SampleAdmin(ReadOnlyAdmin):
             "played": results.list_replays(rows),
         }
         if rights.content:
-            action = access_log.Action.VIEW
+            action = access_log.StaffAction.VIEW
             access_log.record_access(request, action, None, f"sample {sample.pk}")
             values["texts"] = [
                 json.dumps(each, ensure_ascii=False) for each in sample.policies
@@ -155,7 +155,7 @@ class SampleAdmin(ReadOnlyAdmin):
         if not rights_of(request.user).export:
             raise PermissionDenied
         access_log.record_access(
-            request, access_log.Action.CSV, None, f"csv sample {object_id}"
+            request, access_log.StaffAction.CSV, None, f"csv sample {object_id}"
         )
         lines = results.write_replays(sample, results.read_rows(sample))
         answer = HttpResponse("\ufeff" + "".join(lines), "text/csv; charset=utf-8")

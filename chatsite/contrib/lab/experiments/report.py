@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from chatsite.review.charts.drawing import (
     Chart,
+    ChartTable,
     Series,
-    Table,
     draw_lines,
     format_percent,
     group_points,
@@ -87,7 +87,7 @@ def draw_sides(experiment: Experiment, steps: Steps) -> Chart:
         numbers,
         marks=marks,
         mark_label=_("a summary in the experiment"),
-        table=Table(
+        table=ChartTable(
             (_("Turn"), _("Message"), _("As it was"), _("Tried")),
             tuple(
                 (numbers[n], f"#{group[0].seq}", to_digits(was[n]), to_digits(tried[n]))

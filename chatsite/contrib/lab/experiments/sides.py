@@ -56,6 +56,6 @@ def _make_view(
     rows = context.visible_messages(experiment.conversation)
     window = rows.filter(seq__gt=find_covered_end(versions), seq__lte=last_seq)
     return {
-        "blocks": [(each, rights.shown(each.text)) for each in versions],
+        "blocks": [(each, rights.show_text(each.text)) for each in versions],
         **window.aggregate(first=Min("seq"), last=Max("seq"), count=Count("pk")),
     }

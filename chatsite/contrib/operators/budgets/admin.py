@@ -105,7 +105,7 @@ class MonthlyUseAdmin(ReadOnlyAdmin):
 
     @admin.action(description=_("Export as CSV"), permissions=["view"])
     def export_csv(self, request: HttpRequest, queryset: QuerySet) -> HttpResponseBase:
-        action = access_log.Action.CSV
+        action = access_log.StaffAction.CSV
         access_log.record_access(request, action, None, "csv monthlyuse")
         rows = queryset.select_related("user").order_by("month", "user", "model")
         response = StreamingHttpResponse(write_csv(rows), content_type="text/csv")
