@@ -98,7 +98,7 @@ class SiteEnv:
             self.file = Path(name)
             self.names_of_file = frozenset(os.environ) - before
         elif name and "ENV_FILE" in os.environ:
-            self.refuse("ENV_FILE", "the path of a file that there is, or nothing")
+            self.add_problem("ENV_FILE", "the path of a file that there is, or nothing")
 
     def str(self, name: Text, default: Text = "", *, is_secret: Flag = False) -> Text:
         return self._read(name, default, "any text", Text, is_secret=is_secret)
@@ -109,7 +109,7 @@ class SiteEnv:
         allowed, words = "words, separated by commas", builtins.list(default)
         return self._read(name, words, allowed, _parse_words, is_secret=is_secret)
 
-    def key(self, name: Text) -> Text:
+    def provider_key(self, name: Text) -> Text:
         """Return the key of a provider, as it goes into a header; "" without one."""
         return self._read(
             name, "", KEY_ALLOWED, partial(_parse_one, is_key), is_secret=True
@@ -118,7 +118,7 @@ class SiteEnv:
     def bool(self, name: Text, *, default: Flag) -> Flag:
         return self._read(name, default, "true or false", _parse_flag)
 
-    def word(self, name: Text, *words: Text) -> Text:
+    def one_of(self, name: Text, *words: Text) -> Text:
         """One of these words; the first where there is none."""
         allowed = f"{', '.join(words[:-1])} or {words[-1]}"
         parse = partial(_parse_one, words.__contains__)
@@ -147,26 +147,26 @@ class SiteEnv:
             name, default, allowed, partial(_parse_bounded, Number, least, most)
         )
 
-    def seconds(self, name: Text, *, default: Number) -> Number:
+    def time_limit(self, name: Text, *, default: Number) -> Number:
         """How long something may take that can't do without time."""
         return self.float(name, default=default, least=SHORTEST)
 
-    def origins(self, name: Text) -> Words:
+    def origin_list(self, name: Text) -> Words:
         allowed = (
             "full origins as browsers write them, such as https://chat.example.com: in "
             "lower case, without a path and without the scheme's own port"
         )
         return self._read(name, [], allowed, partial(_parse_each, ORIGIN.fullmatch))
 
-    def servers(self, name: Text) -> Words:
+    def server_list(self, name: Text) -> Words:
         allowed = "servers with their ports, such as redis-1:26379,redis-2:26379"
         return self._read(name, [], allowed, partial(_parse_each, SERVER.fullmatch))
 
-    def networks(self, name: Text) -> Words:
+    def network_list(self, name: Text) -> Words:
         allowed = "networks or addresses, such as 10.1.2.0/24, separated by commas"
         return self._read(name, [], allowed, partial(_parse_each, ipaddress.ip_network))
 
-    def temperature(self, name: Text, *, default: Number | None) -> Number | None:
+    def model_temperature(self, name: Text, *, default: Number | None) -> Number | None:
         """Of a model; None is not sent."""
         allowed = "a number from 0 to 2, or nothing"
         parse = partial(_parse_bounded, Number, 0, 2)
@@ -178,7 +178,9 @@ class SiteEnv:
         allowed = "the name of a time zone, such as Europe/Paris or Asia/Shanghai"
         return self._read(name, default, allowed, _parse_time_zone)
 
-    def address(self, name: Text, default: Text, *schemes: Text, example: Text) -> Text:
+    def server_url(
+        self, name: Text, default: Text, *schemes: Text, example: Text
+    ) -> Text:
         """The address of a server, which can hold a password; without, the default."""
         parse = partial(parse_address, schemes)
         allowed = f"an address like {example}"
@@ -187,7 +189,9 @@ class SiteEnv:
         value = self._read(name, "", allowed, parse, is_secret=True)
         return value or default
 
-    def refuse(self, name: Text, allowed: Text, *, is_secret: Flag = False) -> None:
+    def add_problem(
+        self, name: Text, allowed: Text, *, is_secret: Flag = False
+    ) -> None:
         value = os.environ.get(name, "")
         given = "can't be used" if is_secret else f"is {value[:SHOWN_CHARS]!r}"
         quoted = ", without quotes" * value.startswith(QUOTES)
@@ -207,7 +211,7 @@ class SiteEnv:
             try:
                 value = parse(os.environ[name])
             except ValueError:
-                self.refuse(name, allowed, is_secret=is_secret)
+                self.add_problem(name, allowed, is_secret=is_secret)
         self.settings[name] = Setting(value, default, allowed, parse, is_secret)
         return value
 

@@ -85,7 +85,7 @@ def make_fair_thread() -> ThreadPoolExecutor:
     return thread
 
 
-class Drawing:
+class FragmentThread:
     """The thread in which fragments are drawn, which may take longer than all other
     pieces of work; None: the database thread draws them."""
 
@@ -93,7 +93,7 @@ class Drawing:
 
 
 def for_drawing(work: Callable[..., T]) -> Callable[..., Awaitable[T]]:
-    thread = Drawing.thread
+    thread = FragmentThread.thread
     return database_sync_to_async(work, thread_sensitive=not thread, executor=thread)
 
 
@@ -101,7 +101,7 @@ def install_fair_queue() -> None:
     """Let the thread be fair in which database_sync_to_async() does its work. Before it
     has any: a second thread would have a second connection."""
     SyncToAsync.single_thread_executor = make_fair_thread()
-    Drawing.thread = make_fair_thread()
+    FragmentThread.thread = make_fair_thread()
     Checks.thread = make_fair_thread()
     sys.setswitchinterval(SWITCH_SECONDS)
 

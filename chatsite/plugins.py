@@ -151,14 +151,14 @@ class AppEvent:
     is_synced: ClassVar[bool] = False
     turn: int
 
-    def draw(self, conversation: "Conversation") -> str:
+    def draw_html(self, conversation: "Conversation") -> str:
         """For pages that show its turn. What a page has loaded besides its latest turns
         is not known; that is drawn again when it is loaded again."""
         raise NotImplementedError
 
     def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
         if self.turn in page.shown:
-            yield self.draw(client.conversation())
+            yield self.draw_html(client.conversation())
 
     def draw_at_once(self, page: "Page") -> str | None:
         """The same, where the database need not be asked. None: it has to be."""
@@ -168,7 +168,7 @@ class AppEvent:
         """For the page whose command is answered with it."""
         return ""
 
-    def say(self) -> str:
+    def describe_status(self) -> str:
         """What a screen reader is told."""
         return ""
 
@@ -178,7 +178,7 @@ class AppCommand:
 
     __slots__ = ()
 
-    def perform(self, conversation: "Conversation") -> "Done":
+    def apply_to(self, conversation: "Conversation") -> "Done":
         """In the database thread. Raises CommandError for what can't be done."""
         raise NotImplementedError
 
@@ -307,7 +307,7 @@ def mount(
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BackgroundJob:
     """Work that any process may do: every sweep calls `sweep` in the event loop, if
     there are any `due` rows; a process that ends calls `release`, so that others go on
     at once.
@@ -318,12 +318,12 @@ class Job:
     due: Callable[[], QuerySet[Any]] | None = None
 
 
-jobs: list[Job] = []
+jobs: list[BackgroundJob] = []
 
 
 def register_job(sweep: Callable[[], Awaitable[object]], **others: Any) -> None:
-    """Have a Job done with these values."""
-    jobs.append(Job(sweep, **others))
+    """Have a BackgroundJob done with these values."""
+    jobs.append(BackgroundJob(sweep, **others))
 
 
 # Checked by `manage.py doctor`, and on demand on the page *Settings* of the admin: what

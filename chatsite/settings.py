@@ -40,7 +40,7 @@ if not SECRET_KEY or not ALLOWED_HOSTS:
     )
 
 # Full origins (scheme, host, port) of the pages that may open a socket or post a form.
-SITE_ORIGINS = env.origins("SITE_ORIGINS")
+SITE_ORIGINS = env.origin_list("SITE_ORIGINS")
 CSRF_TRUSTED_ORIGINS = SITE_ORIGINS
 
 # Features that the core imports, an app each: no site is without them.
@@ -157,7 +157,7 @@ REQUESTS_AT_ONCE = env.int("REQUESTS_AT_ONCE", default=8, least=1)
 DATABASE_POOL_SIZE = env.int(
     "DATABASE_POOL_SIZE", default=REQUESTS_AT_ONCE + 2, least=2
 )
-DATABASE_URL = env.address(
+DATABASE_URL = env.server_url(
     "DATABASE_URL",
     f"sqlite:///{BASE_DIR / 'db.sqlite3'}",
     *("sqlite", "postgres", "postgresql", "psql", "pgsql"),
@@ -202,14 +202,14 @@ DATABASES = {"default": database}
 
 # Channel layer: hints from one process to others, through Redis; one process alone
 # needs none. The pubsub layer has no queue of 100 that drops silently.
-REDIS_URL = env.address(
+REDIS_URL = env.server_url(
     "REDIS_URL",
     "",
     *("redis", "rediss", "unix"),
     example="redis://:password@host:6379/0",
 )
 # Where the primary is, is asked of these; REDIS_URL has its name in place of a host.
-REDIS_SENTINELS = env.servers("REDIS_SENTINELS")
+REDIS_SENTINELS = env.server_list("REDIS_SENTINELS")
 layer = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
 if REDIS_URL:
     layer = {
@@ -254,10 +254,10 @@ if EMAIL_URL:
         globals().update(environ.Env.email_url_config(EMAIL_URL))
     except (ImproperlyConfigured, ValueError):
         allowed = "an address like smtp+tls://user:password@host:587"
-        env.refuse("EMAIL_URL", allowed, is_secret=True)
+        env.add_problem("EMAIL_URL", allowed, is_secret=True)
     if "@" not in DEFAULT_FROM_EMAIL:
         allowed = "the address that mails come from, like Windowpane <chat@example.org>"
-        env.refuse("MAIL_FROM", allowed)
+        env.add_problem("MAIL_FROM", allowed)
     if not SITE_ORIGINS:
         env.problems.append(
             "EMAIL_URL is set, and SITE_ORIGINS is not; set it to the full origins of "
@@ -271,7 +271,7 @@ SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
 # believed.
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SIGNIN_PROVIDERS = {}
-SECOND_FACTOR = env.word("SECOND_FACTOR", "no", "offered", "staff")
+SECOND_FACTOR = env.one_of("SECOND_FACTOR", "no", "offered", "staff")
 TRUSTED_USER_HEADER = env.str("TRUSTED_USER_HEADER")
 TRUSTED_USER_PROXIES = env.list("TRUSTED_USER_PROXIES")
 if "organisation" in EXTRAS:
@@ -361,21 +361,21 @@ LANGUAGE_COOKIE_SECURE = SITE_HTTPS
 TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
 
 # Models. Without a key and without a base URL the demo model answers.
-OPENAI_API_KEY = env.key("OPENAI_API_KEY")
-OPENAI_BASE_URL = env.address(
+OPENAI_API_KEY = env.provider_key("OPENAI_API_KEY")
+OPENAI_BASE_URL = env.server_url(
     "OPENAI_BASE_URL", "", "http", "https", example="http://127.0.0.1:11434/v1"
 )
 # For clients that speak Anthropic's wire, and for nothing else.
-ANTHROPIC_API_KEY = env.key("ANTHROPIC_API_KEY")
-ANTHROPIC_BASE_URL = env.address(
+ANTHROPIC_API_KEY = env.provider_key("ANTHROPIC_API_KEY")
+ANTHROPIC_BASE_URL = env.server_url(
     "ANTHROPIC_BASE_URL", "", "http", "https", example="http://127.0.0.1:4000"
 )
 # Whether requests of other clients are forwarded while nothing can be stored: "open"
 # forwards them as they are, and keeps nothing of them.
-ENDPOINT_WITHOUT_STORE = env.word("ENDPOINT_WITHOUT_STORE", "closed", "open")
+ENDPOINT_WITHOUT_STORE = env.one_of("ENDPOINT_WITHOUT_STORE", "closed", "open")
 # Whether clients may name what the provider keeps (files, containers, conversations) by
 # its id: all people of the site share one account there, unless it is one person's.
-ENDPOINT_PROVIDER_IDS = env.word("ENDPOINT_PROVIDER_IDS", "refused", "passed")
+ENDPOINT_PROVIDER_IDS = env.one_of("ENDPOINT_PROVIDER_IDS", "refused", "passed")
 # What tells keys of gateways for which person they send: the secret that signs tokens
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
@@ -400,19 +400,19 @@ REPLY_RESERVE = env.int("REPLY_RESERVE", default=2_000)
 # Seconds that a reply waits for a summary of messages that would not fit otherwise.
 COMPACTION_WAIT_SECONDS = env.float("COMPACTION_WAIT_SECONDS", default=20.0)
 # From 0 to 2, of replies, and of summaries and titles; empty = not sent.
-CHAT_TEMPERATURE = env.temperature("CHAT_TEMPERATURE", default=None)
-SUMMARY_TEMPERATURE = env.temperature("SUMMARY_TEMPERATURE", default=0.0)
+CHAT_TEMPERATURE = env.model_temperature("CHAT_TEMPERATURE", default=None)
+SUMMARY_TEMPERATURE = env.model_temperature("SUMMARY_TEMPERATURE", default=0.0)
 # Tokens that the provider may write for a summary; 0 = not sent.
 SUMMARY_MAX_TOKENS = env.int("SUMMARY_MAX_TOKENS", default=0)
 # How the provider takes a request; what it refuses is found out by itself.
 STREAM_USAGE = env.bool("STREAM_USAGE", default=True)
-SYSTEM_ROLE = env.word("SYSTEM_ROLE", "system", "developer", "user")
+SYSTEM_ROLE = env.one_of("SYSTEM_ROLE", "system", "developer", "user")
 # Seconds: until a reply begins (models may think first), between two pieces of it, and
 # for the whole of it.
-MODEL_FIRST_TOKEN_TIMEOUT = env.seconds("MODEL_FIRST_TOKEN_TIMEOUT", default=300.0)
-MODEL_IDLE_TIMEOUT = env.seconds("MODEL_IDLE_TIMEOUT", default=60.0)
-MODEL_TOTAL_TIMEOUT = env.seconds("MODEL_TOTAL_TIMEOUT", default=600.0)
-SUMMARY_TOTAL_TIMEOUT = env.seconds("SUMMARY_TOTAL_TIMEOUT", default=180.0)
+MODEL_FIRST_TOKEN_TIMEOUT = env.time_limit("MODEL_FIRST_TOKEN_TIMEOUT", default=300.0)
+MODEL_IDLE_TIMEOUT = env.time_limit("MODEL_IDLE_TIMEOUT", default=60.0)
+MODEL_TOTAL_TIMEOUT = env.time_limit("MODEL_TOTAL_TIMEOUT", default=600.0)
+SUMMARY_TOTAL_TIMEOUT = env.time_limit("SUMMARY_TOTAL_TIMEOUT", default=180.0)
 # Attempts at one request before its first token; each is counted and stored.
 MODEL_MAX_ATTEMPTS = env.int("MODEL_MAX_ATTEMPTS", default=3, least=1)
 # Some servers end a complete reply without a finish reason; set to false for them.
@@ -423,9 +423,9 @@ STRUCTURED_OUTPUT = env.bool("STRUCTURED_OUTPUT", default=not OPENAI_BASE_URL)
 # each call. A question for consent and a result that comes later have this long.
 TOOL_ROUNDS = env.int("TOOL_ROUNDS", default=60)
 TOOL_CALLS = env.int("TOOL_CALLS", default=90)
-TOOL_SECONDS = env.seconds("TOOL_SECONDS", default=30.0)
-CONSENT_SECONDS = env.seconds("CONSENT_SECONDS", default=86_400.0)
-TOOL_DEADLINE_SECONDS = env.seconds("TOOL_DEADLINE_SECONDS", default=604_800.0)
+TOOL_SECONDS = env.time_limit("TOOL_SECONDS", default=30.0)
+CONSENT_SECONDS = env.time_limit("CONSENT_SECONDS", default=86_400.0)
+TOOL_DEADLINE_SECONDS = env.time_limit("TOOL_DEADLINE_SECONDS", default=604_800.0)
 # Tokens per second of the demo model.
 DEMO_TOKENS_PER_SECOND = env.float("DEMO_TOKENS_PER_SECOND", default=40.0)
 
@@ -451,7 +451,7 @@ TITLES_ENABLED = env.bool("TITLES_ENABLED", default=True)
 # People's data. What staff may read is said on every account page.
 STAFF_CAN_READ_CHATS = env.bool("STAFF_CAN_READ_CHATS", default=True)
 # Whether people see there which of their conversations staff have read.
-STAFF_ACCESS_SHOWN = env.word("STAFF_ACCESS_SHOWN", "staff", "no", "names")
+STAFF_ACCESS_SHOWN = env.one_of("STAFF_ACCESS_SHOWN", "staff", "no", "names")
 # Whether people may make links that show a conversation to strangers; without, those
 # that there are open nothing. And requests a minute of one stranger's address.
 SHARE_LINKS = env.bool("SHARE_LINKS", default=True)
@@ -474,7 +474,7 @@ RETENTION_RECORD_DAYS = env.int("RETENTION_RECORD_DAYS", default=0, most=36_500)
 IMPORT_MAX_MB = env.int("IMPORT_MAX_MB", default=50, least=1)
 # Limits of the process that reads a file, and how many of them the site has at once.
 IMPORT_MEMORY_MB = env.int("IMPORT_MEMORY_MB", default=1_500, least=100)
-IMPORT_MAX_SECONDS = env.seconds("IMPORT_MAX_SECONDS", default=900.0)
+IMPORT_MAX_SECONDS = env.time_limit("IMPORT_MAX_SECONDS", default=900.0)
 IMPORTS_AT_ONCE = env.int("IMPORTS_AT_ONCE", default=2, least=1)
 IMPORT_MAX_CONVERSATIONS = 2_000
 IMPORT_MAX_MESSAGES = 20_000  # of one conversation
@@ -520,8 +520,8 @@ MCP_MESSAGE_BYTES = env.int("MCP_MESSAGE_BYTES", default=16_000_000, least=10_00
 # gets; calls of one person in an hour, in each process.
 WEB_SEARCH = env.str("WEB_SEARCH")
 WEB_PAGES_ENABLED = env.bool("WEB_PAGES_ENABLED", default=False)
-WEB_NETWORKS = env.networks("WEB_NETWORKS")
-WEB_SECONDS = env.seconds("WEB_SECONDS", default=20.0)
+WEB_NETWORKS = env.network_list("WEB_NETWORKS")
+WEB_SECONDS = env.time_limit("WEB_SECONDS", default=20.0)
 WEB_MAX_BYTES = env.int("WEB_MAX_BYTES", default=5_000_000, least=1_000)
 WEB_PAGE_TOKENS = env.int("WEB_PAGE_TOKENS", default=4_000, least=200)
 WEB_CALLS_PER_HOUR = env.int("WEB_CALLS_PER_HOUR", default=120)
@@ -532,7 +532,7 @@ DEFAULT_TOOLS = env.list("DEFAULT_TOOLS", default=[])
 # Tokens of a tool's result that a model gets; the rest it can read with another call.
 TOOL_RESULT_TOKENS = env.int("TOOL_RESULT_TOKENS", default=1_000, least=200)
 # What it gets of a longer one: its beginning, or a summary.
-TOOL_RESULTS = env.word("TOOL_RESULTS", "cut", "summarise")
+TOOL_RESULTS = env.one_of("TOOL_RESULTS", "cut", "summarise")
 
 # Policy experiments in the admin that run at once on the whole site; 0 = none.
 EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)
@@ -562,13 +562,13 @@ SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="", is_secret=True)
 
 # The collector of OpenTelemetry that gets a span of each request to a model.
-OTEL_EXPORTER_OTLP_ENDPOINT = env.address(
+OTEL_EXPORTER_OTLP_ENDPOINT = env.server_url(
     "OTEL_EXPORTER_OTLP_ENDPOINT", "", "http", "https", example="http://127.0.0.1:4318"
 )
 
 # Log records: words on a line, or an object of JSON on a line.
-LOG_LEVEL = env.word("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")
-LOG_FORMAT = env.word("LOG_FORMAT", "line", "json")
+LOG_LEVEL = env.one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")
+LOG_FORMAT = env.one_of("LOG_FORMAT", "line", "json")
 # With DEBUG the page of an error shows all settings and variables, without secrets.
 DEFAULT_EXCEPTION_REPORTER = "chatsite.ops.error_page.ExceptionReporter"
 LOGGING = {

@@ -24,7 +24,7 @@ ReadRows = Callable[["Conversation", int, int | None], Mapping[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SlotPart:
     """`draw` is called with those of the place's values that it has `named`. What it
     shows of a message is read for many at once, and is in the `extra` of each:
     `columns` with its row, `rows` beside it."""
@@ -35,16 +35,16 @@ class Part:
     rows: Mapping[str, ReadRows] = field(default_factory=dict)
 
 
-_parts: dict[str, list[Part]] = defaultdict(list)
+_parts: dict[str, list[SlotPart]] = defaultdict(list)
 _stylesheets: dict[str, list[str]] = defaultdict(list)
 
 
 def register(place: str, draw: Callable[..., str] | str, **read: Any) -> None:
     """Show a part at this place: what `draw` returns, "" for nothing, or a template, by
-    its name and with the values of the page. `read`: the columns and rows of a Part."""
+    its name and with the values of the page. `read`: columns and rows of a SlotPart."""
     if isinstance(draw, str):
         draw = _make_include(draw)
-    _parts[place].append(Part(draw, tuple(signature(draw).parameters), **read))
+    _parts[place].append(SlotPart(draw, tuple(signature(draw).parameters), **read))
 
 
 def add_stylesheet(path: str, place: str) -> None:

@@ -48,6 +48,8 @@ async def stop_turns() -> None:
 
 
 JOBS = [
-    plugins.Job(stop_turns, due=find_open_turns),
-    plugins.Job(database_sync_to_async(cancel_jobs_of_leavers), due=find_open_jobs),
+    plugins.BackgroundJob(stop_turns, due=find_open_turns),
+    plugins.BackgroundJob(
+        database_sync_to_async(cancel_jobs_of_leavers), due=find_open_jobs
+    ),
 ]

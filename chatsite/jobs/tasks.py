@@ -134,4 +134,6 @@ def _is_old() -> Q:
     return Q(finished_at__lt=Now() - RESULTS_KEPT)
 
 
-SWEEPER = plugins.Job(database_sync_to_async(sweep_jobs), queue.end_own, find_due_jobs)
+SWEEPER = plugins.BackgroundJob(
+    database_sync_to_async(sweep_jobs), queue.end_own, find_due_jobs
+)

@@ -62,11 +62,13 @@ class Page:
         [card] = [card for card in view.cards if card.pk == event.call] or [None]
         is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
         if card is None or card.has_late_answer or not is_here:
-            yield from self.sync(conversation, event.say())
+            yield from self.sync(conversation, event.describe_status())
         elif event.call in self.steps and event.state != ToolCall.State.LATE:
-            yield card.draw_alone(conversation) + parts.render_status(event.say())
+            yield card.draw_alone(conversation) + parts.render_status(
+                event.describe_status()
+            )
         else:
-            yield self.turn(conversation_id, event.turn, event.say())
+            yield self.turn(conversation_id, event.turn, event.describe_status())
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
         """One turn as it stands in the database. Raises Turn.DoesNotExist."""
@@ -132,7 +134,7 @@ def status_of(event: events.Event, conversation_id: int) -> str:
     """What a screen reader is told: boundaries only, never the words of a reply."""
     match event:
         case AppEvent():
-            return event.say()
+            return event.describe_status()
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")
         case events.End(state=Turn.State.DONE):

@@ -174,7 +174,7 @@ def _perform_command(conversation: Conversation, command: events.Command) -> Don
             turn = _retry_turn(commands.regenerate_reply, conversation, turn_id)
             return Done(published=_announce_turn(turn), has_work=True)
         case AppCommand():
-            return command.perform(conversation)
+            return command.apply_to(conversation)
     return Done(has_work=True)
 
 

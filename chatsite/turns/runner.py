@@ -406,14 +406,14 @@ async def _start_due_compactions() -> None:
 
 _purge = database_sync_to_async(library.purge_deleted)
 jobs = [
-    plugins.Job(_start_due_turns, lifecycle.release, lifecycle.waiting),
-    plugins.Job(_start_due_compactions, due=lease.waiting_compactions),
-    plugins.Job(_purge, due=library.find_erasable),
-    plugins.Job(_purge, due=library.find_expired),
+    plugins.BackgroundJob(_start_due_turns, lifecycle.release, lifecycle.waiting),
+    plugins.BackgroundJob(_start_due_compactions, due=lease.waiting_compactions),
+    plugins.BackgroundJob(_purge, due=library.find_erasable),
+    plugins.BackgroundJob(_purge, due=library.find_expired),
 ]
 
 
-def _all_jobs() -> list[plugins.Job]:
+def _all_jobs() -> list[plugins.BackgroundJob]:
     return [*jobs, *plugins.jobs]
 
 

@@ -199,7 +199,7 @@ def test_it_reads_what_is_allowed(monkeypatch, given, expected):
 def test_it_refuses_what_no_browser_sends_as_origin(monkeypatch, origin):
     monkeypatch.setenv("SITE_ORIGINS", f"https://good.example,{origin}")
     env = SiteEnv()
-    assert env.origins("SITE_ORIGINS") == []
+    assert env.origin_list("SITE_ORIGINS") == []
     assert len(env.problems) == 1
 
 

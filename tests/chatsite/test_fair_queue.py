@@ -136,7 +136,7 @@ async def test_a_stream_in_turn_is_the_same_bytes():
 
 async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
     drawing = fair_queue.make_fair_thread()
-    monkeypatch.setattr(fair_queue.Drawing, "thread", drawing)
+    monkeypatch.setattr(fair_queue.FragmentThread, "thread", drawing)
     begun, sent = threading.Event(), threading.Event()
 
     def draw():
@@ -152,7 +152,7 @@ async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
 
 def test_a_server_is_made_fair(monkeypatch):
     monkeypatch.setattr(SyncToAsync, "single_thread_executor", None)
-    monkeypatch.setattr(fair_queue.Drawing, "thread", None)
+    monkeypatch.setattr(fair_queue.FragmentThread, "thread", None)
     monkeypatch.setattr(Checks, "thread", None)
     before = sys.getswitchinterval()
     try:
@@ -160,7 +160,10 @@ def test_a_server_is_made_fair(monkeypatch):
         assert sys.getswitchinterval() == pytest.approx(fair_queue.SWITCH_SECONDS)
     finally:
         sys.setswitchinterval(before)
-    drawing, database = fair_queue.Drawing.thread, SyncToAsync.single_thread_executor
+    drawing, database = (
+        fair_queue.FragmentThread.thread,
+        SyncToAsync.single_thread_executor,
+    )
     threads = {database, drawing, Checks.thread}
     assert len(threads) == 3
     assert all(isinstance(each._work_queue, FairQueue) for each in threads)

@@ -46,7 +46,7 @@ class FeedbackGiven(AppEvent):
     seq: int
     verdict: str
 
-    def draw(self, conversation: Conversation) -> str:
+    def draw_html(self, conversation: Conversation) -> str:
         return draw_buttons(conversation, self.seq, self.verdict, is_fragment=True)
 
 

@@ -32,7 +32,7 @@ class Consent(AppCommand):
         given = {"allowed": self.allow, "digest": self.digest, "reason": self.reason}
         return consent.answer(conversation, self.call, conversation.owner, **given)
 
-    def perform(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> Done:
         answered = self.answer(conversation)
         return Done(published=(Tool.of(answered),), has_work=True)
 
@@ -43,7 +43,7 @@ class CancelCall(AppCommand):
 
     call: int
 
-    def perform(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> Done:
         cancelled = late_results.cancel(conversation, self.call)
         return Done(published=late_results.events_of(cancelled))
 

@@ -59,7 +59,7 @@ class Tool(AppEvent):
             digest=call.digest,
         )
 
-    def say(self) -> str:
+    def describe_status(self) -> str:
         if self.state != ToolCall.State.WAITING:
             return ""
         return _("%(name)s is waiting for your answer") % {"name": label_of(self.name)}

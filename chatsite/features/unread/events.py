@@ -62,7 +62,7 @@ class Unread(AppEvent):
 class Seen(AppCommand):
     """The person looks at the conversation, and so at all that is new in it."""
 
-    def perform(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> Done:
         if not look_at(conversation):
             return Done()
         return Done(personal=(Unread(str(conversation.uuid), 0, None, ""),))

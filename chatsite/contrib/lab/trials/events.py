@@ -52,7 +52,7 @@ class TrialEvent(AppEvent):
     def is_words(self) -> bool:
         return self.state == Trial.State.RUNNING and bool(self.tail)
 
-    def say(self) -> str:
+    def describe_status(self) -> str:
         if self.state in Trial.UNFINISHED:
             return ""
         return _("The other answer to #%(seq)s is there") % {"seq": self.seq}
@@ -74,7 +74,7 @@ class TrialEvent(AppEvent):
         else:
             page.watched[name] = self._open(trial)
         card = draw_card(client.conversation(), trial, is_fragment=True)
-        yield card + page_parts.render_status(self.say())
+        yield card + page_parts.render_status(self.describe_status())
 
     def draw_answer(self, page: "Page") -> str:
         """From here on the page has its words; what it has missed is drawn."""
@@ -95,7 +95,7 @@ class WatchTrial(AppCommand):
 
     trial: int
 
-    def perform(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> Done:
         rows = conversation.trials.select_related("message")
         trial = rows.filter(pk=self.trial).first()
         if trial is None:
