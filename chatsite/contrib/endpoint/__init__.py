@@ -1,2 +1,4 @@
-"""The endpoint for other clients: it speaks the wires that clients speak
-already, keeps what they send, and shows it here."""
+"""The endpoint for other clients.
+
+It offers the APIs that clients already use, stores what they send, and shows it here.
+"""

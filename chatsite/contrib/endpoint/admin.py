@@ -1,5 +1,6 @@
-"""Keys of clients in the admin: whose they are, until when, and when they were last
-used. The key is shown to no one.
+"""API keys in the admin: their owners, validity and last use.
+
+The key itself is never shown.
 """
 
 from typing import Any

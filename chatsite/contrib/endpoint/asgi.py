@@ -1,5 +1,6 @@
-"""The door of the wires and of the MCP server: which it is, and who is calling. Without
-a valid key nothing else of the endpoint is loaded but the forms of the wires.
+"""Routing and authentication of the endpoint and the MCP server.
+
+Without a valid key, only the API descriptions are loaded.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ from .wires.wire import Wire
 Scope = dict[str, Any]
 Headers = list[tuple[bytes, bytes]]
 MAX_KEY_CHARS = 200
-# What keys with the scope `read` open.
+# Conversations that keys with the scope `read` can fetch.
 CONVERSATIONS = "/v1/conversations/"
 
 
@@ -76,7 +77,7 @@ async def answer_caller(
 
 
 def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
-    """The wire of this path; for an unknown one the one that most clients read."""
+    """Return the API of this path; for an unknown path, the most common one."""
     is_models = path == MODELS or path.startswith(f"{MODELS}/")
     is_listed = is_models and "anthropic-version" in headers
     if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
@@ -85,12 +86,15 @@ def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
 
 
 def find_most_bytes(path: str) -> int:
-    """The largest body that is read at this path."""
+    """Return the largest body that is read at this path."""
     return MAX_MCP_BYTES if path.startswith(MCP) else MAX_BODY_BYTES
 
 
 def read_headers(pairs: Headers) -> Mapping[str, str]:
-    """By their lower-case names. One that came twice is both, which fits nothing."""
+    """Return headers by lower-case name.
+
+    The values of a repeated header are joined, so that none of them matches.
+    """
     found: dict[str, str] = {}
     for raw_name, raw_value in pairs:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
@@ -99,7 +103,7 @@ def read_headers(pairs: Headers) -> Mapping[str, str]:
 
 
 def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
-    """Raises WireError for what is answered to no one."""
+    """Raise WireError for a host, path or method that is not answered."""
     host, _ = split_domain_port(headers.get("host", ""))
     allowed = settings.ALLOWED_HOSTS
     if settings.DEBUG and not allowed:
@@ -118,15 +122,18 @@ def find_method(wire: Wire, path: str) -> str | None:
     if path.startswith(CONVERSATIONS):
         return "GET"
     if path == MCP:
-        # Of GET its clients expect a stream without an end: there is none here.
+        # A GET would be an endless stream, which this site does not offer.
         return "POST" if settings.MCP_SERVER_ENABLED else None
     return wire.find_method(path)
 
 
 async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
-    """Raises WireError, the same one for every key that lets no one in."""
+    """Return the key of the request.
+
+    Raise the same WireError for every key that is refused.
+    """
     key = read_key(headers)
-    # Strangers take turns with each other, and with the people who are known.
+    # Requests without a valid key wait in turn with those of each user.
     address = (scope.get("client") or ("",))[0]
     with working_for(("stranger", address)):
         found = await database_sync_to_async(_find_key)(key, headers)
@@ -136,7 +143,10 @@ async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
 
 
 def read_key(headers: Mapping[str, str]) -> str:
-    """The key that a request names. Raises WireError for what can't be one."""
+    """Return the key that a request names.
+
+    Raise WireError for what can't be a key.
+    """
     key = headers.get("x-api-key", "")
     kind, _, token = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
@@ -147,7 +157,7 @@ def read_key(headers: Mapping[str, str]) -> str:
 
 
 def find_key_owner(pairs: Headers) -> int | None:
-    """Read the database only for requests that name a key."""
+    """Return the owner's id; the database is read only if a key is named."""
     try:
         found = keys.find_api_key(read_key(read_headers(pairs)))
     except WireError:
@@ -204,7 +214,7 @@ def mount_all() -> None:
     )
     answers = "none: clients read the answer to what they have sent"
     mount(START, pace=TURNS, tokens=TURNS, access_log=answers)
-    # Of OpenAI's wire, where a path below it is a reply that is fetched again.
+    # OpenAI's Responses API, where a path below this is a stored reply.
     mount("/v1/responses/", tokens=TURNS, access_log=READING)
     mount(MODELS, "/v1/messages/count_tokens")
     mount(CONVERSATIONS, access_log=READING)

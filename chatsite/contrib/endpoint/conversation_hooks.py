@@ -1,5 +1,6 @@
-"""What makes a conversation of a client different from the others. Only for such a one
-anything else of the endpoint is loaded.
+"""Hooks of the core for conversations of clients.
+
+Other modules of the endpoint are loaded only for such a conversation.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from memory.models import Conversation, Message, ModelCall
 
 from .models import BodyPiece, ClientMessage
 
-# In `imported_from`, before the name of the client.
+# The prefix of the client's name in `imported_from`.
 SOURCE = "client:"
 
 
@@ -18,7 +19,7 @@ def is_of_client(conversation: Conversation) -> bool:
 
 
 def name_client(conversation: Conversation) -> str:
-    """The name of its key; "" for a conversation of the site's own."""
+    """Return the name of its key; "" for a conversation of the site's own."""
     source = conversation.imported_from or ""
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else ""
 
@@ -30,7 +31,7 @@ def rebuild_of_client(call: ModelCall) -> RequestContext:
 
 
 def find_sent_last(conversation: Conversation) -> RequestContext | None:
-    """What the client sent last; None for a conversation of the site's own."""
+    """Return the client's last request; None for the site's own conversations."""
     if not is_of_client(conversation):
         return None
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
@@ -43,8 +44,10 @@ def find_sent_last(conversation: Conversation) -> RequestContext | None:
 
 
 def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:
-    """Message `seq` was deleted: no piece may quote it, and what the client sends again
-    begins a new conversation."""
+    """Remove message `seq` from the pieces and the hashes.
+
+    No piece may quote it, and a request that has it begins a new conversation.
+    """
     pieces = BodyPiece.objects.filter(conversation=conversation, message__seq=seq)
     if not is_of_client(conversation) and not pieces.exists():
         return
@@ -56,8 +59,10 @@ def forget_deleted(conversation: Conversation, seq: int, **_: object) -> None:
 def copy_to_branch(
     conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
-    """A branch is the site's own: it has what its replies were made of, and goes on
-    with the settings that new conversations have."""
+    """Copy the pieces to a branch, which belongs to the site.
+
+    It has the requests of its replies, and the settings of new conversations.
+    """
     if not BodyPiece.objects.filter(conversation=conversation).exists():
         return
     from .store.body_pieces import copy_pieces

@@ -1,4 +1,4 @@
-"""A key for clients on a machine of one's own: `make run` prints it."""
+"""A key for clients on the developer's machine; `make run` prints it."""
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -10,13 +10,15 @@ from chatsite.ops.demo_user import OWN_ADDRESSES
 from . import keys
 from .models import ApiKey
 
-# The client, as the list of conversations names it.
+# The name of the client in the list of conversations.
 NAME = "this machine"
 
 
 def offer_demo_key(host: str, port: str) -> str:
-    """Where clients of this machine find the site, with a key of the demo user that no
-    run before has had; "" where others could reach it, too."""
+    """Return how clients here reach the site, with a new key of the demo user.
+
+    Return "" where others could reach the site, too.
+    """
     if not settings.DEBUG or host not in OWN_ADDRESSES:
         return ""
     owner = get_user_model().objects.filter(username=DEMO_USER).first()

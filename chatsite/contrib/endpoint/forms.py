@@ -1,4 +1,4 @@
-"""What a person chooses for a new key."""
+"""The form for a new API key."""
 
 import re
 

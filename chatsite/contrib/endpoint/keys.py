@@ -1,4 +1,4 @@
-"""Keys of clients: made, shown once, listed, revoked, recognised and charged."""
+"""API keys: creating, listing, revoking, recognising and charging them."""
 
 import hashlib
 import secrets
@@ -27,12 +27,12 @@ SEND, READ = "send", "read"
 SCOPES = (SEND, READ)
 # Days that a key can be valid for; 0 = until it is revoked.
 DAYS = (0, 7, 30, 90, 365)
-# Of one person: keys that are in use, and ended ones that are kept for staff.
+# Per user: valid keys, and ended ones that are kept for staff.
 MOST_OPEN, MOST_ENDED = 50, 100
 MOST_MODELS = 50
-# How exactly it is kept when a key was last used.
+# The precision of a key's last use.
 USED_EVERY = timedelta(minutes=1)
-# What the download of the account has of each.
+# The columns of a key in the download of the account.
 DESCRIBED = (
     *("name", "hint", "kind", "scopes", "mode", "models_allowed", "tokens_per_day"),
     *("created_at", "expires_at", "revoked_at", "last_used_at"),
@@ -40,7 +40,7 @@ DESCRIBED = (
 
 
 class KeyLimitError(ValueError):
-    """A key that can't be made; the message says why."""
+    """Raised for a key that can't be made; the message says why."""
 
 
 def hash_key(key: str) -> str:
@@ -59,11 +59,11 @@ def create_api_key(
     models_allowed: Sequence[str] = (),
     tokens_per_day: int | None = None,
 ) -> tuple[ApiKey, str]:
-    """The row, and the key itself, which is told here and never again.
+    """Return a new row, and the key itself, which is never shown again.
 
-    Raises KeyLimitError for one key too many.
+    Raise KeyLimitError for one key too many.
     """
-    # Two that are made at once count each other.
+    # Locked, so that two keys made at once count each other.
     get_user_model().objects.select_for_update().filter(pk=owner.pk).first()
     rows = list_api_keys(owner)
     if only_valid(rows).count() >= MOST_OPEN:
@@ -96,19 +96,21 @@ def only_valid(rows: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
 
 
 def revoke_api_key(owner: Any, pk: int) -> bool:
-    """End a key of this person for good; False: there is none to end."""
+    """Revoke a key of this user; return whether there was one to revoke."""
     rows = list_api_keys(owner).filter(pk=pk, revoked_at=None)
     return bool(rows.update(revoked_at=Now()))
 
 
 def describe_api_keys(owner: AbstractBaseUser) -> list[dict[str, Any]]:
-    """The keys of a person as data, without their hashes."""
+    """Return the keys of a user as data, without their hashes."""
     return list(list_api_keys(owner).order_by("pk").values(*DESCRIBED))
 
 
 def find_api_key(key: str) -> ApiKey | None:
-    """The row of a key that may be used now. None, after the same one statement: it is
-    unknown, has ended, or its owner may not log in."""
+    """Return the row of a key that may be used now, or None.
+
+    One statement also refuses unknown and ended keys, and owners who may not log in.
+    """
     for found in _find_valid(sha256=hash_key(key)):
         _note_use(found)
         return found
@@ -128,7 +130,7 @@ def _note_use(key: Any) -> None:
 
 
 def check_model(key: ApiKey, model: str) -> None:
-    """Raises WireError for a model that the key may not use."""
+    """Raise WireError for a model that the key may not use."""
     if key.models_allowed and model not in key.models_allowed:
         text = _("This key may use these models: %(models)s.")
         names = ", ".join(key.models_allowed)
@@ -136,8 +138,10 @@ def check_model(key: ApiKey, model: str) -> None:
 
 
 def check_tokens(key: ApiKey, uncounted: int = 0) -> None:
-    """Raises CommandError when the key has used up its own tokens of the day, with
-    those that its row has not yet."""
+    """Raise CommandError when the key has used up its own tokens of the day.
+
+    `uncounted` are tokens that its row does not have yet.
+    """
     today = timezone.localdate()
     used = (key.tokens_used if key.day == today else 0) + uncounted
     if key.tokens_per_day is None or used < key.tokens_per_day:

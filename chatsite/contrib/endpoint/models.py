@@ -1,6 +1,4 @@
-"""The tables of the endpoint: keys of clients, their conversations, and the pieces that
-bodies are made of.
-"""
+"""The tables of the endpoint: keys, clients' conversations, and body pieces."""
 
 from typing import Any
 
@@ -14,9 +12,9 @@ from memory.models import Conversation, Message, ModelCall
 
 
 class ApiKey(models.Model):
-    """What a client shows to be let in: the right to send as one person.
+    """A client's key, with which it sends as one user.
 
-    The key itself is known to the client alone; here is its SHA-256.
+    Only the client knows the key itself; the row has its SHA-256.
     """
 
     class Mode(models.TextChoices):
@@ -36,7 +34,7 @@ class ApiKey(models.Model):
     name = models.CharField(_("name"), max_length=60)
     # 32 random bytes can't be guessed, so a hash without salt or work protects them.
     sha256 = models.CharField(max_length=64, unique=True, editable=False)
-    # Its first characters, by which a person tells it from their others.
+    # Its first characters, by which its owner recognises it.
     hint = models.CharField(_("begins with"), max_length=12, editable=False)
     kind = models.CharField(
         _("kind"), max_length=7, choices=KeyKind, default=KeyKind.PERSON
@@ -57,7 +55,7 @@ class ApiKey(models.Model):
     # Written at most once a minute.
     last_used_at = models.DateTimeField(_("last used at"), null=True)
 
-    # Of a gateway's key, while it speaks for its owner of this request.
+    # The gateway's own user, while its key is used for another user's request.
     gateway_user: Any = None
 
     class Meta:
@@ -66,47 +64,47 @@ class ApiKey(models.Model):
         verbose_name_plural = _("API keys")
 
     def __str__(self) -> str:
-        # Never the name, which a person has chosen: this goes into logs and lists.
+        # Never the name, which a user has chosen: this goes into logs and lists.
         return gettext("API key %(id)s") % {"id": self.pk}
 
     @property
     def reader(self) -> Any:
-        """The user who reads with it: of a gateway's key not the one it speaks for."""
+        """The user who reads with it; with a gateway's key, the gateway's own."""
         return self.gateway_user or self.owner
 
 
 class ClientConversation(models.Model):
-    """What makes a conversation one of a client: who sends it, and where it stands."""
+    """The client data of a conversation: its client, length and relations."""
 
     conversation = models.OneToOneField(
         Conversation, models.CASCADE, primary_key=True, related_name="of_client"
     )
     key = models.ForeignKey(ApiKey, models.SET_NULL, null=True)
-    # The id that the client gives it, by the name of its header; "" = none.
+    # The client's id for it, after the name of its header; "" = none.
     client = models.CharField(max_length=260, blank=True)
     # The first of the conversations that are branches of each other.
     family = models.UUIDField()
     parent = models.ForeignKey(
         Conversation, models.SET_NULL, null=True, related_name="+"
     )
-    # That it goes on by the word of its owner, who has joined the two; and its family
-    # without that, None = the same.
+    # The conversation that it continues because its owner joined the two, and its
+    # family without that; None = the same.
     joined = models.ForeignKey(
         Conversation, models.SET_NULL, null=True, related_name="+"
     )
     own_family = models.UUIDField(null=True)
-    # That its client names besides: of a subagent or a single call, what it is for.
+    # The main conversation of a subagent or a single call, named by the client.
     linked = models.ForeignKey(
         Conversation, models.SET_NULL, null=True, related_name="+"
     )
-    # The last message of a person in `linked` when it began.
+    # The last user message in `linked` when it began.
     linked_at = models.PositiveIntegerField(null=True)
-    # How many messages it shares with its parent: these are not kept twice.
+    # How many messages it shares with its parent; these are stored once.
     shared = models.PositiveIntegerField(default=0)
     # How many messages it has, with the shared ones.
     length = models.PositiveIntegerField(default=0)
     is_single = models.BooleanField(default=False)
-    # The last message of a request that has no whole reply.
+    # The last message of a request without a complete reply.
     open_position = models.PositiveIntegerField(null=True)
 
     class Meta:
@@ -123,12 +121,15 @@ class ClientConversation(models.Model):
         return AGENT_MARK in self.client
 
     def find_seq(self, position: int) -> int:
-        """The number of the message there, which a branch shares with its parents."""
+        """Return the number of the message at this position.
+
+        A branch shares it with its parents.
+        """
         above, before = self, None
         while above is not None:
             rows = ClientMessage.objects.filter(conversation=above.pk)
             if before:
-                # What the parent has had since is not shared.
+                # Later messages of the parent are not shared.
                 rows = rows.filter(pk__lt=before)
             at = rows.filter(position=position).order_by("is_again", "pk")
             if (seq := at.values_list("message__seq", flat=True).first()) is not None:
@@ -140,14 +141,16 @@ class ClientConversation(models.Model):
         return self.count_seq(position)
 
     def count_seq(self, position: int) -> int:
-        """The number of a message that is shared with a parent, counted in the copy:
-        rows of the parent are gone once it is erased, or a message there deleted."""
+        """Return the number of a shared message, counted in the branch's copy.
+
+        Rows of the parent are missing once it is erased, or a message there deleted.
+        """
         last, seqs = self._copied
         return seqs[max(position - last - 1, -len(seqs))]
 
     @cached_property
     def _copied(self) -> tuple[int, list[int]]:
-        """A position that is kept here, and the numbers up to it."""
+        """Return a position that has a row here, and the numbers up to it."""
         kept = self.conversation.client_messages.filter(position__gte=self.shared - 1)
         values = kept.order_by("position", "pk").values_list("position", "message__seq")
         rows = self.conversation.messages.filter(superseded_at=None)
@@ -165,7 +168,7 @@ class ClientConversation(models.Model):
 
 
 class ClientMessage(models.Model):
-    """A message by its hashes, as a client's next request is compared with it."""
+    """The hashes of a message, with which the next request is compared."""
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="client_messages"
@@ -173,17 +176,17 @@ class ClientMessage(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
     )
-    # From 0 on, with the messages that its conversation shares with its parents.
+    # From 0, including the messages that its conversation shares with its parents.
     position = models.PositiveIntegerField()
     digest = models.BinaryField(max_length=32)
-    # Of all messages up to this one.
+    # The hash of all messages up to this one.
     chain = models.BinaryField(max_length=32)
     role = models.CharField(max_length=20)
     size = models.PositiveIntegerField()
     is_served = models.BooleanField(default=False)
-    # Another form of one that was kept before: the client has changed it.
+    # Another form of a stored message: the client has changed it.
     is_again = models.BooleanField(default=False)
-    # The last row of the transcript that was made of it.
+    # The last row of the transcript made from it.
     message = models.ForeignKey(Message, models.CASCADE, related_name="+")
 
     class Meta:
@@ -205,12 +208,12 @@ class ClientMessage(models.Model):
 
 
 class BodyPiece(models.Model):
-    """A part of bodies of a conversation, as it was sent: kept once.
+    """A part of bodies of a conversation, as it was sent, stored once.
 
-    A text of the transcript is not in it, but where it stood.
+    It has no text of the transcript, but the place where that was.
     """
 
-    # What can quote the conversation.
+    # Columns that can quote the conversation.
     TEXTS = ("text",)
 
     conversation = models.ForeignKey(
@@ -219,14 +222,14 @@ class BodyPiece(models.Model):
     number = models.PositiveIntegerField()
     digest = models.BinaryField(max_length=32)
     text = models.TextField(blank=True)
-    # Where the text of `message` stood, and whether it was written in ASCII.
+    # Where the text of `message` was, and whether it was written in ASCII.
     hole = models.PositiveIntegerField(null=True)
     is_ascii = models.BooleanField(default=False)
-    # The message that it says; None: what is beside the messages.
+    # Its message; None: a part besides the messages.
     message = models.ForeignKey(
         Message, models.CASCADE, null=True, related_name="body_pieces"
     )
-    # By which a client can name it: of an item of a served reply. "" = it is none.
+    # The id by which a client can name an item of a reply; "" = no item.
     item_id = models.CharField(max_length=300, blank=True, default="", db_default="")
 
     class Meta:
@@ -249,8 +252,10 @@ class BodyPiece(models.Model):
 
 
 class ClientRequest(models.Model):
-    """What is known of a request besides what every request has: with which key it
-    came, and why it went on the conversation that it is in."""
+    """The client data of a request.
+
+    The key it came with, and why it continues its conversation.
+    """
 
     call = models.OneToOneField(
         ModelCall, models.CASCADE, primary_key=True, related_name="of_client"
@@ -261,18 +266,18 @@ class ClientRequest(models.Model):
     key = models.ForeignKey(ApiKey, models.SET_NULL, null=True)
     lineage = models.CharField(max_length=20)
     why = models.JSONField(default=list)
-    # Of the client; "" = none.
+    # The client's own; "" = none.
     idempotency_key = models.CharField(max_length=120, blank=True)
     # The last message that it sent.
     position = models.PositiveIntegerField()
-    # What its client has changed with it, as codes with spaces between them, and the
-    # message of a person that the transcript says it below.
+    # The client's changes with it, as codes with spaces between them, and the user
+    # message below which the transcript shows them.
     changes = models.CharField(max_length=60, blank=True, default="", db_default="")
     noted_at = models.PositiveIntegerField(null=True)
-    # SHA-256 of its tools, by which an agent is known that speaks again. "" = it is
-    # from before they were kept.
+    # SHA-256 of its tools, by which a returning agent is recognised. "" = a request
+    # from before they were stored.
     tools = models.CharField(max_length=64, blank=True, default="", db_default="")
-    # Of its reply, by the provider: a later request may go on from it. "" = none.
+    # The provider's id of its reply, which a later request may continue; "" = none.
     response_id = models.CharField(
         max_length=300, blank=True, default="", db_default=""
     )

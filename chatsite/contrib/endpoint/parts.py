@@ -1,4 +1,4 @@
-"""What people see of the endpoint on pages of the site: the keys on their account."""
+"""The endpoint's part of the account page: the list of keys."""
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
@@ -6,7 +6,7 @@ from django.template.loader import render_to_string
 from . import keys
 from .addresses import base_address
 
-# Of a person, that the account page lists.
+# Keys of a user that the account page lists.
 MOST_KEYS = 200
 
 

@@ -1,5 +1,7 @@
-"""A history that a client has the provider make shorter: it is passed on, paid for, and
-known from then on as the same conversation. It is no message of it.
+"""Compaction of a history by the provider, on a client's request.
+
+It is passed on, charged, and recognised from then on as the same conversation. The
+result is no message.
 """
 
 from collections.abc import Mapping
@@ -35,8 +37,11 @@ DEMO_TOKENS = 400
 
 @transaction.atomic
 def admit_compaction(key: ApiKey, request: ParsedRequest) -> None:
-    """Raises CommandError, and WireError for a reply of another person. It is charged
-    before, as its client may hang up."""
+    """Check the limits and charge the request before it is sent.
+
+    Its client may hang up. Raise CommandError, and WireError for a reply of another
+    user.
+    """
     find_previous(OwnerHistory(key.owner_id), request.previous)
     keys.check_tokens(key)
     limits.admit_summary(key.owner_id)
@@ -51,7 +56,10 @@ def charge_compaction(key: ApiKey, used: limits.Used) -> None:
 async def fetch_compacted(
     request: ParsedRequest, headers: Mapping[str, str]
 ) -> tuple[ProviderAnswer, ResponsesReader]:
-    """The provider's answer, whole, and what it says. Raises WireError."""
+    """Return the provider's whole answer and its parsed reply.
+
+    Raise WireError.
+    """
     if request.wire.find_upstream(request.model) is None:
         answer = make_json_answer(await for_drawing(_compact_as_demo)(request))
     else:
@@ -85,8 +93,11 @@ def _compact_as_demo(request: ParsedRequest) -> Mapping[str, object]:
 def store_compaction(
     key: ApiKey, request: ParsedRequest, reader: ResponsesReader
 ) -> None:
-    """The short form is another form of the last message: what goes on from it goes on
-    the conversation. Of a history that is not known it is nothing."""
+    """Charge the rest and store the result as a form of the last message.
+
+    A request that begins with it continues the conversation. Nothing is stored for a
+    history that is not known.
+    """
     used = (reader.tokens_input or request.tokens) + (reader.tokens_output or 0)
     more = max(0, used - request.tokens)
     written = min(reader.tokens_output or 0, more)

@@ -1,5 +1,7 @@
-"""One request of a client, from its first byte to the last one of its answer. It has no
-thread of its own: only what reads and writes the database runs in one, in turn."""
+"""Handling one request of a client, from its first byte to its answer's last.
+
+A request has no thread of its own: only database work runs in one, in turn.
+"""
 
 import json
 from collections import Counter
@@ -35,12 +37,12 @@ from .wires.errors import STATUSES, WireError, refuse_model, refuse_switched_off
 from .wires.wire import Wire
 
 T = TypeVar("T")
-# Requests of all people together in this process, and of one of them, who can ask how
-# many tokens a body has without a place among the replies at once.
+# Requests of all users in this process, and of one user. They include token counts,
+# which take no slot of replies.
 AT_ONCE, OF_ONE = 200, 64
 _running: Counter[int] = Counter()
-# Copies of long conversations, in the turns of the people who want them: the database
-# thread goes on meanwhile.
+# Copies long conversations, one user after the other, while the database thread does
+# other work.
 _copier = make_fair_thread()
 
 
@@ -52,7 +54,10 @@ async def answer_request(
     receive: Any,
     send: Any,
 ) -> None:
-    """Raises WireError as long as nothing was answered."""
+    """Answer a request.
+
+    Raise WireError as long as nothing was answered.
+    """
     check_processor_share(key)
     is_list = scope["path"] == MODELS or scope["path"].startswith(f"{MODELS}/")
     if keys.SEND not in key.scopes and not is_list:
@@ -75,7 +80,10 @@ async def answer_request(
 
 
 def acquire_slot(owner_id: int) -> None:
-    """Raises WireError where there is none."""
+    """Take a request slot of the user.
+
+    Raise WireError where there is none.
+    """
     if _running[owner_id] >= OF_ONE:
         detail = "Too many of your requests run at once. Wait for one to end."
         raise WireError(429, "too_many_requests", detail, retry_after=1)
@@ -92,8 +100,10 @@ def release_slot(owner_id: int) -> None:
 
 
 async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:
-    """Send the models that the key may use, or the named one. Raise WireError where it
-    is not among them."""
+    """Send the models that the key may use, or the named one.
+
+    Raise WireError where it is not among them.
+    """
     if settings.PROVIDERS and wire is not ANTHROPIC_MESSAGES:
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
@@ -159,8 +169,10 @@ async def handle_request(
 
 
 def find_mode(key: ApiKey, wire: Wire, headers: Mapping[str, str]) -> str:
-    """The mode of a request: that of its header, or else of its key; and *observe*
-    where nothing could be summarised. Raises WireError."""
+    """Return the mode of a request: that of its header, or else of its key.
+
+    It is *observe* where nothing could be summarised. Raise WireError.
+    """
     mode = headers.get("x-windowpane-mode", key.mode).strip().lower()
     if mode not in ApiKey.Mode.values:
         names = ", ".join(ApiKey.Mode.values)
@@ -180,8 +192,10 @@ async def relay_count(
     raw: bytes,
     mode: str,
 ) -> None:
-    """How many tokens a body has, or what would be sent of it: a question that is no
-    part of any conversation."""
+    """Answer how many tokens a body, or what would be sent of it, has.
+
+    Such a question is no part of any conversation.
+    """
     own = {}
     request = await for_drawing(_read_in_turn)(key, wire, headers, raw)
     await check_listed(key, request)
@@ -199,9 +213,11 @@ async def relay_count(
 
 
 async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
-    """Raises WireError for a model that is switched off, and for one that is not in
-    PROVIDERS_FILE, or not for the owner of the key. Anthropic's wire has a provider of
-    its own."""
+    """Raise WireError for a model that is off, or not allowed for the owner.
+
+    It has to be in PROVIDERS_FILE, if there is one. Anthropic's API has a provider of
+    its own.
+    """
     if plugins.is_switched_off(model_access.KIND, request.model):
         raise refuse_switched_off(request.model)
     if not settings.PROVIDERS or request.wire.name == ANTHROPIC_MESSAGES.name:
@@ -214,8 +230,10 @@ async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
 
 
 def find_continued(headers: Mapping[str, str]) -> str:
-    """The id of the conversation of which a client sends the newest message only; "":
-    it sends all of them. Raises WireError."""
+    """Return the id of the conversation whose newest message a client sends.
+
+    Return "" if the client sends all messages. Raise WireError.
+    """
     send = headers.get("x-windowpane-send", "all").strip().lower()
     name = headers.get("x-windowpane-conversation", "").strip()
     if send == "newest" and name:
@@ -236,7 +254,7 @@ async def relay_stored_response(
     headers: Mapping[str, str],
     client: ClientConnection,
 ) -> None:
-    """A reply that this person was sent: no one gets another's by its id."""
+    """Send a response that this user was sent before, and only this user."""
     from .stored_responses import fetch_stored_response, find_response_call
 
     response_id = scope["path"].removeprefix(wire.id_path)
@@ -253,7 +271,7 @@ async def relay_compaction(
     headers: Mapping[str, str],
     client: ClientConnection,
 ) -> None:
-    """The history in the provider's short form, by which it is known from then on."""
+    """Send the history compacted by the provider, and store its hashes."""
     from .provider_compaction import admit_compaction, fetch_compacted, store_compaction
 
     store = partial(_store, account_of_user(key.owner_id))
@@ -278,8 +296,10 @@ def _read_in_turn(
 
 
 async def read_references(key: ApiKey, request: ParsedRequest) -> ParsedRequest:
-    """Return the request with what its ids of served items stand for. Raise WireError
-    for those that this person has none of."""
+    """Return the request with the contents of items that it names by id.
+
+    Raise WireError for items that this user does not have.
+    """
     if not request.references:
         return request
     from .store.served_items import fill_references, find_items
@@ -297,10 +317,12 @@ async def read_references(key: ApiKey, request: ParsedRequest) -> ParsedRequest:
 async def prepare_request(
     key: ApiKey, request: ParsedRequest, mode: str
 ) -> tuple[StoredRequest, SendLess]:
-    """Store the request; what sends less of it, if it is too long. Raises WireError for
-    a limit of the site, too."""
+    """Store the request; return it with the step that shortens it.
+
+    Raise WireError, also for a limit of the site.
+    """
     run = partial(_store, account_of_user(key.owner_id))
-    # What an earlier reply stands for is with the provider: nothing of it can be cut.
+    # The provider has the history before an earlier reply: nothing of it can be cut.
     if mode == ApiKey.Mode.BOUND and not request.previous:
         from .bounding.bounds import store_bounded
 
@@ -309,7 +331,7 @@ async def prepare_request(
 
 
 def _translate_limits(step: Callable[..., T], *given: Any) -> T:
-    """A limit of the site as the wire says it."""
+    """Run a step and raise a limit of the site as WireError."""
     try:
         return step(*given)
     except CommandError as error:
@@ -328,7 +350,7 @@ async def _store(account: Any, step: Callable[[], T], *, is_copy: bool = False) 
 
 
 async def send_nothing_less(*_: object) -> None:
-    """What comes from a client in *observe* is sent as it is."""
+    """Return None: a request in *observe* is never shortened."""
 
 
 async def publish_request(stored: StoredRequest) -> None:
@@ -345,7 +367,10 @@ async def publish_request(stored: StoredRequest) -> None:
 def make_answer_headers(
     scope: Mapping[str, Any], headers: Mapping[str, str], stored: StoredRequest
 ) -> dict[str, str]:
-    """The site's own headers of an answer: never a word of the conversation."""
+    """Return the site's own headers of an answer.
+
+    They never have a word of the conversation.
+    """
     uuid = stored.conversation.uuid
     page = reverse("conversation-detail", args=[uuid])
     at = f"?at={stored.reply_seq}#message-{stored.reply_seq}"
@@ -361,7 +386,7 @@ def make_answer_headers(
 
 
 def site_address(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
-    """What addresses of pages begin with, as the client has called the site."""
+    """Return the base of page addresses, as the client has called the site."""
     scheme = scope.get("scheme", "http")
     if settings.BEHIND_PROXY:
         told = headers.get("x-forwarded-proto", scheme)
@@ -370,7 +395,7 @@ def site_address(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
 
 
 def make_context_headers(sent: OutgoingRequest, tries: int = 1) -> dict[str, str]:
-    """Whether it is what the client has sent, and how many messages came and went."""
+    """Return whether the request is unchanged, and its message counts."""
     kind = "exact" if sent.positions is None else "bounded"
     again = f"; tries={tries}" if tries > 1 else ""
     counts = f"before={sent.before}; after={sent.after}"

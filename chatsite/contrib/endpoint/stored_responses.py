@@ -1,4 +1,4 @@
-"""A reply that was sent, asked for once more by the id that the provider gave it."""
+"""Fetching a stored response by the id that the provider gave it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,8 +20,10 @@ from .wires.wire import Wire
 def find_response_call(
     key: ApiKey, scope: Mapping[str, Any], response_id: str
 ) -> ModelCall:
-    """The request of this person that it answered; a gateway's read is recorded. Raises
-    WireError."""
+    """Return the call of this user that a response answered.
+
+    A gateway's read is recorded. Raise WireError.
+    """
     try:
         served = OwnerHistory(key.owner_id).find_reply(response_id)
     except NotYoursError:
@@ -40,7 +42,7 @@ async def fetch_stored_response(
     query: str,
     headers: Mapping[str, str],
 ) -> ProviderAnswer:
-    """As the provider has it; without one as the transcript has it."""
+    """Return the provider's response; without one, the transcript's text."""
     upstream = wire.find_upstream(call.model)
     if upstream is None:
         message = call.message

@@ -1,4 +1,7 @@
-"""The addresses of the pages. The wires are no pages: asgi.py answers them."""
+"""The URLs of the pages.
+
+asgi.py answers the APIs, which are no pages.
+"""
 
 from django.urls import include, path
 

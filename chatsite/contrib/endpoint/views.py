@@ -1,4 +1,4 @@
-"""Keys on the account page: made and shown once, and revoked."""
+"""Pages of API keys: made and shown once, and revoked."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,7 +16,7 @@ from .forms import ApiKeyForm
 @require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def make_api_key(request: HttpRequest) -> HttpResponse:
-    """The form for a new key, and the only page that ever shows it."""
+    """Show the form for a new key; the only page that ever shows the key."""
     form = ApiKeyForm(request.POST or None)
     if form.is_valid():
         values = dict(form.cleaned_data)

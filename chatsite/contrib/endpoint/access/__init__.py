@@ -1,2 +1,1 @@
-"""What keys open besides the wires, for whom a gateway's key speaks, and what becomes
-of requests while the store is away."""
+"""Access: read scope, gateways, rate limits, and requests during an outage."""

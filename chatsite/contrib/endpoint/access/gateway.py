@@ -1,5 +1,7 @@
-"""For whom a gateway's key speaks: the person that a signed token names, or a header
-where the operator believes it. One who is not known is refused, never guessed.
+"""The user of a request that a gateway sends.
+
+A signed token names the user, or a header where the operator trusts it. An unknown user
+is refused, never guessed.
 """
 
 import base64
@@ -21,16 +23,19 @@ from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.strict_json import make_object
 
-# As Open WebUI sends it with FORWARD_USER_INFO_HEADER_JWT_SECRET: HS256, for minutes,
-# with the e-mail address of the person.
+# As Open WebUI sends it with FORWARD_USER_INFO_HEADER_JWT_SECRET: HS256, valid for
+# minutes, with the e-mail address of the user.
 TOKEN_HEADER = "x-openwebui-user-jwt"  # noqa: S105
 MOST_CHARS = 4_096
-# How far the clocks of two machines may be apart.
+# Seconds that the clocks of two machines may differ.
 LEEWAY = 60
 
 
 def apply_gateway_user(key: ApiKey, headers: Mapping[str, str]) -> None:
-    """Let the key be the person's for this request. Raises WireError."""
+    """Make the key the user's for this request.
+
+    Raise WireError.
+    """
     person = _find_gateway_user(key, headers) if key.owner.is_staff else None
     if person is None:
         detail = "This key sends for others, and doesn't say for which person here."
@@ -53,13 +58,16 @@ def _find_gateway_user(
         found = people.filter(username=name)[:2] if name else []
     else:
         return None
-    # Two with one address could be either.
+    # Two users with the same address are ambiguous.
     return found[0] if len(found) == 1 else None
 
 
 def find_token_secret(key: ApiKey) -> str:
-    """Return what signs the tokens that come with this key. One of its own tells
-    nothing of the others: who runs one gateway can't sign for the key of another."""
+    """Return the secret that signs the tokens sent with this key.
+
+    A secret per key does not reveal the others: the operator of one gateway can't sign
+    for the key of another.
+    """
     shared = settings.GATEWAY_JWT_SECRET
     if not settings.GATEWAY_SECRET_PER_KEY:
         return shared
@@ -67,8 +75,10 @@ def find_token_secret(key: ApiKey) -> str:
 
 
 def _is_for_site(audience: Any) -> bool:
-    """Return whether a token may be used here: it names this site, or, where the
-    operator does not ask for it, none."""
+    """Return whether the token's audience allows it here.
+
+    It names this site, or is missing and the operator does not require it.
+    """
     own = settings.GATEWAY_JWT_AUDIENCE
     if audience is None:
         return not own
@@ -77,8 +87,10 @@ def _is_for_site(audience: Any) -> bool:
 
 
 def read_token(token: str, secret: str) -> dict[str, Any]:
-    """What a token says that was signed with this secret and is still valid; else {}.
-    The algorithm is ours to choose, not the token's."""
+    """Return the claims of a valid token signed with this secret, or {}.
+
+    This site chooses the algorithm, not the token.
+    """
     signed, _, signature = token[:MOST_CHARS].rpartition(".")
     head, _, body = signed.partition(".")
     digest = hmac.new(

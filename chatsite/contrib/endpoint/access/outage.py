@@ -1,6 +1,8 @@
-"""Requests while the store is away: by ENDPOINT_WITHOUT_STORE they are refused, or
-forwarded as they are. Nothing of a forwarded one is kept, and it says so; nothing is
-ever shortened without a record.
+"""Requests while the database is away.
+
+ENDPOINT_WITHOUT_STORE says whether they are refused, or forwarded unchanged. A
+forwarded request is not stored, and its answer says so. Nothing is ever shortened
+without a record.
 """
 
 import logging
@@ -27,16 +29,17 @@ NOT_KEPT = Metric(
     "windowpane_endpoint_not_kept",
     "Requests of clients that were forwarded while nothing could be stored.",
 )
-# Of keys that were valid a short time ago, by their hashes: how many, and for how long.
+# Keys that were valid a short time ago, by their hashes: how many, and for how long.
 MOST_KEYS, KEY_SECONDS = 1_000, 300.0
 RETRY_SECONDS = 60
 _valid: OrderedDict[str, tuple[ApiKey, float]] = OrderedDict()
-# Tokens that this process has forwarded on a day, by key and by person: no row says it.
+# Tokens that this process has forwarded on a day, by key and by user. No row counts
+# them.
 _forwarded: Counter[tuple[date, str, int]] = Counter()
 
 
 def remember_key(key: str, found: ApiKey | None) -> None:
-    """What was just read of a key; a key that lets no one in is forgotten at once."""
+    """Cache a key that was just read; drop one that is no longer valid."""
     name = keys.hash_key(key)
     _valid.pop(name, None)
     if found is not None:
@@ -46,7 +49,7 @@ def remember_key(key: str, found: ApiKey | None) -> None:
 
 
 def recall_key(key: str) -> ApiKey | None:
-    """A key that was valid minutes ago, in this process, and has not expired since."""
+    """Return a key that was valid minutes ago here and has not expired since."""
     found, at = _valid.get(keys.hash_key(key), (None, 0.0))
     if found is None or time.monotonic() - at >= KEY_SECONDS:
         return None
@@ -54,8 +57,11 @@ def recall_key(key: str) -> ApiKey | None:
 
 
 def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
-    """Count a request before it is sent. Raises CommandError where the key had no more
-    left when it was last read, and WireError where its owner has had a whole day's."""
+    """Count a request before it is sent.
+
+    Raise CommandError where the key had no tokens left when it was last read, and
+    WireError where its owner has used a whole day's.
+    """
     today = timezone.localdate()
     for each in [each for each in _forwarded if each[0] != today]:
         del _forwarded[each]
@@ -76,7 +82,7 @@ def _count(key: ApiKey, tokens: int) -> None:
 async def _count_chunks(
     key: ApiKey, chunks: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    """As they come; what is around the words of a stream counts, too."""
+    """Yield the chunks and count them, with the JSON around the text."""
     async with aclosing(chunks) as open_chunks:
         async for chunk in open_chunks:
             _count(key, -(-len(chunk) // 4))
@@ -89,7 +95,10 @@ async def forward(
     headers: Mapping[str, str],
     client: ClientConnection,
 ) -> None:
-    """Pass the request on as it is. Raises WireError where nothing was answered."""
+    """Pass the request on unchanged.
+
+    Raise WireError where nothing was answered.
+    """
     if request.previous or request.references:
         detail = "Whose reply that is can't be found out now. Send the whole history."
         raise WireError(503, "unavailable", detail, retry_after=5)

@@ -1,5 +1,4 @@
-"""How often one person may ask with their keys where no turn is counted for it, and how
-much of the processor they may take."""
+"""Rate limits per user for requests that count no turn."""
 
 from django.conf import settings
 
@@ -12,8 +11,10 @@ pace = Pace()
 
 
 def limit_request_rate(owner_id: int, setting: str) -> None:
-    """Count a request in this process by the limit of this setting. Raises WireError
-    for one too many, and then it is not counted."""
+    """Count a request in this process by the limit of this setting.
+
+    Raise WireError for one too many, which is then not counted.
+    """
     limit = getattr(settings, setting)
     if seconds := pace.count_request((setting, owner_id), limit):
         detail = (
@@ -23,7 +24,7 @@ def limit_request_rate(owner_id: int, setting: str) -> None:
 
 
 def check_processor_share(key: ApiKey) -> None:
-    """Raises WireError for who has had more than their share of the processor."""
+    """Raise WireError for users above their share of the processor."""
     if seconds := account_of_user(key.owner_id).rest(BURST_SECONDS):
         detail = "Your requests have taken more than their share of this site's time."
         raise WireError(429, "rate_limited", detail, retry_after=seconds)

@@ -1,5 +1,7 @@
-"""What a key with the scope `read` opens: the transcript of a conversation of its
-owner, and what the model saw, as the JSON that the pages of the site have."""
+"""The transcripts and contexts that a key with the scope `read` can fetch.
+
+They are the JSON of the site's pages, for conversations of the key's owner.
+"""
 
 import re
 from collections.abc import Mapping
@@ -28,19 +30,22 @@ PATH = re.compile(r"/v1/conversations/([0-9a-f-]{36})/(transcript|context)\.json
 
 
 def _missing() -> WireError:
-    """The same for what is another person's."""
+    """Return the error for what is missing or another user's."""
     return WireError(404, "not_found", "There is no such conversation, or no reply.")
 
 
 def check_may_read(key: ApiKey) -> None:
-    """Raises WireError."""
+    """Raise WireError for a key that may not read."""
     check_processor_share(key)
     if keys.READ not in key.scopes:
         raise WireError(403, "not_allowed", "This key may not read. Use another one.")
 
 
 async def answer_reading(key: ApiKey, scope: dict[str, Any], send: Any) -> None:
-    """Raises WireError."""
+    """Answer a request for a transcript or a context.
+
+    Raise WireError.
+    """
     check_may_read(key)
     limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
     match = PATH.fullmatch(scope["path"])
@@ -57,8 +62,10 @@ async def answer_reading(key: ApiKey, scope: dict[str, Any], send: Any) -> None:
 def record_reading(
     key: ApiKey, scope: Mapping[str, Any], conversation: Conversation | None, part: str
 ) -> None:
-    """Write into the access log who reads with a key, before anything leaves: of a
-    gateway's key that is its own user, not the one that it reads for."""
+    """Write into the access log who reads with a key, before anything is sent.
+
+    With a gateway's key that is the gateway's own user, not the one it reads for.
+    """
     request = ASGIRequest({**scope, "method": "GET"}, BytesIO())
     request.user = key.reader
     target = f"{LIST_PREFIX}key {key.hint} {part}"

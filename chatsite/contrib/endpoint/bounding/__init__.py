@@ -1,3 +1,4 @@
-"""Keys and requests in *bound*: what a client sends is stored as ever, and of what the
-memory has summarised the summaries are sent instead. Start at `choosing.py`.
+"""Requests in *bound* mode: summaries replace the messages they cover.
+
+What a client sends is stored as in *observe*. Start at `message_selection.py`.
 """

@@ -1,5 +1,6 @@
-"""A client's body with fewer messages: what stays of it stays byte by byte. Nothing
-here knows the database.
+"""A client's body with fewer messages.
+
+What stays is unchanged byte by byte. Nothing here reads the database.
 """
 
 import hashlib
@@ -16,8 +17,10 @@ from chatsite.contrib.endpoint.wires.openai_responses import (
 
 
 def write_preamble(texts: Iterable[str]) -> str:
-    """Messages of the site as they stand in a body, in a form that all wires have:
-    what they quote never has the system's role."""
+    """Return the site's messages as JSON, in a form that all APIs accept.
+
+    What they quote never has the role of the system.
+    """
     return ",".join(
         json.dumps({"role": "user", "content": text}, ensure_ascii=False)
         for text in texts
@@ -29,8 +32,7 @@ def make_piece(text: str, at: int | None) -> SentPiece:
 
 
 def read_piece(body: Body, piece: SentPiece, list_name: str) -> Any:
-    """A message of the body as it counts: of an item that was named by its id, what
-    that stands for."""
+    """Return a message of the body; a named item is replaced by its content."""
     value = json.loads(piece.text)
     is_named = isinstance(value, dict) and find_kind(value) == REFERENCE
     return body.value[list_name][piece.at] if is_named else value
@@ -43,8 +45,10 @@ def cut_body(
     kept: Sequence[SentPiece],
     list_name: str,
 ) -> tuple[Body, bytes]:
-    """The body with these of its messages only, and `ahead` between the leading ones
-    and the others; and its bytes."""
+    """Return the body with only these messages, and its bytes.
+
+    The preamble is placed between the leading messages and the others.
+    """
     places = [n for n, piece in enumerate(body.pieces) if piece.at is not None]
     first, last = places[0], places[-1]
     comma = body.between[first + 1] if last > first else ","
@@ -71,8 +75,10 @@ def cut_body(
 
 
 def without_results(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message of any wire, or an item, without the results of tools in it, whose
-    calls are not sent; None: nothing else is in it."""
+    """Return a message or an item without results of calls that are not sent.
+
+    Return None if nothing else is in it.
+    """
     if message.get("role") in ("tool", "function") or message.get("type") in RESULTS:
         return None
     content = message.get("content")

@@ -1,6 +1,4 @@
-"""The mode of a request, and of a bounded one: its policy, what is sent for it, and
-what is summarised when that is too long.
-"""
+"""Bounding a request: its policy, what is sent, and what is summarised first."""
 
 import asyncio
 from dataclasses import replace
@@ -35,29 +33,31 @@ from memory.models import Conversation
 from .message_selection import MessageSelector
 from .token_limits import find_limit
 
-# Nothing of the site's own comes between a client's messages, and no provider has them
-# in its cache in the form in which the memory has them.
+# The site adds nothing between a client's messages, and no provider has them in its
+# cache in the form that the memory stores.
 POLICY = {
     "recall_tokens": 0,
     "rules": "off",
     "facts": "off",
     "cached_prefix": False,
 }
-# Where the key's owner has chosen nothing for new conversations: what a client sends
-# stays as it is while it fits.
+# Used if the key's owner has chosen no preset for new conversations: a request stays
+# unchanged while it fits.
 SIZES = {"trigger": ["fraction", 0.92], "keep": ["fraction", 0.08]}
 
 
 def make_bounds(key: ApiKey) -> Bounds:
-    """As for a new conversation of the key's owner."""
+    """Return the bounds for a new conversation of the key's owner."""
     values = preferences.values_for(key.owner)
     chosen = {"preset": values["preset"]} if values["preset"] else SIZES
     return Bounds({**chosen, **POLICY}, values["own_rules"], select_outgoing)
 
 
 def select_outgoing(writer: RequestWriter, limit: int | None = None) -> OutgoingRequest:
-    """What is sent for a request that is being opened. `limit`: what the provider may
-    take, where that is less than was thought."""
+    """Return what is sent for a request that is being stored.
+
+    `limit` is what the provider may accept, if that is less than expected.
+    """
     request = writer.request
     selector = MessageSelector(
         request,
@@ -73,8 +73,10 @@ def select_outgoing(writer: RequestWriter, limit: int | None = None) -> Outgoing
 def store_shortened(
     writer: RequestWriter, stored: StoredRequest, limit: int
 ) -> StoredRequest | None:
-    """The request with less in it, recorded as one of its own. None: there is no less,
-    or the turn was lost or stopped."""
+    """Store a shorter form of the request, recorded as one of its own.
+
+    Return None if it gets no shorter, or if the turn was lost or stopped.
+    """
     turn = lifecycle.lock_held(stored.claim)
     if turn is None or turn.cancel_requested_at:
         return None
@@ -91,7 +93,7 @@ def store_shortened(
 
 
 def select_unstored(key: ApiKey, request: ParsedRequest) -> OutgoingRequest:
-    """What would be sent now. Nothing is written."""
+    """Return what would be sent now. Write nothing."""
     known = OwnerHistory(key.owner_id, request.within)
     decision = decide_lineage(request.history, request.hints, known)
     if decision.conversation is None:
@@ -110,7 +112,7 @@ def select_unstored(key: ApiKey, request: ParsedRequest) -> OutgoingRequest:
 async def store_bounded(
     key: ApiKey, request: ParsedRequest, run: Run
 ) -> tuple[StoredRequest, SendLess]:
-    """Store the request; where it would be too long, summarise before it is sent."""
+    """Store the request; if it would be too long, summarise before it is sent."""
     bounds = await run(partial(make_bounds, key))
     writer = RequestWriter(key, request, bounds)
     stored = await store_request(writer, run)
@@ -122,8 +124,10 @@ async def store_bounded(
 
 
 async def _summarise_first(too_long: OversizedRequest) -> None:
-    """Summarise what is too much, for a while. What takes longer goes on alone, and
-    serves the next request."""
+    """Summarise the excess, for a limited time.
+
+    Longer work goes on in the background and serves the next request.
+    """
     task = runner.make_room(too_long.conversation.pk, too_long.limit, rounds=True)
     if task and settings.COMPACTION_WAIT_SECONDS > 0:
         await asyncio.wait([task], timeout=settings.COMPACTION_WAIT_SECONDS)
@@ -132,7 +136,7 @@ async def _summarise_first(too_long: OversizedRequest) -> None:
 async def _send_less(
     writer: RequestWriter, run: Run, stored: StoredRequest, result: lifecycle.Result
 ) -> StoredRequest | None:
-    """After the next compaction, into half of what was sent."""
+    """Return the request at half its length, after the next compaction."""
     claim, limit = stored.claim, stored.sent.tokens // 2
     await run(partial(lifecycle.give_up, claim, result))
     task = runner.make_room(stored.conversation.pk, limit)

@@ -1,7 +1,9 @@
-"""Which of a client's messages are sent: those that no summary covers, behind the
-summaries. Between two compactions every body begins with the one before it.
+"""The choice of the client's messages that are sent.
 
-Where even that is too much, because nothing could be summarised yet, the oldest turns
+They are those that no summary covers, after the summaries. Between two compactions
+every body begins with the one before it.
+
+Where even that is too long, because nothing could be summarised yet, the oldest turns
 are left out, as in the chat.
 """
 
@@ -36,7 +38,7 @@ NOTHING = Preamble({}, {}, "", 0)
 
 
 class SelectedMessage(NamedTuple):
-    """A message of the history that is sent, as it is sent and as it is counted."""
+    """A message of the history, as it is sent and as it is counted."""
 
     index: int
     pieces: list[SentPiece]
@@ -48,16 +50,16 @@ class SelectedMessage(NamedTuple):
 
 
 def find_covered(of_client: ClientConversation, cutoff: int) -> int:
-    """The position of the last message up to number `cutoff`; -1: there is none."""
+    """Return the position of the last message up to row `cutoff`, or -1."""
     after = range(_find_last_kept(of_client, cutoff) + 1, of_client.length)
     if not after or of_client.find_seq(after[0]) > cutoff:
         return after.start - 1
-    # Rows of a parent are gone once it is erased, or a message there deleted.
+    # Rows of a parent are missing once it is erased, or a message there deleted.
     return after.start + bisect_right(after, cutoff, key=of_client.find_seq) - 1
 
 
 def _find_last_kept(of_client: ClientConversation, cutoff: int) -> int:
-    """The same as far as there are rows."""
+    """Return the last such position that has a row, or -1."""
     most = of_client.length
     while True:
         rows = ClientMessage.objects.filter(
@@ -69,14 +71,17 @@ def _find_last_kept(of_client: ClientConversation, cutoff: int) -> int:
         found = rows.aggregate(last=Max("position"))["last"]
         if found is not None or not of_client.parent_id:
             return -1 if found is None else found
-        # It shares the numbers of its parent's messages.
+        # A branch shares the numbers of its parent's messages.
         most = min(most, of_client.shared)
         of_client = ClientConversation.objects.get(pk=of_client.parent_id)
 
 
 def list_spans(request: ParsedRequest) -> list[list[int]]:
-    """Where each message of the history is in the body. What was thought and belongs
-    to none is sent with the one after it, or with the last one."""
+    """Return the places in the body of each message of the history.
+
+    Reasoning that belongs to no message is sent with the next one, or with the last
+    one.
+    """
     spans = [[*each.span] for each in request.history.messages]
     order = sorted(range(len(spans)), key=lambda n: spans[n][0])
     starts = [spans[n][0] for n in order]
@@ -99,7 +104,7 @@ def _without_results(piece: SentPiece) -> SentPiece | None:
 
 
 class MessageSelector:
-    """One request, of which everything is known or stored."""
+    """The selection for one request, of which everything is known or stored."""
 
     def __init__(
         self,
@@ -115,7 +120,7 @@ class MessageSelector:
             of_client,
         )
         self.decision = decision
-        # Tokens of messages, with what providers add to every request.
+        # The tokens of messages, with what providers add to every request.
         beside = count_beside(request.body.value)
         self.beside = ceil(beside * conversation.token_ratio)
         self.limit = max(1, limit - self.beside)
@@ -130,17 +135,20 @@ class MessageSelector:
         self._aligned = dict(decision.aligned)
 
     def select_messages(self, *, may_leave_out: bool) -> OutgoingRequest:
-        """What to send. Without `may_leave_out` it can be too long: then more has to be
-        summarised first."""
+        """Return what to send.
+
+        Without `may_leave_out` it can be too long: then more has to be summarised
+        first.
+        """
         summaries = self._list_summaries()
         cutoff = versions.last_covered(summaries)
         covered = find_covered(self.of_client, cutoff) if cutoff else -1
         every = range(len(self.history))
-        # A text in place of a list has no room for summaries.
+        # A text instead of a list can take no summaries.
         is_text = isinstance(self.request.body.value[self.request.wire.list_name], str)
         indexes = [n for n in every if is_text or self._position_of(n) > covered]
         kept = self._keep(indexes)
-        # What the client has forgotten itself needs no summary.
+        # Messages that the client itself dropped need no summary.
         is_cut = len(indexes) < len(self.history)
         preamble = NOTHING
         if is_cut:
@@ -154,7 +162,7 @@ class MessageSelector:
         return sent
 
     def _list_summaries(self) -> list[Summary]:
-        """Of what only comes after a branch begins, none."""
+        """Return the summaries that end before a branch begins."""
         found, made = versions.active_summaries(self.conversation), self.decision
         if made.kind != "branch" or not found:
             return found
@@ -162,7 +170,7 @@ class MessageSelector:
         return [each for each in found if each.last_seq <= last]
 
     def _position_of(self, index: int) -> int:
-        """Where a message of the history is in the conversation."""
+        """Return the position of a message of the history in the conversation."""
         made = self.decision
         if index < made.summary:
             return made.parent_position + index
@@ -172,7 +180,7 @@ class MessageSelector:
         return made.parent_position + made.summary + index - made.first_new
 
     def _keep(self, indexes: Sequence[int]) -> list[SelectedMessage]:
-        """These messages, without results of calls that are not sent."""
+        """Return these messages, without results of calls that are not sent."""
         kept: list[SelectedMessage] = []
         before = -1
         for index in indexes:
@@ -194,7 +202,7 @@ class MessageSelector:
         )
 
     def _with_question(self, kept: list[SelectedMessage]) -> list[SelectedMessage]:
-        """Where only what was done for it is left, the question stands before that."""
+        """Add the question if only its steps are left."""
         if any(each.is_question for each in kept):
             return kept
         first = kept[0].index if kept else len(self.history)
@@ -207,7 +215,7 @@ class MessageSelector:
     def _leave_out(
         self, sent: OutgoingRequest, kept: list[SelectedMessage]
     ) -> list[SelectedMessage]:
-        """Of what is sent, from the first turn, or round of tools, on that fits."""
+        """Return the messages from the first turn, or round of tools, that fits."""
         flat = [(n, each) for n, one in enumerate(kept) for each in one.messages]
         said = [each for _, each in flat]
         points = [n for n in find_cut_points(said, rounds=True) if flat[n][0]]

@@ -1,6 +1,8 @@
-"""What is sent ahead of the messages that a client's body keeps: the summaries, what a
-person has pinned of what they cover, and the rules in force, as in the chat. It is kept
-by reference only, so nothing of it outlives what it quotes.
+"""The messages that are sent before those of the client's body.
+
+They are the summaries, the pinned messages that these cover, and the rules in force, as
+in the chat. They are stored by reference only, so nothing of them outlives what it
+quotes.
 """
 
 from typing import Any, NamedTuple
@@ -16,15 +18,18 @@ from memory.view import rebuilding
 
 from .body_cutting import write_preamble
 
-# In the place of references to what is in the body itself.
+# Replaces the references to what is in the body itself.
 OF_BODY: dict[str, Any] = {
     **{"system": "", "window": [], "newest": None, "steps": [], "recalled": []},
 }
 
 
 class Preamble(NamedTuple):
-    """References to it, the texts that they name by their hash, the JSON of its
-    messages, and the number of the last message that it covers."""
+    """The messages before the client's own.
+
+    Their references, the texts these name by hash, their JSON, and the number of the
+    last message that they cover.
+    """
 
     refs: dict[str, Any]
     texts: dict[str, str]
@@ -55,13 +60,13 @@ def make_preamble(
         composed, summaries, pinned, [], [], None, version, rules=rules
     )
     refs, texts = context.refer_prefix(conversation, view)
-    # The instructions are the client's, and in its body.
+    # The instructions are in the client's body.
     texts.pop(refs.pop("system"))
     return Preamble(refs, texts, write_context(composed), cutoff)
 
 
 def read_preamble(call: ModelCall) -> Context:
-    """The same as it was sent with a request, from its references alone."""
+    """Rebuild the preamble of a request from its references alone."""
     refs = {name: each for name, each in call.refs.items() if name != "client"}
     alike = ModelCall(conversation=call.conversation, refs={**refs, **OF_BODY})
     return rebuilding.recompose_contexts([alike])[0]

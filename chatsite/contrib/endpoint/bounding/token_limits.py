@@ -1,4 +1,4 @@
-"""How much a request may have, and whether this site can bound it at all."""
+"""Token limits of requests, and whether this site can bound them at all."""
 
 import json
 from collections.abc import Mapping
@@ -11,29 +11,33 @@ from chatsite.llm import providers
 from memory import context
 from memory.engine.tokens import count_text
 
-# Of what Anthropic's models take, in tokens.
+# The context window of Anthropic's models, in tokens.
 ANTHROPIC_WINDOW = 200_000
-# What a model reads besides messages, and what keeps room for its reply.
+# Fields that a model reads besides messages, and those that limit its reply.
 BESIDE = ("tools", "functions", "response_format", "text")
 REPLY = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 
 def can_summarise(wire: Wire) -> bool:
-    """Whether the model that writes summaries is no worse than the one that answers:
-    the demo model must not summarise what a provider is asked."""
+    """Return whether the summarising model is as good as the answering one.
+
+    The demo model must not summarise what a provider is asked.
+    """
     model = providers.default_model()
     is_demo = providers.is_demo(model)
     return not is_demo or wire.find_upstream(model) is None
 
 
 def find_limit(wire: Wire, model: str, body: Mapping[str, Any]) -> int:
-    """Tokens that a request may have beside the reply that the client wants; at least a
-    quarter of the window."""
+    """Return the tokens that a request may have besides the reply.
+
+    At least a quarter of the window.
+    """
     window = _find_window(wire, model)
     limit = context.request_limit(window)
     for name in REPLY:
         if isinstance(wanted := body.get(name), int) and wanted > 0:
-            # More exact than what the site keeps free for any reply.
+            # More exact than the site's reserve for any reply.
             limit = window - wanted
     return max(limit, window // 4, 1)
 
@@ -45,12 +49,12 @@ def _find_window(wire: Wire, model: str) -> int:
         return providers.context_window(providers.DEMO)
     if wire.name == "messages":
         return ANTHROPIC_WINDOW
-    # A model is built to know its window, and kept: only for those of the operator.
+    # A model is built and cached to know its window: only those of the operator.
     is_known = model in providers.list_models()
     return providers.context_window(model if is_known else providers.default_model())
 
 
 def count_beside(body: Mapping[str, Any]) -> int:
-    """Estimated tokens of what is beside the messages."""
+    """Return the estimated tokens of the fields besides the messages."""
     values = [body[name] for name in BESIDE if body.get(name)]
     return sum(count_text(json.dumps(each, ensure_ascii=False)) for each in values)

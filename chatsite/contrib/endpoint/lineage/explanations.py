@@ -1,5 +1,6 @@
-"""Why a request of a client is in the conversation that it is in, for the page that
-says so: what it was taken for, and what its client has changed, cut off or added.
+"""The explanation of a client's request, for its page.
+
+Why it is in its conversation, and what its client changed, dropped or added.
 """
 
 from collections.abc import Sequence
@@ -20,14 +21,17 @@ from .joining import list_of_owner
 from .notes import NAMED, list_sent_spans
 from .reason_texts import LINEAGES, WHY
 
-# Requests on one page, changed messages, and characters that are compared of each.
+# Requests on one page, changed messages, and characters compared of each.
 MOST_REQUESTS, MOST_CHANGED, MOST_CHARS = 50, 20, 20_000
 MOST_RELATED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """A request by its key; `seq`: of its reply, None = it has none."""
+    """A request by its key.
+
+    `seq` is the number of its reply; None: it has none.
+    """
 
     pk: int
     seq: int | None
@@ -40,7 +44,7 @@ class RequestRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangedMessage:
-    """A message that the client has sent in other words than the transcript has."""
+    """A message whose text the client changed after it was stored."""
 
     seq: int
     pieces: list[DiffPiece]
@@ -48,25 +52,28 @@ class ChangedMessage:
 
 @dataclass(frozen=True, slots=True)
 class RequestExplanation:
-    """A request beside the transcript and the request before."""
+    """A request compared with the transcript and the request before."""
 
     row: RequestRow
     instructions: list[DiffPiece]
     changed: list[ChangedMessage]
-    # Messages of the transcript that were not in it.
+    # Messages of the transcript that were not in the request.
     forgotten: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedConversation:
-    """Another conversation, and how it belongs to this one."""
+    """Another conversation, and its relation to this one."""
 
     conversation: Conversation
     how: str
 
 
 def list_requests(conversation: Conversation, before: int | None) -> list[RequestRow]:
-    """The newest first, at most one more than a page has; those before a key."""
+    """Return the requests before this key, newest first.
+
+    At most one more than a page shows.
+    """
     rows = ClientRequest.objects.filter(call__conversation=conversation)
     if before is not None:
         rows = rows.filter(pk__lt=before)
@@ -90,7 +97,7 @@ def _make_row(
 
 
 def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
-    """That of reply `seq`."""
+    """Return the last request that has reply `seq`."""
     rows = ClientRequest.objects.filter(
         call__conversation=conversation, call__message__seq=seq
     )
@@ -101,7 +108,7 @@ def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
 def explain_request(
     conversation: Conversation, row: RequestRow
 ) -> RequestExplanation | None:
-    """None: what is kept of it is damaged."""
+    """Return the explanation of a request; None: its stored parts are damaged."""
     calls = conversation.model_calls.filter(of_client__isnull=False, refs__has_key=KEY)
     call = calls.filter(pk=row.pk).select_related("of_client").first()
     if call is None:
@@ -150,7 +157,7 @@ def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
 
 
 def list_related(own: ClientConversation) -> list[RelatedConversation]:
-    """Conversations of its family, and those that were made beside it."""
+    """Return the conversations of the family, and those beside it."""
     owned = list_of_owner(own.conversation.owner_id).select_related("conversation")
     family = owned.filter(family=own.family).exclude(pk=own.pk)
     found = [

@@ -1,6 +1,8 @@
-"""Two conversations of a client, joined by their owner: the second one goes on the
-first. No message moves, so nothing that was proved changes, and it can be undone. What
-fitted both of them is then no longer in doubt.
+"""Joining two conversations of a client by hand.
+
+Their owner says that the second one continues the first. No message moves, so nothing
+that was proved changes, and it can be undone. Requests that fitted both of them are
+then no longer in doubt.
 """
 
 from collections.abc import Sequence
@@ -15,12 +17,12 @@ from chatsite.contrib.endpoint.models import ClientConversation
 from memory.models import Conversation
 
 JOIN, SEPARATE = "join", "separate"
-# That a person can choose among.
+# Conversations that a user can choose from.
 MOST_OFFERED = 50
 
 
 class JoinError(ValueError):
-    """What can't be joined; the text says why, for people."""
+    """Raised for conversations that can't be joined; the text says why, for users."""
 
 
 def list_of_owner(owner_id: int) -> QuerySet[ClientConversation]:
@@ -32,7 +34,10 @@ def list_of_owner(owner_id: int) -> QuerySet[ClientConversation]:
 
 
 def list_offered(own: ClientConversation) -> list[Conversation]:
-    """Those that it can go on, the newest first: none of its own family."""
+    """Return the conversations that it can continue, newest first.
+
+    None of them is of its own family.
+    """
     rows = list_of_owner(own.conversation.owner_id).exclude(family=own.family)
     rows = rows.select_related("conversation").order_by("-conversation__updated_at")
     return [each.conversation for each in rows[:MOST_OFFERED]]
@@ -40,7 +45,10 @@ def list_offered(own: ClientConversation) -> list[Conversation]:
 
 @transaction.atomic
 def join_conversations(later: Conversation, earlier: Conversation) -> None:
-    """`later` goes on `earlier`, both of one person. Raises JoinError."""
+    """Mark `later` as the continuation of `earlier`, both of one user.
+
+    Raise JoinError.
+    """
     own = _lock_of_client(later)
     other = list_of_owner(later.owner_id).filter(pk=earlier.pk).first()
     if other is None:
@@ -57,7 +65,7 @@ def join_conversations(later: Conversation, earlier: Conversation) -> None:
 
 @transaction.atomic
 def separate_conversation(later: Conversation) -> None:
-    """Undo join_conversations(). Where it is undone already, nothing changes."""
+    """Undo join_conversations(); do nothing if it is undone already."""
     own = _lock_of_client(later)
     if own.joined_id is None:
         return
@@ -68,7 +76,7 @@ def separate_conversation(later: Conversation) -> None:
 
 
 def _lock_of_client(conversation: Conversation) -> ClientConversation:
-    """As requests are decided: one after the other, for each person."""
+    """Return the row, locked as for deciding a request: one at a time per user."""
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=conversation.owner_id).values("pk").first()
     rows = list_of_owner(conversation.owner_id)
@@ -79,7 +87,7 @@ def _lock_of_client(conversation: Conversation) -> ClientConversation:
 
 
 def _sort_families(owner_id: int, families: Sequence[UUID]) -> None:
-    """Those that are joined are one family: that of the oldest of them."""
+    """Give joined conversations the family of the oldest of them."""
     rows = [
         *ClientConversation.objects.filter(
             conversation__owner_id=owner_id, family__in=families

@@ -1,5 +1,7 @@
-"""What stands below messages of a client's conversation: that its client has changed or
-forgotten something, and the agents that it started there.
+"""Notes below messages of a client's conversation.
+
+They say that the client changed or dropped something, and name the agents that it
+started there.
 """
 
 from collections import defaultdict
@@ -17,20 +19,23 @@ from memory.ranges import Ranges, is_within
 
 from .reason_texts import CHANGES
 
-# Agents that are named below one message, and that are read for a piece.
+# Agents named below one message, and agents read for one part of the page.
 MOST_NAMED, MOST_READ = 10, 500
-# Of a request that names an earlier reply: all before it is with the provider.
+# The code of a request that names an earlier reply: the provider has the rest.
 NAMED = "previous"
 
 
 @dataclass(slots=True)
 class MessageNote:
-    """`reply`: of the last request that brought changes, None while it has none."""
+    """The note below one message.
+
+    `reply` is that of the last request with changes; None while it has none.
+    """
 
     changes: tuple[str, ...] = ()
     reply: int | None = None
     is_forgotten: bool = False
-    # The page of each, and its title.
+    # The conversation id and title of each.
     agents: tuple[tuple[Any, str], ...] = ()
     more_agents: int = 0
 
@@ -38,7 +43,7 @@ class MessageNote:
 def read_notes(
     conversation: Conversation, first: int, end: int | None
 ) -> Mapping[int, MessageNote]:
-    """Those of the messages from one number to before another."""
+    """Return the notes of the messages from `first` to before `end`."""
     if not is_of_client(conversation):
         return {}
     notes: dict[int, MessageNote] = defaultdict(MessageNote)
@@ -57,7 +62,7 @@ def read_notes(
 def _list_changes(
     conversation: Conversation, first: int, end: int | None
 ) -> list[tuple[int, str, int | None]]:
-    """Of requests that have a reply in these turns, and of the last one of each."""
+    """Return the number, codes and reply of requests of these messages."""
     rows = ClientRequest.objects.exclude(changes="")
     within = {"seq__gte": first} | ({"seq__lt": end} if end else {})
 
@@ -90,7 +95,7 @@ def _list_agents(
 def _list_forgotten(
     conversation: Conversation, first: int, end: int | None
 ) -> list[int]:
-    """What the client no longer sends."""
+    """Return the numbers of messages that the client no longer sends."""
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     columns = calls.order_by("-pk").values_list("refs", "of_client__why")
     refs, why = columns.first() or ({}, (NAMED,))
@@ -103,7 +108,7 @@ def _list_forgotten(
 
 
 def list_sent_spans(refs: Mapping[str, Any]) -> Ranges:
-    """The messages that a client's request had, or that a summary stood for in it."""
+    """Return the messages that a request had, or that its summaries covered."""
     spans = [*refs["window"], *refs.get("steps", ()), *refs.get("cut", ())]
     return [*spans, [refs["newest"]] * 2] if refs["newest"] else spans
 

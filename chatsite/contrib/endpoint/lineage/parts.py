@@ -1,6 +1,4 @@
-"""What other pages show of it: links to the page of why, and where a conversation of a
-client comes from.
-"""
+"""Parts of other pages: links to the explanation, and a conversation's origin."""
 
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -19,7 +17,7 @@ LINK = '<a class="{}" href="{}?reply={}">{}</a>'
 
 
 def draw_why_item(conversation: Conversation, message: ShownMessage) -> str:
-    """A link in the menu of a client's reply."""
+    """Return the link in the menu of a client's reply, or ""."""
     is_asked = message.role == "assistant" and message.has_request
     if not is_asked or not is_of_client(conversation):
         return ""
@@ -27,8 +25,7 @@ def draw_why_item(conversation: Conversation, message: ShownMessage) -> str:
 
 
 def draw_beside_sent(conversation: Conversation, seq: int) -> str:
-    """In the right pane, where it shows what a client sent for a reply: what that was
-    taken for, and a link."""
+    """Return the lineage and a link, for the pane with the request of a reply."""
     if not is_of_client(conversation):
         return ""
     rows = ClientRequest.objects.filter(
@@ -47,7 +44,7 @@ def _draw_link(conversation: Conversation, reply: int, style: str) -> str:
 
 
 def draw_origin(conversation: Conversation) -> str:
-    """Above the first message: what it goes on, and what it was made beside."""
+    """Return the lines above the first message: what it continues or belongs to."""
     if not is_of_client(conversation):
         return ""
     rows = ClientConversation.objects.filter(pk=conversation.pk)

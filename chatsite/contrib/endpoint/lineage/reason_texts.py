@@ -1,4 +1,4 @@
-"""The words for what a request was taken for, and for each code of why."""
+"""The texts for each lineage of a request, and for each code of its reasons."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -60,7 +60,7 @@ WHY = {
         "Your client uses one id for several conversations, so it says nothing."
     ),
 }
-# What a client has changed with a request, below the message that it asks about.
+# The client's changes with a request, shown below its question.
 CHANGES = {
     "instructions": _("Your client changed its instructions."),
     "rewritten": _("Your client sent earlier messages in other words."),

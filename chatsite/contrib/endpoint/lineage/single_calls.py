@@ -1,5 +1,7 @@
-"""Single calls in the list of conversations: titles, tags and the like, which clients
-ask for beside what people read. They are folded into one line below the others.
+"""Single calls in the list of conversations.
+
+Clients send them for titles, tags and the like, besides what users read. They are
+folded into one line below the others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ def narrow_to_single(rows: QuerySet[Conversation], key: Any) -> QuerySet[Convers
 
 
 def count_single(user: Any) -> QuerySet[Conversation]:
-    """One row with how many the list folds; none, where there are none."""
+    """Return one row with the count of single calls, or none."""
     rows = narrow_to_single(library.list_conversations(user), 1).order_by()
     counted = rows.values("owner").annotate(count=Count("pk"))
     return counted.annotate(choice=JSONObject(count="count"))
@@ -43,7 +45,7 @@ def describe_fold(choices: list[dict[str, Any]], chosen: int | None) -> dict[str
 def find_no_marks(
     rows: Sequence[Conversation], choices: list[dict[str, Any]], chosen: int | None
 ) -> Mapping[int, Sequence[str]]:
-    """Their rows name the client already."""
+    """Return no marks, as the rows name the client already."""
     return {}
 
 

@@ -1,5 +1,7 @@
-"""The page that says which conversation a client's requests went on, and why, and the
-forms there that join two and undo it.
+"""The page that explains a client's requests.
+
+It says which conversation each continued, and why. Its forms join two conversations and
+undo it.
 """
 
 from typing import Any
@@ -21,7 +23,7 @@ BIG = 2**63 - 1
 
 
 class WhyForm(forms.Form):
-    """What the address of the page names: a reply, and where the list begins."""
+    """The query of the page: a reply, and where the list begins."""
 
     reply = forms.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
     before = forms.IntegerField(min_value=1, max_value=BIG, required=False)
@@ -36,7 +38,7 @@ def _draw_page(
     request: HttpRequest, conversation: Conversation, error: str = ""
 ) -> HttpResponse:
     own = _find_of_client(conversation)
-    # Not where there are no clients: it loads all that reads their requests.
+    # Imported late: it loads everything that reads clients' requests.
     from . import explanations
 
     form = WhyForm(request.GET)

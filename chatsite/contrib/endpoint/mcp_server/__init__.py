@@ -1,1 +1,1 @@
-"""What keys that may read open to agents: an MCP server at /mcp."""
+"""The MCP server at /mcp, for agents with keys that may read."""

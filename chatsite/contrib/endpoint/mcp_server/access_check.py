@@ -1,5 +1,6 @@
-"""Who may ask the MCP server, from where and how often. The library of the protocol is
-loaded for the first one who may.
+"""The access check and rate limit of the MCP server.
+
+The protocol's library is loaded for the first request that passes.
 """
 
 import asyncio
@@ -28,7 +29,10 @@ async def answer_mcp(
     receive: Any,
     send: Any,
 ) -> None:
-    """Raises WireError as long as nothing was answered."""
+    """Answer a request.
+
+    Raise WireError as long as nothing was answered.
+    """
     check_may_read(key)
     if "origin" in headers and not is_site_origin(scope):
         raise WireError(403, "bad_origin", "Pages of other sites may not read here.")
@@ -46,7 +50,7 @@ async def answer_mcp(
 
 
 async def _load_protocol() -> ModuleType:
-    """In a thread: the first time takes seconds, in which replies go on."""
+    """Import the protocol in a thread, as it takes seconds the first time."""
     try:
         return await asyncio.to_thread(import_module, f"{__package__}.protocol")
     except ImportError:

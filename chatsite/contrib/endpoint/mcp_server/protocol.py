@@ -1,4 +1,4 @@
-"""The protocol, as the library `mcp` speaks it: one request in, one answer out."""
+"""The MCP protocol with the library `mcp`: one request in, one answer out."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ INSTRUCTIONS = (
 )
 AWAY = "The site can't reach its database. Try again in a moment."
 
-# Says of each request that it began and ended.
+# It logs the beginning and end of each request.
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
@@ -58,8 +58,10 @@ async def serve_request(
     receive: Any,
     client: ClientConnection,
 ) -> None:
-    """Answer one request of the owner of this key; `site` is the beginning of
-    addresses."""
+    """Answer one request of the owner of this key.
+
+    `site` is the base of all addresses.
+    """
     manager = StreamableHTTPSessionManager(
         _make_server(key, site, scope),
         json_response=True,
@@ -68,7 +70,7 @@ async def serve_request(
     )
 
     async def send(message: dict[str, Any]) -> None:
-        # Who takes nothing keeps their place among the requests at once.
+        # A client that reads nothing keeps its slot.
         with suppress(GoneError):
             await _pass_on(message, client)
 
@@ -118,7 +120,7 @@ def _make_server(key: ApiKey, site: str, scope: dict[str, Any]) -> Server:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    # Spans of its own, which would name what clients have sent.
+    # Its tracing spans would contain what clients have sent.
     server.middleware.clear()
     return server
 
@@ -136,7 +138,7 @@ def _describe_tool(tool: TranscriptTool) -> DescribedTool:
 async def _run_tool(
     tool: TranscriptTool, given: Any, caller: ToolCaller, scope: dict[str, Any]
 ) -> str:
-    """The answer as JSON. Who read what is in the access log before it leaves."""
+    """Return the answer as JSON, after writing the access log."""
 
     def run() -> tuple[str, Conversation | None]:
         with account_of_user(caller.owner_id).timed():
@@ -146,7 +148,7 @@ async def _run_tool(
     answer, conversation = await for_drawing(run)()
     record = database_sync_to_async(record_reading)
     await record(caller.key, scope, conversation, tool.name)
-    # A long one is written in one go: others go on before.
+    # A long answer is written at once, so other tasks run first.
     await asyncio.sleep(0)
     return answer
 
@@ -157,7 +159,7 @@ def _make_result(text: str, *, is_error: bool = False) -> CallToolResult:
 
 
 def _explain_arguments(error: ValidationError) -> str:
-    """What is wrong with the arguments, without what they were."""
+    """Return what is wrong with the arguments, without their values."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     parts = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:10]]
     return f"These arguments can't be used. {json.dumps(parts, ensure_ascii=False)}"

@@ -1,5 +1,7 @@
-"""What a model was sent for a reply, proved by its hash, and what of the transcript was
-left out. Knows neither the protocol nor addresses."""
+"""The request that a model was sent for a reply, and what was left out of it.
+
+The request is proved by its hash. Nothing here depends on the protocol or on addresses.
+"""
 
 import hashlib
 import json
@@ -17,7 +19,7 @@ from memory.view import rebuilding
 
 from .transcripts import MOST_CHARS, NotReadableError
 
-# Of one answer: stretches of messages, and numbers of messages that came in part.
+# Limits of one answer: stretches of messages, and messages sent in part.
 MOST_STRETCHES, MOST_NUMBERS = 200, 500
 # Why a message was not sent word for word.
 SUMMARISED = "summarised"
@@ -28,7 +30,10 @@ DELETED, REPLACED, HIDDEN = "deleted since", "replaced", "hidden from the model"
 
 
 def find_call(conversation: Conversation, reply: int) -> ModelCall:
-    """Raises NotReadableError."""
+    """Return the model call of a reply.
+
+    Raise NotReadableError.
+    """
     call = requests.reply_call(conversation, reply)
     if call is None:
         raise NotReadableError(f"No request is known for a reply #{reply}.")
@@ -36,7 +41,7 @@ def find_call(conversation: Conversation, reply: int) -> ModelCall:
 
 
 def describe_request(call: ModelCall, first: int) -> tuple[dict[str, Any], int | None]:
-    """A piece of what was sent, from this character on, and where the next begins."""
+    """Return a part of the request, and the character where the next begins."""
     text, digest, is_whole = _read_text_and_hash(call)
     last = first + MOST_CHARS
     value = {
@@ -60,8 +65,11 @@ def describe_request(call: ModelCall, first: int) -> tuple[dict[str, Any], int |
 
 
 def _read_text_and_hash(call: ModelCall) -> tuple[str, str, bool]:
-    """The JSON that was sent, its hash, and whether it is all of what was hashed: of a
-    client the body, of the site's own the messages, with images named only."""
+    """Return the JSON that was sent, its hash, and whether all of it is shown.
+
+    Of a client that is the body, of the site's own requests the messages, without the
+    bytes of images.
+    """
     if KEY in call.refs:
         raw = read_sent_bytes(call)
         return raw.decode("utf-8", "replace"), hashlib.sha256(raw).hexdigest(), True
@@ -72,8 +80,11 @@ def _read_text_and_hash(call: ModelCall) -> tuple[str, str, bool]:
 
 
 def describe_left_out(call: ModelCall, first: int) -> tuple[dict[str, Any], int | None]:
-    """The messages from `first` up to the reply that were not sent word for word, as
-    stretches, and where the next piece begins."""
+    """Return the messages that were not sent word for word, as stretches.
+
+    They are those from `first` up to the reply. The second value is where the next part
+    begins.
+    """
     refs = call.refs
     found = [*islice(_list_stretches(call, first), MOST_STRETCHES + 1)]
     following = found.pop()["first"] if len(found) > MOST_STRETCHES else None
@@ -97,7 +108,7 @@ def _list_sent(call: ModelCall) -> Ranges:
 
 
 def _list_stretches(call: ModelCall, first: int) -> Iterator[dict[str, Any]]:
-    """Messages that follow each other and were left out for the same reason."""
+    """Yield runs of messages that were left out for the same reason."""
     end = call.message.seq if call.message else call.conversation.next_seq
     rows = call.conversation.messages.filter(seq__gte=first, seq__lt=end)
     columns = ("seq", "deleted_at", "superseded_at", "excluded_at")
@@ -111,7 +122,7 @@ def _list_stretches(call: ModelCall, first: int) -> Iterator[dict[str, Any]]:
 
 
 def _make_judge(call: ModelCall) -> Callable[[Sequence[Any]], tuple[Any, ...] | None]:
-    """What says of a row of a message why it was left out; None: it was not."""
+    """Return a function that returns why a row was left out; None: it was sent."""
     refs, is_of_client = call.refs, KEY in call.refs
     is_sent = _make_finder((*span, True) for span in _merge_ranges(_list_sent(call)))
     is_cut = _make_finder((*span, True) for span in refs.get("cut", ()))
@@ -152,7 +163,10 @@ def _merge_ranges(spans: Ranges) -> Ranges:
 
 
 def _make_finder(spans: Iterable[tuple[int, int, Any]]) -> Callable[[int], Any]:
-    """What finds the value of the span that a number is in; spans don't overlap."""
+    """Return a function that finds the value of the span around a number.
+
+    Spans must not overlap.
+    """
     ordered = sorted(spans, key=lambda span: span[:2])
     firsts = [span[0] for span in ordered]
 

@@ -1,5 +1,7 @@
-"""The tools of the MCP server: their arguments, and what models are told about them.
-Knows no protocol."""
+"""The tools of the MCP server: their arguments and their descriptions.
+
+Nothing here depends on the protocol.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,13 +19,13 @@ from memory.transcript import LAST_SEQ
 from . import sent_requests, transcripts
 from .transcripts import NotReadableError, OwnConversations, TranscriptPosition
 
-# What a call reads, and the conversation that it was; None: no single one.
+# The result of a call, and the conversation that it read; None: no single one.
 Answer = tuple[dict[str, Any], Conversation | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """For whom a call reads, and where the pages of this site begin."""
+    """The key that a call reads with, and the base of the site's addresses."""
 
     key: ApiKey
     site: str
@@ -33,8 +35,11 @@ class ToolCaller:
         return self.key.owner_id
 
     def find_conversation(self, uuid: UUID) -> Conversation:
-        """The same for what is deleted, temporary or another person's. Raises
-        NotReadableError."""
+        """Return the owner's conversation.
+
+        Raise the same NotReadableError for a missing, deleted, temporary or foreign
+        one.
+        """
         found = library.list_own(self.key.owner).filter(uuid=uuid).first()
         if found is None:
             raise NotReadableError("There is no such conversation.")
@@ -74,8 +79,10 @@ class InConversation(Arguments):
 
 
 class ListConversations(Arguments):
-    """List the person's conversations, those with the latest change first. Where there
-    are more, the answer has `next`: call again with these arguments."""
+    """List the user's conversations, those with the latest change first.
+
+    Where there are more, the answer has `next`: call again with these arguments.
+    """
 
     archived: bool = False
     """Those in the archive instead."""
@@ -85,9 +92,11 @@ class ListConversations(Arguments):
 
 
 class SearchTranscripts(Arguments):
-    """Find messages of the person that have all of these words, the newest first, with
-    the text around them. Endings of words don't matter; the whole query is also found
-    within words. Read on with read_messages."""
+    """Find messages of the user that have all of these words.
+
+    The newest come first, with the text around them. Endings of words don't matter; the
+    whole query is also found within words. Read on with read_messages.
+    """
 
     query: str = Field(min_length=1, max_length=200)
     conversation: UUID | None = None
@@ -96,9 +105,12 @@ class SearchTranscripts(Arguments):
 
 
 class ReadMessages(InConversation):
-    """Read the messages of a conversation in their order, word for word: of the person,
-    of the model, its calls of tools and their results. A long conversation comes in
-    pieces: while the answer has `next`, call again with these arguments."""
+    """Read the messages of a conversation in their order, word for word.
+
+    These are messages of the user, of the model, its tool calls and their results. A
+    long conversation comes in parts: while the answer has `next`, call again with these
+    arguments.
+    """
 
     from_message: int = Field(1, ge=0, le=LAST_SEQ)
     from_character: int = Field(0, ge=0, le=2**31 - 1)
@@ -112,20 +124,25 @@ class InReply(InConversation):
 
 
 class WhatTheModelSaw(InReply):
-    """Read exactly what a model was sent for one of its replies, as JSON: of a client
-    the body of its request, of the site's own the messages; with the address of the
-    page that shows it and the SHA-256 that was kept when it was sent. `is_proved`:
-    rebuilt now, it has this hash. `is_text_of_hash`: so do all pieces of `text`, joined
-    and encoded as UTF-8. While the answer has `next`, call again with it."""
+    """Read exactly what a model was sent for one of its replies, as JSON.
+
+    Of a client that is the body of its request, of the site's own requests the
+    messages; with the address of the page that shows it and the SHA-256 that was stored
+    when it was sent. `is_proved`: rebuilt now, it has this hash. `is_text_of_hash`: so
+    do all parts of `text`, joined and encoded as UTF-8. While the answer has `next`,
+    call again with it.
+    """
 
     from_character: int = Field(0, ge=0, le=2**31 - 1)
 
 
 class WhatWasLeftOut(InReply):
-    """List the messages before a reply that its model was not sent word for word, and
-    why: they are in a summary (`version`), did not fit, were hidden or replaced, or the
-    client did not send them. `sent_in_part`: messages that were sent shorter than they
-    are. `recalled`: messages of which passages were found and sent."""
+    """List the messages before a reply that its model was not sent word for word.
+
+    Also why: they are in a summary (`version`), did not fit, were hidden or replaced,
+    or the client did not send them. `sent_in_part`: messages that were sent shorter
+    than they are. `recalled`: messages of which passages were found and sent.
+    """
 
     from_message: int = Field(0, ge=0, le=LAST_SEQ)
 

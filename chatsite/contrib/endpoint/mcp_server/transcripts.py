@@ -1,5 +1,7 @@
-"""What tools read of conversations, in pieces that have an end. Knows neither the
-protocol nor addresses; whose conversation it is was checked before."""
+"""Conversations in parts of limited size, as the tools return them.
+
+Nothing here depends on the protocol or on addresses, and the owner was checked before.
+"""
 
 import json
 from collections.abc import Iterator
@@ -18,9 +20,9 @@ from memory import library, transcript
 from memory.models import Conversation, Message
 from memory.search import conversation_search
 
-# Characters of messages in one answer, and what each message counts besides its text.
+# Characters of messages in one answer, and the extra that each message counts.
 MOST_CHARS, ROW_CHARS = 40_000, 400
-# Of the arguments of a call of a tool, and of calls of one message.
+# Characters of the arguments of one tool call, and calls of one message.
 MOST_ARGUMENT_CHARS, MOST_CALLS = 1_000, 64
 MOST_FOUND = conversation_search.LIMIT
 # Why a message is no longer in the model's view.
@@ -32,12 +34,12 @@ REMOVED = {
 
 
 class NotReadableError(Exception):
-    """What can't be read; the message says why, and what to do."""
+    """Raised for what can't be read; the text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPosition:
-    """Where an answer begins: a message, and a character of it."""
+    """The beginning of an answer: a message, and a character of it."""
 
     seq: int
     character: int = 0
@@ -45,14 +47,16 @@ class TranscriptPosition:
 
 @dataclass(frozen=True, slots=True)
 class OwnConversations:
-    """The conversations of a person, by their latest change."""
+    """The conversations of a user, by their latest change."""
 
     owner: AbstractBaseUser
     is_archived: bool = False
 
     def read_page(self, after: str, limit: int) -> tuple[list[Conversation], str]:
-        """Those after a place, and the place where others follow; "" = none do. Raises
-        NotReadableError."""
+        """Return the conversations after a position, and the next position.
+
+        The next position is "" on the last page. Raise NotReadableError.
+        """
         rows = library.list_own(self.owner).order_by("-updated_at", "-uuid")
         rows = rows.filter(archived_at__isnull=not self.is_archived)
         if after:
@@ -88,7 +92,10 @@ def describe_in_list(conversation: Conversation) -> dict[str, Any]:
 def find_in_transcripts(
     owner: AbstractBaseUser, query: str, within: Conversation | None, limit: int
 ) -> Iterator[tuple[Message, dict[str, Any]]]:
-    """Messages with what is said of them. Raises NotReadableError."""
+    """Yield the messages found, each with its description.
+
+    Raise NotReadableError.
+    """
     if not query.strip() or not transcript.is_storable(query):
         raise NotReadableError("A search needs words.")
     among = None
@@ -110,7 +117,10 @@ def find_in_transcripts(
 def read_transcript(
     conversation: Conversation, begin: TranscriptPosition, limit: int
 ) -> tuple[list[dict[str, Any]], TranscriptPosition | None]:
-    """Messages from there on, and where the next piece begins; None: this was all."""
+    """Return messages from a position on, and where the next part begins.
+
+    The second value is None at the end.
+    """
     rows = conversation.messages.filter(seq__gte=begin.seq).order_by("seq")
     sizes = rows.values_list("seq", Length("text"))[: limit + 1]
     room, taken, following = MOST_CHARS, dict[int, int](), None
@@ -137,7 +147,7 @@ def read_transcript(
 
 
 def _describe_message(row: Any, text: str) -> dict[str, Any]:
-    """What there is to say of it, without what is empty."""
+    """Return the values of a message that are not empty."""
     removed = [word for name, word in REMOVED.items() if getattr(row, name)]
     said = {
         "role": row.role,

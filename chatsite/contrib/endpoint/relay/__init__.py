@@ -1,2 +1,1 @@
-"""A request of a client on its way: to the provider as it came, back as it comes, and
-read on the side."""
+"""Relaying a request to the provider unchanged, and its answer back."""

@@ -1,5 +1,7 @@
-"""The client at the other end: what it sends, whether it is still there, and its
-answer, which is written no faster than it is read."""
+"""The connection to a client: its body, its presence and its answer.
+
+The answer is written no faster than the client reads it.
+"""
 
 import asyncio
 import zlib
@@ -16,18 +18,20 @@ from chatsite.live.outbox import TRANSPORT
 from .provider_answer import ProviderAnswer
 
 T = TypeVar("T")
-# Of zstd, unpacked at once: four bytes of it can be a block of 128 KB.
+# zstd bytes unpacked at once: four bytes can be a block of 128 KB.
 ZSTD_BYTES = 256
 
 
 class GoneError(Exception):
-    """The client has hung up, or takes nothing any more."""
+    """Raised if the client hung up or stopped reading."""
 
 
 class ClientConnection:
+    """One request of a client and its answer, over ASGI."""
+
     def __init__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         self._receive, self._send = receive, send
-        # None under a server whose send() waits by itself.
+        # None with a server whose send() waits by itself.
         self._transport = (scope.get("extensions") or {}).get(TRANSPORT)
         if self._transport:
             self._transport.takes_long = True
@@ -36,7 +40,10 @@ class ClientConnection:
         self.is_answered = False
 
     async def read_body(self, headers: Mapping[str, str]) -> bytes:
-        """Raises WireError for one that is too large, and GoneError."""
+        """Read the body.
+
+        Raise WireError for one that is too large, and GoneError.
+        """
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
             raise refuse_body(MAX_BODY_BYTES)
@@ -58,7 +65,7 @@ class ClientConnection:
             pass
 
     async def run_unless_gone(self, work: Coroutine[Any, Any, T]) -> T:
-        """Its result; the work ends with the client. Raises GoneError."""
+        """Return the result of the work, or cancel it and raise GoneError."""
         task = asyncio.create_task(work)
         try:
             await self.wait_for_any({task})
@@ -67,7 +74,7 @@ class ClientConnection:
             task.cancel()
 
     async def wait_for_any(self, tasks: set[asyncio.Task[Any]]) -> None:
-        """Until one of them ends. Raises GoneError."""
+        """Wait until one of the tasks ends, or raise GoneError."""
         awaited = tasks | ({self.gone} if self.gone else set())
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not any(task.done() for task in tasks):
@@ -82,7 +89,7 @@ class ClientConnection:
         await self._send(start)
 
     async def write_chunk(self, chunk: bytes) -> None:
-        """Raises GoneError."""
+        """Write a chunk and wait until it is sent, or raise GoneError."""
         message = {"type": "http.response.body", "body": chunk, "more_body": True}
         await self._send(message)
         if self._transport and not await self._transport.drained():
@@ -109,9 +116,11 @@ class ClientConnection:
 
 
 def unpack_body(raw: bytes, encoding: str) -> bytes:
-    """Return the body as it was packed. Raise WireError for another encoding, for a
-    body that is cut off, and for one that is larger than a body may be, of which no
-    more is unpacked."""
+    """Return the unpacked body.
+
+    Raise WireError for another encoding, for a body that is cut off, and for one that
+    is larger than a body may be, of which no more is unpacked.
+    """
     unpack = UNPACKERS.get(encoding)
     if encoding == "identity":
         return raw

@@ -1,5 +1,7 @@
-"""What answers a request: the provider, or without one the demo model. Either way it is
-a status, headers and bytes."""
+"""The answer to a request, from the provider or from the demo model.
+
+Either way it is a status, headers and bytes.
+"""
 
 import asyncio
 import json
@@ -20,14 +22,14 @@ from chatsite.turns import model_access
 
 from .upstream import first_seconds, select_headers, send_upstream
 
-# Of an error; a whole reply that is longer is not read on the side.
+# The most that is read of an error.
 MAX_ERROR_BYTES = 1_000_000
-# How long a provider's list of models is believed.
+# How long a provider's list of models is cached.
 MODELS_SECONDS = 30.0
 _Models = asyncio.Task[list[dict[str, Any]]]
-# By address: when a provider was asked, and what it answers.
+# By address: when a provider was asked, and its answer.
 _listed: dict[str, tuple[float, _Models]] = {}
-# How an attempt ended, by the status of the provider.
+# The error code of an attempt, by the provider's status.
 CODES = {
     **{400: "bad_request", 401: "auth", 403: "auth", 404: "bad_request"},
     **{413: "context_length", 408: "timeout", 429: "rate_limited"},
@@ -35,7 +37,7 @@ CODES = {
 
 
 class CutError(Exception):
-    """The answer ended before it was whole; `code` says why."""
+    """Raised if an answer ends too early; `code` says why."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -43,8 +45,10 @@ class CutError(Exception):
 
 
 class ProviderAnswer:
-    """`chunks` gives its bytes as they come, and raises CutError. `said`: all of them,
-    of an error."""
+    """An answer whose `chunks` yield its bytes as they come, or raise CutError.
+
+    `said` holds all bytes of an error.
+    """
 
     def __init__(
         self,
@@ -68,7 +72,7 @@ class ProviderAnswer:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the provider refuses a request for its length."""
+        """True if the provider refuses the request for its length."""
         said = self.said.decode("utf-8", "replace").lower()
         is_said = any(mark in said for mark in CONTEXT_LENGTH_MARKS)
         return self.status == 413 or (self.status in (400, 422) and is_said)
@@ -83,8 +87,11 @@ async def fetch_answer(
     headers: Mapping[str, str],
     earlier: Sequence[BaseMessage] = (),
 ) -> ProviderAnswer:
-    """`earlier`: what the demo model knows besides the body. Raises WireError where
-    there is no answer that a client of the wire could read."""
+    """Fetch the answer to a request.
+
+    `earlier` holds messages for the demo model that are not in the body. Raise
+    WireError where there is no answer that a client of the API could read.
+    """
     upstream = request.wire.find_upstream(request.model)
     if upstream is None:
         return _answer_as_demo(request, earlier)
@@ -102,7 +109,7 @@ async def fetch_answer(
 async def fetch_count(
     wire: Wire, model: str, headers: Mapping[str, str], raw: bytes
 ) -> ProviderAnswer:
-    """The provider's answer to how many tokens a body has; an estimate without one."""
+    """Return the provider's token count of a body; without one, an estimate."""
     upstream = wire.find_upstream(model)
     if upstream is None:
         return make_json_answer({"input_tokens": -(-len(raw) // 4)})
@@ -114,7 +121,7 @@ async def fetch_count(
 
 
 def make_json_answer(value: Mapping[str, Any]) -> ProviderAnswer:
-    """What this site says itself, where there is no provider."""
+    """Return an answer that this site writes itself, without a provider."""
     body = json.dumps(value, ensure_ascii=False).encode()
     return ProviderAnswer(200, {"content-type": "application/json"}, yield_once(body))
 
@@ -126,8 +133,10 @@ async def yield_once(body: bytes) -> AsyncIterator[bytes]:
 async def read_answer(
     response: aiohttp.ClientResponse, upstream: tuple[str, Mapping[str, str]]
 ) -> ProviderAnswer:
-    """The provider's answer as the client gets it. What it says of the site's own key
-    is not passed on."""
+    """Return the provider's answer as the client gets it.
+
+    An error about the site's own key is not passed on.
+    """
     kind = response.content_type
     is_readable = kind in ("application/json", "text/event-stream")
     if response.status < 300 and is_readable:
@@ -174,7 +183,7 @@ async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]
     except TimeoutError:
         raise CutError("timeout") from None
     except (aiohttp.ClientError, OSError):
-        # It raises an error before it gives out what came between two chunks.
+        # aiohttp raises the error before it returns the last bytes.
         if rest := response.content._read_nowait(-1):
             yield rest
         raise CutError("no_finish_reason") from None
@@ -202,8 +211,10 @@ def _answer_as_demo(
 
 
 async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
-    """Return the models that the provider lists, or those that the site is set up with.
-    It is asked once in MODELS_SECONDS, for all who want to know. Raises WireError."""
+    """Return the models that the provider lists, or the configured ones.
+
+    The provider is asked once in MODELS_SECONDS for all users. Raise WireError.
+    """
     upstream = wire.find_upstream("")
     if upstream is None:
         size = providers.context_window(providers.DEMO)
@@ -214,7 +225,7 @@ async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
     if task is None or task.get_loop() is not loop or is_old or _has_failed(task):
         task = loop.create_task(_fetch_models(wire, upstream))
         _listed[address] = loop.time(), task
-    # The others still want it when the one who came first hangs up.
+    # Other requests still wait for it if the first client hangs up.
     return await asyncio.shield(task)
 
 
@@ -245,7 +256,7 @@ async def _fetch_models(
 
 
 def list_own_models(user_id: int) -> list[dict[str, Any]]:
-    """Those of PROVIDERS_FILE that this person may use."""
+    """Return the models of PROVIDERS_FILE that this user may use."""
     return [
         {
             "id": name,
@@ -258,6 +269,9 @@ def list_own_models(user_id: int) -> list[dict[str, Any]]:
 
 
 def _with_size(model: dict[str, Any]) -> dict[str, Any]:
-    """Clients misjudge a model without its size, so it is told where it is known."""
+    """Return the model with its context length, where that is known.
+
+    Clients misjudge a model without it.
+    """
     size = settings.CONTEXT_WINDOW or model.get("max_model_len")
     return {"context_length": size, **model} if size else model

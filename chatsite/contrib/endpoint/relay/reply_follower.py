@@ -1,4 +1,4 @@
-"""A reply that goes by, as the pages and checkpoints of the chat read replies."""
+"""A relayed reply, in the form that pages and checkpoints read replies."""
 
 import asyncio
 from typing import Self
@@ -9,7 +9,7 @@ from chatsite.turns.reply_streamer import ReplyStreamer
 
 
 class FollowedReply:
-    """Takes the place of a ReplyStream for a ReplyStreamer."""
+    """A relayed reply as a ReplyStreamer reads it, instead of a ReplyStream."""
 
     def __init__(self, reader: ReplyReader) -> None:
         self._reader = reader
@@ -26,7 +26,7 @@ class FollowedReply:
         return clean_text(self._reader.reasoning)
 
     def notify_new(self, *, is_over: bool = False) -> None:
-        """The reader has read more, or all that there is."""
+        """Wake the streamer, as the reader has read more, or everything."""
         self._is_over = self._is_over or is_over
         self._came.set()
 
@@ -43,7 +43,7 @@ class FollowedReply:
             await self._came.wait()
 
     def take_text(self) -> str:
-        """All that has come since; "" = nothing."""
+        """Return the text since the last call."""
         text = self._carry + self._reader.take_new()
         # The other half of a split character may be in the next chunk.
         cut = not self._is_over and bool(HIGH_SURROGATE_AT_END.search(text))
@@ -51,11 +51,14 @@ class FollowedReply:
         return clean_text(text)
 
     async def aclose(self) -> None:
-        """There is nothing to close here."""
+        """Do nothing, as nothing is open."""
 
 
 class FollowingStreamer(ReplyStreamer):
-    """Its client has each word before the pages have it: a checkpoint saves all."""
+    """A streamer whose checkpoints save all text.
+
+    The client has each word before the pages have it.
+    """
 
     __slots__ = ()
 

@@ -1,5 +1,7 @@
-"""Passes an answer on, chunk by chunk and no faster than it is read, while it is
-followed for the page and the transcript."""
+"""Relaying an answer chunk by chunk, while the page and transcript follow it.
+
+It is relayed no faster than the client reads it.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -26,29 +28,28 @@ from .provider_answer import CutError, ProviderAnswer, fetch_answer
 from .reply_follower import FollowedReply, FollowingStreamer
 
 State = Turn.State
-# The client hung up, or took nothing any more.
+# The client hung up or stopped reading.
 CLIENT_GONE = "client_gone"
-# How a turn ended, by what the client was told of it.
+# The error code of a turn, by the code that the client received.
 REFUSALS = {
     "upstream_key": "auth",
     "bad_response": "bad_response",
     "timeout": "timeout",
 }
-# How it ended, by what became of its lease: a person stopped it on the page; it could
+# How a turn ended, by the state of its lease: a user stopped it on the page; it could
 # not be renewed in time, or was erased.
 ENDS = {
     LeaseStatus.CANCELLED: (State.STOPPED, ""),
     LeaseStatus.LOST: (State.INTERRUPTED, "interrupted"),
 }
-# The request with less in it, once the one that ended like this was too long; None:
-# there is none.
+# Returns a shorter request, after one that was too long; None: there is none.
 SendLess = Callable[[StoredRequest, Result], Coroutine[Any, Any, StoredRequest | None]]
-# The site's own headers of an answer.
+# Returns the site's own headers of an answer.
 Describe = Callable[[StoredRequest], Mapping[str, str]]
 
 
 class ReplyRelay:
-    """One request that is stored, until its answer is."""
+    """One request, from when it is stored until its answer is."""
 
     def __init__(
         self,
@@ -68,7 +69,10 @@ class ReplyRelay:
         self.first_at: float | None = None
 
     async def run(self, headers: Mapping[str, str], describe: Describe) -> None:
-        """Raises WireError where nothing was answered yet."""
+        """Relay the answer.
+
+        Raise WireError where nothing was answered yet.
+        """
         state, error = State.FAILED, "internal"
         try:
             answer = await self._fetch(headers)
@@ -94,7 +98,7 @@ class ReplyRelay:
     async def _send_less(
         self, answer: ProviderAnswer, headers: Mapping[str, str]
     ) -> ProviderAnswer:
-        """The answer to a request with less in it, or the one that there is."""
+        """Return the answer to a shorter request, or this one if there is none."""
         result = self._make_result(State.FAILED, "context_length")
         less = await self.client.run_unless_gone(self.send_less(self.stored, result))
         if less is None:
@@ -109,7 +113,7 @@ class ReplyRelay:
     async def _follow(
         self, answer: ProviderAnswer, own: Mapping[str, str]
     ) -> tuple[str, str]:
-        """How it ended: the state, and the code of what went wrong."""
+        """Relay a reply and return its state and error code."""
         encoding = answer.headers.get("content-encoding", "")
         self.reader = self.request.wire.reader(answer.kind, encoding)
         self.followed = FollowedReply(self.reader)
@@ -133,8 +137,8 @@ class ReplyRelay:
         self, answer: ProviderAnswer, own: Mapping[str, str]
     ) -> tuple[str, str]:
         await self.client.start_response(answer.status, {**answer.headers, **own})
-        # A client that has the last bytes may send its next request at once, which
-        # goes on from this reply: it is stored before.
+        # A client that has the last bytes may at once send a request that continues
+        # this reply, so the reply is stored first.
         held = b""
         try:
             async with aclosing(answer.chunks) as chunks:
@@ -182,12 +186,12 @@ class ReplyRelay:
         return (State.FAILED, "bad_response") if is_empty else (State.DONE, "")
 
     async def _end(self, state: str, error: str) -> None:
-        """Whatever happened, the turn ends with what came."""
+        """End the turn with what came, whatever happened."""
         if self.is_ended:
             return
         self.is_ended = True
         if self.following:
-            # It may be waiting for the time of its next frame.
+            # It may be waiting until its next frame is due.
             self.following.cancel()
             await asyncio.wait({self.following})
         wire, stored = self.request.wire, self.stored
@@ -227,7 +231,7 @@ class ReplyRelay:
 
 
 def split_answer(reader: ReplyReader) -> tuple[str, str]:
-    """The answer and what was thought before it, as the transcript has them."""
+    """Return the answer and its reasoning, as the transcript stores them."""
     splitter = replies.ReasoningSplitter()
     text = splitter.feed(clean_text(reader.text)) + splitter.flush_rest()
     reasoning = clean_text(reader.reasoning) + splitter.reasoning

@@ -1,5 +1,7 @@
-"""The connection to the provider. Its address and key are the operator's, whatever a
-client sends."""
+"""The connection to the provider.
+
+Its address and key are the operator's, whatever a client sends.
+"""
 
 import asyncio
 import io
@@ -19,7 +21,7 @@ from chatsite.llm.transport import MAX_HEADER_BYTES
 
 logger = logging.getLogger(__name__)
 
-# What of a client's headers goes on to the provider, and of the provider's back.
+# The client's headers that are passed on, and the provider's that are passed back.
 ASKED = frozenset(
     {
         *("accept", "content-type", "user-agent", "idempotency-key", "openai-beta"),
@@ -40,7 +42,7 @@ UNREACHABLE = (
 
 
 class _Sessions:
-    """One for each event loop, closed with it."""
+    """One session for each event loop, closed with it."""
 
     def __init__(self) -> None:
         self._by_loop: WeakKeyDictionary[Any, aiohttp.ClientSession]
@@ -56,7 +58,10 @@ class _Sessions:
         return session
 
     def _close_at_end(self, session: aiohttp.ClientSession) -> None:
-        """An event loop that ends closes the generators that it has begun."""
+        """Close the session when the event loop ends.
+
+        A loop that ends closes the async generators that were started in it.
+        """
 
         async def keep() -> AsyncGenerator[None, None]:
             try:
@@ -75,7 +80,7 @@ def _make_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
-        # Bytes come back as they are.
+        # Bytes are passed back unchanged.
         auto_decompress=False,
         trust_env=True,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT),
@@ -97,12 +102,14 @@ async def send_upstream(
     *,
     seconds: float,
 ) -> aiohttp.ClientResponse:
-    """The provider's answer, of which nothing is read but the headers. Raises
-    WireError."""
+    """Return the provider's answer, with nothing read but its headers.
+
+    Raise WireError.
+    """
     base, own = upstream
     address = URL(f"{base.rstrip('/')}{path}")
     sent = {name: text for name, text in headers.items() if name in ASKED}
-    # What is packed could not be read on the side.
+    # A packed answer could not be parsed while it is relayed.
     sent |= {"accept-encoding": "identity", **own}
     if address.user:
         auth = aiohttp.BasicAuth(address.user, address.password or "")
@@ -126,7 +133,7 @@ async def send_upstream(
 
 
 def select_headers(response: aiohttp.ClientResponse) -> dict[str, str]:
-    """The provider's headers that a client gets."""
+    """Return the provider's headers that a client gets."""
     return {
         name.lower(): text
         for name, text in response.headers.items()
@@ -135,7 +142,7 @@ def select_headers(response: aiohttp.ClientResponse) -> dict[str, str]:
 
 
 def first_seconds(*, is_stream: bool) -> float:
-    """How long the provider may take to begin its answer."""
+    """Return how long the provider may take until its answer begins."""
     if is_stream:
         return float(settings.MODEL_FIRST_TOKEN_TIMEOUT)
     return float(settings.MODEL_TOTAL_TIMEOUT)

@@ -1,2 +1,4 @@
-"""What clients send, kept: bodies in pieces that are stored once, and the conversation
-that each goes on."""
+"""Storage of what clients send.
+
+Bodies are stored in pieces, each once, with the conversation that a request continues.
+"""

@@ -1,5 +1,6 @@
-"""A request's body, taken apart so that what was sent before need not be kept again,
-and put together again byte by byte. Nothing here knows the database.
+"""Splitting a body into pieces, and joining them again byte by byte.
+
+A piece that was sent before is not stored again. Nothing here reads the database.
 """
 
 import hashlib
@@ -16,9 +17,9 @@ from ..wires.named_objects import has_other_case
 SPACE = re.compile(r"[ \t\n\r]*")
 NEXT = re.compile(r", ?\{")
 WHITE = frozenset(" \t\n\r")
-# A value of the body that is longer is a piece of its own, such as tools.
+# A longer value of the body, such as tools, becomes a piece of its own.
 PIECE_CHARS = 512
-# Fields that are checked or kept.
+# Fields that are checked or stored.
 READ = frozenset(
     {
         *("messages", "system", "model", "stream", "tools", "container"),
@@ -38,12 +39,15 @@ _decode = json.JSONDecoder(object_pairs_hook=make_object).scan_once
 
 
 class BodyError(ValueError):
-    """A body that is no request; the text says what is wrong."""
+    """Raised for a body that is no request; the text says what is wrong."""
 
 
 class SentPiece(NamedTuple):
-    """A part of a body, as it was sent. `at`: which of the messages it is.
-    `is_rebuilt`: it is kept nowhere, as it can be made again."""
+    """A part of a body, as it was sent.
+
+    `at` is the index of its message. A piece with `is_rebuilt` is not stored, as it can
+    be made again.
+    """
 
     text: str
     at: int | None
@@ -52,7 +56,10 @@ class SentPiece(NamedTuple):
 
 
 class Body(NamedTuple):
-    """`between` are the texts before, between and after the pieces."""
+    """A parsed body.
+
+    `between` holds the texts before, between and after the pieces.
+    """
 
     value: dict[str, Any]
     pieces: list[SentPiece]
@@ -61,8 +68,10 @@ class Body(NamedTuple):
 
 
 class BodyPrefix(NamedTuple):
-    """A body up to the end of one of its messages, as it was read before: its first
-    `end` bytes. What follows is added to it."""
+    """The first `end` bytes of a body, up to the end of a message.
+
+    They were parsed before. What follows is added to the lists.
+    """
 
     value: dict[str, Any]
     pieces: list[SentPiece]
@@ -75,8 +84,11 @@ class BodyPrefix(NamedTuple):
 def read_body(
     raw: bytes, list_name: str = "messages", begun: BodyPrefix | None = None
 ) -> Body:
-    """`list_name`: what has the messages. `begun`: how it begins, where that is known.
-    Raises BodyError: it is no JSON object."""
+    """Parse a body and split it into pieces.
+
+    `list_name` is the field that holds the messages, `begun` the known beginning of the
+    body. Raise BodyError where it is no JSON object.
+    """
     begun = begun or BodyPrefix({}, [], [], 0, hashlib.sha256())
     value, pieces, between, start, sha256 = begun
     rest = memoryview(raw)[start:]
@@ -105,7 +117,10 @@ def read_body(
 
 
 def _skip(text: str, at: int) -> int:
-    """Past white space: mostly there is none, or one character."""
+    """Return the position after white space.
+
+    Mostly there is none, or one character.
+    """
     for _ in range(2):
         if text[at : at + 1] not in WHITE:
             return at
@@ -119,8 +134,10 @@ Span = tuple[int, int, int | None]
 def _read_rest(
     text: str, value: dict[str, Any], list_name: str, *, is_begun: bool
 ) -> list[Span]:
-    """The object that is all of the text, into `value`; the spans of its pieces.
-    `is_begun`: the text begins after a message."""
+    """Parse the rest of the body into `value` and return the spans of its pieces.
+
+    With `is_begun`, the text begins after a message.
+    """
     spans: list[Span] = []
     if is_begun:
         at = _skip_comma(text, 0, "]")
@@ -138,7 +155,7 @@ def _read_rest(
 def _read_fields(
     text: str, at: int, value: dict[str, Any], spans: list[Span], list_name: str
 ) -> None:
-    """To the end of the object and of the text."""
+    """Parse the fields up to the end of the object, which must end the text."""
     while text[at] != "}":
         name, at = _decode(text, at)
         at = _skip(text, at)
@@ -164,19 +181,19 @@ def _read_fields(
 
 
 def _read_items(text: str, at: int, values: list[Any], spans: list[Span]) -> int:
-    """Those that follow in a list, and where it ends."""
+    """Parse the items of a list and return the position after it."""
     while text[at] != "]":
         value, end = _decode(text, at)
         spans.append((at, end, len(values)))
         values.append(value)
-        # Mostly the next message begins here.
+        # Usually the next message begins here.
         comma = NEXT.match(text, end)
         at = comma.end() - 1 if comma else _skip_comma(text, end, "]")
     return at + 1
 
 
 def _skip_comma(text: str, at: int, close: str) -> int:
-    """To the next value, or to the end of what it is in."""
+    """Return the position of the next value, or of the closing bracket."""
     at = _skip(text, at)
     if text[at] == ",":
         at = _skip(text, at + 1)
@@ -187,7 +204,7 @@ def _skip_comma(text: str, at: int, close: str) -> int:
     raise ValueError("no comma")
 
 
-# Texts that repeat are kept once with their number: of a list, all commas.
+# Repeated texts are stored once with their number, such as the commas of a list.
 Runs = list[list[Any]]
 
 
@@ -198,7 +215,7 @@ def pack_runs(texts: Iterable[str]) -> Runs:
 def join_body(
     between: Runs, numbers: Iterable[int], find: Callable[[int], str]
 ) -> bytes:
-    """The body of these pieces, byte by byte."""
+    """Return the bytes of the body that these pieces form."""
     parts = (text for text, count in between for _ in range(count))
     joined = [next(parts, "")]
     for number, text in zip(numbers, parts, strict=False):
@@ -207,20 +224,22 @@ def join_body(
 
 
 class Hollow(NamedTuple):
-    """A piece without a text that is kept elsewhere: where it stood, and how it was
-    written."""
+    """A piece without the text that is stored elsewhere.
+
+    `hole` is where the text was, and `is_ascii` how it was written.
+    """
 
     text: str
     hole: int | None = None
     is_ascii: bool = False
 
 
-# A shorter text is not worth it.
+# Shorter texts stay in their piece.
 HOLLOW_CHARS = 40
 
 
 def hollow_out(piece: str, texts: Sequence[str]) -> Hollow:
-    """The piece without the one text that it has, if that is written as expected."""
+    """Return the piece without its one text, if that is written as expected."""
     if len(texts) == 1 and len(texts[0]) >= HOLLOW_CHARS:
         for is_ascii in (False, True):
             written = json.dumps(texts[0], ensure_ascii=is_ascii)
@@ -231,7 +250,7 @@ def hollow_out(piece: str, texts: Sequence[str]) -> Hollow:
 
 
 def fill_in(hollow: Hollow, text: str) -> str:
-    """The piece as it was."""
+    """Return the piece with its text."""
     if hollow.hole is None:
         return hollow.text
     written = json.dumps(text, ensure_ascii=hollow.is_ascii)

@@ -1,7 +1,9 @@
-"""What this process has read of clients' bodies: one that begins with the same bytes is
-read from where it differs, which gives what reading all of it would.
+"""A cache of parsed bodies in this process.
 
-Bytes are compared by their SHA-256, and each person's with their own only.
+A body that begins with the same bytes is parsed from where it differs, with the same
+result as a full parse.
+
+Bytes are compared by their SHA-256, and only with bodies of the same user.
 """
 
 import hashlib
@@ -22,33 +24,36 @@ from chatsite.contrib.endpoint.wires.wire import Wire
 
 from .bodies import Body, BodyPrefix, SentPiece, read_body
 
-# Messages from which on it is worth it.
+# Shorter histories are not cached.
 LEAST = 64
-# Bytes of memory, estimated from above, of all people's bodies and of one person's.
+# Estimated bytes of memory for the bodies of all users, and of one user.
 MOST_MEMORY, MOST_OF_ONE = 48 * 1024 * 1024, 16 * 1024 * 1024
-# Bodies of one person, as each may be compared with a new one.
+# Bodies of one user: each of them may be compared with a new one.
 MOST_BODIES = 8
-# A piece, its text in several forms, and each value in it.
+# Estimates for a piece, for the forms of its text, and for each value in it.
 OF_PIECE, FORMS, OF_VALUE = 900, 3, 100
-# Clients mark their newest messages, and take the marks from them later: the body that
-# such a one goes on from is still the same, but for so many of its own marks.
+# Clients put marks into their newest messages and remove them later. A body still
+# counts as continued if the new one lacks at most so many of its cache marks.
 MOST_LOST = 2
 
 
 class Mark(NamedTuple):
-    """A place after a message: what is before it, and the SHA-256 of these bytes."""
+    """A point after a message, with the SHA-256 of the bytes before it."""
 
     pause: Pause
     pieces: int
     end: int
     digest: bytes
-    # What is kept of it takes so much memory.
+    # Estimated memory of the body up to here.
     memory: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedBody:
-    """A body up to its last mark. `value`: its list, and what came before that."""
+    """A body up to its last mark.
+
+    `value` holds the list and the fields before it.
+    """
 
     value: dict[str, Any]
     pieces: list[SentPiece]
@@ -61,7 +66,7 @@ class CachedBody:
         return self.marks[-1].memory
 
     def find_same(self, raw: bytes) -> "CachedPrefix | None":
-        """What of it these bytes begin with."""
+        """Return the longest prefix of these bytes that is cached here."""
         found, sha256, start = None, hashlib.sha256(), 0
         view = memoryview(raw)
         for place, mark in enumerate(self.marks):
@@ -73,7 +78,7 @@ class CachedBody:
 
 
 class CachedPrefix(NamedTuple):
-    """The beginning of a body that is kept, up to one of its marks."""
+    """The beginning of a cached body, up to one of its marks."""
 
     kept: CachedBody
     place: int
@@ -85,7 +90,7 @@ class CachedPrefix(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """Later marks, which the new body has not."""
+        """The number of later marks that the new body does not have."""
         return len(self.kept.marks) - 1 - self.place
 
     def make_prefix(self, list_name: str) -> BodyPrefix:
@@ -100,7 +105,7 @@ class CachedPrefix(NamedTuple):
 
 
 class ParsedBody(NamedTuple):
-    """A body as it was read. `same`: what of it was known."""
+    """A parsed body; `same` is the part that was cached."""
 
     body: Body
     history: History
@@ -108,19 +113,25 @@ class ParsedBody(NamedTuple):
 
     @property
     def known_items(self) -> int:
-        """The first ones of its list, which were checked when they came."""
+        """The number of leading items that were checked when they first came."""
         return self.same.mark.pause.items if self.same else 0
 
 
 class BodyCache:
-    """The bodies of all people, those last who came last. Used by one thread."""
+    """The cached bodies of all users, in the order of last use.
+
+    Used by one thread.
+    """
 
     def __init__(self) -> None:
         self._people: OrderedDict[Hashable, list[CachedBody]] = OrderedDict()
         self.memory = 0
 
     def parse_body(self, whose: Hashable, wire: Wire, raw: bytes) -> ParsedBody:
-        """Raises BodyError and UnreadableHistoryError."""
+        """Parse a body, using the cache.
+
+        Raise BodyError and UnreadableHistoryError.
+        """
         same = self._find(whose, raw)
         if same is None:
             body = read_body(raw, wire.list_name)
@@ -133,7 +144,7 @@ class BodyCache:
     def add_body(
         self, whose: Hashable, wire: Wire, raw: bytes, reading: ParsedBody
     ) -> None:
-        """Remember a body that may be sent."""
+        """Cache a body that may be sent."""
         same = reading.same
         known = same.kept.marks[: same.place + 1] if same else []
         new = [*_list_new_marks(raw, reading)]
@@ -181,7 +192,7 @@ class BodyCache:
 
 
 def _list_new_marks(raw: bytes, reading: ParsedBody) -> Iterator[Mark]:
-    """Those after what was known, as far as one person's memory goes."""
+    """Yield the marks after the cached part, within one user's memory limit."""
     body, same = reading.body, reading.same
     first, end, memory = 0, 0, 0
     if same:
@@ -209,7 +220,7 @@ def _cut_to_marks(
     list_name: str, reading: ParsedBody, marks: Sequence[Mark]
 ) -> CachedBody:
     body, history, last = reading.body, reading.history, marks[-1]
-    # Without the fields behind the list, which the next body may not have.
+    # Without the fields after the list, which the next body may not have.
     fields = body.value.items()
     before = dict(takewhile(lambda each: each[0] != list_name, fields))
     items = body.value[list_name][: last.pause.items]

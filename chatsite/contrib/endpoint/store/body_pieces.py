@@ -1,5 +1,4 @@
-"""The pieces of a conversation's bodies: stored once, found by their hash, put together
-again."""
+"""The pieces of a conversation's bodies, found by hash and joined again."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -17,7 +16,7 @@ Spans = list[list[int]]
 
 
 def pack_numbers(numbers: Iterable[int]) -> Spans:
-    """Numbers in their order, as spans of those that follow each other."""
+    """Return ordered numbers as spans of consecutive ones."""
     spans: Spans = []
     for number in numbers:
         if spans and spans[-1][1] == number - 1:
@@ -33,8 +32,8 @@ def unpack_numbers(spans: Spans) -> Iterator[int]:
 
 
 def find_pieces(conversation_id: int, spans: Spans) -> QuerySet[BodyPiece]:
-    """The pieces with these numbers, each once."""
-    # A short message that is said again and again cuts them into thousands of spans.
+    """Return the pieces with these numbers, each once."""
+    # A short message that repeats splits them into thousands of spans.
     wanted = in_ranges(to_ranges(set(unpack_numbers(spans))))
     rows = BodyPiece.objects.filter(conversation=conversation_id)
     return rows.alias(seq=F("number")).filter(wanted)
@@ -47,7 +46,10 @@ def _list_digests(conversation_id: Any) -> QuerySet[BodyPiece, Any]:
 
 
 class ConversationPieces:
-    """Those of one conversation, which is locked while new ones are stored."""
+    """The pieces of one conversation.
+
+    It has to be locked while new ones are stored.
+    """
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -60,12 +62,12 @@ class ConversationPieces:
         return [p for p in pieces if p.digest not in known and not p.is_rebuilt]
 
     def list_numbers(self, pieces: Iterable[SentPiece]) -> list[int]:
-        """Of those that are stored; 0: one that is rebuilt from references."""
+        """Return the numbers of stored pieces; 0 = rebuilt from references."""
         known = self._numbers
         return [0 if p.is_rebuilt else known[p.digest] for p in pieces]
 
     def list_messages(self) -> Iterable[tuple[int, int]]:
-        """Numbers of pieces with those of the messages that they say."""
+        """Return the numbers of pieces with those of their messages."""
         rows = BodyPiece.objects.filter(conversation=self.conversation)
         found = rows.exclude(message=None).values_list("number", "message__seq")
         return found.iterator()
@@ -73,7 +75,10 @@ class ConversationPieces:
     def store_new(
         self, pieces: Iterable[SentPiece], messages: Mapping[int, Message]
     ) -> None:
-        """Store those that are new. `messages`: the row of each that is one."""
+        """Store the pieces that are new.
+
+        `messages` maps the position of a message to its row.
+        """
         new = []
         for piece in self.list_new(pieces):
             digest = piece.digest
@@ -98,15 +103,17 @@ class ConversationPieces:
 def _hollow(piece: SentPiece, message: Message | None) -> Hollow:
     if message is None:
         return Hollow(piece.text)
-    # Only what is in the row word for word can be put back.
+    # Only the exact text of the row can be put back.
     return hollow_out(piece.text, [message.text] if message.text else ())
 
 
 def rebuild_body(
     conversation: Conversation, frame: Mapping[str, Any], rebuilt: str = ""
 ) -> bytes:
-    """The body that was sent, of what a request refers to. A piece that is gone is
-    empty: then the hash differs. `rebuilt`: the piece 0."""
+    """Return the body that was sent, from the references of a request.
+
+    A piece that was deleted is empty, and the hash then differs. `rebuilt` is piece 0.
+    """
     spans: Spans = frame["pieces"]
     rows = find_pieces(conversation.pk, spans)
     values = rows.values_list("number", "text", "hole", "is_ascii", "message__text")
@@ -123,7 +130,7 @@ def rebuild_body(
 def copy_pieces(
     conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
-    """A branch has the requests of its replies, and what they were made of."""
+    """Copy the pieces that the requests of a branch's replies need."""
     rows = BodyPiece.objects.filter(conversation=conversation)
     copies = []
     for row in rows.annotate(seq=F("message__seq")).order_by("number").iterator():

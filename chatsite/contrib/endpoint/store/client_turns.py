@@ -1,5 +1,7 @@
-"""The turns of a client's conversation: each message of a person has one, and it ends
-with the reply that no call of a tool follows."""
+"""The turns of a client's conversation.
+
+Each user message begins a turn. The first reply without tool calls ends it.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +21,7 @@ Role = Message.Role
 
 @prepared_rows()
 def _find_last_turns(conversation_id: Any) -> QuerySet[Turn]:
-    # From the last message on: from the side of the turns, all of them are sorted.
+    # Ordered by message: ordering by turn would sort all rows.
     rows = Turn.objects.filter(user_message__conversation_id=conversation_id)
     rows = rows.select_related("reply", "user_message")
     return rows.order_by("-user_message__seq")[:1]
@@ -37,7 +39,7 @@ def _has_ended(turn: Turn) -> bool:
 
 
 class ClientTurns:
-    """Goes on from the last turn that there is."""
+    """The turns of one conversation, continued from the last one."""
 
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -47,7 +49,7 @@ class ClientTurns:
         self._first: Message | None = None
 
     def add_rows(self, rows: Sequence[Message]) -> None:
-        """Rows that were just stored, in their order."""
+        """Make the turns of rows that were just stored, in their order."""
         changed: set[Turn] = set()
         for row in rows:
             self._first = self._first or row
@@ -56,7 +58,7 @@ class ClientTurns:
             elif self._is_reply(row):
                 changed |= self._place_reply(row)
             elif row.role == Role.TOOL and self.turn and _has_ended(self.turn):
-                # A client has put its summary, with a reply, before these results.
+                # A client put its summary, with a reply, before these results.
                 self.turn = self._make_turn(row)
         created, self._new = self._new, []
         Turn.objects.bulk_create(created)
@@ -88,7 +90,7 @@ class ClientTurns:
         return turn
 
     def find_turn(self) -> Turn:
-        """The one that the next reply ends: of the last message of a person."""
+        """Return the turn that the next reply ends: that of the last user message."""
         if self.turn is None:
             self.turn = self._make_turn(self._first)
             self.add_rows([])
@@ -97,12 +99,14 @@ class ClientTurns:
     def find_sent(
         self, reply_seq: int, known: set[int] | None
     ) -> tuple[int | None, Ranges, Ranges]:
-        """The numbers of the message that is answered, of those before it, and of what
-        was done for it so far. `known`: the only ones that were sent; None: all."""
+        """Return the numbers of the question, of earlier messages and of its steps.
+
+        `known` holds the only messages that were sent; None: all of them.
+        """
         newest = self.turn.user_message.seq if self.turn else None
         gone = set(_list_superseded(conversation_id=self.conversation.pk))
         if known is None:
-            # Mostly: no set has to be made of all numbers.
+            # The usual case: no set of all numbers is needed.
             if newest is None or newest in gone:
                 return None, range_without(1, reply_seq - 1, gone), []
             steps = range_without(newest + 1, reply_seq - 1, gone)

@@ -1,5 +1,6 @@
-"""What is known of a person's conversations with clients, as the rule of identity asks
-for it. Nothing here writes.
+"""The stored messages of one user's clients, as the identity rules query them.
+
+Nothing here writes.
 """
 
 from collections import defaultdict
@@ -30,21 +31,21 @@ OF_PLACE = (
     *("conversation__of_client__open_position", "conversation__of_client__is_single"),
 )
 
-# Not at the tip of its conversation.
+# Whether the message is not the last one of its conversation.
 IS_INSIDE = Case(
     When(position=F("conversation__of_client__length") - 1, then=False), default=True
 )
 
-# Of a parent that was erased: like nothing that a client sends.
+# A message of an erased parent. It equals nothing that a client sends.
 GONE = Kept(b"", "", 0)
 
 
 class NotYoursError(Exception):
-    """Something of another person."""
+    """Raised for a reply that is, or could be, another user's."""
 
 
 class ServedReply(NamedTuple):
-    """A reply, where it is, and the chain up to it."""
+    """A reply that was sent, its place, and the hash chain up to it."""
 
     call: ModelCall
     place: Place
@@ -52,8 +53,11 @@ class ServedReply(NamedTuple):
 
 
 def find_previous(known: "OwnerHistory", response_id: str) -> ServedReply | None:
-    """What a body names in place of a history; None: nothing, or what is the provider's
-    to judge. Raises WireError for a reply of another person, as if there were none."""
+    """Return the reply that a body names instead of a history.
+
+    Return None where it names none, or where the provider has to judge the id. Raise
+    WireError for a reply of another user, as for an unknown one.
+    """
     try:
         return known.find_reply(response_id) if response_id else None
     except NotYoursError:
@@ -63,8 +67,10 @@ def find_previous(known: "OwnerHistory", response_id: str) -> ServedReply | None
 
 
 class OwnerHistory:
-    """A store (identity/known.py) that answers for one person. `within`: the only
-    conversation of which places are found."""
+    """The message store of one user (see identity/known.py).
+
+    With `within`, only places of this conversation are found.
+    """
 
     def __init__(self, owner_id: int, within: int | None = None) -> None:
         self.owner_id = owner_id
@@ -107,11 +113,11 @@ class OwnerHistory:
         return None
 
     def find_reply(self, response_id: str) -> "ServedReply | None":
-        """The reply with this id of the provider. None: there is no one such.
+        """Return the reply with this id of the provider, or None.
 
-        Raises NotYoursError where it is, or could be, another person's.
+        Raise NotYoursError where the reply is, or could be, another user's.
         """
-        # SQLite takes the index of ids for a statement that has its condition only.
+        # SQLite uses the partial index only for statements with its condition.
         rows = ClientRequest.objects.filter(response_id=response_id)
         rows = rows.exclude(response_id="")
         found = rows.filter(owner_id=self.owner_id)
@@ -122,7 +128,7 @@ class OwnerHistory:
         if len(requests) != 1 or requests[0].call.message_id is None:
             return None
         call = requests[0].call
-        # Another reply may have taken its place.
+        # Another reply may have replaced it.
         served = self._rows.filter(
             conversation=call.conversation_id,
             position=requests[0].position + 1,
@@ -135,12 +141,12 @@ class OwnerHistory:
 
     def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
         found: dict[int, Kept] = {}
-        # A branch has what its parent was when it began, and its own forms of that.
+        # A branch has its parent's messages of that time, and its own forms of them.
         for rows in reversed([*self._list_generations(int(conversation), first)]):
             values = rows.filter(position__gte=first).order_by("position", "pk")
             columns = ("position", "digest", "role", "size", "is_served")
             for at, digest, role, size, is_served in values.values_list(*columns):
-                # Of a message that the client has changed, the form that it sent last.
+                # Of a message that the client changed, the form that it sent last.
                 is_served |= at in found and found[at].is_served
                 found[at] = Kept(bytes(digest), role, size, is_served)
         return [found.get(at, GONE) for at in range(first, max(found, default=-1) + 1)]
@@ -149,8 +155,8 @@ class OwnerHistory:
         for rows in self._list_generations(int(conversation), position):
             last = rows.filter(position=position).order_by("-pk")
             for row in last.select_related("message")[:1]:
-                # Of one that the client has changed, the form that it sent last; a text
-                # with an image or calls is more than the transcript says of it.
+                # Of a message that the client changed, the form that it sent last. A
+                # text with an image or calls is more than the transcript says of it.
                 text, of = row.message.text, (row.conversation_id, row.message_id)
                 if row.is_again or row.size != len(text.encode("utf-8", "replace")):
                     form = find_form(*of, bytes(row.digest))
@@ -159,7 +165,7 @@ class OwnerHistory:
         return ""
 
     def read_instructions(self, conversation: str) -> str:
-        # Of a conversation that the client names, nothing else is asked.
+        # The instructions of a conversation that the client names are not compared.
         if self._only:
             return ""
         (text,) = _find_instructions(pk=int(conversation))
@@ -168,7 +174,7 @@ class OwnerHistory:
     def has_spoken(self, conversation: str, instructions: str, tools: str) -> bool:
         requests = ClientRequest.objects.filter(call__conversation=int(conversation))
         last = requests.order_by("-pk").values_list("tools", flat=True).first()
-        # Of one from before they were kept, and of a branch without one, none is known.
+        # Requests from before tools were stored, and branches without one, have none.
         if not last or requests.filter(tools=tools).exists():
             return True
         name = prompts.hash_text(instructions.encode("utf-8", "replace").decode())
@@ -177,9 +183,11 @@ class OwnerHistory:
     def _list_generations(
         self, conversation: int, first: int
     ) -> Iterator[QuerySet[ClientMessage]]:
-        """The rows of a conversation, then those that it shares with its parent, and
-        so on, as far as they go back to position `first`. A parent that was deleted
-        still has them, until it is erased."""
+        """Yield the rows of a conversation, then those of each parent it shares.
+
+        It stops at the conversation that owns position `first`. A deleted parent still
+        has its rows until it is erased.
+        """
         rows = ClientMessage.objects.filter(owner_id=self.owner_id)
         pk: int | None = conversation
         while pk is not None:
@@ -208,8 +216,10 @@ def _list_living(owner_id: Any) -> QuerySet[ClientMessage]:
 
 
 def _find_by(column: str) -> PreparedRows:
-    """A statement that finds messages by hashes, of which there are always as many:
-    it is built once for each number of them."""
+    """Build a statement that finds messages by hashes.
+
+    It is built once for each number of hashes, and that number is always the same.
+    """
 
     @prepared_rows()
     def find_places(
@@ -217,7 +227,7 @@ def _find_by(column: str) -> PreparedRows:
     ) -> QuerySet[ClientMessage, Any]:
         rows = _list_living(owner_id).filter(**{f"{column}__in": [*hashes.values()]})
         rows = rows if within is None else rows.filter(conversation_id=within)
-        # An agent that begins each talk with the same words has thousands of places.
+        # An agent that begins each conversation alike has thousands of places.
         order = (F("is_inside").asc(), F("pk").desc())
         place = Window(RowNumber(), partition_by=column, order_by=order)
         rows = rows.annotate(is_inside=IS_INSIDE, place=place)

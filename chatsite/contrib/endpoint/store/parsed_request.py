@@ -1,4 +1,4 @@
-"""What a client asks for, read from its request before the database is asked."""
+"""A client's request, parsed and checked before the database is read."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,25 +24,27 @@ PREVIOUS = "previous_response_id"
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
+    """A request that is well formed."""
+
     wire: Wire
     raw: bytes
     body: Body
     history: History
     hints: Hints
     model: str
-    # The only conversation that it may go on; None: the history decides.
+    # The only conversation that it may continue; None: the history decides.
     within: int | None = None
-    # Of the items that it names by their ids, which the provider counts, too.
+    # The size of the items named by id, which the provider counts too.
     named_bytes: int = 0
 
     @property
     def previous(self) -> str:
-        """The id of an earlier reply, which stands for all up to it; "" = none."""
+        """The id of the earlier reply that replaces the history, or ""."""
         return self.body.value.get(PREVIOUS) or "" if self.wire.names_replies else ""
 
     @property
     def references(self) -> list[Any]:
-        """The ids of items that it names in place of sending them, as they came."""
+        """The ids of items that are named instead of sent, as they came."""
         items = self.wire.list_sent(self.body.value) if self.wire.names_replies else ()
         return [item.get("id") for item in items if find_kind(item) == REFERENCE]
 
@@ -52,38 +54,41 @@ class ParsedRequest:
 
     @property
     def tokens(self) -> int:
-        """Estimated."""
+        """The estimated number of tokens."""
         return -(-(len(self.raw) + self.named_bytes) // 4)
 
     def replace_body(self, body: Body, raw: bytes) -> Self:
-        """The same request with another body; its history is still the client's."""
+        """Return this request with another body and the client's own history."""
         return replace(self, body=body, raw=raw)
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """What is sent for a request, and how many messages came and go out. As it is here,
-    that is what the client has sent."""
+    """The request that is sent, and the message counts before and after.
+
+    With the default values, it is what the client sent.
+    """
 
     request: ParsedRequest
     tokens: int
     before: int
     after: int
-    # Whether it may differ at all.
+    # Whether it may differ from what the client sent.
     is_bound: bool = False
-    # Spans of the positions of what is in it; None: everything.
+    # Spans of the positions of its messages; None: all messages.
     positions: list[list[int]] | None = None
     # The last message that summaries cover.
     cutoff: int = 0
-    # References to what stands before that, and the texts that they name.
+    # References of the summaries and rules before that, and the texts they name.
     refs: dict[str, Any] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    # Tokens that its messages may have; 0: not bounded.
+    # The token limit of its messages; 0: not bounded.
     limit: int = 0
     is_too_long: bool = False
 
     @classmethod
     def make_unchanged(cls, request: ParsedRequest) -> Self:
+        """Return the request as the client sent it."""
         count = len(request.history.messages)
         return cls(request, request.tokens, count, count)
 
@@ -95,8 +100,11 @@ def read_client_request(
     within: int | None = None,
     owner_id: int | None = None,
 ) -> ParsedRequest:
-    """Raises WireError for what is no request of this wire. `owner_id`: who sends it,
-    and will send it again with more."""
+    """Parse and check a body, and cache it for the next request.
+
+    Raise WireError for a body that is no request of this API. `owner_id` is the user
+    who sends it; without it nothing is cached.
+    """
     whose: Hashable = (owner_id, wire.name, settings.ENDPOINT_PROVIDER_IDS)
     try:
         reading = body_cache.parse_body(whose, wire, raw)
@@ -120,14 +128,16 @@ def read_client_request(
     check_named_objects(wire, body, reading.known_items)
     hints = read_hints(headers, body.value)
     if owner_id is not None:
-        # What was not refused until here.
+        # Only a body that was not refused is cached.
         body_cache.add_body(whose, wire, raw, reading)
     return ParsedRequest(wire, raw, body, history, hints, model, within)
 
 
 def check_named_objects(wire: Wire, body: Body, first: int) -> None:
-    """Raises WireError for what could be another person's at the provider. `first`: of
-    the list, the first item to look at."""
+    """Raise WireError for ids of objects that another user could own.
+
+    `first` is the first item of the list to check.
+    """
     if settings.ENDPOINT_PROVIDER_IDS == "passed":
         return
     try:

@@ -1,5 +1,4 @@
-"""What was sent for a client's request, put together again and proved by the hash of
-its bytes."""
+"""Rebuilding a client's request, proved by the hash of its bytes."""
 
 import hashlib
 import json
@@ -56,7 +55,7 @@ def rebuild_request(call: ModelCall) -> RequestContext:
 
 
 def rebuild_as_next(call: ModelCall) -> RequestContext:
-    """The same, for what is drawn of requests that are not sent yet."""
+    """Rebuild the request with the view that pages draw of unsent requests."""
     built = rebuild_request(call)
     newest = built.context.get_section("newest")
     sent = call.refs.get("rules", [])
@@ -76,18 +75,18 @@ def rebuild_as_next(call: ModelCall) -> RequestContext:
 
 
 def read_sent_bytes(call: ModelCall) -> bytes:
-    """The body as it was sent, as far as no piece of it was deleted."""
+    """Return the body as it was sent, without pieces that were deleted."""
     return _rebuild(call)[1]
 
 
 def read_sent_body(call: ModelCall) -> Mapping[str, Any]:
-    """The body as an object; {} where a piece of it was deleted."""
+    """Return the body as an object; {} where a piece of it was deleted."""
     return _read_body(read_sent_bytes(call))
 
 
 def _rebuild(call: ModelCall) -> tuple[Context, bytes]:
-    """What stood ahead of the client's messages, and the whole body."""
-    # What no summary stands ahead of is all the client's own.
+    """Return the messages before the client's own, and the whole body."""
+    # Without summaries, all messages are the client's own.
     preamble = read_preamble(call) if call.refs["fence"] else Context(())
     written = write_context(preamble)
     return preamble, rebuild_body(call.conversation, call.refs[KEY], written)
@@ -112,7 +111,7 @@ def _make_sent_sections(call: ModelCall) -> list[Section]:
     ):
         messages = _read_sent_rows(call.conversation, ranges)
         for message in messages:
-            # In the words of the client.
+            # The text as the client sent it.
             if texts := changed.get(int(message.id)):
                 message.content = texts[1]
         if messages:

@@ -1,5 +1,7 @@
-"""The record of a request that is about to be sent: what it is made of, by reference,
-and the hash of its bytes."""
+"""The record of a request that is about to be sent.
+
+It holds references to its parts, and the hash of its bytes.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -78,19 +80,19 @@ def _refer_sent(writer: "RequestWriter", reply_seq: int) -> dict[str, Any]:
 
 
 def find_resent_rows(writer: "RequestWriter") -> set[int] | None:
-    """The rows that the client still sends; None: all."""
+    """Return the rows that the client still sends; None: all of them."""
     if len(writer.messages) == writer.of_client.length:
         return None
     ends, pieces = dict(writer.pieces.list_messages()), writer.request.body.pieces
     numbers = writer.pieces.list_numbers(pieces)
     pieces = {p.at: ends.get(n) for p, n in zip(pieces, numbers, strict=True)}
-    # By their chains, as one piece can be said twice; old ones may have none.
+    # By hash chain, as one piece can occur twice; old rows may have no chain.
     chains = dict(_list_chains_of_rows(writer.conversation))
     sent = {chains.get(m.chain, pieces.get(m.start)) for m in writer.messages}
     rows = writer.conversation.messages.order_by("-seq").values_list("seq", "role")
     known, is_known, stored = set(), False, {*ends.values()}
     for seq, role in rows:
-        # Results that came in one message are rows of their own before its last.
+        # Tool results that came in one message have rows before its last row.
         if seq in stored or role != Message.Role.TOOL:
             is_known = seq in sent
         if is_known:
@@ -105,13 +107,13 @@ def _list_chains_of_rows(conversation: Conversation) -> Iterator[tuple[bytes, in
 
 
 def _find_rows(writer: "RequestWriter") -> set[int]:
-    """The numbers of the rows of what is sent."""
+    """Return the numbers of the rows of the messages that are sent."""
     found: set[int] = set()
     of_client, cutoff = writer.of_client, writer.sent.cutoff
     for first, last in writer.sent.positions or ():
         start = of_client.find_seq(first - 1) + 1 if first else 1
         end = of_client.find_seq(last)
-        # A part of a message may be in the summaries, or all of the question that is
+        # The summaries may cover a part of a message, or the whole question that is
         # answered.
         found.update(range(max(start, cutoff + 1) if end > cutoff else start, end + 1))
     return found
@@ -120,8 +122,7 @@ def _find_rows(writer: "RequestWriter") -> set[int]:
 def _refer_cut(
     writer: "RequestWriter", sent: set[int], reply_seq: int
 ) -> dict[str, Any]:
-    """What the client has sent and was not passed on, and what of it no summary
-    covers."""
+    """Return the rows that were not sent on, and those that no summary covers."""
     known = find_resent_rows(writer)
     cut = (set(range(1, reply_seq)) if known is None else known) - sent
     left = {seq for seq in cut if seq > writer.sent.cutoff}

@@ -1,5 +1,7 @@
-"""The end of a client's request: its reply, its costs, and what the next one is
-compared with."""
+"""The end of a client's request: its reply, its costs and its hashes.
+
+The hashes are what the client's next request is compared with.
+"""
 
 from typing import Any
 
@@ -29,7 +31,10 @@ def finish_request(
     said: dict[str, Any],
     calls: list[dict[str, Any]],
 ) -> Turn | None:
-    """Store the reply as far as it came. None: the turn was lost."""
+    """Store the reply as far as it came.
+
+    Return the turn, or None if its lease was lost.
+    """
     claim = stored.claim
     turn = lifecycle.lock_held(claim)
     if turn is None:
@@ -68,12 +73,12 @@ def finish_request(
 def _store_reply_hashes(
     wire: Any, stored: StoredRequest, reply: Message, said: dict[str, Any]
 ) -> dict[str, Any]:
-    """Where its conversation stands with it."""
+    """Store the hashes of the reply and return the new length."""
     conversation, stands = stored.conversation, {}
     try:
         noted = read_reply(wire.name, said, stored.chain)
     except UnreadableHistoryError:
-        # Words came, but the rest is in no form that a client could send back.
+        # There is text, but the rest has no form that a client could send back.
         return stands
     for message in noted:
         ClientMessage.objects.create(

@@ -1,9 +1,10 @@
-"""A client's request, stored before it is sent: the conversation that it goes on, its
-new messages, its turn and its record.
+"""Storing a client's request before it is sent.
 
-All of it is one transaction, unless there is more than others should wait for: then the
-messages come before the rest, some at a time. What is stored of them stays right
-whenever that ends, and the next request goes on from there.
+That is the conversation that it continues, its new messages, its turn and its record.
+
+All of it is one transaction, unless there are too many messages: then these come first,
+in batches. What a batch has stored stays valid whenever the work ends, and the next
+request continues from there.
 """
 
 import re
@@ -52,19 +53,19 @@ from .owner_history import OwnerHistory, ServedReply, find_previous
 from .parsed_request import OutgoingRequest, ParsedRequest
 from .recording import store_call
 
-# Of the site's summaries and searches: a client sends what it sends.
+# No summaries and no searches of the site: a client's request stays as it is.
 POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off", "facts": "off"}
-# Messages that are stored in one transaction, and that one copies for a branch.
+# Messages stored, and messages copied for a branch, in one transaction.
 BATCH, MOST_COPIED = 20, 200
 TITLE_CHARS = 400
 NOTE = re.compile(r"\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
-# What a request changes of where its conversation stands.
+# The columns of ClientConversation that a request changes.
 STANDS = ("key_id", "client", "length", "open_position", "is_single")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRequest:
-    """A request that may be sent."""
+    """A request that is stored and may be sent."""
 
     claim: lifecycle.TurnClaim
     conversation: Conversation
@@ -74,13 +75,13 @@ class StoredRequest:
     position: int
     chain: bytes
     sent: OutgoingRequest
-    # How often it was sent: a second time with less in it.
+    # How often it was sent; the second time it is shorter.
     tries: int = 1
     title: str = ""
     is_changed: bool = False
-    # The conversation that this one was begun beside.
+    # The conversation beside which this one began.
     beside: int | None = None
-    # For the demo model, which keeps nothing: what the body only refers to.
+    # For the demo model, which stores nothing: the history that the body refers to.
     earlier: list[BaseMessage] = field(default_factory=list)
 
 
@@ -89,9 +90,11 @@ Branch = Callable[[Conversation, int], Conversation]
 
 @dataclass(frozen=True, slots=True)
 class OversizedRequest:
-    """A request that is stored, but not sent as it is: first what it has in `limit`
-    tokens too much has to be summarised. Then it is opened again, for which there is
-    how it was decided."""
+    """A request that is stored, but too long to be sent.
+
+    Its messages have to be summarised to `limit` tokens first. Then it is stored again
+    with the same decision.
+    """
 
     conversation: Conversation
     limit: int
@@ -100,21 +103,26 @@ class OversizedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Of a request that is bounded: the policy of its conversation, the rules that a
-    new one begins with, and what is sent once all of it is stored."""
+    """The settings of a bounded request.
+
+    The policy of its conversation, the rules that a new one begins with, and the choice
+    of what is sent once everything is stored.
+    """
 
     policy: dict[str, Any]
     own_rules: Sequence[str]
     choose: Callable[["RequestWriter"], OutgoingRequest]
 
 
-# Runs a step where the database is reached; a copy in a thread of its own.
+# Runs a step in the database thread; a copy in a thread of its own.
 Run = Callable[..., Awaitable[Any]]
 
 
 class RequestWriter:
-    """One request on its way into the database. `first`: how it was decided before it
-    was opened again."""
+    """The steps that store one request.
+
+    `first` is the earlier decision, if the request is stored again.
+    """
 
     def __init__(
         self,
@@ -129,16 +137,16 @@ class RequestWriter:
         self.history = request.history
         self.previous: ServedReply | None = None
         self.title = ""
-        # What its client has changed, by the codes that the page has words for.
+        # The client's changes, as codes for which the page has texts.
         self.changes: list[str] = []
-        # That this request is a branch of, which is still to be copied.
+        # The conversation that is still to be copied for this branch.
         self.parent: Conversation | None = None
         self.rows: dict[int, Message] = {}
         self.decision: Decision
         self.conversation: Conversation
         self.of_client: ClientConversation
         self.pieces: ConversationPieces
-        # Of the client's body, those that were not sent in this conversation before.
+        # Pieces of the body that were not sent in this conversation before.
         self.new_pieces: list[SentPiece]
         self.turns: ClientTurns
         self.todo: list[tuple[int, int]] = []
@@ -174,13 +182,13 @@ class RequestWriter:
         if "side" in self.decision.why:
             self._store_shared_hashes(again)
             again = []
-        # With nothing new it is all that says where the conversation stands.
+        # Without new messages, only this row says where the conversation stands.
         if again or not self.todo:
             self._note(again, is_again=True)
 
     @transaction.atomic
     def store_more(self) -> StoredRequest | OversizedRequest | None:
-        """Some more; None: not all yet."""
+        """Store the next batch; return None if there is more."""
         transcript.lock_for_update(self.conversation)
         if self.parent is not None:
             self.parent = None
@@ -194,8 +202,8 @@ class RequestWriter:
         return None if self.todo else self._record()
 
     def _decide(self) -> Decision:
-        # Two requests of one person are decided one after the other. Not by the row of
-        # the limits, which is locked after that of a conversation.
+        # Requests of one user are decided one after the other. Not by the row of the
+        # limits, which is locked after that of a conversation.
         _lock_owner(pk=self.key.owner_id)
         known = OwnerHistory(self.key.owner_id, self.request.within)
         self.previous = find_previous(known, self.request.previous)
@@ -211,7 +219,7 @@ class RequestWriter:
             return decision
         (of_client,) = _find_standing(pk=int(decision.conversation))
         found, is_busy = of_client.conversation, of_client.is_busy
-        # What came after that reply stays.
+        # Messages after that reply stay.
         is_inside = of_client.length > decision.parent_position + 1
         is_again = decision.kind == "retry" and is_inside
         if decision.kind == "branch" or is_busy or is_again:
@@ -241,7 +249,7 @@ class RequestWriter:
         self.of_client = ClientConversation(conversation=made, family=made.uuid)
         self.of_client.is_single = len(self.messages) == 1
         if linked:
-            # Locked, since it could be erased before this is stored.
+            # Locked, as it could be erased before this is stored.
             rows = Conversation.objects.select_for_update(no_key=True)
             self.of_client.linked = found = rows.filter(pk=int(linked)).first()
             self.of_client.linked_at = found and _find_last_question(found)
@@ -276,7 +284,7 @@ class RequestWriter:
         )
 
     def _take_back(self, position: int) -> None:
-        """Another reply is wanted: the one that is there stays, superseded."""
+        """Supersede the last reply, as another one is wanted."""
         rows = self.conversation.messages.filter(superseded_at=None)
         last = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
         newest = self.of_client.find_seq(position - 1)
@@ -321,7 +329,7 @@ class RequestWriter:
             text=row.text,
             tool_calls=row.tool_calls or [],
             tool_call_id=row.tool_call_id,
-            # What no request of this site is known of.
+            # No request of this site is known for these.
             imported_at=timezone.now() if is_told else None,
         )
 
@@ -332,7 +340,7 @@ class RequestWriter:
         *,
         is_again: bool = False,
     ) -> None:
-        """Keep the hashes of these messages, and where the conversation stands."""
+        """Store the hashes of these messages, and where the conversation stands."""
         ClientMessage.objects.bulk_create(
             self._hash_message(
                 index, at, ends[index] if ends else self._find_row(at), is_again
@@ -340,7 +348,7 @@ class RequestWriter:
             for index, at in some
         )
         self.of_client.key = self.key
-        # A later request may come with another one, which is then not believed.
+        # A later request may have another id, which is then ignored.
         of_client, hints = self.of_client, self.request.hints
         of_client.client = of_client.client or hints.conversation
         self.of_client.length = max(
@@ -350,7 +358,7 @@ class RequestWriter:
             0,
         )
         self.of_client.open_position = max(self.of_client.length - 1, 0)
-        # The rest of a row that is there can have been changed by hand meanwhile.
+        # Other columns may have been changed by hand meanwhile.
         if self.of_client._state.adding:
             self.of_client.save()
         else:
@@ -374,8 +382,11 @@ class RequestWriter:
         )
 
     def _store_shared_hashes(self, shared: Iterable[tuple[int, int]]) -> None:
-        """Keep what a side call has in common with its conversation, as its client
-        writes it now, with that one: the next request goes on there."""
+        """Store the hashes of a side call's shared messages with its parent.
+
+        They are the forms that its client sends now; its next request continues the
+        parent.
+        """
         # Locked, since it could be erased before this is stored.
         rows = Conversation.objects.select_for_update(no_key=True)
         if (parent := rows.filter(pk=self.of_client.parent_id).first()) is None:
@@ -445,12 +456,12 @@ class RequestWriter:
 
     @property
     def reported(self) -> Decision:
-        """What the request is, for who asks."""
+        """The decision that is reported to the client and the page."""
         is_again = self.first is not None and self.decision.kind == "retry"
         return self.first if is_again else self.decision
 
     def _store_rest(self) -> None:
-        """What is beside the messages, and those that came in another form."""
+        """Store the other pieces, the instructions and the codes of changes."""
         if self.reported.rewritten:
             self.changes.append("rewritten")
         if self.reported.kind == "client-compacted":
@@ -468,8 +479,11 @@ class RequestWriter:
         self.pieces.store_new(pieces, self.rows)
 
     def _find_rows_of_new(self, pieces: Sequence[SentPiece]) -> None:
-        """Of messages that are known, and are written in another way than before: the
-        last reply, as this client writes it, and what it has changed."""
+        """Find the rows of known messages that came in another form.
+
+        Those are the last reply, as this client writes it, and messages that it
+        changed.
+        """
         new = {each.at for each in self.pieces.list_new(pieces)} - {None, *self.rows}
         if not new:
             return
@@ -485,7 +499,7 @@ class RequestWriter:
         self, call: ModelCall, reply_seq: int
     ) -> tuple[Turn, lifecycle.TurnClaim]:
         turn, started = self.turns.find_turn(), monotonic()
-        # Not of this process: at its end such a turn is not handed to another one.
+        # Not the owner token of this process: when it ends, the turn is not handed on.
         owner = uuid.uuid4().hex
         attempt = max(turn.attempt + 1, ONLY_ATTEMPT)
         _begin_turn(
@@ -524,8 +538,10 @@ class RequestWriter:
 
 
 def cut_notes(text: str) -> str:
-    """A message without what its client has put before it, such as
-    `<environment_context>…</environment_context>`."""
+    """Return a message without the notes that its client put before it.
+
+    An example is `<environment_context>…</environment_context>`.
+    """
     while note := NOTE.match(text):
         text = text[note.end() :]
     return text
@@ -539,7 +555,7 @@ def _lock_owner(pk: Any) -> QuerySet[Any, Any]:
 
 @prepared_rows()
 def _find_standing(pk: Any) -> QuerySet[ClientConversation]:
-    """A conversation, where it stands, and whether it is being answered."""
+    """Return the ClientConversation, and whether it is being answered."""
     is_busy = Exists(lifecycle.unfinished(OuterRef("pk")).order_by())
     rows = ClientConversation.objects.filter(pk=pk).annotate(is_busy=is_busy)
     return rows.select_related("conversation")
@@ -588,7 +604,7 @@ def _find_last_question(conversation: Conversation) -> int | None:
 async def store_request(
     writer: RequestWriter, run: Run
 ) -> StoredRequest | OversizedRequest:
-    """Store all of it, some at a time."""
+    """Store all of a request, batch by batch."""
     stored = await run(writer.store_first)
     if writer.parent is not None:
         await run(writer.copy_parent, is_copy=True)

@@ -1,4 +1,4 @@
-"""The forms of a message that its client has sent, read from the pieces of bodies."""
+"""The forms of a message that its client sent, read from body pieces."""
 
 import json
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ from memory.models import ModelCall
 from .bodies import Hollow, fill_in
 from .body_pieces import find_pieces
 
-# That are read of one message; a client that stamps it each time has sent many.
+# Forms read for one message; a client that adds a time stamp has sent many.
 MOST_FORMS = 8
-# That are read of one body.
+# Pieces read for one body.
 MOST_PIECES = 2_000
-# What a list of messages is called in a body.
+# The names of the list of messages in a body.
 LISTS = ("messages", "input")
 
 
 def find_form(conversation: int, message: int, digest: bytes) -> str | None:
-    """The canonical text of the form with this digest, in its latest pieces."""
+    """Return the canonical text of the form with this digest, or None."""
     pieces = BodyPiece.objects.filter(conversation=conversation, message=message)
     values = pieces.order_by("-number").values_list(
         "text", "hole", "is_ascii", "message__text"
@@ -43,9 +43,11 @@ def find_form(conversation: int, message: int, digest: bytes) -> str | None:
 
 
 def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
-    """By their numbers, messages that were sent in other words than the transcript has:
-    its text, and that. What stands there word for word is kept without its text, so
-    only the others are read; of a long body, the last ones."""
+    """Return the stored and the sent text of messages that differ, by number.
+
+    A piece whose text equals the row has no text of its own, so only other pieces are
+    read; of a long body, the last ones.
+    """
     frame = call.refs["client"]
     pieces = find_pieces(call.conversation_id, frame["pieces"])
     pieces = pieces.filter(message__isnull=False, message__deleted_at=None)
@@ -68,27 +70,27 @@ def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
 
 
 def _read_written(wire: Wire, pieces: list[str]) -> str | None:
-    """The text of a message as it was sent; None: it is no message any more."""
+    """Return the text of a message as it was sent; None: it is no message."""
     try:
         items = [json.loads(piece) for piece in pieces]
     except ValueError:
         return None
     items = wire.list_sent({wire.list_name: _as_sent(items)})
     if wire.names_replies and any(find_kind(each) == REFERENCE for each in items):
-        # In no words of the client's.
+        # An id alone has no text of the client.
         return None
     rows = wire.make_rows(wire.take_message(items, 0, len(items)))
     return rows[-1].text if rows else None
 
 
 def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
-    """The message of a piece, as each of the wires reads it."""
+    """Yield the message of a piece, as each API reads it."""
     try:
         value = json.loads(written)
     except ValueError:  # its text was deleted
         return
     for wire in WIRES.values():
-        # What one wire writes may be no message of another.
+        # A piece of one API may be no message of another.
         with suppress(UnreadableHistoryError):
             body = dict.fromkeys(LISTS, _as_sent([value]))
             for role, parts, *_ in wire.Reader().read(wire.list_items(body)):
@@ -96,5 +98,5 @@ def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
 
 
 def _as_sent(items: list[Any]) -> Any:
-    """A text stands for the whole list on the wire of responses."""
+    """Return the list; with the Responses API, one text is the whole list."""
     return items[0] if isinstance(items[0], str) else items

@@ -1,7 +1,8 @@
-"""Items of replies on the wire of responses, kept by their ids: a client may name those
-in place of sending them again, as the provider has them.
+"""Items of replies of the Responses API, stored by their ids.
 
-An item is a piece like those that clients send, so it goes with its message.
+A client may name them instead of sending them again, as the provider stores them.
+
+An item is a piece like those that clients send, so it is deleted with its message.
 """
 
 import hashlib
@@ -24,10 +25,10 @@ from memory.models import Message
 from .bodies import Hollow, fill_in, hollow_out
 from .parsed_request import ParsedRequest
 
-# Of an item without the text of its message: of a longer one, such as an image, only
-# its kind is kept.
+# The size of an item without the text of its message. Of a larger one, such as an
+# image, only the kind is stored.
 MOST_CHARS = 65_536
-# Ids that one body may have, and that one statement looks up.
+# Ids that one body may have, and ids in one statement.
 MOST_IDS, AT_ONCE = 10_000, 500
 MOST_ID_CHARS = BodyPiece._meta.get_field("item_id").max_length
 
@@ -35,10 +36,12 @@ Items = Mapping[str, Any]
 
 
 def keep_items(message: Message, request: ParsedRequest, output: Sequence[Any]) -> None:
-    """Keep the items that the client was just sent, with their reply; where they have
-    no words, with what they answer."""
+    """Store the items that the client was just sent, with their reply.
+
+    Items without text are stored with the message that they answer.
+    """
     if request.body.value.get("store") is False:
-        # The provider has none of them: they have to come back whole.
+        # The provider does not store them, so the client has to send them again.
         return
     rows = BodyPiece.objects.filter(conversation=message.conversation_id)
     last = rows.aggregate(last=Max("number"))["last"] or 0
@@ -60,25 +63,27 @@ def _write_items(message: Message, output: Sequence[Any]) -> Iterator[dict[str, 
         if not _is_item_id(item_id):
             continue
         text = json.dumps(item)
-        # No piece of a body has it: less may be kept of the item than of that.
+        # No piece of a body has this digest, as an item may be stored shortened.
         digest = hashlib.sha256(f"{item_id} {text}".encode()).digest()
         hollow = hollow_out(text, [message.text])
-        # What was thought is no part of what was said.
+        # Reasoning is not part of the text.
         if find_kind(item) == "reasoning" or len(hollow.text) > MOST_CHARS:
             hollow = Hollow(json.dumps({"type": find_kind(item), "id": item_id}))
         yield {"item_id": item_id, "digest": digest, **hollow._asdict()}
 
 
 def _is_item_id(value: object) -> bool:
-    """Whether a row can have it, and be found by it."""
+    """Return whether a row can store this id and be found by it."""
     is_short = isinstance(value, str) and 0 < len(value) <= MOST_ID_CHARS
     return is_short and value.isprintable()
 
 
 def find_items(owner_id: int, request: ParsedRequest) -> Items:
-    """The items that a request names by their ids, as they were served to this person.
-    One that has its id in common with another is not among them. Raises WireError for
-    one that was deleted, and one that is, or could be, another person's."""
+    """Return the items that a request names by id, as this user was sent them.
+
+    An id that two items share is left out. Raise WireError for an item that was
+    deleted, and for one that is, or could be, another user's.
+    """
     if not all(isinstance(each, str) for each in request.references):
         detail = "The id of an item has to be a string."
         raise WireError(400, "invalid_item_id", detail, param="input")
@@ -109,13 +114,13 @@ def _read_items(
         conversation__deleted_at=None,
         message__deleted_at=None,
     )
-    # Branches have copies of what they share.
+    # Branches have copies of shared items.
     forms = living.order_by().values("item_id")
     forms = forms.annotate(forms=Count("digest", distinct=True), newest=Max("pk"))
     of_person = {each["item_id"]: each for each in forms}
     strange = [each for each in ids if each not in of_person]
     if settings.ENDPOINT_PROVIDER_IDS == "passed":
-        # Then only what was served to another person, or deleted, is refused.
+        # Then only items of another user, or deleted ones, are refused.
         gone = {*named.values_list("item_id", flat=True)}
         strange = [each for each in strange if each in gone]
     if strange:
@@ -125,7 +130,7 @@ def _read_items(
     rows = BodyPiece.objects.filter(pk__in=newest).values_list(*columns)
     for item_id, text, hole, is_ascii, said in rows.iterator():
         if not text:
-            # Its message was deleted meanwhile.
+            # The message was deleted meanwhile.
             raise _refuse_item(item_id)
         yield item_id, fill_in(Hollow(text, hole, is_ascii), said)
 
@@ -136,8 +141,10 @@ def _refuse_item(item_id: str) -> WireError:
 
 
 def fill_references(request: ParsedRequest, found: Items) -> ParsedRequest:
-    """The request as it reads with these items in place of their ids. What is sent of
-    it stays as it is."""
+    """Return the request as it reads with these items instead of their ids.
+
+    The bytes that are sent stay unchanged.
+    """
     value, wire = request.body.value, request.wire
     named = (found[each] for each in request.references if each in found)
     size = sum(len(json.dumps(each)) for each in named)
@@ -148,7 +155,7 @@ def fill_references(request: ParsedRequest, found: Items) -> ParsedRequest:
     value = {**value, wire.list_name: items}
     history = read_history(wire.name, value)
     if not history.messages:
-        # It named nothing but thoughts.
+        # It named only reasoning items.
         return replace(request, named_bytes=size)
     body = request.body._replace(value=value)
     return replace(request, body=body, history=history, named_bytes=size)

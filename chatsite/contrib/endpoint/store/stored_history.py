@@ -1,5 +1,6 @@
-"""A request that has its newest messages only: the history comes from here, in the form
-in which the client has sent it.
+"""The history for a request that has only its newest messages.
+
+It is read from the database, in the form in which the client sent it.
 """
 
 import json
@@ -23,8 +24,10 @@ OF_PIECE = ("message__seq", "text", "hole", "is_ascii", "message__text")
 
 
 def add_history(key: ApiKey, wire: Wire, name: str, raw: bytes) -> tuple[int, bytes]:
-    """The key of the conversation with this id, and the body with all that was said in
-    it. Raises WireError."""
+    """Return the primary key of the conversation, and the body with its history.
+
+    Raise WireError.
+    """
     if wire.list_name != "messages":
         detail = "This wire has `previous_response_id` for that."
         raise WireError(400, "bad_send", detail)
@@ -33,8 +36,10 @@ def add_history(key: ApiKey, wire: Wire, name: str, raw: bytes) -> tuple[int, by
 
 
 def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
-    """The one with this id that this wire can go on. Raises WireError, the same one
-    whether there is none or it is another person's."""
+    """Return the conversation with this id that this API can continue.
+
+    Raise the same WireError where there is none and where it is another user's.
+    """
     rows = Conversation.objects.filter(owner_id=key.owner_id, deleted_at=None)
     rows = rows.filter(imported_from__startswith=SOURCE)
     try:
@@ -43,7 +48,7 @@ def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
         found = None
     calls = ModelCall.objects.filter(conversation=found, refs__has_key=KEY)
     latest = calls.order_by("-pk").first() if found else None
-    # What was said last on another wire has another form there.
+    # The last message has another form if it was sent with another API.
     if latest is None or latest.refs[KEY]["wire"] != wire.name:
         detail = "There is no conversation with that id that a client has begun here."
         raise WireError(404, "no_conversation", detail)
@@ -51,7 +56,10 @@ def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
 
 
 def _join_history(conversation: Conversation, wire: Wire, raw: bytes) -> bytes:
-    """The body with all that was said before. Raises WireError."""
+    """Return the body with all earlier messages.
+
+    Raise WireError.
+    """
     try:
         value = read_body(raw).value
     except BodyError as error:
@@ -73,7 +81,7 @@ def _join_history(conversation: Conversation, wire: Wire, raw: bytes) -> bytes:
 def _read_history(conversation: Conversation, wire: Wire) -> list[dict[str, Any]]:
     pieces = BodyPiece.objects.filter(conversation=conversation, message__isnull=False)
     pieces = pieces.filter(item_id="")
-    # The first form of each: later ones may be what was sent of it.
+    # The first form of each: later ones may have been shortened.
     written = {
         seq: fill_in(Hollow(text, hole, is_ascii), said)
         for seq, text, hole, is_ascii, said in pieces.order_by("-number").values_list(
@@ -93,5 +101,5 @@ def _read_history(conversation: Conversation, wire: Wire) -> list[dict[str, Any]
                 named = {"name": call["name"], "id": call["id"]}
                 reader.calls.add(tool_call_chunk(args=arguments, index=index, **named))
             history.append(reader.to_message())
-        # A result without a form of its own came with the message after it.
+        # A tool result without a piece came with the message after it.
     return history

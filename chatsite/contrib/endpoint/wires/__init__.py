@@ -1,5 +1,8 @@
-"""The wires that clients speak, each in a module of its own: its errors, what a request
-asks for, and how a reply is read. Nothing here knows the database."""
+"""The APIs that clients use, each in a module.
+
+Each has its errors, the fields of a request, and the parser of a reply. Nothing here
+reads the database.
+"""
 
 from .anthropic_messages import WIRE as ANTHROPIC_MESSAGES
 from .openai_chat import WIRE as OPENAI_CHAT
@@ -7,7 +10,7 @@ from .openai_responses import COMPACT_WIRE as OPENAI_COMPACT
 from .openai_responses import WIRE as OPENAI_RESPONSES
 from .wire import Wire
 
-# That of compaction comes before that of ids, which its path could be one of.
+# Compaction comes first, as its path also looks like that of a stored response.
 WIRES = (OPENAI_CHAT, ANTHROPIC_MESSAGES, OPENAI_COMPACT, OPENAI_RESPONSES)
 
 

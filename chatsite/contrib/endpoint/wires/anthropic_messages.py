@@ -1,4 +1,4 @@
-"""Anthropic's wire: messages of blocks, as Claude's own clients speak it."""
+"""Anthropic's Messages API."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -27,7 +27,7 @@ from .rows import (
 from .wire import Wire, list_messages, wants_stream
 
 COUNT = "/v1/messages/count_tokens"
-# What Anthropic calls errors of a status.
+# Anthropic's error types, by status.
 TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -48,8 +48,10 @@ def write_anthropic_error(error: WireError) -> bytes:
 
 
 def find_anthropic(_model: str) -> tuple[str, dict[str, str]] | None:
-    """The address of the provider, and the headers that let this site in; None: there
-    is none, and the demo model answers."""
+    """Return the provider's address and the site's headers for it.
+
+    Return None if there is none, and the demo model answers.
+    """
     key, url = settings.ANTHROPIC_API_KEY, settings.ANTHROPIC_BASE_URL
     if not key and not url:
         return None
@@ -61,7 +63,7 @@ def name_anthropic(_model: str) -> str:
 
 
 def read_anthropic_instructions(body: Mapping[str, Any]) -> str:
-    """What the system says."""
+    """Return the text of the system prompt."""
     return read_block_texts(body.get("system"))
 
 
@@ -74,7 +76,7 @@ def list_blocks(content: object) -> Iterator[dict[str, Any]]:
 
 
 def read_block_texts(content: object) -> str:
-    """What people read of blocks: not what the model thought, nor calls of tools."""
+    """Return the text that users read: no reasoning and no tool calls."""
     texts = []
     for block in list_blocks(content):
         kind, text = block.get("type"), block.get("text")
@@ -86,8 +88,10 @@ def read_block_texts(content: object) -> str:
 
 
 def make_anthropic_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
-    """The rows of the transcript that a message of the body is: results of tools come
-    before what a person says."""
+    """Return the transcript rows of a message.
+
+    Results of tools come before the text of the user.
+    """
     content = message.get("content")
     text = read_block_texts(content)
     if message.get("role") == "assistant":
@@ -110,7 +114,7 @@ def make_anthropic_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
 
 
 class AnthropicReader(ReplyReader):
-    """A message, whole or in events."""
+    """A parser of a message, whole or in events."""
 
     def read_object(self, value: dict[str, Any]) -> None:
         match value.get("type"):
@@ -167,7 +171,7 @@ class AnthropicReader(ReplyReader):
         )
 
     def to_message(self) -> dict[str, Any]:
-        """As a client sends it back."""
+        """Return the reply as a client sends it back."""
         blocks = [{"type": "text", "text": self.text}] if self.text else []
         calls = [
             {
@@ -182,7 +186,7 @@ class AnthropicReader(ReplyReader):
 
 
 def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:
-    """What the demo model is asked."""
+    """Return the messages for the demo model."""
     made: list[BaseMessage] = []
     if instructions := read_anthropic_instructions(body):
         made.append(SystemMessage(instructions))
@@ -194,7 +198,7 @@ def ask_demo_as_anthropic(body: Mapping[str, Any]) -> list[BaseMessage]:
 async def write_anthropic_reply(
     body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
 ) -> AsyncIterator[bytes]:
-    """The demo model's reply as a server of this wire would send it."""
+    """Yield the demo model's reply as this API sends it."""
     message: dict[str, Any] = {
         **{"id": "msg_demo", "type": "message", "role": "assistant", "model": model},
         **{"content": [], "stop_reason": None, "stop_sequence": None},

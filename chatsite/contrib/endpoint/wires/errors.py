@@ -1,8 +1,8 @@
-"""What is refused, in words that any wire can say in its own shape."""
+"""Refusals, in words that each API sends in its own form."""
 
 from dataclasses import dataclass
 
-# What the codes of the site's limits mean in HTTP.
+# The HTTP statuses of the site's limits.
 STATUSES = {
     "rate_limited": 429,
     "quota": 429,
@@ -17,19 +17,21 @@ BAD_KEY = (
 
 @dataclass
 class WireError(Exception):
-    """A request that is answered with an error of this site; `detail` says what is
-    wrong and what to do."""
+    """A request that this site answers with an error.
+
+    `detail` says what is wrong and what to do.
+    """
 
     status: int
     code: str
     detail: str
     retry_after: float | None = None
-    # The field of the body that is wrong, where the wire has a place for its name.
+    # The field of the body that is wrong, if the API has a field for its name.
     param: str | None = None
 
 
 def refuse_key() -> WireError:
-    """The one answer to every key that lets no one in."""
+    """Return the one error for all keys that are refused."""
     return WireError(401, "invalid_api_key", BAD_KEY)
 
 
@@ -39,7 +41,10 @@ def refuse_body(most: int) -> WireError:
 
 
 def refuse_model(name: str) -> WireError:
-    """For a model that is not there, or not for this person: which, is not said."""
+    """Return the error for a missing model and for one that the user may not use.
+
+    It does not say which of the two.
+    """
     text = (
         "The model {!r} is not yours to use here. GET /v1/models lists those that are."
     )

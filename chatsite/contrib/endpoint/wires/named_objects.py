@@ -1,31 +1,33 @@
-"""What a body names by its id in place of sending it: a file, a stored conversation, a
-container. All people of this site share one account at the provider, so such an id
-could be that of another person's.
+"""Objects that a body names by id instead of sending them.
+
+Examples are a file, a stored conversation and a container. All users of this site share
+one account at the provider, so such an id could be another user's.
 
 The items of a reply have ids, too: a call, what was said aloud, a file that code has
-made. Clients send them again as they got them, no one gives them to others, and no list
-has them: they are passed on. Only a container is not, as a provider goes on in it.
+made. Clients send them again as they got them, they are not given to other users, and
+no list has them: they are passed on. Only a container is not, as a provider continues
+its work in it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-# Of tools that the provider runs, and of what it keeps for them.
+# Ids of tools that the provider runs, and of what it stores for them.
 IDS = frozenset(
     {
         *("file_id", "file_ids", "vector_store_id", "vector_store_ids"),
         *("container", "container_id", "skill_id", "connector_id"),
     }
 )
-# What an item has of tools: those that were found, and where one runs.
+# Fields of an item about tools: those that were found, and where one runs.
 OF_TOOLS = ("tools", "environment", "container_id")
-# The end of the types of what Anthropic's execution of code has made.
+# The end of the types of files that Anthropic's code execution has made.
 MADE = "code_execution_output"
 OF_TEXT = frozenset({"role", "content", "type"})
 OF_ITEMS = frozenset({"output", *OF_TOOLS})
 OF_PARTS = frozenset({"content", "file", "source"})
 LOOKED_INTO = IDS | OF_TEXT | OF_ITEMS | OF_PARTS | {"id", "skills"}
-# Where a tool says what it takes: there a name means nothing to the provider.
+# Fields in which a tool describes its arguments: names there are not ids.
 TAKEN = frozenset(
     {
         *("parameters", "input_schema", "output_schema", "input_examples"),
@@ -35,8 +37,10 @@ TAKEN = frozenset(
 
 
 def find_named_object(wire: str, body: Mapping[str, Any], first: int = 0) -> str:
-    """The first field that has such an id; "": none has. Of the messages, those before
-    `first` are not looked at."""
+    """Return the first field that has such an id, or "".
+
+    Messages before `first` are not checked.
+    """
     return next(_list_fields(wire, body, first), "")
 
 
@@ -50,14 +54,14 @@ def _list_fields(wire: str, body: Mapping[str, Any], first: int) -> Iterator[str
     for item in said[first:] if isinstance(said, list) else ():
         if isinstance(item, dict) and not _is_text(item):
             yield from _list_of_parts(item)
-            # Most items have none of these.
+            # Few items have any of these.
             if not OF_ITEMS.isdisjoint(item):
                 yield from _list_of_parts(item.get("output"))
                 yield from _list_of_tools({name: item.get(name) for name in OF_TOOLS})
 
 
 def _list_of_spellings(part: Mapping[str, Any]) -> Iterable[str]:
-    """Names that only a reader which ignores case would look into."""
+    """Return names that a reader which ignores case would accept."""
     names = "".join(part)
     if names.isascii() and names.islower():
         return ()
@@ -65,7 +69,7 @@ def _list_of_spellings(part: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _is_text(item: Mapping[str, Any]) -> bool:
-    """Most messages are no more than one."""
+    """Return whether a message is only text, as most are."""
     return OF_TEXT.issuperset(item) and isinstance(item.get("content"), str)
 
 
@@ -90,7 +94,7 @@ def _list_of_tools(value: object) -> Iterator[str]:
             yield from _list_of_tools(each)
     if isinstance(value, dict):
         for name, inner in value.items():
-            # A container that is described is a new one.
+            # A container with a description is a new one.
             is_described = name == "container" and isinstance(inner, dict)
             if name.casefold() in IDS and inner and not is_described:
                 yield name
@@ -99,7 +103,7 @@ def _list_of_tools(value: object) -> Iterator[str]:
 
 
 def _list_of_parts(parts: object, *, can_be_made: bool = True) -> Iterator[str]:
-    """Also of parts that are in a result of a tool, or in a document."""
+    """Yield fields with ids of parts, also in tool results and documents."""
     if isinstance(parts, dict):
         parts = [parts]
     for part in parts if isinstance(parts, list) else ():

@@ -1,4 +1,4 @@
-"""OpenAI's wire: chat completions, which most clients and servers speak."""
+"""OpenAI's Chat Completions API, which most clients and servers use."""
 
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -30,7 +30,7 @@ from .rows import (
 )
 from .wire import Wire, wants_stream
 
-# What OpenAI calls errors of a status.
+# OpenAI's error types, by status.
 TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -50,8 +50,10 @@ def write_openai_error(error: WireError) -> bytes:
 
 
 def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
-    """The address of the model's provider, and the headers that let this site in; None:
-    there is none, and the demo model answers. Raises WireError."""
+    """Return the address of the model's provider and the site's headers for it.
+
+    Return None if there is none, and the demo model answers. Raise WireError.
+    """
     provider = providers.read_short_form()
     if settings.PROVIDERS:
         provider = providers.find_provider(model)
@@ -65,7 +67,7 @@ def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
 
 
 def read_openai_instructions(body: Mapping[str, Any]) -> str:
-    """What the system says before all else."""
+    """Return the text of the leading system messages."""
     texts = []
     for message in body.get("messages") or ():
         if not isinstance(message, dict) or message.get("role") not in SYSTEM:
@@ -75,7 +77,7 @@ def read_openai_instructions(body: Mapping[str, Any]) -> str:
 
 
 def make_openai_rows(message: Mapping[str, Any]) -> list[TranscriptRow]:
-    """The rows of the transcript that a message of the body is."""
+    """Return the transcript rows of a message."""
     role = message.get("role")
     text = read_part_texts(message.get("content"))
     if role == "assistant":
@@ -95,7 +97,10 @@ def _read_calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 class OpenAIReader(ReplyReader):
-    """The first choice of a reply; of the others only that there are some."""
+    """A parser of the first choice of a reply.
+
+    Other choices are only counted.
+    """
 
     def read_object(self, value: dict[str, Any]) -> None:
         self.read_usage(value.get("usage"), "prompt_tokens", "completion_tokens")
@@ -120,7 +125,7 @@ class OpenAIReader(ReplyReader):
             self.finish_reason = reason
 
     def to_message(self) -> dict[str, Any]:
-        """As a client sends it back."""
+        """Return the reply as a client sends it back."""
         calls = [
             {
                 "id": each["id"],
@@ -134,7 +139,7 @@ class OpenAIReader(ReplyReader):
 
 
 def ask_demo_as_openai(body: Mapping[str, Any]) -> list[BaseMessage]:
-    """What the demo model is asked."""
+    """Return the messages for the demo model."""
     made: list[BaseMessage] = []
     for message in body.get("messages") or ():
         if message.get("role") in SYSTEM:
@@ -147,7 +152,7 @@ def ask_demo_as_openai(body: Mapping[str, Any]) -> list[BaseMessage]:
 async def write_openai_reply(
     body: Mapping[str, Any], model: str, pieces: AsyncIterator[str]
 ) -> AsyncIterator[bytes]:
-    """The demo model's reply as a server of this wire would send it."""
+    """Yield the demo model's reply as this API sends it."""
     common = {"id": "chatcmpl-demo", "created": int(time()), "model": model}
     if not wants_stream(body):
         text = "".join([piece async for piece in pieces])

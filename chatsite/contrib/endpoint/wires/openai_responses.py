@@ -1,5 +1,7 @@
-"""OpenAI's newer wire: responses, whose history is a list of items or what an earlier
-response stands for."""
+"""OpenAI's Responses API.
+
+The history of a request is a list of items, or an earlier response.
+"""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -34,12 +36,12 @@ from .wire import Body, Wire, wants_stream
 PATH = "/v1/responses"
 COMPACT = f"{PATH}/compact"
 RESULTS = ("function_call_output", "custom_tool_call_output")
-# An item by its id alone, in place of one that the provider has.
+# An item given by its id alone, as the provider has it.
 REFERENCE = "item_reference"
 
 
 def list_items(body: Body) -> list[dict[str, Any]]:
-    """The input; a text is that of a person."""
+    """Return the input items; a plain text is one of the user."""
     given = body.get("input")
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
@@ -52,7 +54,7 @@ def find_kind(item: Mapping[str, Any]) -> str:
 
 
 def read_response_instructions(body: Body) -> str:
-    """What the system says before all else."""
+    """Return the instructions and the leading system messages."""
     given = body.get("instructions")
     texts = [given] if isinstance(given, str) else []
     for item in list_items(body):
@@ -63,8 +65,10 @@ def read_response_instructions(body: Body) -> str:
 
 
 def make_response_rows(said: Mapping[str, Any]) -> list[TranscriptRow]:
-    """The rows of the transcript that the items of a message are: one, as a reply is
-    one message, however many items it has."""
+    """Return the transcript row of the items of a message.
+
+    A reply is one message, however many items it has.
+    """
     items = said["items"]
     first = items[0]
     kind = find_kind(first)
@@ -91,7 +95,7 @@ CALLS = ("function_call", "custom_tool_call")
 
 
 def read_item_arguments(item: Mapping[str, Any]) -> str:
-    """As JSON; what a custom tool is given is a text."""
+    """Return the arguments as JSON; a custom tool is given a text."""
     if find_kind(item) == "custom_tool_call":
         return json.dumps({"input": item.get("input")})
     written = item.get("arguments")
@@ -106,7 +110,7 @@ def list_item_calls(items: object) -> Iterator[dict[str, Any]]:
 
 
 class ResponsesReader(ReplyReader):
-    """A response, whole or in events."""
+    """A parser of a response, whole or in events."""
 
     def __init__(self, kind: str, encoding: str = "") -> None:
         super().__init__(kind, encoding)
@@ -169,7 +173,7 @@ class ResponsesReader(ReplyReader):
             )
 
     def to_message(self) -> dict[str, Any]:
-        """As a client sends it back."""
+        """Return the reply as a client sends it back."""
         output = self.output
         if not output:
             output = [_make_message_item(self.text)] if self.text else []
@@ -186,7 +190,7 @@ class ResponsesReader(ReplyReader):
 
 
 def ask_demo_as_responses(body: Body) -> list[BaseMessage]:
-    """What the demo model is asked."""
+    """Return the messages for the demo model."""
     made: list[BaseMessage] = []
     given = body.get("instructions")
     if isinstance(given, str):
@@ -204,7 +208,7 @@ def ask_demo_as_responses(body: Body) -> list[BaseMessage]:
 def make_response(
     body: Body, model: str, response_id: str, output: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """A response as a server of this wire would send it."""
+    """Return a response as this API sends it."""
     return {
         **{"id": response_id, "object": "response", "created_at": int(time())},
         **{"status": "completed", "error": None, "incomplete_details": None},
@@ -225,13 +229,13 @@ def _make_message_item(text: str, item_id: str = "", state: str = "completed") -
 
 
 def make_kept_response(model: str, response_id: str, text: str) -> dict[str, Any]:
-    """What was answered before."""
+    """Return a response that was sent before."""
     item_id = response_id.replace("resp_", "msg_")
     return make_response({}, model, response_id, [_make_message_item(text, item_id)])
 
 
 def make_compacted(summary: str) -> dict[str, Any]:
-    """A short form that people can read."""
+    """Return a compacted history as readable text."""
     item = _make_message_item(summary, f"msg_{uuid4().hex}")
     return {
         **{"id": f"resp_{uuid4().hex}", "object": "response.compaction"},
@@ -242,7 +246,7 @@ def make_compacted(summary: str) -> dict[str, Any]:
 async def write_responses_reply(
     body: Body, model: str, pieces: AsyncIterator[str]
 ) -> AsyncIterator[bytes]:
-    """The demo model's reply as a server of this wire would send it."""
+    """Yield the demo model's reply as this API sends it."""
     name = uuid4().hex
     item_id = f"msg_{name}"
     empty = make_response(body, model, f"resp_{name}", [])

@@ -1,5 +1,6 @@
-"""A reply, read on the side while its bytes go to the client: nothing that it holds can
-stop them.
+"""Parsing a reply while its bytes go to the client.
+
+No content of a reply can stop them.
 """
 
 import json
@@ -16,8 +17,11 @@ MOST_TOKENS = 10_000_000
 
 
 class ReplyReader:
-    """Fed with bytes that are cut anywhere: `text`, `reasoning`, `calls`, the finish
-    reason and the tokens that the provider has reported."""
+    """A parser that takes a reply in chunks that are cut anywhere.
+
+    It collects `text`, `reasoning`, `calls`, the finish reason and the tokens that the
+    provider reports.
+    """
 
     def __init__(self, kind: str, encoding: str = "") -> None:
         self.finish_reason: str | None = None
@@ -25,10 +29,10 @@ class ReplyReader:
         self.tokens_cached: int | None = None
         self.tokens_output: int | None = None
         self.calls = Calls(MOST_CHARS)
-        # Pieces of choices besides the first one.
+        # The number of pieces of other choices.
         self.others = 0
         self.is_error = False
-        # The stream says itself that nothing follows.
+        # Whether the stream says that nothing follows.
         self.is_done = False
         self.is_garbled = False
         self._new: list[str] = []
@@ -51,7 +55,7 @@ class ReplyReader:
         return bool(self._text or self._reasoning or self.calls)
 
     def take_new(self) -> str:
-        """The text since the last call."""
+        """Return the text since the last call."""
         text = "".join(self._new)
         self._new.clear()
         return text
@@ -71,11 +75,11 @@ class ReplyReader:
                 else:
                     self._read(data)
         except (ValueError, zlib.error, RecursionError):
-            # The client gets it as it is, and knows what to make of it.
+            # The client gets the bytes unchanged and can handle them.
             self.is_garbled = True
 
     def finish_body(self) -> None:
-        """The body has ended."""
+        """Parse what is left, as the body has ended."""
         if self._events is None and not self.is_garbled:
             try:
                 self._read(self._whole.decode())
@@ -101,7 +105,7 @@ class ReplyReader:
         raise NotImplementedError
 
     def list_calls(self) -> list[dict[str, Any]]:
-        """As the transcript has them."""
+        """Return the tool calls as the transcript stores them."""
         return [
             make_call_value(each["name"], read_call_arguments(each["args"]), each["id"])
             for each in self.calls.to_chunks()

@@ -1,4 +1,4 @@
-"""Messages of any wire as rows of the transcript."""
+"""Messages of any API as rows of the transcript."""
 
 import json
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from chatsite.llm.streaming import clean_json, clean_text
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
-# A longer text is whole in its body only.
+# Of a longer text, only the body has all.
 MOST_CHARS = 200_000
 CALL_ID_CHARS = 100
-# Parts of OpenAI's two wires that are texts, by what holds the text.
+# Text parts of OpenAI's two APIs, with the field that holds the text.
 TEXTS = {"text": "text", "input_text": "text", "output_text": "text"}
 TEXTS |= {"refusal": "refusal"}
 
@@ -45,7 +45,7 @@ def make_call_value(name: object, arguments: object, call_id: object) -> dict[st
     try:
         values = clean_json(values)
     except ValueError:
-        # Too deep, or not a number: kept as it was written.
+        # Nested too deeply, or with a number that JSON lacks: stored as it was written.
         values = {"input": clean_text(json.dumps(values, ensure_ascii=False))}
     return {
         "name": clean_text(str(name or "")),
@@ -56,7 +56,7 @@ def make_call_value(name: object, arguments: object, call_id: object) -> dict[st
 
 
 def read_call_arguments(written: str | None) -> object:
-    """A model may write what is no JSON: then there are none."""
+    """Return the arguments of a call; {} where the model wrote no JSON."""
     try:
         return json.loads(written or "{}")
     except (ValueError, RecursionError):
@@ -64,12 +64,12 @@ def read_call_arguments(written: str | None) -> object:
 
 
 def name_medium(kind: object) -> str:
-    """What stands in the transcript for an image and such."""
+    """Return the text that represents an image and the like."""
     return f"[{str(kind or 'part').partition('_')[0]}]"
 
 
 def read_part_texts(content: object) -> str:
-    """The texts of a content of OpenAI's wires, and names for what is none."""
+    """Return the texts of an OpenAI content, and names for other parts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []

@@ -1,4 +1,4 @@
-"""What there is to know of a wire."""
+"""The description of an API that clients use."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -14,7 +14,7 @@ from .reply_reader import ReplyReader
 from .rows import TranscriptRow
 
 Body = Mapping[str, Any]
-# What stands for one thing in a path.
+# An id in a path.
 ID = re.compile(r"[A-Za-z0-9_\-=]{1,300}")
 
 
@@ -33,50 +33,52 @@ def list_openai_models(models: list[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Its name as requests are kept with it, its paths here with their methods, and the
-    provider's path."""
+    """An API, with its functions.
+
+    Its name as stored with requests, its paths here with their methods, and the
+    provider's path.
+    """
 
     name: str
     paths: Mapping[str, str]
     upstream_path: str
     reader: type[ReplyReader]
     write_error: Callable[[WireError], bytes]
-    # The address of a model's provider, and the headers that let this site in; None:
+    # Returns the address of a model's provider and the site's headers for it; None:
     # there is none, and the demo model answers.
     find_upstream: Callable[[str], tuple[str, dict[str, str]] | None]
-    # The provider of a model, as pages say it.
+    # Returns the name of a model's provider, as pages show it.
     name_upstream: Callable[[str], str]
-    # What the system says before all else.
+    # Returns the text of the system prompt.
     read_instructions: Callable[[Body], str]
-    # The rows of the transcript that a message of the body is.
+    # Returns the transcript rows of a message.
     make_rows: Callable[[Mapping[str, Any]], list[TranscriptRow]]
-    # What the demo model is asked, and its reply as a server of the wire would send it.
+    # Return the messages for the demo model, and its reply as the API sends it.
     to_demo_messages: Callable[[Body], list[BaseMessage]]
     write_reply: Callable[[Body, str, AsyncIterator[str]], AsyncIterator[bytes]]
-    # Where tokens are counted; "" = nowhere.
+    # The path where tokens are counted, or "".
     count_path: str = ""
-    # How the provider is asked for its models, and how a client is told them.
+    # How the provider is asked for its models, and how a client gets them.
     models_path: str = "/models"
     models_headers: Mapping[str, str] = field(default_factory=dict)
     list_models: Callable[[list[dict[str, Any]]], dict[str, Any]] = list_openai_models
-    # The list of the body that is the history, and how it is read: what the page shows
-    # of a request as JSON.
+    # The field of the body with the history, and how it is read; pages show it as JSON.
     list_name: str = "messages"
     list_sent: Callable[[Body], list[dict[str, Any]]] = list_messages
-    # A message by where it is in that list, as `make_rows` takes it.
+    # Returns a message by its place in that list, as `make_rows` takes it.
     take_message: Callable[[list[dict[str, Any]], int, int], Mapping[str, Any]] = (
         take_one
     )
-    # Before the id of a reply that can be fetched again; "" = none can.
+    # The path before the id of a stored reply; "" = none can be fetched.
     id_path: str = ""
 
     @property
     def names_replies(self) -> bool:
-        """Whether a body can name an earlier reply in place of a history."""
+        """True if a body can name an earlier reply instead of a history."""
         return self.list_name == "input"
 
     def find_method(self, path: str) -> str | None:
-        """How this path is asked; None: it is none of this wire."""
+        """Return the method of this path; None: it is no path of this API."""
         if method := self.paths.get(path):
             return method
         if path.startswith(f"{MODELS}/"):

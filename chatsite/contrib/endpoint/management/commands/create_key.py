@@ -1,4 +1,4 @@
-"""Makes a key for a client from a script, and prints it."""
+"""A command that makes an API key and prints it."""
 
 from typing import Any
 
