@@ -1,5 +1,7 @@
-"""What a user does to the model's view. Each action is a mark or a new version, never a
-change of an old one, and can be undone; only deleting a message is permanent.
+"""Actions of a user on the model's view.
+
+Each action is a mark or a new version, never a change of an old one, and can be undone.
+Only deleting a message is permanent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,13 +24,13 @@ from .search import recall
 from .transcript import LAST_SEQ, ActionError
 from .view import tool_groups
 
-# For other apps that keep something made of a message: sent with `conversation`, `seq`
-# and `edited`, inside the transaction that deletes it.
+# Sent inside the transaction that deletes a message, with `conversation`, `seq` and
+# `edited`. Apps that keep data made of messages delete theirs.
 message_deleted = Signal()
 
 
 class ReplacedError(ActionError):
-    """Version `by` has replaced the one meant in the meantime."""
+    """Version `by` has replaced the given one in the meantime."""
 
     def __init__(self, message: str, by: int) -> None:
         super().__init__(message)
@@ -36,8 +38,10 @@ class ReplacedError(ActionError):
 
 
 class EditChoice(StrEnum):
-    """What becomes of a summary that a person wrote, when a message that it covers is
-    hidden, shown or deleted."""
+    """The choice for an edited summary when a message that it covers changes.
+
+    A message changes when it is hidden, shown or deleted.
+    """
 
     ASK = "ask"
     KEEP = "keep"
@@ -45,8 +49,10 @@ class EditChoice(StrEnum):
 
 
 class EditedError(ActionError):
-    """A person wrote these summaries and has to say what becomes of them. `restored`:
-    the version that would replace them."""
+    """A user wrote these summaries and has to choose what becomes of them.
+
+    `restored`: the version that would replace them.
+    """
 
     def __init__(
         self,
@@ -88,11 +94,11 @@ def exclude_messages(
     *,
     edited: EditChoice = EditChoice.ASK,
 ) -> None:
-    """Leave messages out of the model's view; they stay in the transcript. A call of a
-    tool and its results go together.
+    """Hide messages from the model; they stay in the transcript.
 
-    Summaries that cover them are written again; what becomes of those that a person
-    wrote, `edited` says. Raises EditedError when it says that the person is asked.
+    A tool call and its results are hidden together. Summaries that cover a hidden
+    message are written again; `edited` decides about those that a user wrote. Raises
+    EditedError when `edited` is ASK and there are such summaries.
     """
     seqs = tool_groups.complete_groups(conversation, seqs)
     rows = _lock_messages(conversation, seqs).filter(excluded_at=None)
@@ -106,8 +112,11 @@ def include_messages(
     *,
     edited: EditChoice = EditChoice.ASK,
 ) -> None:
-    """Bring messages back that were left out: calls of tools with their results, unless
-    one of them was deleted. `edited` as for exclude_messages()."""
+    """Show hidden messages to the model again.
+
+    Tool calls come back with their results, unless one of them was deleted. `edited` as
+    for exclude_messages().
+    """
     groups = tool_groups.find_groups(conversation, seqs := set(seqs))
     deleted = conversation.messages.exclude(deleted_at=None)
     for group in groups:
@@ -134,11 +143,12 @@ def unpin_message(conversation: Conversation, seq: int) -> None:
 def delete_message(
     conversation: Conversation, seq: int, *, edited: EditChoice = EditChoice.ASK
 ) -> None:
-    """Remove the text of a message permanently, and what was made from it: summaries
-    that cover it, a title made by the site. The rows stay, marked. Of a call of a tool
-    and its results, the others leave the model's view. `edited` as for
-    exclude_messages(): of the words of a person that are to stay, only their newest
-    version does.
+    """Remove the text of a message permanently, and what was made from it.
+
+    That is: summaries that cover it, and a title made by the site. The rows stay,
+    marked. When a tool call or a result is deleted, the other messages of its group are
+    hidden. `edited` as for exclude_messages(): with KEEP, only the newest version of
+    the user's words stays.
 
     Requests that were built from any of these can no longer be rebuilt.
     """
@@ -157,10 +167,10 @@ def delete_message(
     versions.erase_versions(conversation, seq)
     prompts.release_deleted_words(conversation)
     transcript.forget_title(conversation, seq)
-    # Its words can be those of the message.
+    # The text of the next request can quote the message.
     rows = Conversation.objects.filter(pk=conversation.pk).exclude(next_request={})
     rows.update(next_request={})
-    # No app is asked what these have of its words.
+    # Tables of apps that are off may quote it too, and no app can clean them.
     left_rows.delete_left_rows(conversation)
     message_deleted.send(Message, conversation=conversation, seq=seq, edited=edited)
 
@@ -174,13 +184,12 @@ def restore_version(
     may_be_stale: bool = False,
     edited: EditChoice = EditChoice.ASK,
 ) -> Summary:
-    """Put an older version in force again, as a new version. Summaries of later
-    messages stay.
+    """Put an older version in force again, as a new version.
 
-    Raises ActionError when there is no such version, when its messages have changed
-    since, unless it `may_be_stale`, or when no summary would cover the messages before
-    it; EditedError when a summary that a person wrote covers a part of its messages,
-    unless `edited` says that it may go.
+    Summaries of later messages stay. Raises ActionError when there is no such version,
+    when its messages have changed since (unless `may_be_stale`), or when no summary
+    would cover the messages before it. Raises EditedError when a summary that a user
+    wrote covers a part of its messages, unless `edited` is WRITE.
     """
     transcript.lock_for_update(conversation)
     summary = _find_version(conversation, version)
@@ -226,12 +235,14 @@ def reinstate_versions(
     author: AbstractBaseUser,
     made: Iterable[int] | None = None,
 ) -> None:
-    """Undo: put these versions in force again, those gone as new versions, in place of
-    those that were `made` by what is undone (None: of all). What a person has written
-    since stays.
+    """Put these versions in force again to undo an action.
+
+    Versions that are no longer in force come back as new versions. They replace the
+    versions that were `made` by the undone action (None: all). Words that a user has
+    written since stay.
 
     Raises ActionError when there is no such version, when their messages have changed
-    since, or when a person has written a summary of the same messages since.
+    since, or when a user has written a summary of the same messages since.
     """
     transcript.lock_for_update(conversation)
     wanted = sorted(set(wanted))
@@ -260,10 +271,13 @@ def put_back_versions(
     seen: str,
     made: Iterable[int] | None = None,
 ) -> bool:
-    """Undo: put exactly these versions in force again, as they are, in place of those
-    that were `made` by what is undone (None: of all). Return whether that was possible:
-    the model has to see the same of their messages as when versions.digest_view() gave
-    `seen`, and no person can have written a summary of them since."""
+    """Put exactly these versions in force again to undo an action.
+
+    They replace the versions that were `made` by the undone action (None: all). Return
+    False and change nothing if that is impossible: the model must see the same of their
+    messages as when versions.digest_view() returned `seen`, and no user may have
+    written a summary of them since.
+    """
     transcript.lock_for_update(conversation)
     wanted = list(wanted)
     rows = conversation.summaries.filter(version__in=wanted)
@@ -293,7 +307,7 @@ def rewrite_summary(
     Raises ReplacedError when another version has replaced it in the meantime.
     """
     transcript.check_message_text(text)
-    # Reading all messages takes a while, and nothing is locked meanwhile.
+    # Reading all messages takes a while, so it is done before anything is locked.
     flags = versions.check_edit(_find_version(conversation, version), text)
     with transaction.atomic():
         transcript.lock_for_update(conversation)
@@ -327,8 +341,10 @@ def _raise_replaced(conversation: Conversation, summary: Summary) -> NoReturn:
 def rebuild_memory(
     conversation: Conversation, *, edited: EditChoice = EditChoice.WRITE
 ) -> None:
-    """Put all summaries out of force, but with KEEP not those that a person wrote; the
-    compaction job makes new ones from the transcript."""
+    """Put all summaries out of force, so that the compaction job makes new ones.
+
+    With KEEP, summaries that a user wrote stay in force.
+    """
     transcript.lock_for_update(conversation)
     by_hand = versions.by_hand(conversation, 1, LAST_SEQ)
     versions.retract_to(conversation, 1)
@@ -344,8 +360,8 @@ def set_policy(
 ) -> None:
     """Summarise the conversation by another policy from now on; no summary is lost.
 
-    Raises PolicyError when the policy is wrong, ActionError when the one that was
-    `seen` has been changed since.
+    Raises PolicyError when the policy is wrong, ActionError when the stored one differs
+    from `seen`.
     """
     Policy.load(value)
     changed = _("These settings have been changed elsewhere in the meantime.")
@@ -357,11 +373,11 @@ def set_policy(
 def set_system_prompt(
     conversation: Conversation, text: object, *, seen: str | None = None
 ) -> None:
-    """Begin every request from now on with this text; "" = with the site's own. What
-    was sent before can still be shown and proved: requests refer to it by its hash.
+    """Begin every request from now on with this text; "" is the site's prompt.
 
-    Raises TextError when it can't be stored, ActionError when the one that was `seen`
-    has been changed since.
+    Earlier requests can still be shown and proved: they refer to their prompt by its
+    hash. Raises TextError when the text can't be stored, ActionError when the stored
+    one differs from `seen`.
     """
     text = transcript.check_system_prompt(text)
     changed = _("The system prompt has been changed elsewhere in the meantime.")
@@ -370,12 +386,12 @@ def set_system_prompt(
 
 @transaction.atomic
 def set_model(conversation: Conversation, name: str) -> None:
-    """Let this model write the replies from now on; "" = the site's."""
+    """Let this model write the replies from now on; "" is the site's."""
     _set_column(conversation, "model", name)
 
 
 def set_temperature(conversation: Conversation, value: float | None) -> None:
-    """Ask for replies of this temperature, 0 to 2, from now on; None = the site's."""
+    """Ask for replies of this temperature, 0 to 2, from now on; None is the site's."""
     conversation.temperature = value
     conversation.save(update_fields=["temperature"])
 
@@ -388,8 +404,10 @@ def _set_column(
     seen: object = None,
     changed: str = "",
 ) -> None:
-    """Write a column that the model's view depends on. If it is no longer as it was
-    `seen`, ActionError says what has `changed`."""
+    """Write a column that the model's view depends on.
+
+    Raises ActionError with the text `changed` if the stored value differs from `seen`.
+    """
     transcript.lock_for_update(conversation)
     conversation.refresh_from_db(fields=[column])
     if seen is not None and getattr(conversation, column) not in (seen, value):
@@ -414,8 +432,10 @@ def _change_messages(
     beside: Iterable[int] = (),
     **values: object,
 ) -> None:
-    """Update the rows and put the summaries that cover any of them, or of those
-    `beside`, out of force."""
+    """Update the rows and put the summaries that cover them out of force.
+
+    The same goes for summaries that cover a message of `beside`.
+    """
     seqs = sorted(rows.values_list("seq", flat=True))
     if not seqs:
         raise ActionError(

@@ -1,4 +1,4 @@
-"""The memories of agents' threads in the site's database."""
+"""Memories of agents' threads in the site's database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,10 @@ from .models import AgentThread
 
 
 class DjangoStore:
-    """A `memory.agents.stores.MemoryStore` for agents that run beside this site, in its
-    processes or in management commands."""
+    """A `memory.agents.stores.MemoryStore` in the site's database.
+
+    For agents that run beside the site, in its processes or in management commands.
+    """
 
     def load(self, thread_id: str) -> ThreadMemory:
         with _hold_connection():
@@ -41,7 +43,7 @@ class DjangoStore:
 
 @contextmanager
 def _hold_connection() -> Iterator[None]:
-    """A thread without a request has to end its connections itself."""
+    """Close stale connections: a thread without a request has to do so itself."""
     close_old_connections()
     try:
         yield

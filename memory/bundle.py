@@ -1,8 +1,8 @@
-"""A conversation's rows as plain values, to be written into another conversation: what
-a branch copies and what an import reads.
+"""A conversation's rows as plain values, to be written into another conversation.
 
-Numbers of messages and versions are kept, so that references to them stay right. Rows
-are prepared before the transaction that writes them: SQLite has one writer at a time.
+A branch copies them, an import reads them. Numbers of messages and versions are kept,
+so that references to them stay right. Rows are prepared before the transaction that
+writes them: SQLite has one writer at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from .models import Conversation, Message, ModelCall, RecallEntry, Summary
 from .search import recall
 from .view import rebuilding
 
-# At most so many rows and characters in one transaction; a larger row is alone in one.
+# Most rows and characters in one transaction; a larger row has its own.
 BATCH, BATCH_CHARS = 100, 100_000
 MESSAGE_FIELDS = (
     *("seq", "role", "text", "sent_text", "reasoning", "tool_calls", "tool_call_id"),
@@ -45,19 +45,22 @@ CALL_FIELDS = (
 
 Values = dict[str, Any]
 T = TypeVar("T")
-# Opens the transaction of a batch, given how many messages or requests are in it.
+# Opens the transaction of a batch, given its number of messages or requests.
 Batch = Callable[[int], AbstractContextManager[None]]
 
 
 def at_once(count: int) -> AbstractContextManager[None]:
-    """For callers that have a transaction around everything."""
+    """Return an empty context, for callers inside one transaction."""
     return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Values of rows by column. A summary also has the versions it was `folded_from`,
-    and a call the `seq` or `version` that it made."""
+    """Values of rows by column.
+
+    A summary also has `folded_from`, the versions it was made from; a call has the
+    `seq` or `version` that it made.
+    """
 
     messages: Sequence[Values] = ()
     summaries: Sequence[Values] = ()
@@ -66,7 +69,7 @@ class Bundle:
 
 
 def read_bundle(conversation: Conversation, last: int) -> Bundle:
-    """The conversation up to message `last`, and the versions that end by then."""
+    """Read the conversation up to message `last`, and the versions that end by then."""
     messages = conversation.messages.filter(seq__lte=last).order_by("seq")
     summaries = conversation.summaries.filter(last_seq__lte=last).order_by("version")
     sources: dict[int, list[int]] = {}
@@ -95,7 +98,7 @@ def read_bundle(conversation: Conversation, last: int) -> Bundle:
 def write_bundle(
     conversation: Conversation, bundle: Bundle, batch: Batch = at_once
 ) -> dict[int, Message]:
-    """Write everything into an empty conversation; its messages by number."""
+    """Write everything into an empty conversation; return its messages by number."""
     messages = _write_messages(conversation, bundle.messages, batch)
     summaries = _write_summaries(conversation, bundle.summaries, batch)
     for some in batches(bundle.calls):
@@ -166,8 +169,10 @@ def _write_summaries(
 def _write_prompts(
     conversation: Conversation, texts: dict[str, str], calls: Iterable[ModelCall]
 ) -> None:
-    """Only texts of these requests, and only with the right hash: other conversations
-    use the same rows."""
+    """Write the texts of these requests whose hash is right.
+
+    Other conversations use the same rows.
+    """
     names = [name for call in calls for name in prompts.named_in(call.refs)]
     found = {name: texts[name] for name in names if name in texts}
     right = {
@@ -177,8 +182,10 @@ def _write_prompts(
 
 
 def create_dated(made: Sequence[Any], rows: Sequence[Any]) -> None:
-    """Store new rows of one table with the times that `rows` give of each, as far as
-    they do. Django alone would set them to now."""
+    """Store new rows of one table with the times of `rows`, where they have any.
+
+    Django alone would set the times to now.
+    """
     for model in {type(each) for each in made}:
         model.objects.bulk_create(made)
         has_change = hasattr(model, "updated_at")
@@ -194,7 +201,10 @@ def batches(
     values: Iterable[T],
     size: Callable[[T], int] = lambda row: sum(len(str(v)) for v in row.values()),
 ) -> Iterator[list[T]]:
-    """The values in lists for one transaction each; `size` gives their characters."""
+    """Yield the values in lists for one transaction each.
+
+    `size` returns the characters of a value.
+    """
     some: list[T] = []
     total = 0
     for each in values:
@@ -209,8 +219,10 @@ def batches(
 
 
 def _bound_times(conversation: Conversation, rows: Iterable[Any]) -> None:
-    """A copied row is older than its conversation, whatever a file says: so the audit
-    can tell it from rows that were written here."""
+    """Date the rows before their conversation, whatever a file says.
+
+    By that the audit can tell copied rows from those that were written here.
+    """
     newest = conversation.created_at - timedelta(microseconds=1)
     for row in rows:
         row.created_at = min(row.created_at or newest, newest)
@@ -230,8 +242,10 @@ def _create_rows(model: type[Model], rows: list[Any]) -> None:
 
 
 def drop_unproved(conversation: Conversation, batch: Batch = at_once) -> int:
-    """Delete requests that differ from their hash or can't be rebuilt; returns how
-    many. Their replies then count as written elsewhere."""
+    """Delete requests that differ from their hash or can't be rebuilt.
+
+    Return how many. Their replies then count as external.
+    """
     calls = conversation.model_calls.filter(purpose__in=ModelCall.COMPOSED)
     keys, dropped = list(calls.order_by("pk").values_list("pk", flat=True)), 0
     for start in range(0, len(keys), BATCH):

@@ -1,16 +1,17 @@
-"""How the provider's token counts differ from the estimate: a constant and a factor.
+"""The difference between a provider's token counts and the estimate.
 
-A server may add the same to every request (a system text of its own, a template, tool
-schemas), and its tokens may be shorter than the estimate assumes. Only requests of
-different lengths tell the two apart; until there are some, all counts as constant.
+It is a constant and a factor. A server may add the same to every request (a system text
+of its own, a template, tool schemas), and its tokens may be shorter than the estimate
+assumes. Only requests of different lengths tell the two apart; until there are some,
+the whole difference counts as constant.
 """
 
 from .models import Conversation
 
-# Weight of one request is one in so many.
+# The weight of one request is 1 / REMEMBERED.
 REMEMBERED = 20
-# How far apart the requests have to be (in tokens, squared) for the measured factor to
-# weigh as much as the default of 1.
+# The squared distance in tokens between requests at which the measured factor weighs as
+# much as the default of 1.
 DOUBT = 300.0**2
 LEAST, MOST = 0.75, 4.0
 
@@ -21,9 +22,12 @@ def follow_report(
     reported: int,
     added: int | None = None,
 ) -> dict[str, object]:
-    """The conversation's new values after a request, of whose `estimated` tokens so
-    many were `added` to the messages (None: the learned overhead); empty for a count
-    that is far too low, as from servers that leave out what they had cached."""
+    """Return the conversation's new values after a request.
+
+    `added`: how many of the `estimated` tokens are not of messages (None: the learned
+    overhead). The result is empty if the count is far too low, as from servers that
+    leave out cached tokens.
+    """
     if added is None:
         added = conversation.token_overhead
     plain = (estimated - added) / conversation.token_ratio

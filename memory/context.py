@@ -1,5 +1,6 @@
-"""What the model sees: the context of a request, built from the tables and kept by
-reference. view/rebuilding.py rebuilds it later, and proves it by its hash.
+"""The context of a request: what the model sees, built from the tables.
+
+It is kept by reference; view/rebuilding.py rebuilds it later and proves it by its hash.
 """
 
 from collections.abc import Sequence
@@ -55,8 +56,10 @@ from .sql import prepared_rows
 
 @dataclass(frozen=True, slots=True)
 class ConversationView:
-    """What the model sees of a conversation, and what it was made of. The messages are
-    as they are stored; in the context, calls of tools have their results."""
+    """The parts of a conversation that the model sees, and their sources.
+
+    The messages are as they are stored; in the context, tool calls have their results.
+    """
 
     context: Context
     summaries: list[Summary]
@@ -72,8 +75,7 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """A context, the messages to send and the request's `messages` array made of it,
-    and how it was made."""
+    """A context, its messages to send, the request's `messages` and the references."""
 
     context: Context
     refs: dict[str, Any]
@@ -81,19 +83,19 @@ class RequestContext:
     wire: list[dict[str, Any]]
     sha256: str
     tokens: int  # estimated
-    # What the parts take of these, in the order of the request.
+    # Tokens of each part, in the order of the request.
     parts: Parts = ()
-    # The definitions of what the model may call, in OpenAI's form.
+    # The definitions of the tools that the model may call, in OpenAI's form.
     tools: Sequence[dict[str, Any]] = ()
     view: ConversationView | None = None  # None: rebuilt later
     # The texts that the references name by their hash.
     texts: dict[str, str] = field(default_factory=dict)
-    # Those that one was made of that is rebuilt.
+    # Of a rebuilt context: the summaries in it.
     summaries: list[Summary] = field(default_factory=list)
 
     @property
     def added(self) -> int:
-        """Tokens of what stands beside the messages: tools, what the provider adds."""
+        """Tokens beside the messages: tools, and what the provider adds."""
         return sum(n for name, n in self.parts if name in ("tools", "provider"))
 
 
@@ -102,12 +104,12 @@ def find_system_prompt(conversation: Conversation) -> str:
 
 
 def get_fence(conversation: Conversation) -> str:
-    """The words around the summaries; a policy can have its own."""
+    """Return the words around the summaries; a policy can have its own."""
     return make_fence(conversation.get_policy().final_prompt)
 
 
 def visible_messages(conversation: Conversation) -> QuerySet[Message]:
-    """The messages that were not removed from the model's view."""
+    """Return the messages that were not removed from the model's view."""
     return _not_removed(conversation.messages)
 
 
@@ -117,14 +119,16 @@ def _not_removed(rows: Any) -> QuerySet[Message]:
 
 
 def request_limit(context_window: int) -> int:
-    """Tokens that a request may have, so that the reply still fits. At most a quarter
-    of the window is kept free for it."""
+    """Return the tokens that a request may have, so that the reply still fits.
+
+    At most a quarter of the window is kept free for the reply.
+    """
     reserve = min(settings.REPLY_RESERVE, context_window // 4)
     return max(1, context_window - reserve)
 
 
 def policy_within(conversation: Conversation, policy: Policy, limit: int) -> Policy:
-    """The policy, capped by what requests of `limit` tokens can hold."""
+    """Return the policy, capped by what requests of `limit` tokens can hold."""
     system = conversation_counter(conversation)(
         [SystemMessage(find_system_prompt(conversation))]
     )
@@ -132,20 +136,25 @@ def policy_within(conversation: Conversation, policy: Policy, limit: int) -> Pol
 
 
 def conversation_counter(conversation: Conversation) -> TokenCounter:
-    """The token estimate, calibrated by what the provider reported so far."""
+    """Return the token estimate, calibrated by the provider's reports so far."""
     return scale_counter(conversation.token_ratio)
 
 
 def estimate_overhead(conversation: Conversation, limit: int | None = None) -> int:
-    """Tokens that the provider adds to every request: an estimate, so at most half of
-    the request."""
+    """Return the tokens that the provider adds to every request.
+
+    The number is an estimate, so it is at most half of the request.
+    """
     most = limit // 2 if limit else conversation.token_overhead
     return min(conversation.token_overhead, most)
 
 
 def read_steps(newest: Message) -> list[Message]:
-    """What the turn of `newest` has done so far: the messages after it, up to the next
-    one of the user. A result that came late belongs to no turn."""
+    """Return the messages after `newest`, up to the next one of the user.
+
+    These are the steps that its turn has taken so far. A late result belongs to no
+    turn.
+    """
     rows = visible_messages(newest.conversation).filter(seq__gt=newest.seq)
     users = rows.filter(role=Message.Role.USER)
     if (following := users.values_list("seq", flat=True).first()) is not None:
@@ -161,8 +170,10 @@ def read_view(
     limit: int | None = None,
     with_images: bool = True,
 ) -> ConversationView:
-    """The view to answer `newest` in, for which the model has done the `steps`; without
-    it, of all that was said."""
+    """Return the view to answer `newest` in; without it, the view of all messages.
+
+    `steps`: the messages that the turn of `newest` has made so far.
+    """
     summaries = versions.active_summaries(conversation)
     cutoff = versions.last_covered(summaries)
     edges = {"cutoff": cutoff} if cutoff else {}
@@ -204,12 +215,12 @@ def read_view(
 def _select_shown(
     conversation: Any, before: Any = None, cutoff: Any = None
 ) -> QuerySet[Any]:
-    """Messages after the summaries, and those before that are pinned."""
+    """Select the messages after the summaries, and pinned ones before."""
     rows = _not_removed(Message.objects.filter(conversation=conversation))
     if before:
         rows = rows.filter(seq__lt=before)
     if cutoff:
-        # Not by OR: SQLite would read the whole conversation.
+        # With OR, SQLite would read the whole conversation.
         behind = rows.filter(seq__lte=cutoff, pinned_at__isnull=False).order_by()
         rows = rows.filter(seq__gt=cutoff).order_by()
         rows = rows.union(behind, all=True).order_by("seq")
@@ -219,7 +230,7 @@ def _select_shown(
 def _compose_view(
     conversation: Conversation, view: ConversationView, cuts: fitting.Cuts | None = None
 ) -> ConversationView:
-    """The view with its context, in which the messages were cut like this."""
+    """Return the view with its context, in which messages are cut by `cuts`."""
     policy = conversation.get_policy()
     window = fitting.prepare_messages(
         view.window, clip=policy.truncate_tool_args, cuts=cuts
@@ -240,19 +251,21 @@ def _compose_view(
 
 
 def prepare_newest(newest: BaseMessage | None) -> BaseMessage | None:
-    """A late result, which a turn of its own answers, is quoted like others."""
+    """Quote a late result, which a turn of its own answers, like other ones."""
     return fitting.prepare_messages([newest])[0] if newest else None
 
 
 def advance_view(
     view: ConversationView, conversation: Conversation, reply: Message
 ) -> ConversationView | None:
-    """What read_view() would find, now that `newest` of this view was answered. None:
-    something else may have changed as well, by what the conversation's row says, or
-    calls of tools were answered meanwhile."""
+    """Return what read_view() would find after `newest` of this view was answered.
+
+    Return None if something else may have changed too, by the conversation's row, or if
+    tool calls were answered meanwhile.
+    """
     is_last = conversation.next_seq == reply.seq + 1
     is_same = conversation.memory_version == view.memory_version
-    # Which rules and facts are in force the row doesn't say.
+    # The row does not say which rules and facts are in force.
     has_facts = conversation.get_policy().uses_facts
     may_differ = bool(view.steps or view.rules or conversation.rule_count or has_facts)
     if may_differ or not (is_last and is_same and view.newest):
@@ -273,14 +286,15 @@ def build_request_context(
     with_images: bool = True,
     tool_tokens: int = 0,
 ) -> RequestContext:
-    """The context to answer `newest`; without it, what would be sent now. `steps`: what
-    the model has done for it so far, as read_steps() finds it. `shape`: the one that
-    the model's provider takes; `with_images`: whether that takes images, too;
-    `tool_tokens`: what the definitions of its tools take.
+    """Build the context to answer `newest`; without it, what would be sent now.
 
-    `limit` is a hard ceiling in tokens, kept as in fitting.squeeze_context(): results
-    of tools become shorter, and the oldest whole turns of the window are left out until
-    the rest fits. Compaction keeps the window far below it; it matters in a long turn
+    `steps`: the turn's messages so far, as of read_steps(). `shape`: the form that the
+    model's provider accepts. `with_images`: whether it accepts images. `tool_tokens`:
+    the tokens of the definitions of its tools.
+
+    `limit` is a hard ceiling in tokens, kept by fitting.squeeze_context(): tool results
+    become shorter, and the oldest whole turns of the window are left out until the rest
+    fits. Compaction keeps the window far below it; the ceiling matters in a long turn
     of tools, and while the summariser fails.
     """
     view = read_view(
@@ -306,7 +320,7 @@ def build_request_context(
 
 
 def _keep_sent(view: ConversationView, fitted: Context) -> ConversationView:
-    """The view with the messages that are still in the context."""
+    """Return the view with only the messages that are still in the context."""
     sent = {fitting.number_of(message) for message in fitted.messages}
     return replace(
         view,
@@ -323,8 +337,10 @@ def _collect_numbers(view: ConversationView) -> set[int]:
 def _make_refs(
     conversation: Conversation, view: ConversationView, cuts: fitting.Cuts
 ) -> dict[str, Any]:
-    """What the view's context is made of. Calls of tools add to it only where there are
-    any."""
+    """Return the references to the parts of the view's context.
+
+    Tool calls add to them only where there are any.
+    """
     refs: dict[str, Any] = {
         **refer_prefix(conversation, view)[0],
         "window": to_ranges(int(message.id) for message in view.window),
@@ -338,7 +354,7 @@ def _make_refs(
     if clip and any(map(rounds.calls_of, view.window)):
         refs["clipped"] = clip
     if cuts:
-        # Number, part, and how many characters of it were sent.
+        # Number, part, and characters sent.
         refs["shortened"] = [
             [seq, part, chars]
             for seq, levels in sorted(cuts.items())
@@ -351,14 +367,14 @@ def refer_notes(found: Sequence[RecallNote]) -> dict[str, Any]:
     notes = [note for note in found if note.place is None]
     files = passage_source.refer_passages(found)
     return {
-        # Of long files: number, place, start and end in the text.
+        # Passages of long files: number, place, start and end in the text.
         **({"files": files} if files else {}),
         "recalled": [note.seq for note in notes],
-        # Of which of these only a part was sent: number, start and end in the text.
+        # Messages sent in part: number, start and end in the text.
         "excerpts": [[note.seq, *note.span] for note in notes if note.span],
-        # Which of these gives a value that a later message replaces, and which does.
+        # Messages with a value that a later message replaces: both numbers.
         "replaced": [[n.seq, n.replaced_by] for n in notes if n.replaced_by],
-        # And on which day that was; a request that was recorded before does not say.
+        # The day of the replacement; requests of older releases have none.
         "until": [[note.seq, note.until] for note in notes if note.until],
     }
 
@@ -366,8 +382,7 @@ def refer_notes(found: Sequence[RecallNote]) -> dict[str, Any]:
 def refer_prefix(
     conversation: Conversation, view: ConversationView
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """References to what stands before the window in a request, and the texts that they
-    name by their hash."""
+    """Return the references to what precedes the window, and their texts by hash."""
     system, around = find_system_prompt(conversation), get_fence(conversation)
     refs: dict[str, Any] = {
         "system": prompts.hash_text(system),
@@ -376,7 +391,7 @@ def refer_prefix(
         "pinned": to_ranges(int(message.id or 0) for message in view.pinned),
     }
     if view.rules:
-        # What a reference is: memory/rules/rule_source.py.
+        # The form of a reference is in memory/rules/rule_source.py.
         refs["rules"] = [rule.ref for rule in view.rules]
     own = {rule.ref[1]: rule.block.text for rule in view.rules if rule.own_words}
     if view.facts:
@@ -392,7 +407,7 @@ def find_notes(
     shown: list[BaseMessage],
     limit: int | None,
 ) -> list[RecallNote]:
-    """What a search with `newest` finds: of messages, and behind it of long files."""
+    """Search for `newest` in messages, and then in long files."""
     count_tokens = conversation_counter(conversation)
     return [
         *recall_notes(conversation, newest, cutoff, shown, limit),
@@ -407,9 +422,12 @@ def recall_notes(
     shown: list[BaseMessage],
     limit: int | None,
 ) -> list[RecallNote]:
-    """Good matches for `newest` behind the window, and in the attachments of which only
-    a part is `shown`; oldest first, as far as the policy has room for them. What is
-    shown whole is not repeated."""
+    """Return good matches for `newest` from outside the window, oldest first.
+
+    They come from messages before the window, and from attachments of which only a part
+    is `shown`, as far as the policy has room. Messages that are shown whole are not
+    repeated.
+    """
     behind = min(cutoff + 1, newest.seq)
     in_part = {int(each.id) for each in shown if each.additional_kwargs.get(SHORTENED)}
     if behind <= 1 and not in_part:
@@ -438,7 +456,7 @@ def recall_notes(
     found = read_whole(visible_messages(conversation).filter(seq__in=others))
     return excerpts.choose_excerpts(
         hits,
-        # Of a message that only calls tools there is nothing to quote.
+        # A message that only calls tools has nothing to quote.
         {int(message.id): message for message in found if message.text},
         question,
         room=policy.recall_tokens,
@@ -448,8 +466,11 @@ def recall_notes(
 
 
 def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
-    """The messages as a search finds them: a note can be from any part of a result, not
-    only from what was sent of it."""
+    """Return the messages with their whole texts, as a search finds them.
+
+    A note can come from any part of a tool result, not only from the part that was
+    sent.
+    """
     values = rows.order_by("seq").annotate(whole=Left("text", recall.MAX_CHARS))
     names = ["whole" if name == "text" else name for name in SENT]
     found = values.values_list(*names)
@@ -457,9 +478,11 @@ def read_whole(rows: QuerySet[Message]) -> list[BaseMessage]:
 
 
 def keep_prompts(conversation: Conversation, built: RequestContext) -> None:
-    """Store the texts that a context refers to by hash, as they are in it: those of the
-    conversation may be others by now. Call it in the transaction that records it, after
-    the row of its conversation was locked."""
+    """Store the texts that a context refers to by hash, as they are in it.
+
+    The conversation may have other texts by now. Call it in the transaction that
+    records the context, after the row of its conversation was locked.
+    """
     prompts.keep_texts(conversation, built.texts)
 
 
@@ -471,7 +494,10 @@ def make_request_context(
     extra: int,
     tool_tokens: int = 0,
 ) -> RequestContext:
-    """`extra`: tokens that the provider adds, the `tool_tokens` among them."""
+    """Make the request of a context and its references.
+
+    `extra`: tokens that the provider adds, including the `tool_tokens`.
+    """
     messages = image_source.join_images(conversation, context.messages)
     shape = Shape.from_refs(refs).narrow_to(messages)
     refs = {name: refs[name] for name in refs if name != "shape"} | shape.to_refs()

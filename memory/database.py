@@ -1,4 +1,4 @@
-"""Calls of the database from async code that are repeated while it is away."""
+"""Database calls from async code, repeated while the database is away."""
 
 import asyncio
 import logging
@@ -12,24 +12,24 @@ from django.db import Error, InterfaceError, InternalError, OperationalError
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-# A restart, a lost connection, a lock that is not released, a full disk, a standby that
-# takes over: the same statement may succeed a moment later. The rest are bugs.
+# After a restart, a lost connection, a lock timeout, a full disk or a failover, the
+# same statement may succeed a moment later. Other errors are bugs.
 TRANSIENT_DB_ERRORS = (OperationalError, InterfaceError, InternalError)
-# Some OperationalErrors are permanent: a statement that is too large, a table that is
-# missing. SQLite's name for them, and PostgreSQL's class of error codes.
+# Some OperationalErrors are permanent, as for a statement that is too large or a
+# missing table: SQLite's name for them, and PostgreSQL's class of error codes.
 FAULTY_STATEMENT = "SQLITE_ERROR"
 LIMIT_EXCEEDED = "54"
-# Whatever a driver raises, for edges that must stay open.
+# All errors of a driver, for code that must not fail.
 TROUBLE = Error
 FIRST_PAUSE = 0.1
 MAX_PAUSE = 1.0
 
 
 async def retry(work: Callable[..., T], *args: Any, until: float) -> T:
-    """work(*args) in the database thread; tried again while the database is away,
-    as long as time.monotonic() is before `until`. Then its error is raised.
+    """Run work(*args) in the database thread, again while the database is away.
 
-    The work has to be safe to repeat: its answer may be lost after it was committed.
+    After time.monotonic() has reached `until`, its error is raised. The work has to be
+    safe to repeat: its answer may be lost after it was committed.
     """
     pause = FIRST_PAUSE
     while True:
@@ -44,7 +44,7 @@ async def retry(work: Callable[..., T], *args: Any, until: float) -> T:
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether the database did not answer, as opposed to refusing the statement."""
+    """Return whether the database did not answer, rather than refused."""
     cause = getattr(error, "__cause__", None)
     faulty = getattr(cause, "sqlite_errorname", "") == FAULTY_STATEMENT
     exceeded = (getattr(cause, "sqlstate", None) or "").startswith(LIMIT_EXCEEDED)
@@ -52,5 +52,5 @@ def is_away(error: BaseException | None) -> bool:
 
 
 def name_of(error: BaseException) -> str:
-    """The class of the driver's error; its text can hold a query's values."""
+    """Return the class of the driver's error; its text can hold a query's values."""
     return type(error.__cause__ or error).__name__

@@ -1,12 +1,14 @@
-"""A lease: the right to work on a row for a while. It is kept in the row itself, as a
-token of its owner and an end by the database's clock, on which all processes agree.
+"""Leases: the right to work on a row for a while.
 
-It promises that of two that claim a free row one gets it, and that the row is free
-again when its owner has not renewed in time. It does not promise that the owner knows:
-a process that sleeps through the end of its lease learns of it at its next renewal. So
-every write names the owner, and one that lost the row changes nothing (fencing, see
-Martin Kleppmann, "How to do distributed locking", 2016). Such tokens have to grow
-where the storage does not know who holds the lock; here the row itself knows it.
+A lease is kept in the row itself, as a token of its owner and an end by the database's
+clock, on which all processes agree.
+
+When two processes claim a free row, one gets it, and the row is free again when its
+owner has not renewed in time. A lease does not promise that the owner knows: a process
+that sleeps through the end of its lease learns of it at its next renewal. So every
+write names the owner, and one that lost the row changes nothing (fencing, see Martin
+Kleppmann, "How to do distributed locking", 2016). Such tokens have to grow where the
+storage does not know who holds the lock; here the row itself knows it.
 """
 
 import asyncio
@@ -37,7 +39,7 @@ class LostError(Exception):
 
 
 class LeaseStatus(Enum):
-    """What a renewal found: still ours, asked to stop, or another owner's now."""
+    """The result of a renewal: still ours, asked to stop, or another owner's now."""
 
     KEPT = "kept"
     CANCELLED = "cancelled"
@@ -45,7 +47,10 @@ class LeaseStatus(Enum):
 
 
 def new_owner() -> str:
-    """For one claim; known to be this process's even if the claim's answer is lost."""
+    """Return a token for one claim.
+
+    It is known to be this process's even if the claim's answer is lost.
+    """
     return PROCESS + uuid.uuid4().hex[: 36 - len(PROCESS)]
 
 
@@ -60,8 +65,10 @@ class Claim:
 def acquire_slot(
     running: QuerySet[Any], places: int, take: Callable[[int], T]
 ) -> T | None:
-    """Have `take` store the first of so many places that no running row has; return its
-    result. None: all are taken, or another process was faster."""
+    """Let `take` store the first of `places` numbers that no running row has.
+
+    Return its result, or None if all are taken or another process was faster.
+    """
     taken = set(running.values_list("place", flat=True))
     place = next((n for n in range(places) if n not in taken), None)
     if place is None:
@@ -76,9 +83,11 @@ def acquire_slot(
 async def work_under_lease(
     work: Awaitable[T], renew: Callable[[], Awaitable[object]], seconds: float
 ) -> T:
-    """Its result, while the lease is renewed every so many seconds. What `renew` raises
-    ends the work, unless the database was away: the lease may outlast that, and if not,
-    the fence holds."""
+    """Return the result of the work, and renew the lease every so many seconds.
+
+    Errors of `renew` end the work, unless the database was away: the lease may outlast
+    that, and if not, the fence holds.
+    """
     task = asyncio.ensure_future(work)
     try:
         while not (await asyncio.wait({task}, timeout=seconds))[0]:
@@ -89,19 +98,19 @@ async def work_under_lease(
         return task.result()
     finally:
         task.cancel()
-        # What it was doing is over before its row is closed.
+        # The work has ended before its row is closed.
         await asyncio.wait({task})
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """How one table keeps its leases: for how long, and in which columns."""
+    """The leases of one table: how long they last, and in which columns."""
 
     table: type[Model]
     duration: Callable[[], timedelta]
     until: str = "lease_until"
     owner: str = "owner"
-    # Which rows have an owner, and which wait for one: those without an end.
+    # Rows with an owner, and rows that wait for one (default: those without an end).
     owned: Q = Q()
     waiting: Q = Q()
 
@@ -118,24 +127,24 @@ class Lease:
         return (self.waiting or Q((self.until, None))) | self.match_expired()
 
     def filter_held(self, claim: Claim) -> QuerySet[Any]:
-        """The row, also after the lease's end, as long as no other owner has it."""
+        """Return the row while no other owner has it, also after the lease's end."""
         is_owner = Q((self.owner, claim.owner))
         return self.table._default_manager.filter(
             self.owned & is_owner, pk=claim.row_id
         )
 
     def filter_held_here(self) -> QuerySet[Any]:
-        """The rows that this process has claimed."""
+        """Return the rows that this process has claimed."""
         is_here = Q((f"{self.owner}__startswith", PROCESS))
         return self.table._default_manager.filter(self.owned & is_here)
 
     def claim_row(self, rows: QuerySet[Any], owner: str, **values: Any) -> bool:
-        """Take the row if it is free, in one statement."""
+        """Claim the row if it is free, in one statement."""
         lease = {self.owner: owner, self.until: self.new_expiry()}
         return bool(rows.filter(self.match_free()).update(**lease, **values))
 
     def renew_row(self, held: QuerySet[Any], **values: Any) -> bool:
-        """Let the lease last from now on, and write the values. False: it was lost."""
+        """Renew the lease and write the values; return False if it was lost."""
         return bool(held.update(**{self.until: self.new_expiry()}, **values))
 
     def renew_unless_cancelled(self, held: QuerySet[Any], **values: Any) -> LeaseStatus:

@@ -1,7 +1,7 @@
-"""The list of a user's conversations: pinned, archived, deleted with a way to undo it,
-one by one or several at once.
+"""The list of a user's conversations: pinned, archived, deleted, restored.
 
-None of these actions changes a message, or when the conversation was last used.
+Actions apply to one conversation or to several at once. None of them changes a message,
+or when the conversation was last used.
 """
 
 import logging
@@ -25,18 +25,18 @@ logger = logging.getLogger(__name__)
 
 # How long a deleted conversation can be brought back.
 UNDO = timedelta(minutes=10)
-# How old a temporary conversation gets, whatever page of it is open.
+# The greatest age of a temporary conversation, even while a page of it is open.
 TEMPORARY_AGE = timedelta(hours=24)
-# How many conversations one action changes.
+# The most conversations that one action changes.
 MOST_AT_ONCE = 100
 PURGE_AT_ONCE = 20
 JOURNAL_WAIT_MS = 500
-# After a batch the lock is free for as long as the batch had it, at most so long.
+# After a batch, the lock is free for as long as the batch held it, up to this limit.
 MAX_PAUSE = 0.1
 
 
 def list_own(user: AbstractBaseUser) -> QuerySet[Conversation]:
-    """All that a user keeps, those with the latest change first."""
+    """Return the conversations that a user keeps, the latest change first."""
     rows = Conversation.objects.filter(
         owner=user, deleted_at=None, temporary_until=None
     )
@@ -46,7 +46,7 @@ def list_own(user: AbstractBaseUser) -> QuerySet[Conversation]:
 def list_conversations(
     user: AbstractBaseUser, *, archived: bool = False
 ) -> QuerySet[Conversation]:
-    """What the list shows: pinned ones first, then by the latest change."""
+    """Return the conversations of the list: pinned first, then by latest change."""
     rows = list_own(user).filter(archived_at__isnull=not archived)
     return rows.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-id")
 
@@ -54,7 +54,7 @@ def list_conversations(
 def pick_conversations(
     user: AbstractBaseUser, uuids: Collection[UUID]
 ) -> list[Conversation]:
-    """These of the user's conversations, which an action on several is about.
+    """Return these of the user's conversations, for an action on several.
 
     Raises Conversation.DoesNotExist when one is missing, deleted or another user's.
     """
@@ -91,8 +91,10 @@ def unarchive_all(conversations: Iterable[Conversation]) -> None:
 
 
 def delete_all(conversations: Iterable[Conversation]) -> None:
-    """Delete several as delete_conversation() does one. They have one time of deletion,
-    by which the list offers to undo all of it."""
+    """Delete several conversations as delete_conversation() deletes one.
+
+    They have one time of deletion, by which the list offers to undo all of it.
+    """
     _select_conversations(conversations).update(deleted_at=Now())
 
 
@@ -108,8 +110,11 @@ def _update_conversation(conversation: Conversation, **values: object) -> None:
 
 
 def delete_conversation(conversation: Conversation) -> None:
-    """Hide it everywhere. restore_all() can bring it back for a while, but not a
-    temporary one, which the next purge removes."""
+    """Hide a conversation everywhere.
+
+    restore_all() can bring it back for a while, unless it is temporary: the next purge
+    removes a temporary one.
+    """
     times = {"temporary_until": Now()} if conversation.is_temporary else {}
     _update_conversation(conversation, deleted_at=Now(), **times)
 
@@ -124,7 +129,7 @@ def deleted_lately(user: AbstractBaseUser) -> QuerySet[Conversation]:
 
 
 def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Conversation]:
-    """Undo the deletion of several, as far as it is not too late; those that came back.
+    """Undo the deletion of several, if it is not too late; return those restored.
 
     Raises Conversation.DoesNotExist when it is too late for all of them.
     """
@@ -136,7 +141,7 @@ def restore_all(user: AbstractBaseUser, uuids: Collection[UUID]) -> list[Convers
 
 
 def restore_rows(conversations: Iterable[Conversation]) -> None:
-    """Undo the deletion of these, whoever has deleted them."""
+    """Undo the deletion of these, whichever user has deleted them."""
     lease.mark_all_due(_select_conversations(conversations), deleted_at=None)
 
 
@@ -147,10 +152,10 @@ def end_undo(user: AbstractBaseUser, uuids: Collection[UUID]) -> None:
 
 
 def purge_deleted() -> int:
-    """Remove what was deleted long enough ago, and what was to be kept no longer,
-    permanently; returns how many.
+    """Remove conversations whose undo or temporary time is over; return how many.
 
-    One that can't be removed now does not stop the others, and is tried again.
+    Removal is permanent. One that can't be removed now does not stop the others, and is
+    tried again.
     """
     count = 0
     due = (
@@ -172,18 +177,18 @@ def purge_deleted() -> int:
 
 
 def find_erasable() -> QuerySet[Conversation]:
-    """What was deleted long enough ago."""
+    """Return the conversations whose time to undo a deletion is over."""
     whole = Q(staged_by=None) | Q(staged_by=staging.ERASED)
     return Conversation.objects.filter(whole, deleted_at__lt=Now() - UNDO)
 
 
 def find_temporary(user: AbstractBaseUser) -> QuerySet[Conversation]:
-    """The user's conversations that are kept no longer than they are open."""
+    """Return the user's temporary conversations."""
     return Conversation.objects.filter(owner=user, temporary_until__isnull=False)
 
 
 def keep_open(ids: Collection[int]) -> None:
-    """Let these temporary conversations live on: pages of them are open."""
+    """Extend the time of these temporary conversations, whose pages are open."""
     rows = Conversation.objects.filter(
         pk__in=ids, temporary_until__isnull=False, deleted_at=None
     )
@@ -191,8 +196,10 @@ def keep_open(ids: Collection[int]) -> None:
 
 
 def find_expired() -> QuerySet[Conversation]:
-    """Temporary conversations whose last page was closed long enough ago, or that are
-    too old."""
+    """Return expired temporary conversations.
+
+    Their last page was closed long enough ago, or they are too old.
+    """
     is_over = Q(temporary_until__lte=Now()) | Q(created_at__lt=Now() - TEMPORARY_AGE)
     return Conversation.objects.filter(is_over, temporary_until__isnull=False)
 
@@ -206,7 +213,8 @@ def erase_conversation(conversation: Conversation) -> None:
     if not connection.in_atomic_block:
         _delete_messages(conversation)
     with transaction.atomic():
-        # A transaction that is about to write a row for it waits, and then finds none.
+        # A transaction that writes a row for it waits for this lock, and then finds
+        # none.
         row = Conversation.objects.select_for_update().get(pk=conversation.pk)
         texts = prompts.list_hashes(row)
         row.delete()
@@ -214,8 +222,10 @@ def erase_conversation(conversation: Conversation) -> None:
 
 
 def empty_journal() -> None:
-    """Move SQLite's write-ahead log into the database and truncate it. If another
-    connection is reading, the next erasure or `manage.py scrub` does it."""
+    """Move SQLite's write-ahead log into the database and truncate it.
+
+    If another connection is reading, the next erasure or `manage.py scrub` does it.
+    """
     if connection.vendor != "sqlite":
         return
     with connection.cursor() as cursor:
@@ -226,9 +236,12 @@ def empty_journal() -> None:
 
 
 def _delete_messages(conversation: Conversation) -> None:
-    """Delete the messages of a long one in short transactions: a single one would keep
-    all other writers of SQLite waiting for seconds. From the first batch on it is
-    hidden; after an error the purge deletes the rest."""
+    """Delete the messages of a long conversation in short transactions.
+
+    A single transaction would keep all other writers of SQLite waiting for seconds.
+    From the first batch on the conversation is hidden; after an error the purge deletes
+    the rest.
+    """
     rows = conversation.messages.order_by("pk").values_list("pk", Length("text"))
     batches = list(bundle.batches(rows, lambda row: row[1]))
     if len(batches) < 2:

@@ -1,5 +1,7 @@
-"""Texts that are sent with conversations without being part of one, stored once by
-their hash. Each is linked to its conversations, and removed with the last of them.
+"""Texts that are sent with conversations without being part of one.
+
+They are stored once by their hash, linked to their conversations, and removed with the
+last of them.
 """
 
 import hashlib
@@ -20,33 +22,40 @@ def hash_text(text: str) -> str:
 
 
 def named_in(refs: Mapping[str, Any]) -> list[str]:
-    """The hashes of the texts that a request refers to."""
+    """Return the hashes of the texts that a request refers to."""
     said = (each[1] for each in (*rules_in(refs), *edits_in(refs), *facts_in(refs)))
     named = (*map(refs.get, ("system", "fence", "instruction", "tools_sha256")), *said)
-    # Older imports took references of any shape.
+    # Older imports accepted references of any shape.
     return list(dict.fromkeys(each for each in named if isinstance(each, str)))
 
 
 def rules_in(refs: Mapping[str, Any]) -> list[Any]:
-    """A request's references to rules (memory/rules/rule_source.py), as far as they
-    have that shape: those of an imported request for a summary can have any."""
+    """Return a request's references to rules (memory/rules/rule_source.py).
+
+    References of another shape are left out: those of an imported request for a summary
+    can have any.
+    """
     return _read_shaped(refs.get("rules"), int, object, object)
 
 
 def facts_in(refs: Mapping[str, Any]) -> list[Any]:
-    """A request's references to facts of other conversations, as far as they have that
-    shape."""
+    """Return a request's references to facts of other conversations.
+
+    References of another shape are left out.
+    """
     return _read_shaped(refs.get("facts"), str, str)
 
 
 def edits_in(refs: Mapping[str, Any]) -> list[Any]:
-    """The messages that a request had in other words: numbers, and hashes of these
-    words; as far as they have that shape."""
+    """Return the messages that a request had in other words: numbers and hashes.
+
+    References of another shape are left out.
+    """
     return _read_shaped(refs.get("edited"), int, object)
 
 
 def _read_shaped(found: Any, *kinds: type) -> list[Any]:
-    """The lists among what was found that have values of these kinds."""
+    """Return the lists in `found` that have values of these kinds."""
     return [
         each
         for each in (found if isinstance(found, list) else ())
@@ -66,8 +75,8 @@ def keep_texts(conversation: Conversation, texts: Mapping[str, str]) -> None:
     while batch := [*islice(names, BATCH)]:
         if _lock_linked(conversation, batch) == {*batch}:
             continue
-        # On PostgreSQL erasures and this wait for each other; SQLite has one writer at
-        # a time anyway.
+        # On PostgreSQL this and erasures wait for each other; SQLite has one writer at
+        # a time.
         while missing := set(batch) - _lock_texts(
             Prompt, "sha256", batch, "FOR KEY SHARE"
         ):
@@ -77,8 +86,10 @@ def keep_texts(conversation: Conversation, texts: Mapping[str, str]) -> None:
 
 
 def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:
-    """Those that are the conversation's already. What links them to it stays until the
-    transaction ends, and a text that is linked is not removed."""
+    """Lock and return the names that are linked to the conversation already.
+
+    The links stay until the transaction ends, and a linked text is not removed.
+    """
     links = Prompt.conversations.through
     mine = {"conversation_id": conversation.pk}
     return _lock_texts(links, "prompt_id", names, "FOR NO KEY UPDATE", **mine)
@@ -87,8 +98,11 @@ def _lock_linked(conversation: Conversation, names: list[str]) -> set[str]:
 def _lock_texts(
     model: type[models.Model], name: str, names: list[str], how: str, **equal: int
 ) -> set[str]:
-    """Each turn asks this; Django would take longer to compile it than the database to
-    answer."""
+    """Lock the rows of these names and return the names.
+
+    Written in SQL because each turn runs it: Django would take longer to compile it
+    than the database to answer.
+    """
     quote = connection.ops.quote_name
     conditions = [f"{quote(column)} = %s" for column in equal]
     marks = ", ".join(["%s"] * len(names))
@@ -110,7 +124,7 @@ def _link_texts(model: type[models.Model], pairs: Iterable[tuple[str, int]]) -> 
 
 
 def list_hashes(conversation: Conversation) -> list[str]:
-    """The hashes of the texts that belong to the conversation."""
+    """Return the hashes of the texts that belong to the conversation."""
     return list(conversation.prompts.order_by("pk").values_list("pk", flat=True))
 
 
@@ -122,15 +136,19 @@ def unlink_texts(conversation: Conversation, names: set[str]) -> None:
 
 
 def release_deleted_words(conversation: Conversation) -> None:
-    """Unlink other words for deleted messages and for their rules; call it in a
-    transaction."""
+    """Unlink other words for deleted messages and their rules.
+
+    Call it in a transaction.
+    """
     unlink_texts(conversation, _find_deleted_words(conversation))
 
 
 def _find_deleted_words(conversation: Conversation) -> set[str]:
-    """The hashes of other words for deleted messages, and for rules of them, that
-    requests were sent with, and that no request was sent for anything else. The rows of
-    these rules may have been given new words since, or be gone."""
+    """Return the hashes of other words for deleted messages, and for their rules.
+
+    Only hashes that no request was sent with for anything else. The rows of these rules
+    may have been given new words since, or be gone.
+    """
     calls = conversation.model_calls.order_by()
     if not calls.filter(refs__has_any_keys=["rules", "edited"]).exists():
         return set()
@@ -153,9 +171,9 @@ def drop_unused(names: list[str]) -> None:
     Call it inside the transaction that removed the conversation.
     """
     unused = QuerySet(Prompt).filter(_is_unused(Prompt), pk__in=names)
-    # Only these few are locked, and not the site's own prompt, which all requests use.
+    # Only unused texts are locked, never the site's prompt, which all requests use.
     held = list(unused.select_for_update().order_by("pk").values_list("pk", flat=True))
-    # Checked again: a request with one of them may have been recorded meanwhile.
+    # Check again: a request with one of them may have been recorded meanwhile.
     if held:
         QuerySet(Prompt).filter(_is_unused(Prompt), pk__in=held).delete()
 
@@ -168,8 +186,10 @@ def _is_unused(model: type[models.Model]) -> Exists:
 def link_all(
     prompts: type[models.Model] = Prompt, calls: type[models.Model] = ModelCall
 ) -> None:
-    """Give the texts to the conversations whose requests refer to them, and remove
-    those that no request refers to. Safe to repeat."""
+    """Link the texts to the conversations whose requests refer to them.
+
+    Texts that no request refers to are removed. Safe to repeat.
+    """
     rows = calls.objects.filter(purpose=ModelCall.Purpose.REPLY).order_by()
     known = set(QuerySet(prompts).values_list("pk", flat=True))
     for key in ("refs__system", "refs__fence"):

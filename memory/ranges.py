@@ -1,5 +1,7 @@
-"""References to consecutive messages: [[first, last], ...], both ends included. What is
-done with them takes as long as there are messages, not numbers, which have gaps.
+"""References to consecutive messages: [[first, last], ...], both ends included.
+
+The cost of working with them depends on the number of messages, not on their numbers,
+which have gaps.
 """
 
 from bisect import bisect_right
@@ -25,7 +27,7 @@ def to_ranges(seqs: Iterable[int]) -> Ranges:
 
 
 def range_without(first: int, last: int, seqs: Iterable[int]) -> Ranges:
-    """The numbers from `first` to `last` that are not among these."""
+    """Return the numbers from `first` to `last` that are not among `seqs`."""
     ranges: Ranges = []
     for seq in sorted(seqs):
         if first <= seq <= last:
@@ -36,10 +38,10 @@ def range_without(first: int, last: int, seqs: Iterable[int]) -> Ranges:
 
 
 def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
-    """The rows whose number is in one of the ranges; without a range no row.
+    """Match the rows whose number is in one of the ranges; without a range none.
 
-    As a tree: SQLite takes no chain of 1,000 conditions, and a row outside of a branch
-    is compared with none of its ranges.
+    The condition is a tree: SQLite accepts no chain of 1,000 conditions, and a row
+    outside of a branch is compared with none of its ranges.
     """
     spans = sorted((first, last) for first, last in ranges)
     if len(spans) <= BRANCHES:
@@ -56,8 +58,7 @@ def in_ranges(ranges: Iterable[Sequence[int]]) -> Q:
 
 
 def list_noted(refs: Mapping[str, Any]) -> set[int]:
-    """The messages that the notes of a request are from, those of long files among
-    them."""
+    """Return the messages that a request's notes are from, with those of long files."""
     return {*refs.get("recalled", ()), *(seq for seq, *_ in refs.get("files", ()))}
 
 
@@ -73,7 +74,7 @@ class Totals:
         self._sums = list(accumulate((values[seq] for seq in self._seqs), initial=0))
 
     def up_to(self, seq: int) -> int:
-        """The sum up to this number."""
+        """Return the sum up to this number."""
         return self._sums[bisect_right(self._seqs, seq)]
 
     def sum_within(self, ranges: Iterable[Sequence[int]]) -> int:

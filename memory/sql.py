@@ -1,6 +1,4 @@
-"""SQL that differs between SQLite and PostgreSQL; statements that are built once; rows
-of many people, taken in turns.
-"""
+"""SQL that differs between the databases, prepared statements, fair order."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,7 +25,7 @@ from django.db.models.sql import Query, UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.models.sql.constants import ROW_COUNT
 
-# The limits of a process that serves: a lock is waited for, a transaction is idle.
+# The time limits of a serving process: for a lock, and for an idle transaction.
 LIMITS = ("lock_timeout", "idle_in_transaction_session_timeout")
 DAY_MS = 24 * 3600 * 1000
 
@@ -36,22 +34,27 @@ Row = TypeVar("Row", bound=Model)
 
 
 def round_robin_by_user(
-    rows: QuerySet[Row], person: str, first_by: str = "pk"
+    rows: QuerySet[Row], user: str, first_by: str = "pk"
 ) -> QuerySet[Row]:
-    """The first row of each person, then the second: many of one keep no other waiting.
-    Those who have the fewest come first, so many of several people do not either."""
-    own = Window(RowNumber(), partition_by=person, order_by=first_by)
-    of_person = Window(Count("pk"), partition_by=person)
-    ordered = rows.annotate(own_place=own, of_person=of_person)
-    return ordered.order_by("own_place", "of_person", F(first_by), "pk")
+    """Order the rows by turns: the first row of each user, then the second.
+
+    Many rows of one user keep no other user waiting. Users with the fewest rows come
+    first, so many rows of several users do not either. `user`: the name of the column.
+    """
+    own = Window(RowNumber(), partition_by=user, order_by=first_by)
+    of_user = Window(Count("pk"), partition_by=user)
+    ordered = rows.annotate(own_place=own, of_user=of_user)
+    return ordered.order_by("own_place", "of_user", F(first_by), "pk")
 
 
 @contextmanager
 def without_limits(
     connection: BaseDatabaseWrapper, *, lock_ms: int = 0
 ) -> Iterator[None]:
-    """Let work on the whole database take as long as it must, on this connection. On
-    PostgreSQL it waits `lock_ms` for a lock; 0: as long as it must, too."""
+    """Lift the time limits of this connection, for work on the whole database.
+
+    On PostgreSQL a lock is waited for `lock_ms`; 0 means without a limit.
+    """
     if connection.vendor == "postgresql":
         lift = [f"SET {name} = 0" for name in LIMITS]
         lift += [f"SET lock_timeout = {lock_ms}"]
@@ -66,14 +69,14 @@ def without_limits(
 
 
 def _execute_all(connection: BaseDatabaseWrapper, statements: list[str]) -> None:
-    # A pragma that is not closed counts as a statement in progress: no VACUUM then.
+    # An open pragma counts as a statement in progress, which prevents VACUUM.
     with connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
 
 
 class ListLength(Func):
-    """How many entries the list under `key` of a JSON column has; NULL: none."""
+    """The number of entries of the list under `key` of a JSON column; NULL for none."""
 
     output_field = IntegerField()
 
@@ -93,8 +96,11 @@ class ListLength(Func):
 
 
 class Parameter(Expression):
-    """What a call of a prepared statement fills in. Where the database has another form
-    of it than Python, as of a date, `column` converts it."""
+    """A placeholder that a call of a prepared statement fills in.
+
+    `column` converts the value where the database has another form of it than Python,
+    as of a date.
+    """
 
     def __init__(self, name: str, column: Field | None = None) -> None:
         super().__init__()
@@ -120,7 +126,7 @@ Compiled = tuple[SQLCompiler, str, tuple[Any, ...]]
 class _PreparedStatement:
     def __init__(self, build: Callable[..., Any], fields: dict[str, Field]) -> None:
         self.build, self._fields = build, fields
-        # By the names of the arguments that were given.
+        # By the names of the given arguments.
         self._compiled: dict[tuple[str, ...], Compiled] = {}
         setting_changed.connect(self._forget)
         update_wrapper(self, build)
@@ -129,12 +135,12 @@ class _PreparedStatement:
         self._compiled = {}
 
     def _fill(self, values: dict[str, Any]) -> SQLCompiler:
-        """A compiler whose work is done, for this thread's connection."""
+        """Return a finished compiler for this thread's connection."""
         names = (*values,)
         found = self._compiled.get(names) or self._compile(names)
         compiled, sql, params = self._compiled[names] = found
         compiler = copy(compiled)
-        # Not django.db.connection, which looks for the thread's own at each use.
+        # django.db.connection would look up the thread's connection at each use.
         connection = compiler.connection = connections[DEFAULT_DB_ALIAS]
         filled = tuple(
             each.convert_value(values[each.name], connection)
@@ -156,7 +162,7 @@ class _PreparedStatement:
 
 
 class PreparedRows(_PreparedStatement):
-    """As prepared_rows() makes it."""
+    """A prepared SELECT, made by prepared_rows()."""
 
     def _to_query(self, built: QuerySet[Any, Any]) -> Query:
         self._rows = built
@@ -171,11 +177,11 @@ class PreparedRows(_PreparedStatement):
 
 
 class PreparedUpdate(_PreparedStatement):
-    """As prepared_update() makes it."""
+    """A prepared UPDATE, made by prepared_update()."""
 
     def _to_query(self, built: Update) -> Query:
         rows, values = built
-        # Rows of history say which of their columns may change.
+        # Models of history check which of their columns may change.
         if check_change := getattr(rows.model, "check_change", None):
             check_change(values)
         for name, value in values.items():
@@ -192,20 +198,24 @@ class PreparedUpdate(_PreparedStatement):
 
 
 def prepared_rows(**fields: Field) -> Callable[[Callable[..., Any]], PreparedRows]:
-    """Decorates a function that makes a queryset of its arguments: Django builds and
-    compiles it once for a process, which takes it several times as long as SQLite needs
-    to answer. A call fills in the arguments, given by name, and returns the rows.
+    """Decorate a function that makes a queryset of its arguments.
+
+    Django builds and compiles the queryset once for a process; that takes it several
+    times as long as SQLite needs to answer. A call fills in the arguments, given by
+    name, and returns the rows.
 
     The function gets a Parameter for each argument, so the statement can depend on
     nothing else but settings and which arguments are given: the time, say, is Now() or
     an argument. `fields` convert the arguments of these names. `build` of the result is
-    the function itself, for the querysets of others.
+    the function itself, for use in other querysets.
     """
     return lambda build: PreparedRows(build, fields)
 
 
 def prepared_update(**fields: Field) -> Callable[[Callable[..., Any]], PreparedUpdate]:
-    """As prepared_rows(), for an UPDATE: the function returns the rows and their new
-    values, and a call how many rows it has changed. An argument that is a new value is
-    converted as that column wants it."""
+    """Decorate a function that returns rows and their new values, for an UPDATE.
+
+    As prepared_rows(), but a call returns how many rows it has changed. An argument
+    that is a new value is converted as its column requires.
+    """
     return lambda build: PreparedUpdate(build, fields)

@@ -1,5 +1,7 @@
-"""Conversations that are being written, batch by batch. No page, search or compaction
-sees them before they are whole; until then they have the token of the import.
+"""Conversations that are being written, batch by batch.
+
+No page, search or compaction sees them before they are whole; until then they have the
+token of the import.
 """
 
 from datetime import UTC, datetime
@@ -9,14 +11,17 @@ from django.db.models.functions import Now
 
 from .models import Conversation
 
-# In place of a token: its messages are being erased.
+# The token of a conversation whose messages are being erased.
 ERASED = "erased"
-# Deleted for every reader, and too long ago for the list of what can be restored.
+# A deletion time that hides the row everywhere and is too old to be undone.
 HIDDEN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def hide_staged(conversation: Conversation, token: str) -> None:
-    """For a new conversation, call it in the transaction that makes it."""
+    """Hide a conversation until it is whole.
+
+    For a new conversation, call it in the transaction that makes it.
+    """
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(staged_by=token, deleted_at=HIDDEN)
 

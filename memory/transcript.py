@@ -1,4 +1,4 @@
-"""Every read and write of conversations and messages, and the one access guard."""
+"""Every read and write of conversations and messages, and the access check."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -32,19 +32,19 @@ TITLE_CHARS = 60
 # How long a temporary conversation outlives its last open page.
 TEMPORARY_MINUTES = 15
 TEMPORARY = timedelta(minutes=TEMPORARY_MINUTES)
-# Of a conversation's own system prompt; it is sent with every message.
+# The limit of a conversation's own system prompt, which every request contains.
 SYSTEM_PROMPT_CHARS = 8_000
-# Of a message with its attachments: what an import takes, and what recall reads.
+# The limit of a message with its attachments, for imports and recall too.
 WHOLE_CHARS = 200_000
-# Addresses of messages have nine digits, and the database's numbers end soon behind.
-# Imports have this limit, too: what can exist can be exported and imported again.
+# URLs of messages have nine digits, and the database's integers end soon after. Imports
+# have this limit too, so every conversation can be imported again.
 LAST_SEQ = 999_999_999
 # Automatic titles are made from the first turns.
 TITLE_TURNS = 4
 
 
 class ActionError(ValueError):
-    """Something a user wants that can't be done now; the message says why."""
+    """An action of a user that is impossible now; the message says why."""
 
 
 class TextError(ValueError):
@@ -65,7 +65,7 @@ class ClientIdConflictError(TextError):
 
 
 def get_for(user: AbstractBaseUser, uuid: UUID | str) -> Conversation:
-    """The user's own conversation.
+    """Return the user's own conversation.
 
     Raises Conversation.DoesNotExist for a missing, a deleted and another user's alike.
     """
@@ -84,10 +84,11 @@ def create_conversation(
     temporary: bool = False,
     **columns: Any,
 ) -> Conversation:
-    """A new conversation; `own_rules` are of its owner's list, `columns` others of
-    Conversation. Raises PolicyError when the policy or preset is wrong.
+    """Create a conversation.
 
+    `own_rules`: texts of its owner's list of rules. `columns`: others of Conversation.
     A `temporary` one has a name from the start, so none is made from its messages.
+    Raises PolicyError when the policy or preset is wrong.
     """
     if temporary:
         title = title or _("Temporary conversation")
@@ -111,8 +112,10 @@ def create_conversation(
 def find_begun(
     owner: AbstractBaseUser, text: str, client_id: str, files: Sequence[str] = ()
 ) -> Conversation | None:
-    """The owner's conversation that this message has begun, if it was sent before, with
-    the attachments of these ids."""
+    """Return the owner's conversation that began with this message, if any.
+
+    The message must have been sent before with the attachments of these ids.
+    """
     rows = Message.objects.filter(
         conversation__owner=owner,
         conversation__deleted_at=None,
@@ -125,8 +128,10 @@ def find_begun(
 def change_tools(
     conversation: Conversation, names: Sequence[str], *, answers_late: bool = False
 ) -> None:
-    """Let the model call the tools of these names, and no others, from the next turn
-    on. `answers_late`: it is told of a late result at once, in a turn of its own."""
+    """Let the model call the tools of these names only, from the next turn on.
+
+    `answers_late`: a late result starts a turn of its own at once.
+    """
     rows = Conversation.objects.filter(pk=conversation.pk)
     values = {"tools": list(names), "answers_late": answers_late}
     rows.update(**values, updated_at=Now())
@@ -138,7 +143,8 @@ def rename_conversation(
 ) -> bool:
     """Set the title that a user chose; nothing automatic replaces it.
 
-    With `seen`, a title that the user has set elsewhere since then stays; then False.
+    With `seen`, a title that the user has set elsewhere since then stays; then return
+    False.
     """
     rows = Conversation.objects.filter(pk=conversation.pk)
     if seen is not None:
@@ -154,8 +160,10 @@ def rename_conversation(
 
 
 def suggest_title(conversation: Conversation, text: str, seq: int | None = None) -> str:
-    """Name an untitled conversation after its first message `seq`; "" = it has a
-    title."""
+    """Name an untitled conversation after its first message `seq`.
+
+    Return the title, or "" if the conversation has one already.
+    """
     words = " ".join(drop_fences(text).split())
     title = words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1] + "…"
     named = Conversation.objects.filter(
@@ -169,8 +177,11 @@ def suggest_title(conversation: Conversation, text: str, seq: int | None = None)
 
 
 def list_title_seqs(conversation: Conversation) -> list[int] | None:
-    """The messages that the title was made of, if they are known. A process of an older
-    release writes a title without them, and records only what it has asked."""
+    """Return the messages that the title was made of, or None if not known.
+
+    A process of an older release writes a title without them, and records only the
+    messages of its request.
+    """
     rows = Conversation.objects.filter(pk=conversation.pk)
     of = rows.values_list("title_seqs", flat=True).first()
     if of is None:
@@ -182,8 +193,10 @@ def list_title_seqs(conversation: Conversation) -> list[int] | None:
 
 
 def forget_title(conversation: Conversation, seq: int) -> None:
-    """Message `seq` was deleted: remove a title that was made of it, or may have been,
-    and make another of the first message that is left."""
+    """Replace a title that may be made of message `seq`, which was deleted.
+
+    The new one is made of the first message that is left.
+    """
     made = (Conversation.TitleSource.AUTO, Conversation.TitleSource.COPY)
     rows = Conversation.objects.filter(pk=conversation.pk, title_set_by__in=made)
     of = list_title_seqs(conversation)
@@ -197,14 +210,16 @@ def forget_title(conversation: Conversation, seq: int) -> None:
 
 
 def words_for_title(message: Message) -> str:
-    """What a first message says in short: what was typed, or the name of a file."""
+    """Return a first message in short: the typed text, or the name of a file."""
     is_typed = not (message.attachments and is_blank(message.typed))
     return message.typed if is_typed else str(message.attachments[0]["name"])
 
 
 def check_message_text(text: object, *, may_be_blank: bool = False) -> str:
-    """The text as it will be stored, byte for byte; with attachments, none is needed.
-    Raises TextError."""
+    """Return the text as it will be stored, byte for byte.
+
+    With attachments, no text is needed. Raises TextError.
+    """
     limit = settings.MESSAGE_MAX_CHARS
     if not isinstance(text, str):
         raise TextError("bad_text", _("The text must be a string."))
@@ -231,12 +246,15 @@ def check_message_text(text: object, *, may_be_blank: bool = False) -> str:
 
 
 def is_storable(text: str) -> bool:
-    """Whether both databases can hold it."""
+    """Return whether both databases can hold the text."""
     return "\0" not in text and not re.search("[\ud800-\udfff]", text)
 
 
 def check_system_prompt(text: object) -> str:
-    """The system prompt as it will be stored; "" = the site's own. Raises TextError."""
+    """Return the system prompt as it will be stored; "" is the site's own.
+
+    Raises TextError.
+    """
     not_text = _("The system prompt must be a text.")
     too_long = _(
         "The system prompt has %(count)s characters; the limit is %(limit)s. "
@@ -246,8 +264,10 @@ def check_system_prompt(text: object) -> str:
 
 
 def check_note(text: object, limit: int, not_text: str, too_long: str) -> str:
-    """What a person wrote in a field of its own, as it will be stored; "" = nothing.
-    Raises TextError with one of the two sentences."""
+    """Return what a user wrote in a form field, as it will be stored; "" for nothing.
+
+    Raises TextError with one of the two sentences.
+    """
     if not isinstance(text, str) or not is_storable(text):
         raise TextError("bad_text", not_text)
     text = "" if is_blank(text) else text.replace("\r\n", "\n").strip()
@@ -258,7 +278,7 @@ def check_note(text: object, limit: int, not_text: str, too_long: str) -> str:
 
 
 def find_reply(messages: QuerySet[Message], seq: int) -> Message:
-    """Raises ActionError unless message `seq` is a reply that still has its text."""
+    """Return message `seq`; raise ActionError unless it is a reply with a text."""
     reply = messages.only("role", "tool_calls", "deleted_at").filter(seq=seq).first()
     if reply is None or not reply.is_reply:
         raise ActionError(_("There is no reply #%(seq)s.") % {"seq": seq})
@@ -274,10 +294,10 @@ def check_client_id(client_id: object) -> str:
 
 
 def reserve_numbers(conversation: Conversation, count: int) -> int:
-    """The first of `count` fresh message numbers.
+    """Return the first of `count` new message numbers.
 
-    Locks the row until the transaction ends, so two senders get their numbers one
-    after the other.
+    Locks the row until the transaction ends, so two senders get their numbers one after
+    the other.
     """
     lock_for_update(conversation, count)
     (following,) = _find_next_number(pk=conversation.pk)
@@ -298,9 +318,11 @@ def _check_number(last: int) -> None:
 
 
 def lock_for_update(conversation: Conversation, count: int = 0) -> None:
-    """Begin a change of this conversation: other writers wait until the transaction
-    ends, it counts as changed now, and `count` message numbers are taken. Raises
-    Conversation.DoesNotExist when it is gone."""
+    """Lock the conversation until the transaction ends, before changing it.
+
+    It counts as changed now, and `count` message numbers are taken. Raises
+    Conversation.DoesNotExist when it is gone.
+    """
     if not _take_numbers(pk=conversation.pk, count=count):
         raise Conversation.DoesNotExist
 
@@ -319,12 +341,14 @@ def return_number(conversation_id: int, seq: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MessageFiles:
-    """The attachments of a message that is sent: their ids, what takes them from where
-    they were kept, and the tokens of all of them that a model may get. `keep` gives
-    the stored message what of them is not in its text.
+    """The attachments of a message that is sent.
 
-    They are taken only once it is known that the message is new: with an answer that
-    was lost, it comes a second time, and they are in the transcript already.
+    `ids`: of the files. `take` removes them from where they were kept. `tokens`: how
+    many of all of them a model may get. `keep` stores with the message what is not in
+    its text.
+
+    They are taken only once it is known that the message is new: after a lost answer
+    the message is sent a second time, and its files are in the transcript already.
     """
 
     ids: Sequence[str] = ()
@@ -359,7 +383,7 @@ def append_user_message(
     files = files or MessageFiles()
     text = check_message_text(text, may_be_blank=bool(files.ids))
     client_id = check_client_id(client_id)
-    # The lock comes first: the same message may be on its way in from another socket.
+    # Lock first: the same message may be arriving from another socket.
     lock_for_update(conversation, room + 2)
     [row] = _numbers_and_same(pk=conversation.pk, client_id=client_id)
     next_seq, conversation.rule_count, known = row
@@ -408,9 +432,11 @@ def _numbers_and_same(pk: Any, client_id: Any) -> QuerySet[Conversation, Any]:
 
 
 def append_reply(conversation: Conversation, **columns: Any) -> Message:
-    """Store what the model said, as columns of Message: the `text`, under the number
-    `seq` that was reserved for it; where it calls tools, its `tool_calls` (in
-    LangChain's form: name, args and id) with the `extras` of its provider."""
+    """Store a reply of the model, as columns of Message.
+
+    `text` and the reserved number `seq`; if it calls tools, its `tool_calls` (in
+    LangChain's form: name, args and id) with the `extras` of its provider.
+    """
     role = Message.Role.ASSISTANT
     return _save_message(Message(conversation=conversation, role=role, **columns))
 
@@ -422,9 +448,9 @@ def make_result(
     request: Message | None = None,
     **columns: Any,
 ) -> Message:
-    """The result of a call of a tool, under a number that was reserved, to be stored.
+    """Make the result of a tool call, under a reserved number, to be stored.
 
-    `request`: the message that asked, as it is now: where it is out of the model's
+    `request`: the message with the call, as it is now: if it is out of the model's
     view, so is the result. `columns` are others of Message.
     """
     return Message(
@@ -438,7 +464,7 @@ def make_result(
 
 
 def append_result(conversation: Conversation, **values: Any) -> Message:
-    """Store what make_result() makes of these values."""
+    """Store the result that make_result() makes of these values."""
     return _save_message(make_result(conversation, **values))
 
 
@@ -465,15 +491,15 @@ def supersede_messages(
 ) -> None:
     """Remove messages `first`..`last` (default: to the end) from the model's view.
 
-    They stay in the transcript, marked; summaries that cover them become stale. With a
-    call of a tool its results go, and the other way round; but a result that came late
-    for an earlier call stays.
+    They stay in the transcript, marked; summaries that cover them become stale. A tool
+    call and its results are removed together, but a late result of an earlier call
+    stays.
     """
     lock_for_update(conversation)
     rows = conversation.messages.filter(seq__gte=first).exclude(late_for__lt=first)
     if last is not None:
         rows = rows.filter(seq__lte=last)
-    # Only there can the range part a call from its results.
+    # Only near its ends can the range separate a call from its results.
     edges = Q(seq__lte=first + tool_groups.REACH)
     if last is not None:
         edges |= Q(seq__gte=last - tool_groups.REACH)

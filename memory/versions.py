@@ -1,5 +1,7 @@
-"""The versions of a conversation's summary: which are active, adding one, and putting
-those out of force that a change of the transcript made wrong.
+"""The versions of a conversation's summary.
+
+Functions list the active ones, add one, and put those out of force that a change of the
+transcript made wrong.
 """
 
 import hashlib
@@ -20,7 +22,10 @@ from .sql import prepared_rows
 
 
 def active_summaries(conversation: Conversation) -> list[Summary]:
-    """The summaries in force, oldest messages first; their ranges tile 1..cutoff."""
+    """Return the summaries in force, oldest messages first.
+
+    Their ranges tile 1..cutoff.
+    """
     rows = _select_active(conversation=conversation.pk)
     for row in rows:
         row.conversation = conversation
@@ -34,7 +39,7 @@ def _select_active(conversation: Any) -> QuerySet[Summary]:
 
 
 def last_covered(summaries: Iterable[Summary]) -> int:
-    """The last message number that a summary covers; the window comes after."""
+    """Return the last message number that a summary covers; the window follows."""
     return max((summary.last_seq for summary in summaries), default=0)
 
 
@@ -65,7 +70,7 @@ def append_version(
 
 
 def bump_memory_version(conversation: Conversation) -> None:
-    """Note that the model's view has changed: compactions planned before are void."""
+    """Record that the model's view has changed: planned compactions are void."""
     rows = Conversation.objects.filter(pk=conversation.pk)
     rows.update(memory_version=F("memory_version") + 1)
 
@@ -77,16 +82,17 @@ def invalidate_summaries(
     *,
     keep: Sequence[Summary] = (),
 ) -> None:
-    """Messages `first`..`last` (None: to the end) have changed: put their summaries out
-    of force. Call it inside a transaction.
+    """Put the summaries of messages `first`..`last` (None: to the end) out of force.
 
-    Every version that covers one of them stays stale. What older versions say about
-    the messages before `first` comes back as new versions; the other messages return
-    to the window at once. Versions about messages after `last` are set aside: once the
+    Call it inside the transaction that changes these messages.
+
+    Every version that covers one of them stays stale. What older versions say about the
+    messages before `first` comes back as new versions; the other messages return to the
+    window at once. Versions about messages after `last` are set aside: once the
     messages before them are compacted again, they are in force again as they are.
 
-    `keep`: versions whose words a person wants all the same. They come back as new
-    versions, made of no older ones: what those say is not true any more.
+    `keep`: versions whose words a user wants all the same. They come back as new
+    versions without sources: what their sources say is no longer true.
     """
     kept = {row.pk for row in keep}
     gone = [row for row in _retract_from(conversation, first) if row.pk not in kept]
@@ -116,11 +122,13 @@ def invalidate_summaries(
 
 
 def erase_versions(conversation: Conversation, seq: int) -> None:
-    """Empty every version that covers message `seq`, which is deleted: its row, its
-    numbers and its hashes stay. Call it after invalidate_summaries()."""
+    """Empty every version that covers message `seq`, which is deleted.
+
+    The rows, their numbers and hashes stay. Call it after invalidate_summaries().
+    """
     over = conversation.summaries.filter(first_seq__lte=seq, last_seq__gte=seq)
     is_stale = Q(status=Summary.Status.STALE)
-    # One that failed has no words, but where it was imported.
+    # A failed version has no text, unless it was imported.
     has_failed = Q(status__in=(Summary.Status.FAILED, Summary.Status.REJECTED))
     is_empty = Q(text="", structured__isnull=True, flags={})
     for row in over.filter(is_stale | (has_failed & ~is_empty)):
@@ -135,8 +143,11 @@ def set_aside(conversation: Conversation, rows: Iterable[Summary]) -> None:
 
 
 def find_set_aside(conversation: Conversation) -> list[Summary]:
-    """The versions set aside that can still come back: they are true, and no active one
-    covers their messages. Of several that overlap the first."""
+    """Return the versions set aside that can still come back.
+
+    They are true, and no active one covers their messages. Of several that overlap, the
+    first.
+    """
     rows = Conversation.objects.filter(pk=conversation.pk)
     known = rows.values_list("set_aside", flat=True).get() or []
     free = last_covered(active_summaries(conversation)) + 1
@@ -151,13 +162,15 @@ def find_set_aside(conversation: Conversation) -> list[Summary]:
 
 
 def list_known(conversation: Conversation) -> list[Summary]:
-    """The versions in force and those set aside."""
+    """Return the versions in force and those set aside."""
     return [*active_summaries(conversation), *find_set_aside(conversation)]
 
 
 def resume_set_aside(conversation: Conversation) -> None:
-    """Put what was set aside in force where it follows on; call it inside the
-    transaction that locked the row."""
+    """Put versions that were set aside in force where they follow on.
+
+    Call it inside the transaction that locked the row.
+    """
     rows = find_set_aside(conversation)
     end = last_covered(active_summaries(conversation))
     back: list[Summary] = []
@@ -175,8 +188,10 @@ def resume_set_aside(conversation: Conversation) -> None:
 def retract_to(
     conversation: Conversation, seq: int, last: int | None = None
 ) -> list[Summary]:
-    """Let the active summaries end before message `seq`, as a user wants it. Returns
-    those of messages after `last`, which can be set aside."""
+    """End the active summaries before message `seq`, as a user wants it.
+
+    Return those of messages after `last`, which can be set aside.
+    """
     aside = find_set_aside(conversation)
     gone = _retract_from(conversation, seq)
     _bring_back(conversation, gone, seq)
@@ -193,7 +208,7 @@ def replace_all(
     author: AbstractBaseUser,
     later: Iterable[Summary] = (),
 ) -> None:
-    """Put these summaries in force, and of others those `later` ones that follow."""
+    """Put these summaries in force, and those of `later` that follow on."""
     rows = conversation.summaries.filter(status=Summary.Status.ACTIVE)
     rows.exclude(pk__in=[row.pk for row in wanted]).update(
         status=Summary.Status.SUPERSEDED
@@ -207,8 +222,11 @@ def replace_all(
 
 
 def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
-    """Undo: put these versions in force again as they are; they tile the messages from
-    the first on. Those behind them stay, or wait for the messages between."""
+    """Put these versions in force again as they are, to undo an action.
+
+    They tile the messages from the first on. Versions after them stay, or wait for the
+    messages between.
+    """
     end = last_covered(wanted)
     behind = [row for row in list_known(conversation) if row.first_seq > end]
     rows = conversation.summaries
@@ -220,8 +238,10 @@ def put_in_force(conversation: Conversation, wanted: Sequence[Summary]) -> None:
 
 
 def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
-    """The versions that a person wrote, in force or set aside, that cover any of the
-    messages `first`..`last`."""
+    """Return the versions that a user wrote about any of messages `first`..`last`.
+
+    They are in force or set aside.
+    """
     rows = [row for row in list_known(conversation) if row.is_by_hand]
     return [row for row in rows if row.first_seq <= last and row.last_seq >= first]
 
@@ -229,8 +249,11 @@ def by_hand(conversation: Conversation, first: int, last: int) -> list[Summary]:
 def hidden_since(
     conversation: Conversation, summaries: Iterable[Summary]
 ) -> dict[int, Ranges]:
-    """Of each version that is out of date, by its number: the messages that the model
-    saw when it was written, and sees no more."""
+    """Return the messages that each outdated version covers and the model lost.
+
+    By version number: the messages that the model saw when the version was written, and
+    no longer sees.
+    """
     stale = [row for row in summaries if row.status == Summary.Status.STALE]
     if not stale:
         return {}
@@ -251,8 +274,10 @@ def hidden_since(
 
 
 def digest_view(conversation: Conversation, last: int) -> str:
-    """A hash of which messages up to `last` the model does not see. As long as it is
-    the same, what was written about them is as true as it was."""
+    """Return a hash of the messages up to `last` that the model does not see.
+
+    While it stays the same, what was written about them stays true.
+    """
     rows = conversation.messages.filter(seq__lte=last).order_by("seq")
     away = rows.exclude(excluded_at=None, superseded_at=None, deleted_at=None)
     numbers = ",".join(map(str, away.values_list("seq", flat=True)))
@@ -260,14 +285,15 @@ def digest_view(conversation: Conversation, last: int) -> str:
 
 
 def _bring_back(conversation: Conversation, gone: list[Summary], seq: int) -> None:
+    """Copy the nearest ancestors that are still true, in place of `gone`."""
     for summary in gone:
-        # Those that are still true, and reach furthest.
+        # The ancestors that are still true and cover the most.
         for older in _nearest_ancestors(summary, lambda row: row.last_seq < seq):
             copy_version(conversation, older)
 
 
 def _retract_from(conversation: Conversation, seq: int) -> list[Summary]:
-    """Put the active summaries from message `seq` on out of force; returns them."""
+    """Put the active summaries from message `seq` on out of force; return them."""
     gone = [row for row in active_summaries(conversation) if row.last_seq >= seq]
     Summary.objects.filter(pk__in=[row.pk for row in gone]).update(
         status=Summary.Status.SUPERSEDED
@@ -277,7 +303,7 @@ def _retract_from(conversation: Conversation, seq: int) -> list[Summary]:
 
 
 def _ancestors_after(summary: Summary, last: int) -> list[Summary]:
-    """The summary or those ancestors of it that begin after `last`."""
+    """Return the summary, or its ancestors, that begin after `last`."""
     if summary.first_seq > last:
         return [summary]
     return _nearest_ancestors(summary, lambda row: row.first_seq > last)
@@ -286,8 +312,11 @@ def _ancestors_after(summary: Summary, last: int) -> list[Summary]:
 def _nearest_ancestors(
     summary: Summary, is_wanted: Callable[[Summary], bool]
 ) -> list[Summary]:
-    """In the order of their messages; behind one that is wanted, none is looked for. A
-    running summary has an ancestor per compaction, which is too deep for recursion."""
+    """Return the nearest wanted ancestors, in the order of their messages.
+
+    Ancestors of a wanted one are not searched. A running summary has an ancestor per
+    compaction, which is too deep for recursion.
+    """
     found: list[Summary] = []
     left = [summary]
     while left:
@@ -309,8 +338,10 @@ def copy_version(
     status: Summary.Status = Summary.Status.ACTIVE,
     flags: dict[str, list[str]] | None = None,
 ) -> Summary:
-    """A new version for the same range, with the same or another text. One that is out
-    of date stays so, and so do those that it was made of."""
+    """Add a version for the same range, with the same or another text.
+
+    A copy of an outdated version is outdated too, and so are its sources.
+    """
     is_stale = summary.status == Summary.Status.STALE
     flags = dict(summary.flags) if text is None else flags or {}
     return append_version(
@@ -347,7 +378,10 @@ def check_edit(summary: Summary, text: str) -> dict[str, list[str]]:
 def date_words(
     sources: Iterable[Summary], *, is_stale: bool = False
 ) -> dict[str, list[str]]:
-    """The flag of what is made of these: when the oldest words were written that were
-    kept though their messages have changed. Without such words there is none."""
+    """Return a flag with the date of the oldest words kept despite changes.
+
+    These are words whose messages have changed since. Without such words there is no
+    flag.
+    """
     times = [row.written_at for row in sources if is_stale or "written_at" in row.flags]
     return {"written_at": [min(times).isoformat()]} if times else {}

@@ -1,4 +1,4 @@
-"""What a compaction leaves behind: its requests, the new version, or the failure.
+"""Results of a compaction: its requests, the new version, or the failure.
 
 Every function is one transaction. A version is written only if nothing that the model
 sees has changed since the step was planned.
@@ -39,9 +39,9 @@ from .preparation import CompactionJob
 
 logger = logging.getLogger(__name__)
 
-# The error of a compaction that ended in any other way than the summariser's.
+# The error of a compaction that failed, but not at the summariser.
 CRASHED = "internal"
-# Messages that a policy's patterns may pin; every one of them is in every context.
+# The most messages that a policy's patterns may pin; each is in every context.
 MAX_PINNED = 50
 
 # Called for each request in the transaction that records it, with the reply's text.
@@ -49,8 +49,11 @@ Charge = Callable[[ModelCall, str], None]
 
 
 class InvokeError(Exception):
-    """The summariser's model did not answer; `code` is a short reason to store, `shape`
-    the one that the messages were sent in."""
+    """The summariser's model did not answer.
+
+    `code` is a short reason to store, `shape` the shape in which the messages were
+    sent.
+    """
 
     def __init__(self, code: str, shape: Shape = USUAL_SHAPE) -> None:
         super().__init__(code)
@@ -59,8 +62,10 @@ class InvokeError(Exception):
 
 
 class RefusedError(InvokeError):
-    """No request was sent: the user's limit is reached, until `retry_after` seconds
-    from now. That is no failure of the summariser, so it is not counted."""
+    """The user's limit is reached for `retry_after` seconds; no request was sent.
+
+    That is no failure of the summariser, so it is not counted.
+    """
 
     def __init__(self, code: str, retry_after: float) -> None:
         super().__init__(code)
@@ -85,7 +90,7 @@ def record_call(
         **shape.to_refs(),
     }
     if job.prefix and messages[:-1] == job.prefix.messages:
-        # By these the request can be built again.
+        # The request can be rebuilt from these references.
         instruction, _, asked = messages[-1].text.rpartition("\n")
         name = prompts.hash_text(instruction)
         refs |= {**job.prefix.refs, "instruction": name, "asked": asked}
@@ -122,7 +127,7 @@ def commit_summary(
     result: SummaryText,
     important: Important,
 ) -> int | None:
-    """Write the new version if nothing has changed since the plan; else None.
+    """Write the new version if nothing has changed since the plan; else return None.
 
     A second call, after an answer that got lost, finds what the first one wrote.
     """
@@ -157,7 +162,7 @@ def commit_summary(
         status=Summary.Status.ACTIVE,
         tokens_after=tokens_after(job, result.text),
         author=job.author,
-        # No model has anything to do with what only leaves the window.
+        # Messages that only leave the window were read by no model.
         **_shared_columns(job, model if result.text else ""),
     )
     ModelCall.objects.filter(pk__in=job.calls).update(summary=summary)
@@ -173,8 +178,10 @@ def commit_summary(
 
 
 def _check_rules(conversation_id: int) -> None:
-    """Whether all that a person has confirmed is in the next request, by its words. No
-    compaction can remove it; were it gone, the log would say so at once."""
+    """Log an error if a confirmed rule is missing from the next request.
+
+    No compaction can remove a rule, so this reports a bug at once.
+    """
     conversation = Conversation.objects.filter(pk=conversation_id).first()
     if conversation and (missing := rebuilding.missing_rules(conversation)):
         logger.error(
@@ -185,8 +192,10 @@ def _check_rules(conversation_id: int) -> None:
 
 
 def tokens_after(job: CompactionJob, text: str) -> int:
-    """The context's size once `text` is in place of what it summarises. What is pinned
-    of that is quoted then."""
+    """Return the context's tokens once `text` replaces what it summarises.
+
+    Pinned messages among them are quoted then.
+    """
     step, active = job.step, versions.active_summaries(job.conversation)
     cutoff = versions.last_covered(active)
     fence = context.get_fence(job.conversation)
@@ -216,8 +225,11 @@ def tokens_after(job: CompactionJob, text: str) -> int:
 def record_failure(
     claim: Claim, model: str, error: Exception, job: CompactionJob | None
 ) -> None:
-    """Count the failure, whatever was raised. Without a `job` no step was planned, so
-    there is no range for a version that records it."""
+    """Count the failure, whatever was raised.
+
+    Without a `job` no step was planned, so there is no range for a version that records
+    it.
+    """
     if not lease.count_failure(claim) or job is None:
         return
     rejected = isinstance(error, SummaryError)
@@ -248,7 +260,10 @@ def _shared_columns(job: CompactionJob, model: str) -> dict[str, object]:
 
 
 def error_name(error: Exception) -> str:
-    """What is stored of it: never its text, which can hold what was said."""
+    """Return the name to store of an error.
+
+    Its text is never stored, because it can quote messages.
+    """
     if isinstance(error, InvokeError):
         return error.code
     return type(error).__name__ if isinstance(error, SummaryError) else CRASHED

@@ -1,9 +1,9 @@
-"""The compaction job: plan, summarise, commit. It runs beside the replies, never before
-one.
+"""The compaction job: plan, summarise, commit.
 
-The summariser works without a transaction; its result is committed only if nothing
-that the model sees has changed since the plan was made. A failure changes nothing
-but the counters that make the next try wait.
+It runs beside the replies, never before one. The summariser works without a
+transaction; its result is committed only if nothing that the model sees has changed
+since the plan was made. A failure changes nothing but the counters that delay the next
+attempt.
 """
 
 import asyncio
@@ -34,15 +34,17 @@ from .preparation import CompactionJob, OpenFrom
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-# How long a result that was paid for waits for the database to take it.
+# How long a paid result waits for the database.
 RETRY_SECONDS = 60.0
 Around = Callable[[summarizer.StructuredInvoke], summarizer.StructuredInvoke]
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionOutcome:
-    """What a compaction did: "nothing", "busy", "folded", "discarded", "failed" or
-    "refused"."""
+    """The result of a compaction.
+
+    `state` is "nothing", "busy", "folded", "discarded", "failed" or "refused".
+    """
 
     state: str
     versions: tuple[int, ...] = ()
@@ -51,12 +53,12 @@ class CompactionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Summariser:
-    """A model that compacts: its name, how to send it one request, how much at once.
+    """A model that compacts: its name, its request function and chunk size.
 
-    `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema
-    is what the reply should follow, if the model supports one. `rate_limit()` is
-    entered before each request and left when it is recorded: it waits for a slot, or
-    raises RefusedError.
+    `invoke(messages, schema=...)` raises InvokeError when no answer came. The schema is
+    what the reply should follow, if the model supports one. `rate_limit()` is entered
+    before each request and left when it is recorded: it waits for a slot, or raises
+    RefusedError.
     """
 
     model: str
@@ -76,17 +78,18 @@ async def compact_conversation(
     force: bool = False,
     rounds: bool = False,
 ) -> CompactionOutcome:
-    """Compact until the policy asks for no more; at most one process compacts at a
-    time.
+    """Compact until the policy asks for no more.
+
+    At most one process compacts a conversation at a time.
 
     More than fits into a request is compacted whatever the policy says: into `limit`
     tokens, or what the model's window leaves beside a reply.
 
-    `force` compacts even below the trigger, while backing off and after the job gave
+    `force` compacts even below the trigger, while backing off, and after the job gave
     up.
 
-    `rounds`: of the newest turn the older rounds of tools can be compacted, too. Who
-    asks puts its question before the rest.
+    `rounds`: older rounds of tools in the newest turn can be compacted too. The caller
+    sends the turn's question before the rest.
     """
     claim_row = database_sync_to_async(lease.claim_compaction)
     claim = await claim_row(conversation_id, force=force)
@@ -94,7 +97,7 @@ async def compact_conversation(
         return CompactionOutcome("busy")
     asked = (claim, open_from, context_window, limit)
     prepare = partial(preparation.prepare_job, *asked, rounds=rounds)
-    # One that could not renew goes on, as long as no other process begins the same.
+    # A job that could not renew goes on until another process claims the conversation.
     renew = partial(database_sync_to_async(lease.renew_compaction), claim)
     work = _compact(claim, summariser, database_sync_to_async(prepare), force)
     try:
@@ -114,7 +117,7 @@ async def _compact(
     try:
         while job := await prepare(force and not done):
             result = await write_step_summary(job, summariser)
-            # In a thread of its own: a user's patterns can take long.
+            # In a thread, because a user's patterns can take long.
             important = await asyncio.to_thread(find_important, job.policy, job.step)
             made = (job, summariser.model, result, important)
             version = await _retry_write(commit.commit_summary, claim, *made)
@@ -131,8 +134,8 @@ async def _compact(
         return CompactionOutcome("discarded", tuple(done))
     except Exception as error:  # noqa: BLE001 - _log_failure() logs it
         _log_failure(claim.row_id, error, job)
-        # Every error is counted. Otherwise it would be raised, and the summariser
-        # paid, again and again.
+        # Every error is counted. Without that, the job would fail, and pay the
+        # summariser, again and again.
         await _retry_write(commit.record_failure, claim, summariser.model, error, job)
         return CompactionOutcome("failed", tuple(done), commit.error_name(error))
 
@@ -155,11 +158,11 @@ def _log_failure(
 async def write_step_summary(
     job: CompactionJob, summariser: Summariser, around: Around | None = None
 ) -> summarizer.SummaryText:
-    """The summary of one step. Every request for it is recorded, answered or not.
+    """Return the summary of one step.
 
-    Where the same model has the conversation in its provider's cache, it is asked at
-    the end of its last request; then `summariser.invoke` is told the conversation's
-    `cache_key`, too.
+    Every request for it is recorded, answered or not. If the same model has the
+    conversation in its provider's cache, the summary is requested at the end of its
+    last request; then `summariser.invoke` also gets the conversation's `cache_key`.
 
     `around` may answer a request itself, which is then neither sent nor recorded.
     """
@@ -172,7 +175,7 @@ async def write_step_summary(
         key = {"cache_key": str(job.conversation.uuid)} if prefix else {}
         async with summariser.rate_limit():
             started = monotonic()
-            # What stays if the process ends while the model writes.
+            # This stays if the task is cancelled while the model writes.
             reply, error = None, InvokeError("cancelled")
             try:
                 reply = await summariser.invoke(messages, schema=schema, **key)
@@ -199,5 +202,8 @@ async def write_step_summary(
 
 
 async def _retry_write(work: Callable[..., T], *args: object) -> T:
-    """What was paid for is not lost because the database is away for a moment."""
+    """Write to the database, and try again while it is away.
+
+    A paid result is not lost because the database is away for a moment.
+    """
     return await retry(work, *args, until=monotonic() + RETRY_SECONDS)

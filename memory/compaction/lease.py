@@ -1,4 +1,4 @@
-"""Which process may compact a conversation, and when to look at it again.
+"""The lease on a conversation for compaction, and when to look at it again.
 
 A compaction is claimed by a lease of the database's clock, renewed while the model
 writes.
@@ -17,7 +17,7 @@ from memory.sql import Update, prepared_update, round_robin_by_user
 
 MAX_FAILURES = 3
 BACKOFF = timedelta(seconds=30)
-# A dead process blocks others for no longer.
+# The longest time that a dead process blocks others.
 LEASE = timedelta(seconds=20)
 DUE_AT_ONCE, OTHERS_AT_ONCE = 50, 4
 COMPACTION_LEASE = Lease(
@@ -26,8 +26,11 @@ COMPACTION_LEASE = Lease(
 
 
 def claim_compaction(conversation_id: int, *, force: bool) -> Claim | None:
-    """Take the conversation to compact it now. `force`: also while backing off, and
-    after too many failures. None: it may not be, or another process does."""
+    """Claim the conversation to compact it now.
+
+    `force`: also while backing off, and after too many failures. Return None if it may
+    not be compacted, or another process does so.
+    """
     rows = Conversation.objects.filter(pk=conversation_id, deleted_at=None)
     if not force:
         rows = rows.filter(_may_retry())
@@ -36,7 +39,7 @@ def claim_compaction(conversation_id: int, *, force: bool) -> Claim | None:
     died = Case(When(compaction_owner="", then=0), default=1)
     claim = Claim(conversation_id, new_owner())
     values = {
-        # Should this process die, the next look is due when its lease has ended.
+        # If this process dies, the next look is due when its lease has ended.
         "compaction_due_at": COMPACTION_LEASE.new_expiry(),
         "compaction_failures": F("compaction_failures") + died,
     }
@@ -44,7 +47,7 @@ def claim_compaction(conversation_id: int, *, force: bool) -> Claim | None:
 
 
 def is_held(conversation_id: int) -> bool:
-    """Whether some process compacts it just now."""
+    """Return whether a process compacts the conversation just now."""
     return Conversation.objects.filter(
         COMPACTION_LEASE.match_alive(), pk=conversation_id
     ).exists()
@@ -56,14 +59,18 @@ def _may_retry() -> Q:
 
 
 def due_compactions(limit: int = DUE_AT_ONCE) -> list[int]:
-    """Conversations to look at that no process compacts; a large import does not keep
-    other users waiting."""
+    """Return conversations that are due and that no process compacts.
+
+    A large import does not keep other users waiting.
+    """
     return _first_of(waiting_compactions(), limit)
 
 
 def due_for_others(under_way: Collection[int]) -> list[int]:
-    """The due conversations of people who own none of those under way: they don't wait
-    until those are compacted."""
+    """Return due conversations of users who own none of those under way.
+
+    These users do not wait until those are compacted.
+    """
     busy = Conversation.objects.filter(pk__in=under_way).values("owner_id")
     return _first_of(waiting_compactions().exclude(owner_id__in=busy), OTHERS_AT_ONCE)
 
@@ -81,16 +88,16 @@ def waiting_compactions() -> QuerySet[Conversation]:
 
 
 def mark_due(conversation_id: int, **values: object) -> None:
-    """Let the compaction job look again, after a new message or a user's action; what
-    else changes in the conversation's row is written with it.
+    """Let the compaction job look again, after a new message or a user's action.
 
-    A job that has given up tries once more when its back-off is over.
+    `values`: other columns of the conversation to write with it. A job that has given
+    up tries once more when its back-off is over.
     """
     _mark_due(pk=conversation_id, **values)
 
 
 def mark_all_due(rows: QuerySet[Conversation], **values: object) -> None:
-    """mark_due() for several conversations."""
+    """Mark several conversations due, as mark_due() marks one."""
     rows.update(**_DUE, **values)
 
 
@@ -106,7 +113,7 @@ def _mark_due(pk: Any, **values: Any) -> Update:
 
 
 def may_compact(conversation: Conversation) -> bool:
-    """Whether the compaction job still tries on its own, or has given up."""
+    """Return whether the compaction job still tries, or has given up."""
     return conversation.compaction_failures < MAX_FAILURES
 
 
@@ -118,8 +125,10 @@ def reset_back_off(conversation: Conversation) -> None:
 
 
 def stop_after_step(conversation_id: int) -> None:
-    """End a running compaction after its current step, which is paid for; the next turn
-    marks the conversation due again."""
+    """End a running compaction after its current step, which is paid for.
+
+    The next turn marks the conversation due again.
+    """
     rows = Conversation.objects.filter(
         COMPACTION_LEASE.match_alive(), pk=conversation_id
     )
@@ -127,7 +136,11 @@ def stop_after_step(conversation_id: int) -> None:
 
 
 def is_stopped(conversation: Conversation, claim: Claim) -> bool:
-    """While a lease is held, `compaction_due_at` is its end; None: it was stopped."""
+    """Return whether the compaction of this claim was stopped.
+
+    While a lease is held, `compaction_due_at` is its end; None means that it was
+    stopped.
+    """
     is_held = conversation.compaction_owner == claim.owner
     return is_held and conversation.compaction_due_at is None
 
@@ -138,8 +151,10 @@ def postpone_compaction(conversation_id: int, seconds: float) -> None:
 
 
 def filter_unmarked(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    """The rows that have not been marked due since the job began: `mark_due` sets a
-    time that is past, the job one that is ahead."""
+    """Return the rows that were not marked due since the job began.
+
+    `mark_due` sets a time in the past, the job one in the future.
+    """
     return rows.filter(compaction_due_at__gt=Now())
 
 
@@ -154,8 +169,10 @@ def release_compaction(claim: Claim) -> None:
 
 
 def count_failure(claim: Claim) -> bool:
-    """Let the next try wait, longer after each failure. False: the lease was lost, and
-    its new owner counts."""
+    """Delay the next attempt, longer after each failure.
+
+    Return False if the lease was lost: its new owner counts.
+    """
     rows = COMPACTION_LEASE.filter_held(claim)
     failures = rows.values_list("compaction_failures", flat=True).first()
     if failures is None:

@@ -1,4 +1,4 @@
-"""What a compaction will do: the conversation's state, and one step planned on it.
+"""The preparation of a compaction: the state, and one step planned on it.
 
 Every function is one short transaction. Nothing here waits for a model.
 """
@@ -31,29 +31,32 @@ from memory.sql import Update, prepared_update
 
 from . import lease
 
-# Gives the number of the first message whose turn is not finished, or None. From there
-# on nothing is compacted: a reply may still be written between the messages.
+# Returns the number of the first message whose turn is not finished, or None. From
+# there on nothing is compacted: a reply may still be written between the messages.
 OpenFrom = Callable[[Conversation], int | None]
 AHEAD_OF_WINDOW = ("system", "summaries", "pinned", "facts", "rules")
-# The references to them, and what they are quoted with.
+# The references to these sections, and to the words around the summaries.
 AHEAD_REFS = (*AHEAD_OF_WINDOW, "fence")
-# As long as providers keep a prefix at least.
+# The least time that providers keep a prefix.
 CACHE_LASTS = timedelta(minutes=5)
-# For fewer tokens the other form, which is the safer one, costs hardly more.
+# For fewer tokens, the other form of the request is safer and costs hardly more.
 LEAST_CACHED = 1024
-# The instruction and the summary, beside the prefix.
+# Tokens of the instruction and the summary, beside the prefix.
 ASKING_TOKENS = 1500
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """How the last request for a reply began, up to the end of a step's messages, by
-    reference as well. `model` is the one whose provider has it in its cache."""
+    """The beginning of the last request for a reply, up to the end of a step.
+
+    The messages are also given by reference. `model` is the one whose provider has the
+    prefix in its cache.
+    """
 
     model: str
     messages: list[BaseMessage]
     refs: dict[str, Any]
-    # Those that the references name by their hash.
+    # The texts that the references name by their hash.
     texts: dict[str, str]
 
 
@@ -82,9 +85,11 @@ def is_due(
     context_window: int,
     view: context.ConversationView | None = None,
 ) -> bool:
-    """Whether a compaction may have anything to do. If not, which is the rule, no lease
-    is taken for it, and the time to look again is written down. `view`: the present
-    one, if it is known."""
+    """Return whether a compaction may have anything to do.
+
+    If not, which is the usual case, no lease is claimed, and the time to look again is
+    stored. `view`: the present one, if it is known.
+    """
     row = conversation
     if row.deleted_at or row.set_aside or row.compaction_owner:
         return True
@@ -92,7 +97,7 @@ def is_due(
     planner = Planner(row, open_from, limit=limit, view=view)
     if planner.next_step(context_window):
         return True
-    # Not over a mark that was made after the row was read: that is a later time.
+    # A mark that was made after the row was read is a later time; it stays.
     seen, due_at = row.compaction_due_at, planner.find_next_due()
     if seen != due_at:
         _look_again(pk=row.pk, due_at=due_at, **({"seen": seen} if seen else {}))
@@ -115,7 +120,7 @@ def prepare_job(
     *,
     rounds: bool = False,
 ) -> CompactionJob | None:
-    """Read the state and plan one step on it; None = nothing to do."""
+    """Read the state and plan one step on it; return None if nothing is to do."""
     conversation = Conversation.objects.get(pk=claim.row_id)
     if lease.is_stopped(conversation, claim):
         return None
@@ -144,10 +149,9 @@ def _resume_summaries(claim: Claim) -> None:
 def prepare_through(
     conversation: Conversation, open_from: OpenFrom, seq: int
 ) -> CompactionJob | None:
-    """The step that a user asks for: compaction to the end of the turn of message
-    `seq`.
+    """Plan the step that a user requests: compaction up to the turn of `seq`.
 
-    None where the message is not in the window, or in its last turn.
+    Return None if the message is not in the window, or in its last turn.
     """
     planner = Planner(conversation, open_from)
     state = planner.state
@@ -194,7 +198,7 @@ class Planner:
         self.state = MemoryState(policy, blocks=blocks, window=tuple(window))
 
     def find_next_due(self) -> datetime | None:
-        """When a step can be due that no turn brings about."""
+        """Return the time when a step can be due without a new turn."""
         return find_next_due(self.state.policy, self.state.window)
 
     def next_step(
@@ -204,7 +208,7 @@ class Planner:
         force: bool = False,
         rounds: bool = False,
     ) -> plan.Step | None:
-        """The step that the policy asks for now."""
+        """Return the step that the policy requires now."""
         policy, limit = self.state.policy, self.limit
         set_aside = None
         if self.conversation.set_aside and policy.enabled:
@@ -212,7 +216,7 @@ class Planner:
             set_aside = (first.first_seq, first.last_seq) if first else None
         room = None
         if limit is not None:
-            # What the window may have, so that the next request leaves none of it out.
+            # The window's tokens with which the next request contains all of it.
             others = (each for each in self.context.sections if each.kind != "window")
             around = [message for each in others for message in each.messages]
             extra = context.estimate_overhead(self.conversation, limit)
@@ -256,11 +260,13 @@ class Planner:
         )
 
     def _find_prefix(self, step: plan.Step) -> Prefix | None:
-        """None where no provider is known to have it, where there is no room for more,
-        or where the other form is the safer one.
+        """Return the cached prefix for a step, or None.
 
-        With tools, calls would be in it, or stand before it; and a summary that has
-        failed is asked for in the form that works with any model.
+        None if no provider is known to have it, if there is no room for more, or if the
+        other form is safer.
+
+        With tools, calls would be in the prefix or before it; and a summary that has
+        failed is requested in the form that works with any model.
         """
         row = self.conversation
         is_summary = isinstance(step, plan.Compaction) and not step.is_trim
@@ -284,8 +290,7 @@ class Planner:
 
 
 def _find_cached_call(conversation: Conversation) -> ModelCall | None:
-    """The last request for a reply, if its model has just read most of it from its
-    provider's cache."""
+    """Return the last request for a reply if most of it came from the cache."""
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     since = timezone.now() - CACHE_LASTS
     last = calls.filter(created_at__gte=since).order_by("-id").first()
@@ -295,18 +300,21 @@ def _find_cached_call(conversation: Conversation) -> ModelCall | None:
 
 
 def _begins_alike(sent: Mapping[str, Any], refs: Mapping[str, Any]) -> bool:
-    """Whether a request began with what these references name, and its window with the
-    same message. In one that was squeezed, messages may have been shortened."""
+    """Return whether a request began with what these references name.
+
+    Its window must begin with the same message. In a squeezed request, messages may
+    have been shortened.
+    """
     is_same = all(sent.get(name) == refs.get(name) for name in AHEAD_REFS)
     starts = [each["window"][0][0] for each in (sent, refs) if each.get("window")]
-    # The prefix has the names of images, the request had those themselves.
+    # The prefix has the names of images, the request had the images.
     parts = ("shortened", "left_out", "images")
     is_whole = not any(map(sent.get, parts))
     return is_same and is_whole and len(starts) == 2 and starts[0] == starts[1]
 
 
 def _first_turn(messages: list[BaseMessage]) -> list[BaseMessage]:
-    """The message that is the next to be answered, and what was done for it so far."""
+    """Return the next message to be answered, and its steps so far."""
     starts = [*find_turn_starts(messages), len(messages)]
     following = next((start for start in starts if start), 0)
     return messages[:following]

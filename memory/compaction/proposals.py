@@ -1,6 +1,6 @@
-"""Compaction by hand: a summary is proposed, and a user accepts, changes or drops it.
+"""Compaction by hand: a user accepts, edits or drops a proposed summary.
 
-Nothing changes before it is accepted; what it was made of must then be as it was.
+Nothing changes before it is accepted; its sources must be unchanged then.
 """
 
 import hashlib
@@ -32,24 +32,26 @@ MAX_AGE = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be compacted, before a model was asked. Tokens are estimated."""
+    """A compaction before a model was asked. Tokens are estimated."""
 
     first_seq: int
     last_seq: int
-    # Those that leave the window.
+    # The messages that leave the window.
     messages: tuple[BaseMessage, ...]
     tokens_before: int
-    # With a summary of the policy's greatest length.
+    # Counted with a summary of the policy's greatest length.
     tokens_after: int
     replaces: tuple[int, ...]
-    # Nothing is summarised.
+    # True if the messages leave the window without a summary.
     is_trim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A summary to look at. `signature` says what it was made of; accept_proposal()
-    wants it back."""
+    """A proposed summary.
+
+    `signature` proves what it was made of; accept_proposal() requires it.
+    """
 
     plan: Plan
     text: str
@@ -59,14 +61,16 @@ class Proposal:
 
 
 def plan_proposal(conversation: Conversation, seq: int, *, open_from: OpenFrom) -> Plan:
-    """What compaction up to message `seq` would do. Raises ActionError if it can't
-    be."""
+    """Return what compaction up to message `seq` would do.
+
+    Raises ActionError if that is impossible.
+    """
     return _plan_of(_prepare_proposal(conversation, seq, open_from))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a policy would do now: the window's size, and the step, if one is due."""
+    """The effect of a policy now: the window's size, and the step, if one is due."""
 
     messages: int
     tokens: int
@@ -99,7 +103,8 @@ async def propose_summary(
     around: compactor.Around | None = None,
     focus: str = "",
 ) -> Proposal:
-    """Have a summary written. Its requests are recorded and billed, nothing else.
+    """Have a summary written; only its requests are recorded and billed.
+
     `focus`: what it should keep above all; empty: as the policy says.
 
     Raises ActionError, and SummaryError or InvokeError when the summariser failed.
@@ -143,8 +148,8 @@ def accept_proposal(
     """
     text = transcript.check_message_text(text)
     known = _open_preview(conversation, signature)
-    # Reading all messages takes a while, and nothing is locked meanwhile: the version
-    # below tells whether they have changed.
+    # Reading all messages takes a while, so it is done before anything is locked. The
+    # memory version below shows whether they have changed.
     seen = _prepare_proposal(conversation, known["seq"], open_from)
     sources = [versions.to_block(source).text for source in seen.sources]
     flags = check_written(text, sources, seen.messages)
@@ -178,7 +183,7 @@ def accept_proposal(
 
 
 def is_changed(conversation: Conversation, signature: str, text: str) -> bool:
-    """Whether the user has changed the text of a proposal."""
+    """Return whether the user has changed the text of a proposal."""
     try:
         return _hash_text(text) != _open_preview(conversation, signature)["text_sha256"]
     except ActionError:
@@ -202,7 +207,10 @@ def _prepare_proposal(
 
 
 def _plan_of(job: CompactionJob, text: str | None = None) -> Plan:
-    """Without a text: as with a summary of the policy's greatest length."""
+    """Return the plan of a job.
+
+    Without a text, it counts a summary of the policy's greatest length.
+    """
     is_trim = isinstance(job.step, Compaction) and job.step.is_trim
     if text is None:
         text = "" if is_trim else "x" * 4 * job.policy.max_summary_tokens

@@ -1,1 +1,1 @@
-"""A recorded conversation, replayed under a policy, and what that costs and keeps."""
+"""Recorded conversations, replayed under a policy: their costs and recall."""

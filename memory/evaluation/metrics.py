@@ -1,4 +1,4 @@
-"""What replaying a recorded conversation costs, counted and added up."""
+"""The costs of replaying a recorded conversation, counted and added up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -18,7 +18,7 @@ CACHE_MIN, CACHE_STEP = 1024, 128
 
 @dataclass(slots=True)
 class Tally:
-    """What was counted; tallies of several conversations add up."""
+    """The counts of a replay; tallies of several conversations can be added."""
 
     turns: int = 0
     prompt_tokens: int = 0
@@ -29,12 +29,12 @@ class Tally:
     blocked_turns: int = 0
     never_read: int = 0
     without_user_message: int = 0
-    # Beside the prompts: what the notes of a search add, in how many of them there are
-    # some, and what of the prompts with them a provider can cache.
+    # Beside the prompts: the tokens that notes of a search add, the turns with notes,
+    # and the tokens of prompts with notes that a provider can cache.
     recall_tokens: int = 0
     turns_with_recall: int = 0
     cached_with_recall: int = 0
-    # Messages that no request of the model's window has room for.
+    # Messages that are too large for any request in the model's window.
     refused_turns: int = 0
     prompts: list[int] = field(default_factory=list)
     rewrites: list[int] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Tally:
     recall_at_5: list[float] = field(default_factory=list)
     recall_at_10: list[float] = field(default_factory=list)
     newest_in_request: list[float] = field(default_factory=list)
-    # Of what was asked: tokens, and where it is.
+    # The questions: their tokens and places.
     asked: list[tuple[int, str]] = field(default_factory=list)
 
     def __add__(self, other: "Tally") -> "Tally":
@@ -62,7 +62,7 @@ class Tally:
         return self.cost + self.recall_tokens + (1 - CACHED_PRICE) * lost
 
     def make_report(self) -> dict[str, Any]:
-        """The documented keys; shares are 0..1, None where nothing was asked."""
+        """Return the documented keys; shares are 0..1, None without questions."""
         turns = max(self.turns, 1)
         largest, place = max(self.asked, default=(0, ""))
         return {
@@ -93,7 +93,7 @@ class Tally:
 
 
 def shared_tokens(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> int:
-    """Tokens of the beginning that two requests have in common."""
+    """Return the tokens of the beginning that two requests have in common."""
     tokens = 0
     for before, after in zip(old, new, strict=False):
         if before.type != after.type:

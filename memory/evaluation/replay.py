@@ -1,4 +1,4 @@
-"""Plays recorded conversations through a memory policy and measures what it costs.
+"""Recorded conversations, played through a memory policy to measure its costs.
 
 Pure: no database; the summariser comes as a callable. Replies are the recorded ones.
 """
@@ -38,7 +38,7 @@ from memory.engine.tools import fitting
 from .metrics import Tally, count_cacheable, shared_tokens
 
 TOKENS = "estimated: UTF-8 bytes / 4, rounded up, + 4 per message"
-# Hits that count as found.
+# The number of hits that count as found.
 RECALLED = 10
 
 
@@ -50,8 +50,11 @@ class RecordedMessage(BaseModel):
 
 
 class RecordedQuestion(BaseModel):
-    """`newest_value` is how the message `newest_id`, the last of the evidence, writes
-    what has changed; "": the question is of nothing that has."""
+    """A question about a recorded conversation.
+
+    `newest_value` is how the message `newest_id`, the last of the evidence, writes a
+    value that has changed; "": no value has changed.
+    """
 
     question: str
     evidence_ids: list[str] = []
@@ -60,7 +63,7 @@ class RecordedQuestion(BaseModel):
 
 
 class RecordedConversation(BaseModel):
-    """One conversation of a replay file; `qa` asks for what was said in it."""
+    """One conversation of a replay file; `qa` are questions about it."""
 
     id: str
     messages: list[RecordedMessage]
@@ -68,7 +71,7 @@ class RecordedConversation(BaseModel):
 
 
 def read_recordings(data: bytes) -> list[RecordedConversation]:
-    """Raises ValueError when it is not the documented JSON."""
+    """Read a replay file; raise ValueError when it is not the documented JSON."""
     return TypeAdapter(list[RecordedConversation]).validate_json(data)
 
 
@@ -97,7 +100,7 @@ async def replay_recordings(
 
 @dataclass(eq=False)
 class Player:
-    """Plays one conversation, as the site would have: compaction after the reply."""
+    """One conversation, played as on the site: compaction after the reply."""
 
     recording: RecordedConversation
     policy: Policy
@@ -117,9 +120,9 @@ class Player:
         self.count_tokens: TokenCounter = count_tokens
         self.chunk_tokens = CHUNK_TOKENS
         self.state = MemoryState(self.policy)
-        # A recording confirms none.
+        # A recording confirms no rule.
         self.rules = RuleKeeper(budget.for_rules(self.context_window))
-        # Summaries in a row that could not be used.
+        # Unusable summaries in a row.
         self.failures = 0
         self.sent: list[BaseMessage] = []
         self.sent_with_recall: list[BaseMessage] = []
@@ -143,7 +146,7 @@ class Player:
         return self.tally
 
     async def _step(self, place: int) -> None:
-        """One message: what it is sent with, and after its turn what is compacted."""
+        """Send one message, and compact what is due after its turn."""
         message = self.messages[place]
         if isinstance(message, HumanMessage):
             await self._ask(message)
@@ -174,7 +177,7 @@ class Player:
         notes: Sequence[excerpts.RecallNote] = (),
         **others: Any,
     ) -> Context:
-        """The request that answers `newest`; `others`: what else is in it."""
+        """Return the request that answers `newest`; `others`: its other parts."""
         return compose_context(
             system_prompt=self.system_prompt,
             blocks=self.state.blocks,
@@ -189,8 +192,10 @@ class Player:
     def _count_recall(
         self, newest: BaseMessage, request: list[BaseMessage], tokens: int
     ) -> None:
-        """What the notes add that the site finds before a reply. No model is asked for
-        them, but they end what a provider can cache."""
+        """Count the notes that the site finds before a reply.
+
+        No model is asked for them, but they end what a provider can cache.
+        """
         if notes := self._find_notes(newest):
             request = self._compose(self.state.window, newest, notes).messages
             self.tally.turns_with_recall += 1
@@ -210,7 +215,7 @@ class Player:
         return self._choose_notes(newest.text, hits, [*self.state.window, newest])
 
     def _count_refused(self, newest: BaseMessage) -> None:
-        """Messages that the site would not take: alone they are more than a request."""
+        """Count messages that the site would refuse, as larger than a request."""
         alone = compose_context(system_prompt=self.system_prompt, newest=newest)
         is_over = self.count_tokens(alone.messages) > (self.context_window or inf)
         self.tally.refused_turns += is_over
@@ -243,7 +248,7 @@ class Player:
             await self._commit(step, made)
 
     def _prefix(self, step: Step) -> list[BaseMessage]:
-        """How the last request began, up to where the step's messages end."""
+        """Return the beginning of the last request, up to the step's messages."""
         window = step.messages if isinstance(step, Compaction) else ()
         return self._compose(window).messages
 
@@ -254,12 +259,12 @@ class Player:
             self.generations[seq] = self.summarizer.generations.get(seq, 0)
 
     def _between(self, first: int, last: int) -> list[BaseMessage]:
-        """The messages of these numbers, of which some may be missing."""
+        """Return the messages of these numbers, some of which may be missing."""
         start = bisect_left(self.messages, first, key=_seq_of)
         return self.messages[start : bisect_right(self.messages, last, key=_seq_of)]
 
     def _put_questions(self) -> None:
-        """See where the answers to the recording's questions can be found."""
+        """Count where the answers to the recording's questions can be found."""
         recording = self.recording
         places = {each.id: n for n, each in enumerate(recording.messages, 1)}
         archive = MessageIndex(map(read_document, self.messages))
@@ -289,7 +294,7 @@ class Player:
                 shares.append(len(evidence.intersection(seqs)) / len(evidence))
 
     def _show(self, question: str, hits: list[Hit]) -> dict[int, str]:
-        """What a request with this question shows of messages, by their numbers."""
+        """Return what a request with this question shows of messages, by number."""
         notes = self._choose_notes(question, hits, self.state.window)
         quoted = (note.message for note in notes)
         return {_seq_of(each): each.text for each in (*self.state.window, *quoted)}
@@ -317,7 +322,7 @@ def read_document(message: BaseMessage) -> Document:
 
 
 def has_number(text: str, number: str) -> bool:
-    """Whether it is there, and not as a part of another number."""
+    """Return whether the number is in the text, and not in another number."""
     return bool(re.search(rf"(?<![\d.,:-]){re.escape(number)}(?![\d:-]|[.,]\d)", text))
 
 
@@ -344,8 +349,10 @@ class _RecordingSummarizer:
     def begin_step(
         self, first: int, generations: dict[int, int], sent: list[BaseMessage]
     ) -> None:
-        """A step whose summary will cover the messages from number `first` on; `sent`:
-        what the provider has in its cache."""
+        """Begin a step whose summary will cover the messages from `first` on.
+
+        `sent`: the messages that the provider has in its cache.
+        """
         self.first, self.generations, self.sent = first, dict(generations), sent
         self.read.clear()
 
@@ -376,7 +383,7 @@ class _RecordingSummarizer:
             self.read.add(read["n"])
 
     def _earlier(self) -> set[int]:
-        """The messages that only an earlier summary stands for."""
+        """Return the messages that only an earlier summary covers."""
         return {seq for seq in self.generations if seq >= self.first} - self.read
 
     def text_of(self, seq: int) -> str:

@@ -1,1 +1,1 @@
-"""The long files of conversations, of which requests have passages."""
+"""Long files of conversations; requests contain passages of them."""

@@ -1,7 +1,7 @@
-"""Where the passages of long files come from, which an app puts in its place.
+"""The source of the passages of long files, which an app replaces.
 
-The message of a long file has only its beginning. What fits a later message is found by
-a search in the file, quoted among the notes, and referred to by its place.
+The message of a long file has only its beginning. Passages that fit a later message are
+found by a search in the file, quoted among the notes, and referred to by their place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ from memory.engine.tokens import TokenCounter
 if TYPE_CHECKING:
     from memory.models import Conversation, Message
 
-# The number of a message, a place among its attachments, and from where to where.
+# The number of a message, a place among its attachments, and start and end.
 Ref = Sequence[int]
 
 
 class PassageSource:
-    """Where the passages of long files are. As it is here, there are no such files."""
+    """The source of passages of long files; this one has no files."""
 
     def find_in_files(
         self,
@@ -36,25 +36,28 @@ class PassageSource:
         limit: int,
         at: datetime | None,
     ) -> Sequence[Passage]:
-        """The best of each file that is in the model's view up to `newest`."""
+        """Return the best passages of each file in the model's view up to `newest`."""
         return []
 
     def read_from_files(
         self, conversation: "Conversation", refs: Iterable[Ref]
     ) -> Sequence[Passage]:
-        """Those at these places, in this order; without those whose file is gone."""
+        """Return the passages at these places, in order, if their file exists."""
         return []
 
 
-# The one that is asked.
+# The source in use.
 current = PassageSource()
 
 
 def find_room(
     conversation: "Conversation", limit: int | None, *, with_own: bool = False
 ) -> int:
-    """Tokens that passages may have in a request of `limit`; 0: nothing is sent of long
-    files, or there are none. `with_own`: the message to be sent brings one."""
+    """Return the tokens that passages may have in a request of `limit`.
+
+    0 means that nothing is sent of long files, or that there are none. `with_own`: the
+    message to be sent has one itself.
+    """
     has_files = with_own or conversation.long_files
     if not (has_files and conversation.get_policy().recall_tokens):
         return 0
@@ -67,8 +70,10 @@ def find_file_notes(
     limit: int | None,
     count_tokens: TokenCounter,
 ) -> list[RecallNote]:
-    """What of the long files of a conversation fits the newest message. Without such a
-    file, the database is not asked."""
+    """Return the passages of long files that fit the newest message, as notes.
+
+    Without such a file, the database is not asked.
+    """
     has_own = any(place.get("long") for place in newest.attachments)
     room = find_room(conversation, limit, with_own=has_own)
     if not room:
@@ -90,7 +95,7 @@ def find_file_notes(
 
 
 def refer_passages(notes: Iterable[RecallNote]) -> list[list[int]]:
-    """By what a request refers to those of its notes that are of long files."""
+    """Return the references to those notes that are passages of long files."""
     return [
         [note.seq, note.place, *note.span]
         for note in notes
@@ -101,7 +106,7 @@ def refer_passages(notes: Iterable[RecallNote]) -> list[list[int]]:
 def restore_passages(
     conversation: "Conversation", refs: Iterable[Ref]
 ) -> list[BaseMessage]:
-    """What was quoted of long files, from its references."""
+    """Return the quoted passages of long files from their references."""
     if not (wanted := [*refs]):
         return []
     found = current.read_from_files(conversation, wanted)

@@ -1,1 +1,1 @@
-"""Images in a request: which go along with their messages, and where the bytes are."""
+"""Images in a request: which are sent with their messages, and their bytes."""

@@ -1,8 +1,8 @@
-"""Where the images of requests come from, which an app puts in its place.
+"""The source of the images of requests, which an app replaces.
 
-A message of the memory is text, in which an image has its name. Those that go along
-with a request are noted on the messages, counted with their tokens, and joined as the
-bytes that they are only once the request is whole.
+A message of the memory is text, in which an image has its name. Images that are sent
+with a request are noted on the messages and counted with their tokens; their bytes are
+joined only once the request is whole.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from memory.models import Message
 if TYPE_CHECKING:
     from memory.models import Conversation
 
-# Of a request: the newest go along, of the others the name.
+# The most images in a request. The newest are sent, the others by name only.
 MOST_OF_REQUEST = 10
 
 # Tokens of an image by its width and height.
@@ -27,27 +27,26 @@ Places = Mapping[int, Sequence[Mapping[str, Any]]]
 
 
 class ImageSource:
-    """Where the images of conversations come from. As it is here, no model takes any
-    and none can be sent."""
+    """The source of images; with this one, no model accepts any and none is sent."""
 
     def find_measure(self, conversation: "Conversation") -> Measure | None:
-        """How the model of the conversation counts images; None: it takes none."""
+        """Return how the conversation's model counts images; None: it accepts none."""
         return None
 
     def find_kept(
         self, conversation: "Conversation", images: Sequence[SentImage]
     ) -> Sequence[SentImage]:
-        """Those of these images whose bytes are there."""
+        """Return those of these images whose bytes exist."""
         return []
 
     def read_urls(
         self, conversation: "Conversation", images: Sequence[SentImage]
     ) -> Mapping[SentImage, str]:
-        """What a request has of each: its bytes as a data URL."""
+        """Return the data URL of each image, with its bytes."""
         return {}
 
 
-# The one that is asked.
+# The source in use.
 current = ImageSource()
 
 
@@ -56,8 +55,11 @@ def note_images(
     messages: Sequence[BaseMessage],
     newest: Message | None = None,
 ) -> None:
-    """Note on these messages which of their images go along with a request: the newest
-    that the model takes. `newest`: the row of the last one, which may not be stored."""
+    """Note on these messages which of their images are sent with a request.
+
+    They are the newest ones that the model accepts. `newest`: the row of the last
+    message, which may not be stored.
+    """
     places = _read_places(conversation, messages, newest)
     measure = current.find_measure(conversation) if places else None
     if measure is None:
@@ -79,7 +81,10 @@ def note_again(
     messages: Sequence[BaseMessage],
     refs: Iterable[Sequence[int]],
 ) -> None:
-    """Note the images of a request again from its references: number, place, tokens."""
+    """Note the images of a recorded request from its references.
+
+    A reference has number, place and tokens.
+    """
     found = list(refs)
     if not found:
         return
@@ -100,8 +105,10 @@ def note_sizes(
     messages: Sequence[BaseMessage],
     refs: Iterable[Sequence[int]],
 ) -> None:
-    """Note the images of a request from its references for their tokens alone: their
-    bytes are never read."""
+    """Note the images of a recorded request for their tokens alone.
+
+    Their bytes are never read.
+    """
     _mark_images(messages, (SentImage(seq, n, "", tokens) for seq, n, tokens in refs))
 
 
@@ -110,8 +117,10 @@ def _read_places(
     messages: Sequence[BaseMessage],
     newest: Message | None,
 ) -> dict[int, Sequence[Mapping[str, Any]]]:
-    """The attachments of those messages that have any, by number. Only those of people:
-    no provider takes an image as a part of a reply, which has its name."""
+    """Return the attachments of the user messages that have any, by number.
+
+    No provider accepts an image as a part of a reply; a reply has its name.
+    """
     seqs = {
         int(each.id or 0)
         for each in messages
@@ -130,14 +139,14 @@ def _mark_images(messages: Sequence[BaseMessage], images: Iterable[SentImage]) -
         by_seq.setdefault(image.seq, []).append(image)
     for message in messages:
         own = by_seq.get(int(message.id or 0))
-        # References of an import can name any message.
+        # Imported references can name any message.
         if own and isinstance(message, HumanMessage):
             own.sort(key=lambda image: image.place)
             message.additional_kwargs[SENT_IMAGES] = tuple(own)
 
 
 def images_of(messages: Iterable[BaseMessage]) -> list[SentImage]:
-    """The images that are noted on these messages, in the order they are sent."""
+    """Return the images that are noted on these messages, in the sent order."""
     return [
         image
         for message in messages
@@ -146,7 +155,7 @@ def images_of(messages: Iterable[BaseMessage]) -> list[SentImage]:
 
 
 def without_bytes(wire: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages of a request for people: of images the kind and the size."""
+    """Return the messages of a request for display: images as type and size."""
 
     def shorten(part: Any) -> Any:
         url = part.get("image_url", {}).get("url") if isinstance(part, dict) else None
@@ -166,8 +175,10 @@ def without_bytes(wire: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def join_images(
     conversation: "Conversation", messages: list[BaseMessage]
 ) -> list[BaseMessage]:
-    """The messages as they are sent: a text, and behind it the images noted on it. One
-    whose bytes are gone is "", so the hash of the whole differs."""
+    """Return the messages as they are sent: a text, then its noted images.
+
+    An image whose bytes are gone is "", so the hash of the whole differs.
+    """
     noted = images_of(messages)
     if not noted:
         return messages

@@ -1,1 +1,1 @@
-"""Proof that rows are as they were written: signatures and the audit."""
+"""Proof that rows are unchanged: signatures and the audit."""

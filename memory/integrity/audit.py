@@ -1,4 +1,4 @@
-"""The audit of the memory: what its tables must always satisfy, and what breaks it."""
+"""The audit of the memory: the invariants of its tables."""
 
 import hmac
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from memory.view import rebuilding
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken promise: `code` names the rule and the case, such as "R6.gap"."""
+    """A broken invariant: `code` names the rule and the case, such as "R6.gap"."""
 
     code: str
     conversation_id: int
@@ -29,16 +29,16 @@ Status = Summary.Status
 
 
 def without_staged(violations: Iterator[Violation]) -> Iterator[Violation]:
-    """The violations of whole conversations, not of those being imported or erased."""
+    """Yield the violations of conversations that are not imported or erased now."""
     for violation in violations:
         rows = Conversation.objects.filter(pk=violation.conversation_id)
         if not rows.filter(staged_by__isnull=False).exists():
             yield violation
 
 
-# Of a conversation's broken rows, how many are named.
+# The most broken rows that are named for a conversation.
 NAMED = 10
-# The code, the rows and their signature, and what is said of one of them.
+# The code, the model, its signature and label fields, and the words for a row.
 SIGNED = (
     ("signature.message", Message, "signature", "seq", "message #{}"),
     ("signature.summary", Summary, "signature", "version", "v{}"),
@@ -48,8 +48,11 @@ SIGNED = (
 
 
 def find_broken_signatures() -> Iterator[Violation]:
-    """Messages, summaries, their status, and requests that are not as the site wrote
-    them; one violation for each kind and conversation."""
+    """Find rows that are not as the site wrote them.
+
+    Messages, summaries, their status, and requests; one violation for each kind and
+    conversation.
+    """
     for code, model, name, label, words in SIGNED:
         field = model._meta.get_field(name)
         rows = model.objects.order_by("conversation_id", "pk")
@@ -68,8 +71,11 @@ def find_broken_signatures() -> Iterator[Violation]:
 
 
 def find_missing_versions() -> Iterator[Violation]:
-    """A version gets the number after the newest, so none can be missing, except for
-    those that a branch or an import left out."""
+    """Find gaps in the numbers of versions.
+
+    A version gets the number after the newest, so none can be missing, except for those
+    that a branch or an import left out.
+    """
     before = Summary.objects.filter(
         conversation=OuterRef("conversation"), version=OuterRef("version") - 1
     )
@@ -81,7 +87,7 @@ def find_missing_versions() -> Iterator[Violation]:
 
 
 def check_memory(*, hashes: bool = True) -> Iterator[Violation]:
-    """Every violation in the memory tables.
+    """Yield every violation in the memory tables.
 
     `hashes` checks the signature of every row, and rebuilds the context of every
     recorded reply, which takes some milliseconds for each; the rest is a few queries.
@@ -91,7 +97,7 @@ def check_memory(*, hashes: bool = True) -> Iterator[Violation]:
 
 
 def find_duplicates() -> Iterator[Violation]:
-    """What the unique constraints forbid, should a database have lost them."""
+    """Find rows that break a unique constraint, if the database has lost it."""
     for code, model, field in (
         ("R2.client_id", Message, "client_id"),
         ("R6.seq", Message, "seq"),
@@ -134,7 +140,7 @@ def find_broken_tiling() -> Iterator[Violation]:
 
 
 def find_covering_nothing() -> Iterator[Violation]:
-    """A summary can't cover numbers that no message has yet."""
+    """Find summaries of numbers that no message has yet."""
     rows = Summary.objects.filter(
         status=Status.ACTIVE, last_seq__gte=F("conversation__next_seq")
     )
@@ -144,7 +150,7 @@ def find_covering_nothing() -> Iterator[Violation]:
 
 
 def find_lost_messages() -> Iterator[Violation]:
-    """Messages of the model's view that are neither in a summary nor in the window."""
+    """Find visible messages that are neither in a summary nor in the window."""
     active = Summary.objects.filter(
         conversation=OuterRef("conversation"), status=Status.ACTIVE
     )
@@ -170,7 +176,7 @@ def find_lost_messages() -> Iterator[Violation]:
 
 
 def find_bad_index() -> Iterator[Violation]:
-    """Messages that a search can't find, and deleted words that it still could."""
+    """Find messages missing from the index, and deleted words still in it."""
     words = Q(recall_entry__isnull=False) & ~Q(recall_entry__terms="")
     wrong = Q(recall_entry=None) | Q(words, deleted_at__isnull=False)
     rows = Message.objects.filter(wrong).order_by("pk")
@@ -180,11 +186,11 @@ def find_bad_index() -> Iterator[Violation]:
 
 
 def find_bad_summaries() -> Iterator[Violation]:
-    """Texts that are no summaries, and summaries of unknown origin."""
+    """Find texts that are no summaries, and summaries of unknown origin."""
     used = Q(status__in=(Status.ACTIVE, Status.SUPERSEDED))
     failed = Q(status__in=(Status.FAILED, Status.REJECTED))
     unknown = ~Q(status__in=Status.values)
-    # What has only left the window was written by no model.
+    # Messages that only left the window have a version without text and model.
     trimmed = Q(text="", model="")
     for condition, code, words in (
         (used & Q(text="") & ~trimmed, "R7.empty", "has no text"),
@@ -194,7 +200,7 @@ def find_bad_summaries() -> Iterator[Violation]:
     ):
         for summary in Summary.objects.filter(condition).order_by("pk"):
             yield Violation(code, summary.conversation_id, f"{summary} {words}")
-    # A restored version repeats the text of an older one and asked no model.
+    # A restored version repeats the text of an older one without a request.
     answered = ModelCall.objects.filter(summary=OuterRef("pk"), error="")
     unread = Q(status=Status.ACTIVE, author=None) & ~Exists(answered)
     restored = Q(trigger__kind="restore")
@@ -205,7 +211,7 @@ def find_bad_summaries() -> Iterator[Violation]:
 
 
 def find_bad_ancestors() -> Iterator[Violation]:
-    """A version is made of earlier ones of its conversation, inside its range."""
+    """Find versions with sources that are later, foreign or out of range."""
     links = Summary.folded_from.through.objects.select_related(
         "from_summary", "to_summary"
     )
@@ -223,8 +229,10 @@ def find_bad_ancestors() -> Iterator[Violation]:
 
 
 def find_unexplained_replies() -> Iterator[Violation]:
-    """Replies without a recorded request, so that the page can't show what the model
-    saw. For one that was written elsewhere it doesn't claim to."""
+    """Find replies without a recorded request.
+
+    For these the page can't show what the model saw. Imported replies have none.
+    """
     calls = ModelCall.objects.filter(
         message=OuterRef("pk"), purpose=ModelCall.Purpose.REPLY
     )
@@ -250,7 +258,7 @@ def count_unknown_requests() -> int:
 
 
 def find_changed_contexts() -> Iterator[Violation]:
-    """Requests that can't be rebuilt from their references to what was sent."""
+    """Find requests that can't be rebuilt from their references as they were sent."""
     rows = ModelCall.objects.filter(purpose__in=ModelCall.COMPOSED)
     known = rebuilding.select_known(rows)
     calls = known.select_related("conversation").order_by("pk")
@@ -261,7 +269,7 @@ def find_changed_contexts() -> Iterator[Violation]:
             detail = f"call {call.pk} has broken references: {type(error).__name__}"
             yield Violation("R8.refs", call.conversation_id, detail)
             continue
-        # A conversation that was deleted meanwhile has lost its messages first.
+        # If the conversation was deleted meanwhile, its messages went first.
         if not same and ModelCall.objects.filter(pk=call.pk).exists():
             detail = f"call {call.pk} is not what was sent (sha256 {call.sha256!r})"
             yield Violation("R8.hash", call.conversation_id, detail)

@@ -1,5 +1,6 @@
-"""Rows in tables that no app has, as where an app was taken out before its tables, or
-EXTRAS does not name it any more.
+"""Rows in tables without an app.
+
+An app may be removed before its tables, or EXTRAS may no longer name it.
 """
 
 from collections.abc import Iterator
@@ -19,22 +20,26 @@ class LeftColumn(NamedTuple):
     name: str
     referred: str
     key: str
-    # Whether its row can stay: what is optional of a person, such as who has answered,
-    # is of another's row.
+    # True if its row can stay: an optional user, such as the one who has answered, does
+    # not own the row.
     is_optional: bool
 
 
 def delete_left_rows(row: Model) -> None:
-    """Delete what refers to a row that is erased, and to the rows that go with it, in
-    tables that no app has any more. They would forbid to erase it."""
+    """Delete rows in tables without an app that refer to an erased row.
+
+    The same for rows that are erased with it. They would forbid the erasure.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
         for table, condition in _list_erased(row):
             _delete_referring(cursor, table, condition, row.pk, frozenset())
 
 
 def _list_erased(row: Model) -> Iterator[tuple[str, str]]:
-    """The row, and those of the site's tables that are deleted with it; each as a table
-    and a condition on the key of the row."""
+    """Yield the tables of the row and of rows erased with it.
+
+    Each comes with a condition on the key of the row.
+    """
     yield row._meta.db_table, f"{_quote(row._meta.pk.column)} = %s"
     for model in apps.get_models():
         for field in model._meta.concrete_fields:
@@ -45,7 +50,7 @@ def _list_erased(row: Model) -> Iterator[tuple[str, str]]:
 def _delete_referring(
     cursor: CursorWrapper, table: str, condition: str, key: object, seen: frozenset
 ) -> None:
-    """Delete or empty what refers to the rows of a table that fulfil a condition."""
+    """Delete or empty references to the rows of a table that meet a condition."""
     for column in _find_left_columns():
         if column.referred != table or column in seen:
             continue
@@ -55,7 +60,7 @@ def _delete_referring(
             emptied = f"UPDATE {_quote(column.table)} SET {_quote(column.name)} = NULL"  # noqa: S608
             cursor.execute(f"{emptied} WHERE {referring}", [key])
         else:
-            # First what refers to these, as long as they can be named.
+            # First delete the rows that refer to these, while these can be selected.
             _delete_referring(cursor, column.table, referring, key, seen | {column})
             deleted = f"DELETE FROM {_quote(column.table)} WHERE {referring}"  # noqa: S608
             cursor.execute(deleted, [key])
@@ -76,7 +81,7 @@ def _find_left_columns() -> list[LeftColumn]:
             for column in inspect.get_table_description(cursor, table):
                 if column.name in relations:
                     key, referred = relations[column.name][:2]
-                    # An empty one can be against a rule, as a budget of nothing is.
+                    # A constraint can forbid NULL, as for a budget without a target.
                     is_optional = column.null_ok and column.name not in checked
                     found.append(
                         LeftColumn(table, column.name, referred, key, is_optional)

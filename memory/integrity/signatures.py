@@ -1,7 +1,7 @@
-"""Signatures: a keyed hash in every row of history over the columns that never change.
+"""Signatures: a keyed hash in every row of history over its fixed columns.
 
-A change of a row past the site makes its signature wrong. Which changes are found and
-which are not is in docs/admin.md.
+A change of a row that bypasses the site makes its signature wrong. docs/admin.md says
+which changes are found and which are not.
 """
 
 import hashlib
@@ -19,18 +19,21 @@ from django.db import connection, models
 # 128 bits: no other row with the same signature can be found.
 LENGTH = 32
 BATCH = 500
-# The names that are signed with the values: those that the columns had at first.
+# The names that are signed with the values: the first names of the columns.
 NAMES = {"signature": "seal", "status_signature": "status_seal"}
-# One encoder for all: making one takes as long as its use.
+# One encoder for all, because making one takes as long as using it.
 TO_JSON = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":")
 ).encode
 
 
 class SignatureField(models.CharField):
-    """Filled when the row is inserted, by any code; declare it after the columns it is
-    made `of`. With `renews` it is also renewed when the row is saved. Columns added
-    `later` count where they are not empty, so that older signatures stay valid."""
+    """A signature that is set when the row is inserted, by any code.
+
+    Declare it after the columns it is made `of`. With `renews` it is also renewed when
+    the row is saved. Columns added `later` count where they are not empty, so that
+    older signatures stay valid.
+    """
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class SignatureField(models.CharField):
         **options: Any,
     ) -> None:
         self.of, self.later, self.renews = tuple(of), tuple(later), renews
-        # Empty only while a migration adds it: then no table has to be copied.
+        # NULL only while a migration adds it, so that no table has to be copied.
         options |= {"max_length": LENGTH, "null": True, "editable": False}
         super().__init__(**options)
 
@@ -66,7 +69,7 @@ class SignatureField(models.CharField):
         return (*self.of, *self.later)
 
     def digest_values(self, values: Iterable[Any]) -> str:
-        """The signature of a row with these values in its `columns`."""
+        """Return the signature of a row with these values in its `columns`."""
         plain = [*map(_normalize_value, values)]
         count = len(self.of)
         named = zip(self.later, plain[count:], strict=False)
@@ -77,7 +80,7 @@ class SignatureField(models.CharField):
             parts.append(later)
         signed = TO_JSON(parts).encode("utf-8", "surrogatepass")
         key = _derive_key(settings.SIGNING_KEY or settings.SECRET_KEY)
-        # Not hmac.digest(): that lets another thread run, and waits for its turn again.
+        # hmac.digest() would release the GIL and wait for it again.
         return hmac.new(key, signed, "sha256").hexdigest()[:LENGTH]
 
 
@@ -87,7 +90,7 @@ def _derive_key(secret: str) -> bytes:
 
 
 def _normalize_value(value: Any) -> Any:
-    """The value as either database returns it: a whole number is no fraction."""
+    """Return the value as either database does: a whole number is no fraction."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, float) and value.is_integer():
@@ -104,7 +107,7 @@ def fields_of(model: type[models.Model]) -> list[SignatureField]:
 
 
 def has_valid_signature(row: models.Model) -> bool:
-    """Whether the row is as it was written, as far as its signatures reach."""
+    """Return whether the row is unchanged, as far as its signatures reach."""
     return all(
         hmac.compare_digest(getattr(row, field.attname) or "", field.sign_row(row))
         for field in fields_of(type(row))
@@ -112,7 +115,7 @@ def has_valid_signature(row: models.Model) -> bool:
 
 
 def make_all(row: models.Model) -> list[str]:
-    """Set all signatures of a row to what it now holds; in the order of fields_of()."""
+    """Set all signatures of a row and return them in the order of fields_of()."""
     made = []
     for field in fields_of(type(row)):
         made.append(field.sign_row(row))
@@ -121,15 +124,17 @@ def make_all(row: models.Model) -> list[str]:
 
 
 def renew_signature(row: models.Model) -> None:
-    """Sign a row again after a change that is allowed; past the checks of history."""
+    """Sign a row again after an allowed change, without the checks of history."""
     names = [field.name for field in fields_of(type(row))]
     values = dict(zip(names, make_all(row), strict=True))
     models.QuerySet(type(row)).filter(pk=row.pk).update(**values)
 
 
 def change_status(rows: models.QuerySet, status: str) -> int:
-    """Give the rows another status, signed. Their other columns are not read, so a row
-    that was tampered with is still found."""
+    """Set and sign another status of the rows.
+
+    Their other columns are not read, so a row that was tampered with is still found.
+    """
     field = rows.model._meta.get_field("status_signature")
     known = list(rows.order_by().values_list("pk", "signature"))
     done = 0
@@ -146,8 +151,10 @@ def change_status(rows: models.QuerySet, status: str) -> int:
 
 
 def sign_all(model: type[models.Model], *, again: bool = False) -> int:
-    """Sign the rows that have no signature, or every one `again`, as they are now;
-    returns how many. Changes made before this are no longer found."""
+    """Sign the rows without a signature, or all `again`; return how many.
+
+    They are signed as they are now: earlier changes are no longer found.
+    """
     fields = fields_of(model)
     rows = models.QuerySet(model).order_by("pk")
     if not again:
@@ -164,8 +171,10 @@ def update_rows(
     values: Sequence[tuple[Any, ...]],
     columns: Sequence[models.Field],
 ) -> None:
-    """Update many rows by their keys, the last of each tuple: a tenth of the time that
-    bulk_update takes."""
+    """Update many rows by their keys, the last value of each tuple.
+
+    This takes a tenth of the time of bulk_update.
+    """
     quote = connection.ops.quote_name
     wanted = ", ".join(f"{quote(column.column)} = %s" for column in columns)
     table = quote(model._meta.db_table)

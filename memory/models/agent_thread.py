@@ -1,4 +1,4 @@
-"""What is remembered of the threads of agents that keep their memory in this site."""
+"""The memory of agents' threads that is kept in this site."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""What was sent to models, by reference and hash, and what it cost."""
+"""Requests to models, by reference and hash, and their costs."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -14,17 +14,20 @@ from .history import NEWEST, History
 from .message import Message
 from .summary import Summary
 
-# Less than this share of the estimate is no error of the estimate any more, and less
-# than calibration.py learns from.
+# A smaller share of the estimate is not explained by the estimate's error. It is also
+# less than calibration.py learns from.
 READ_WHOLE = 2 / 3
 LEAST_READ = 1_000
 
 
 def billed_tokens() -> dict[str, Any]:
-    """Expressions over rows of ModelCall: what was paid for is `billed_read`, of which
-    `billed_cached` came from the provider's cache, and `billed_written`. As reported,
-    else as estimated; what failed before its first word and reported nothing cost
-    nothing, unless it was broken off here."""
+    """Return expressions over rows of ModelCall for the billed tokens.
+
+    `billed_read` is the input, `billed_cached` the part of it from the provider's
+    cache, `billed_written` the output: as reported, else as estimated. A request that
+    failed before its first word and reported nothing cost nothing, unless it was
+    cancelled here.
+    """
     number = models.BigIntegerField()
     paid = models.Q(error__in=("", "cancelled")) | models.Q(message__isnull=False)
     asked = Coalesce("tokens_input", "tokens_estimated", output_field=number)
@@ -48,13 +51,13 @@ def billed_tokens() -> dict[str, Any]:
 class Prompt(History):
     """A text that is not part of any conversation but was sent with one.
 
-    Kept by its hash, so that what was sent for an old reply can be rebuilt after the
+    Kept by its hash, so that the request of an old reply can be rebuilt after the
     system prompt or the wording around the summaries has changed.
     """
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     text = models.TextField()
-    # Those it was sent with, or imported with; it is removed with the last of them.
+    # Conversations it was sent or imported with; it is removed with the last of them.
     conversations = models.ManyToManyField(Conversation, related_name="prompts")
 
     class Meta:
@@ -67,11 +70,12 @@ class Prompt(History):
 class ModelCall(History):
     """One request to a model: for the costs, the audit and the right pane.
 
-    `refs` are references to what was sent; `sha256` proves that a rebuilt list is it.
+    `refs` are references to its content; `sha256` proves that a rebuilt list is the
+    same.
     """
 
     LINKS: ClassVar = ("message", "message_id", "summary", "summary_id")
-    # What is known once the model has answered.
+    # Columns that are known once the model has answered.
     CHANGING = frozenset(
         {
             *("message", "summary", "tokens_input", "tokens_cached", "tokens_output"),
@@ -83,12 +87,12 @@ class ModelCall(History):
         REPLY = "reply", _("Reply")
         SUMMARY = "summary", _("Summary")
         TITLE = "title", _("Title")
-        # A long result of a tool, made short.
+        # The summary of a long tool result.
         RESULT = "result", _("Result")
-        # A reply asked for again in another way; it stands in no transcript.
+        # A reply requested again in another way; it is in no transcript.
         TRIAL = "trial", _("Trial")
 
-    # Those whose references say all that was sent.
+    # Purposes of requests whose references describe all of their content.
     COMPOSED = (Purpose.REPLY, Purpose.TRIAL)
 
     conversation = models.ForeignKey(
@@ -104,12 +108,12 @@ class ModelCall(History):
     refs = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
     model = models.CharField(max_length=100)
-    # Of a reply, as pages name it; empty for the demo model.
+    # The provider of a reply, as pages name it; empty for the demo model.
     provider = models.CharField(
         max_length=100, blank=True, default="", db_default="", editable=False
     )
     tokens_estimated = models.PositiveIntegerField()
-    # Of these, what each part took: names and tokens in the order of the request.
+    # The estimate by part: names and tokens, in the order of the request.
     parts = models.JSONField(default=list, db_default=[], blank=True, editable=False)
     # Reported by the provider; empty when it reported nothing.
     tokens_input = models.PositiveIntegerField(null=True, blank=True)
@@ -143,9 +147,12 @@ class ModelCall(History):
 
     @property
     def is_cut(self) -> bool:
-        """Return whether the provider has read clearly less than it was sent, so that
-        it has cut the beginning; a smaller count can be of what was not cached. The
-        estimate may have grown by other texts: it has to be so without that, too."""
+        """True if the provider has cut the beginning of the request.
+
+        It has then read clearly less than it was sent; a slightly smaller count can
+        leave out cached tokens. The estimate may have grown by other texts, so the same
+        must hold without that growth.
+        """
         reported, sent = self.tokens_input or 0, self.tokens_estimated
         if not LEAST_READ <= reported < sent * READ_WHOLE:
             return False
@@ -155,12 +162,12 @@ class ModelCall(History):
 
     @property
     def share_read(self) -> int:
-        """Return the share of what was sent that was read, in percent."""
+        """The share of the request that the provider read, in percent."""
         return round((self.tokens_input or 0) * 100 / max(1, self.tokens_estimated))
 
     @property
     def estimate_error(self) -> str:
-        """How far the estimate was from what the provider reported; "": not known."""
+        """The deviation of the estimate from the provider's count; "" if unknown."""
         reported = self.tokens_input
         if not reported or self.is_cut:
             return ""

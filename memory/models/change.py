@@ -1,4 +1,4 @@
-"""What the owner of a conversation has changed of it, beside what was said."""
+"""Changes that the owner of a conversation made, beside sending messages."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,22 +8,24 @@ from django.utils.translation import gettext_lazy as _
 
 from .conversation import Conversation
 
-# What apps let owners do besides: codes with their names.
+# Actions of apps: codes with their names.
 APP_ACTIONS: dict[str, Any] = {}
 
 
 def list_actions() -> list[tuple[str, Any]]:
-    """Every code of a change with its name."""
+    """Return every code of a change with its name."""
     return [*Change.Action.choices, *APP_ACTIONS.items()]
 
 
 class Change(models.Model):
-    """One act of the owner, in codes and numbers: never a word of the conversation. It
-    is written with the change itself, or right after it, and goes with the
-    conversation."""
+    """One act of the owner, in codes and numbers: never a word of the conversation.
+
+    It is written with the change itself, or right after it, and deleted with the
+    conversation.
+    """
 
     class Action(models.TextChoices):
-        # Of a message. The values are names in addresses and of views, too.
+        # Actions on a message. The values are also in URLs and names of views.
         PIN = "pin", _("pinned a message")
         UNPIN = "unpin", _("unpinned a message")
         LEAVE_OUT = "leave-out", _("hid a message from the model")
@@ -32,7 +34,7 @@ class Change(models.Model):
         EDIT = "edit", _("edited a message")
         REGENERATE = "regenerate", _("asked for another reply")
         STOP = "stop", _("stopped a reply")
-        # Of the summaries.
+        # Actions on the summaries.
         REWRITE = "rewrite", _("edited a summary")
         RESTORE = "restore", _("restored a version")
         REINSTATE = "reinstate", _("undid a change of the summaries")
@@ -40,17 +42,17 @@ class Change(models.Model):
         ACCEPT = "accept", _("summarised up to a message")
         SUMMARISE = "summarise", _("had the summaries tried again")
         END_SUMMARY = "end-summary", _("stopped the summaries")
-        # Of the settings.
+        # Actions on the settings.
         POLICY = "policy", _("changed the memory settings")
         SYSTEM_PROMPT = "system-prompt", _("changed the system prompt")
         MODEL = "model", _("chose a model")
         TOOLS = "tools", _("chose the tools")
         TITLE = "title", _("changed the title")
-        # Of calls of tools.
+        # Actions on tool calls.
         ALLOW = "allow", _("allowed a tool call")
         REFUSE = "refuse", _("refused a tool call")
         CANCEL_CALL = "cancel-call", _("cancelled a tool call")
-        # Of the whole.
+        # Actions on the conversation.
         BRANCH = "branch", _("branched it")
         PIN_LISTED = "pin-listed", _("pinned it in the list")
         UNPIN_LISTED = "unpin-listed", _("unpinned it in the list")
@@ -63,7 +65,7 @@ class Change(models.Model):
         Conversation, models.CASCADE, related_name="changes"
     )
     action = models.CharField(max_length=13, choices=list_actions)
-    # The number of a message or a version; of another reply, that of the one before.
+    # The number of a message or a version; for another reply, that of the one before.
     seq = models.PositiveIntegerField(null=True)
     version = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -79,7 +81,7 @@ class Change(models.Model):
 
     @classmethod
     def record_each(cls, conversations: Iterable[Conversation], action: str) -> None:
-        """The same act on each of several, in one statement."""
+        """Record the same act on each of several conversations, in one statement."""
         cls.objects.bulk_create(
             cls(conversation=each, action=action) for each in conversations
         )

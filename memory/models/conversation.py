@@ -1,4 +1,4 @@
-"""A conversation and the state of its memory."""
+"""Conversations and the state of their memory."""
 
 import uuid
 from typing import Any
@@ -39,8 +39,8 @@ class Conversation(models.Model):
     title_set_by = models.CharField(
         max_length=4, choices=TitleSource, default=TitleSource.NONE, blank=True
     )
-    # The numbers of the messages that the title was made of; None: not known, so that
-    # it can have the words of each.
+    # The numbers of the messages that the title was made of; None: not known, so it can
+    # quote any of them.
     title_seqs = models.JSONField(null=True, blank=True, editable=False)
     system_prompt = models.TextField(
         blank=True, help_text=_("Empty: the site's own system prompt.")
@@ -57,16 +57,16 @@ class Conversation(models.Model):
     policy = models.JSONField(default=dict, blank=True, validators=[validate_policy])
     # Names of the tools that its model may call.
     tools = models.JSONField(default=list, db_default=[], blank=True)
-    # Whether a result that comes after its turn starts one of its own; otherwise the
-    # next turn tells the model.
+    # True if a late result starts a turn of its own; otherwise the next turn sends it
+    # to the model.
     answers_late = models.BooleanField(default=False, db_default=False)
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
-    # Hidden on every page; the row is deleted when the time to undo it has passed. Of
-    # one that is being imported or erased: staging.HIDDEN, which has no undo.
+    # Hidden on every page; the row is deleted when the time to undo it has passed.
+    # While it is imported or erased: staging.HIDDEN, which can't be undone.
     deleted_at = models.DateTimeField(null=True, blank=True)
-    # Of a temporary one, which is not listed and not kept: when it is deleted, unless
-    # a page of it is open by then (library.py).
+    # When a temporary conversation, which is not listed, is deleted, unless a page of
+    # it is open by then (library.py).
     temporary_until = models.DateTimeField(null=True, blank=True, editable=False)
     # The token of the import that still writes it (staging.py).
     staged_by = models.CharField(max_length=36, null=True, blank=True)  # noqa: DJ001
@@ -74,13 +74,13 @@ class Conversation(models.Model):
         "self", models.SET_NULL, null=True, blank=True, related_name="branches"
     )
     branched_seq = models.PositiveIntegerField(null=True, blank=True)
-    # Of several that are shown as one: what they have in common. Only an app knows more
-    # of it; a page or a list of those that have none asks nothing else.
+    # A number that conversations shown as one have in common. Only an app uses it; for
+    # conversations without it, pages and lists need no other query.
     tree = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
-    # How the request for its next message differs, by `variation` and `text`, until a
-    # turn has taken it for its own: then `turn` and `round` say which. {}: it does not.
+    # The differences of the next request, by `variation` and `text`, until a turn uses
+    # them: then `turn` and `round` name it. {} means none.
     next_request = models.JSONField(default=dict, db_default={}, blank=True)
-    # Where an imported one comes from, so that a second import is noticed.
+    # The origin of an imported conversation, so that a second import is noticed.
     imported_from = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -92,11 +92,11 @@ class Conversation(models.Model):
     # edit); a compaction commits only if it still has the value the compaction was
     # planned on.
     memory_version = models.PositiveIntegerField(default=0)
-    # Rules that are not dismissed: with none, no request looks for them.
+    # The number of rules that are not dismissed; if 0, no request queries them.
     rule_count = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # Long files of messages: with none, no request looks for passages.
+    # The number of long files of messages; if 0, no request searches passages.
     long_files = models.PositiveIntegerField(default=0, db_default=0)
-    # What the provider reports is token_overhead + token_ratio * estimate.
+    # The provider reports token_overhead + token_ratio * estimate.
     token_ratio = models.FloatField(default=1.0)
     token_overhead = models.PositiveIntegerField(default=0)
     # The sums of the fit over all requests so far (memory/calibration.py).
@@ -127,7 +127,7 @@ class Conversation(models.Model):
                 name="conversation_temporary",
             ),
         ]
-        # What staff may do in the review.
+        # Permissions of staff in the review.
         default_permissions = ()
         permissions = [
             ("view_metadata", "Can review who, when and how much, without any text"),
@@ -145,8 +145,11 @@ class Conversation(models.Model):
         return self.temporary_until is not None
 
     def get_policy(self) -> Policy:
-        """The policy in force. For a stored one that is not valid it is the default, so
-        that no reply fails; `policy_error` says why."""
+        """Return the policy in force.
+
+        An invalid stored one is replaced by the default, so that no reply fails;
+        `policy_error` says why.
+        """
         try:
             return Policy.load(self.policy)
         except PolicyError:

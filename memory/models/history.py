@@ -1,7 +1,7 @@
-"""Rows that are history: written once, changed only in the columns that are named, and
-deleted only together with their conversation.
+"""Rows of history, written once.
 
-Tests and manual repairs that have to change them use a plain QuerySet.
+Only named columns of them may change, and they are deleted only together with their
+conversation. Tests and manual repairs that have to change them use a plain QuerySet.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django.db import models
 
-# How lists show them.
+# The order in lists.
 NEWEST = ["-created_at", "-id"]
 
 
@@ -38,7 +38,7 @@ class HistoryQuerySet(models.QuerySet):
 
 
 class History(models.Model):
-    """The other half of HistoryQuerySet: what may be done to one row."""
+    """A row of history: the checks of HistoryQuerySet for a single row."""
 
     CHANGING: ClassVar[frozenset[str]] = frozenset()
 

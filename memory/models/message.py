@@ -1,4 +1,4 @@
-"""The transcript, and what a search finds in it."""
+"""The transcript and its search index."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ from .history import History
 class Message(History):
     """One entry of the transcript. Its text never changes once it is written."""
 
-    # Marks of what the model sees, and of where the message comes from.
+    # Marks of the model's view, and of the message's origin.
     CHANGING = frozenset({"pinned_at", "excluded_at", "superseded_at", "imported_at"})
     ERASED: ClassVar = {
         **{"text": "", "sent_text": "", "reasoning": "", "tool_calls": []},
@@ -44,21 +44,21 @@ class Message(History):
     seq = models.PositiveIntegerField()
     role = models.CharField(max_length=9, choices=Role)
     text = models.TextField(blank=True)
-    # What a model gets in its place where that was shortened; "" = the text itself.
+    # The shortened text for a model; "" means that the text itself is sent.
     sent_text = models.TextField(blank=True, default="", db_default="")
-    # What the model wrote before its answer: shown, and never sent to a model.
+    # The model's reasoning before its answer: shown, and never sent to a model.
     reasoning = models.TextField(blank=True, default="", db_default="")
     tool_calls = models.JSONField(default=list, blank=True)
-    # What the model's provider has put beside its calls: it goes back to that provider
-    # alone (memory/engine/tools/call_forms.py).
+    # Data of the model's provider beside its calls, sent back to that provider only
+    # (memory/engine/tools/call_forms.py).
     extras = models.JSONField(default=dict, db_default={}, blank=True)
-    # The files in the text of a person's message, or images in that of a reply from
-    # another chat, and where they are in it: see memory/engine/attachments.py. What was
-    # typed stands before them.
+    # The files in the text of a user's message, or images in the text of a reply from
+    # another chat, and their places in it: see memory/engine/attachments.py. The typed
+    # text comes before them.
     attachments = models.JSONField(default=list, db_default=[], blank=True)
     tool_call_id = models.CharField(max_length=100, blank=True)
-    # Of a result that came after its call was answered: the number of the message that
-    # asked. Such a result is quoted to the model and answers no call.
+    # For a result that came after its call was answered: the number of the message with
+    # the call. Such a result is quoted to the model and answers no call.
     late_for = models.PositiveIntegerField(null=True, blank=True)
     # Chosen by the client, so that a message sent twice is stored once.
     client_id = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001
@@ -87,7 +87,7 @@ class Message(History):
         ordering = ["conversation", "seq"]
         default_permissions = ()
         indexes = [
-            # Every context needs the pinned ones, of which there are few.
+            # Every context needs the pinned messages, of which there are few.
             models.Index(
                 fields=["conversation", "seq"],
                 condition=Q(pinned_at__isnull=False),
@@ -115,12 +115,12 @@ class Message(History):
 
     @property
     def is_reply(self) -> bool:
-        """Whether it ends its turn, and still has its text."""
+        """True if the message ends its turn, and still has its text."""
         is_answer = self.role == self.Role.ASSISTANT and not self.tool_calls
         return is_answer and self.deleted_at is None
 
     def to_langchain(self) -> BaseMessage:
-        """The message as the model gets it, which is never stored itself."""
+        """Return the message as the model gets it; that form is never stored."""
         return as_langchain(*(getattr(self, name) for name in SENT))
 
     @classmethod
@@ -135,7 +135,7 @@ class Message(History):
         return f"#{self.seq} {self.role}"
 
 
-# The columns of a message that a model gets to see, or that a policy asks for.
+# The columns of a message that a model sees, or that a policy needs.
 SENT = (
     *("seq", "role", "text", "created_at", "tool_calls", "tool_call_id", "sent_text"),
     *("late_for", "extras"),
@@ -143,7 +143,7 @@ SENT = (
 
 
 def replace_columns(row: Sequence[Any], **values: Any) -> tuple[Any, ...]:
-    """The columns SENT of a message with these values in the place of some."""
+    """Return the columns SENT of a message with some values replaced."""
     return tuple(values.get(name, value) for name, value in zip(SENT, row, strict=True))
 
 
@@ -158,8 +158,11 @@ def as_langchain(
     late_for: int | None = None,
     extras: dict[str, Any] | None = None,
 ) -> BaseMessage:
-    """The columns SENT as a LangChain message. Its id is the number; the age and idle
-    triggers read `created_at`, and what arranges the calls of tools `late_for`."""
+    """Return the columns SENT as a LangChain message.
+
+    Its id is the number. The age and idle triggers read `created_at`, and the code that
+    arranges tool calls reads `late_for`.
+    """
     noted: dict[str, Any] = {"created_at": created_at}
     if late_for is not None:
         noted[LATE] = late_for
@@ -176,12 +179,12 @@ def as_langchain(
 
 
 def read_langchain(rows: models.QuerySet[Message]) -> list[BaseMessage]:
-    """to_langchain() of all rows, without an object for each."""
+    """Return to_langchain() of all rows, without an object for each."""
     return [as_langchain(*values) for values in rows.values_list(*SENT)]
 
 
 class RecallEntry(models.Model):
-    """What the search index holds of one message; written by recall.py alone.
+    """The search index entry of one message; written by recall.py alone.
 
     The database's own text index over it is made in a migration: FTS5 for SQLite, GIN
     for PostgreSQL.
@@ -194,9 +197,9 @@ class RecallEntry(models.Model):
     terms = models.TextField(
         blank=True, help_text=_("Coded, in the order of the text.")
     )
-    # How many there are in `terms`; None: indexed before there were any.
+    # The number of passages in `terms`; None: indexed by an older release.
     passages = models.PositiveIntegerField(null=True)
-    # PostgreSQL's end with the stretches of a long conversation that it is in.
+    # On PostgreSQL, followed by the keys of the message's stretches.
     dates = models.TextField(blank=True, help_text=_("Coded words of the date."))
 
     class Meta:

@@ -27,16 +27,16 @@ class SummaryQuerySet(HistoryQuerySet):
 
 
 class Summary(History):
-    """One version of a summary of older messages, or the record that they have left the
-    window without one. Append-only.
+    """One version of a summary of older messages. Append-only.
 
-    The ranges of a conversation's active summaries tile 1..cutoff without a gap or an
+    It can also record that the messages have left the window without a summary. The
+    ranges of a conversation's active summaries tile 1..cutoff without a gap or an
     overlap; the window comes after. Only `status` changes, but the texts are erased
     with any message of the range that is deleted.
     """
 
     CHANGING = frozenset({"status", "status_signature"})
-    # What is left of one when a message that it covers is deleted.
+    # The values of a version after a message that it covers was deleted.
     ERASED: ClassVar = {
         "text": "",
         "structured": None,
@@ -77,7 +77,7 @@ class Summary(History):
     trigger = models.JSONField(
         default=dict, help_text=_("What set it off: kind, value, limit.")
     )
-    # What staff look for, where an index finds it.
+    # Generated columns for the filters of staff, with indexes.
     trigger_kind = models.GeneratedField(
         expression=KeyTextTransform("kind", "trigger"),
         output_field=models.TextField(null=True),
@@ -153,7 +153,7 @@ class Summary(History):
             models.Index(
                 fields=NEWEST, condition=Q(level__gte=4), name="summary_high_level"
             ),
-            # Enough to see whether the ranges in force follow on each other.
+            # A covering index to check that the active ranges are consecutive.
             models.Index(
                 fields=["conversation", "first_seq", "last_seq"],
                 condition=Q(status="active"),
@@ -187,25 +187,30 @@ class Summary(History):
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether its messages have left the window without a summary: no model wrote
-        anything about them."""
+        """True if its messages have left the window without a summary.
+
+        No model wrote anything about them.
+        """
         has_words = self.model or self.text
         return not has_words and self.status != Summary.Status.ERASED
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether its words are a person's: no model wrote them."""
+        """True if a user wrote its words, and no model."""
         return bool(self.text) and not self.model
 
     @property
     def written_at(self) -> datetime:
-        """When its words were written. Those that a person has kept, though messages
-        were hidden or shown since, are older than the version."""
+        """The time when its words were written.
+
+        Words that a user kept, though messages were hidden or shown since, are older
+        than the version.
+        """
         since = self.flags.get("written_at")
         return datetime.fromisoformat(since[0]) if since else self.created_at
 
     @property
     def has_older(self) -> bool:
-        """Whether it replaced others, without a query."""
+        """True if it replaced others; answered without a query."""
         was_text = self.trigger.get("kind") in ("edit", "restore")
         return was_text or self.level > 0 or self.generation > 1

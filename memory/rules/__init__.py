@@ -1,1 +1,1 @@
-"""The rules in a request: where they come from, and how a request refers to them."""
+"""Rules in a request: their source, and the references to them."""

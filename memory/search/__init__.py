@@ -1,1 +1,1 @@
-"""Finding messages again: recall for the model, search for people."""
+"""Search in messages: recall for the model, search for users."""

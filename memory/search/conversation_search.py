@@ -1,7 +1,8 @@
-"""Search in all conversations of a user: whole words in all messages through the index,
-parts of words in the newest ones.
+"""Search in all conversations of a user.
 
-Both have limits, so that a user with years of messages waits no longer than others.
+Whole words are found in all messages through the index, parts of words in the newest
+ones. Both have limits, so that a user with years of messages waits no longer than
+others.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +18,13 @@ from memory.models import Conversation, Message
 from . import recall
 
 LIMIT = 30
-# Where only a person's own words count, most of what is found may be of others.
+# If only a user's own words count, most hits may be messages of others.
 LIMIT_OF_ALL = 200
-# Conversations whose words are looked up, the latest first; so many in one question.
+# The most conversations that are searched, the latest first, and per statement.
 MAX_CONVERSATIONS = 2_000
 CONVERSATIONS_AT_ONCE = 200
 MAX_WORDS = 8
-# Parts of words are not in the index, so so many of the newest messages are read.
+# Parts of words are not in the index, so this many of the newest messages are read.
 MAX_READ = 3_000
 EXCERPT_BEFORE, EXCERPT_AFTER = 60, 120
 
@@ -31,25 +32,25 @@ FIND = {
     "sqlite": """
         SELECT rowid FROM memory_recall_fts WHERE memory_recall_fts MATCH %s
         ORDER BY rowid DESC LIMIT %s""",
-    # Kept apart from the limit, which would tempt the planner to read the whole table.
+    # MATERIALIZED: with the limit beside it, the planner might read the whole table.
     "postgresql": """
         WITH found AS MATERIALIZED (
             SELECT message_id FROM memory_recallentry
             WHERE to_tsvector('simple', terms || ' ' || dates) @@ %s::tsquery
         ) SELECT message_id FROM found ORDER BY message_id DESC LIMIT %s""",
 }
-# Messages that are found in another conversation, of which they are copies.
+# Conditions on copies, which are found in the conversation of the original.
 copies: list[Q] = []
-# Searches in long files of these conversations, of which messages have the beginning:
-# those of up to so many messages that have every word of a query, by their keys, each
-# with the text to show.
+# Searches in the long files of these conversations; a message has only the beginning of
+# its file. Given keys, a query and a limit, they return the messages with every word of
+# the query: the text to show by key.
 in_files: list[Callable[[Sequence[int], str, int], dict[int, str]]] = []
 JOIN = {"sqlite": (" AND ", " OR "), "postgresql": (" & ", " | ")}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMessage:
-    """A message, and the piece of it to show: the match and the text around it."""
+    """A message, and the excerpt to show: the match and the text around it."""
 
     message: Message
     before: str
@@ -64,9 +65,11 @@ def find_messages(
     *,
     only_own: bool = False,
 ) -> list[FoundMessage]:
-    """The user's messages that have all words of the query, the newest first; among
-    these of list_searched(), if they are given. `only_own`: what the person has said,
-    and has not hidden from the model or said again in other words."""
+    """Return the user's messages with all words of the query, the newest first.
+
+    `among`: conversations of list_searched(). `only_own`: messages of the user that are
+    neither hidden from the model nor replaced by an edit.
+    """
     rows = Message.objects.filter(
         conversation__owner=user, conversation__deleted_at=None, deleted_at=None
     )
@@ -75,7 +78,7 @@ def find_messages(
         said = {"excluded_at": None, "superseded_at": None}
         rows = rows.filter(role=Message.Role.USER, **said)
     own = list_searched(user) if among is None else among
-    # By their latest change, the newest first.
+    # The latest change first.
     keys = list(own.values_list("pk", "tree", "long_files")[:MAX_CONVERSATIONS])
     ids = [pk for pk, *_ in keys]
     if any(tree for _pk, tree, _files in keys):
@@ -89,7 +92,7 @@ def find_messages(
         newest = newest.order_by("-pk").values("pk")[:MAX_READ]
         parts = Message.objects.filter(has_text(query), pk__in=newest)
         found |= set(parts.order_by("-pk").values_list("pk", flat=True)[:limit])
-    # What is in a file, the person has not said.
+    # The content of a file is not the user's own words.
     has_file = [] if only_own else [pk for pk, _tree, files in keys if files]
     texts = _find_in_files(has_file, query, limit, found)
     shown = rows.filter(pk__in=found.union(texts)).select_related("conversation")
@@ -100,25 +103,25 @@ def find_messages(
 
 
 def has_text(query: str) -> Q:
-    """Messages with the query in their text, whatever characters its accents are."""
+    """Match messages that contain the query, however its accents are encoded."""
     forms = (Q(text__icontains=form) for form in list_forms(query))
     return Q(*forms, _connector=Q.OR)
 
 
 def list_searched(user: AbstractBaseUser) -> QuerySet[Conversation]:
-    """The conversations that a search of the user looks at."""
+    """Return the conversations that a search of the user covers."""
     return Conversation.objects.filter(
         owner=user, deleted_at=None, temporary_until=None
     )
 
 
 def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
-    """Messages that have every word, by the terms of the index."""
+    """Return the messages that have every word, by the terms of the index."""
     found: list[int] = []
     both, either = JOIN[connection.vendor]
     for start in range(0, len(ids), CONVERSATIONS_AT_ONCE):
         parts = []
-        # Each conversation has keys of its own, so the statement names all of them.
+        # Each conversation has its own keys, so the statement contains all of them.
         for pk in ids[start : start + CONVERSATIONS_AT_ONCE]:
             entry = recall.describe_entry(
                 Message(conversation_id=pk, seq=0, text=query)
@@ -137,7 +140,7 @@ def _find_words(ids: list[int], query: str, limit: int) -> list[int]:
 def _find_in_files(
     ids: list[int], query: str, limit: int, known: set[int]
 ) -> dict[int, str]:
-    """What is found there alone."""
+    """Return the texts of messages that are found only in their long files."""
     texts: dict[int, str] = {}
     for find in in_files if ids else ():
         texts |= find(ids, query, limit)
@@ -145,11 +148,11 @@ def _find_in_files(
 
 
 def _excerpt_message(message: Message, query: str, whole: str) -> FoundMessage:
-    """Around the query as it was typed, or else around its first word."""
+    """Return an excerpt around the query as typed, or around its first word."""
     text = " ".join(whole.split())
     place = _find_text(text, query.strip())
     for word in () if place else query.split():
-        # Without its ending: the index does not look at it either.
+        # Without its ending, which the index ignores too.
         place = _find_text(text, word) or _find_text(
             text, word[: max(3, len(word) - 3)]
         )

@@ -1,4 +1,4 @@
-"""The index of what was said, in the database, and the search in one conversation."""
+"""The search index of messages in the database, and search in a conversation."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -23,10 +23,10 @@ from memory.engine.summaries.material import dump_json
 from memory.models import Conversation, Message, RecallEntry
 
 BATCH = 500
-# Between the passages of a message; no word to either database's parser.
+# The separator of a message's passages; neither database parses it as a word.
 BREAK = " | "
 
-# Both databases' parsers read plain letters in the same way.
+# Both databases parse plain letters in the same way.
 LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 SQLITE = """
@@ -38,12 +38,12 @@ SQLITE = """
             ORDER BY fts.rowid DESC LIMIT %s
         ) ORDER BY seq DESC LIMIT %s
     )"""
-# The newest cost nothing in SQLite; here all matches would have to be read. So the
-# stretches of a long conversation have keys of their own: the messages that have a term
-# and are in the newest stretch are found without the others, and those before only
-# where they are too few. What an older release indexes beside this one has no such key.
-# One statement for all keys, whose number the planner can't know: it always takes the
-# index, and starts no parallel workers for so few rows.
+# SQLite finds the newest matches first; PostgreSQL would have to read all of them. So
+# the stretches of a long conversation have their own keys: the matches in the newest
+# stretch are found alone, and earlier ones only if these are too few. Entries of an
+# older release that runs beside this one have no such key. All keys are in one
+# statement. The planner can't know their number, so it always uses the index, and
+# starts no parallel workers for so few rows.
 POSTGRESQL = """
     SELECT wanted.keys, found.seq, found.passages
     FROM unnest(%s::text[]) AS wanted (keys)
@@ -61,21 +61,22 @@ POSTGRESQL = """
         LIMIT %s
     ) AS found"""
 
-# How many messages a stretch has: a short one is read for a common term, a long one for
-# a rarer one. What both match costs as much as the shorter of the two lists.
+# Messages per stretch: a short one is read for a common term, a long one for a rarer
+# one. Intersecting both costs as much as the shorter of the two lists.
 STRETCHES = (1_024, 16_384)
 # A message that was sent while a reply called tools has a higher number than the rows
-# of that reply, which are written later: so many at most. SQLite reads by age.
+# of that reply, which are written later. This is the most such rows; SQLite reads by
+# age.
 OUT_OF_ORDER = 64
 
-# Lists of common terms in long conversations, as PostgreSQL gave them for one state of
-# a memory: until the next compaction, all replies look at the same messages.
+# A cache of PostgreSQL's lists of common terms in long conversations, by state of the
+# memory: until the next compaction, all replies search the same messages.
 KEPT: dict[tuple[str, int, int], archive.Found] = {}
 LONG, MAX_KEPT = 10_000, 2_000
 
 
 def index_messages(messages: list[Message]) -> None:
-    """Make messages findable as they now are; call it where they are written."""
+    """Index messages as they now are; call it where they are written."""
     RecallEntry.objects.bulk_create(
         [RecallEntry(**describe_entry(message)) for message in messages],
         update_conflicts=True,
@@ -85,11 +86,11 @@ def index_messages(messages: list[Message]) -> None:
 
 
 def index_all(*, again: bool = False) -> int:
-    """Index what has no entry yet, or one without passages, or everything `again`;
-    returns how many.
+    """Index messages without an entry or passages, or all `again`.
 
-    Needed where messages were written past transcript.py, or by a release that indexed
-    no passages, and again when the ranker reads texts in another way than before.
+    Return how many. Needed where messages were written without transcript.py, or by a
+    release that indexed no passages, and again when the ranker reads texts in another
+    way than before.
     """
     rows = Message.objects.order_by("pk")
     if not again:
@@ -102,7 +103,7 @@ def index_all(*, again: bool = False) -> int:
 
 
 def describe_entry(message: Message) -> dict[str, Any]:
-    """The entry of a message, as values; of a deleted one it holds no word."""
+    """Return the values of a message's entry; a deleted one has no words."""
     conversation_id, text = message.conversation_id, words_of(message)
     days = make_keys(conversation_id, read_dates(text, message.created_at))
     stretches = []
@@ -124,22 +125,27 @@ def describe_entry(message: Message) -> dict[str, Any]:
 
 
 def list_stretches(conversation_id: int, seq: int) -> list[str]:
-    """The keys of the stretches that a message is in; none of the first, so that short
-    conversations have none."""
+    """Return the keys of the stretches that a message is in.
+
+    The first stretch has no key, so that short conversations have none.
+    """
     numbers = ((size, seq // size) for size in STRETCHES)
     names = [f"#{size}:{number}" for size, number in numbers if number]
     return [*make_keys(conversation_id, names)]
 
 
 def plan_stretches(conversation_id: int, before: int) -> tuple[list[str], list[int]]:
-    """How the newest messages before a number are looked for: what is added to a query,
-    and before which number; the last part is all the rest."""
+    """Return how the newest messages before a number are searched.
+
+    These are the additions to the query, and the number before which each applies; the
+    last part is all the rest.
+    """
     queries, ends = [], [before]
     for size in STRETCHES:
         newest = (before - 1) // size
         if newest < 2:
             break
-        # Of the newest one there may be little, so the one before it as well.
+        # The newest stretch may have few messages, so search the one before it too.
         names = [f"#{size}:{number}" for number in (newest, newest - 1)]
         queries.append(f" & ({' | '.join(make_keys(conversation_id, names))})")
         ends.append((newest - 1) * size)
@@ -147,8 +153,11 @@ def plan_stretches(conversation_id: int, before: int) -> tuple[list[str], list[i
 
 
 def words_of(message: Message) -> str:
-    """What of a message is found: its text, the whole of a result and not only what was
-    sent of it, and the names and arguments of the tools that it calls."""
+    """Return the searchable text of a message.
+
+    It has the text, the whole of a tool result and not only the part that was sent, and
+    the names and arguments of tool calls.
+    """
     parts = [message.text[:MAX_CHARS]]
     for call in message.tool_calls:
         parts.append(f"{call['name']} {dump_json(call['args'])}"[:MAX_CHARS])
@@ -156,8 +165,11 @@ def words_of(message: Message) -> str:
 
 
 def make_keys(scope: object, words: Iterable[str]) -> Iterator[str]:
-    """Terms as they are in the index: short and of plain letters, and different in each
-    `scope`, such as a conversation, so that no search reads another's lists."""
+    """Yield the terms as they are in the index: short and of plain letters.
+
+    They differ in each `scope`, such as a conversation, so that no search reads
+    another's lists.
+    """
     for word in words:
         text = f"{scope}:{word}".encode(errors="surrogatepass")
         yield blake2b(text, digest_size=5).hexdigest().translate(LETTERS)
@@ -171,8 +183,10 @@ def recall_messages(
     before_seq: int | None = None,
     at: datetime | None = None,
 ) -> list[Hit]:
-    """The messages before number `before_seq` that match best, best first, for what is
-    asked `at` a time, or now."""
+    """Return the best matches before number `before_seq`, best first.
+
+    `at`: the time of the question; default: now.
+    """
     before = before_seq
     if not before:
         newest = conversation.messages.aggregate(newest=Max("seq"))["newest"]
@@ -230,8 +244,8 @@ class _Entries:
     def read_documents(
         self, seqs: Iterable[int], terms: Sequence[str]
     ) -> Iterator[Document]:
-        """The messages of these numbers that were not taken out of the view."""
-        # As one list of numbers: given a range as well, SQLite would read all of it.
+        """Yield the visible messages of these numbers."""
+        # One list of numbers: with a range as well, SQLite would read all of the range.
         rows = RecallEntry.objects.filter(
             message__conversation=self.conversation,
             message__seq__in=seqs,
@@ -257,19 +271,19 @@ def read_lists(
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         for keys, seq, count in cursor.fetchall():
-            # None: indexed before there were passages.
+            # None: indexed by an older release, without passages.
             found[keys][seq] = count or 1
     return found
 
 
 def _count_all(text: str, keys: Mapping[str, str]) -> tuple[TermCounts, ...]:
-    """The counts of each passage."""
+    """Return the counts of each passage."""
     present = {key: term for key, term in keys.items() if key in text}
     return tuple(count_terms(part, present) for part in text.split(BREAK))
 
 
 def count_terms(text: str, keys: Mapping[str, str]) -> TermCounts:
-    """How often the term of each key is there."""
-    # All keys are of one length and hold no space: a match is always a whole key.
+    """Count how often the term of each key occurs."""
+    # All keys have one length and no space, so a match is always a whole key.
     counts = {term: n for key, term in keys.items() if (n := text.count(key))}
     return TermCounts(counts, text.count(" ") + bool(text))

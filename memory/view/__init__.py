@@ -1,3 +1,1 @@
-"""What of a transcript the model sees: which messages belong together, and where each
-of them is.
-"""
+"""The model's view of a transcript: message groups, and the place of each message."""

@@ -1,5 +1,6 @@
-"""Where each message is in the model's view, now or when a reply was asked for: every
-one is in exactly one place.
+"""The place of each message in the model's view, now or in a past request.
+
+Every message is in exactly one place.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from memory.ranges import Ranges, in_ranges
 
 
 def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str, int]:
-    """How many messages are where in the model's view.
+    """Count the messages in each place of the model's view.
 
     "window", "summary", "excluded", "superseded", "deleted"; "left" are those that have
     left the window without a summary; "unsent" are those of the window that the next
@@ -36,7 +37,7 @@ def count_places(conversation: Conversation, left_out: Ranges = ()) -> dict[str,
 
 
 def count_sent(call: ModelCall) -> dict[str, int]:
-    """How many of the messages before a reply were where in its request.
+    """Count the messages before a reply by their place in its request.
 
     "window", "newest", "steps", "summary"; "left" are those that had left the window
     without a summary; "unsent" are those that the references do not name: removed from
@@ -61,9 +62,9 @@ def count_sent(call: ModelCall) -> dict[str, int]:
 
 
 def _split_covered(summaries: Iterable[Summary]) -> tuple[Q, Q]:
-    """The messages that summaries stand for, and those that have only left the window.
+    """Match the messages that summaries cover, and those that only left the window.
 
-    Those of a version that was erased since count as summarised.
+    Messages of a version that was erased since count as summarised.
     """
     spans: tuple[Ranges, Ranges] = ([], [])
     for each in summaries:

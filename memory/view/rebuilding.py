@@ -1,4 +1,4 @@
-"""Requests that were sent: rebuilt from their references, and proved by their hash."""
+"""Sent requests, rebuilt from their references and proved by their hash."""
 
 import json
 from bisect import bisect_left, bisect_right
@@ -45,20 +45,24 @@ from memory.search import recall
 
 
 def rebuild_context(call: ModelCall) -> RequestContext:
-    """The context of a recorded request, from its references alone: of a reply, or of a
-    summary that was asked for at the end of one."""
+    """Return the context of a recorded request, from its references alone.
+
+    The request is for a reply, or for a summary at the end of one.
+    """
     return rebuild_contexts([call])[0]
 
 
-# The keys of references that say that a request was not composed here.
+# The keys of references that mark an external request.
 EXTERNAL = frozenset({"client"})
-# How such requests are rebuilt, by these keys, where the app that keeps them is on.
+# Functions that rebuild external requests, by key, if the app that keeps them is on.
 rebuilders: dict[str, Callable[[ModelCall], RequestContext]] = {}
 
 
 def rebuild_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
-    """The contexts of recorded requests of one conversation. What they are made of is
-    read once for all of them that were composed here."""
+    """Return the contexts of recorded requests of one conversation.
+
+    The sources of requests composed here are read once for all of them.
+    """
     others, found = _read_sent(calls)
     return [
         others[call.pk]
@@ -69,7 +73,7 @@ def rebuild_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
 
 
 def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
-    """The same for who only counts: without what was sent, and its images."""
+    """Return the contexts for counting: without the sent messages and images."""
     others, found = _read_sent(calls)
     return [
         others[call.pk].context
@@ -82,7 +86,7 @@ def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
 def _read_sent(
     calls: Sequence[ModelCall],
 ) -> tuple[dict[int, RequestContext], "_Sources | None"]:
-    """Those that were not composed here, rebuilt, and what the others were made of."""
+    """Rebuild the external requests, and read the sources of the others."""
     others = {
         call.pk: rebuild(call)
         for call in calls
@@ -95,8 +99,11 @@ def _read_sent(
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """What requests were made of: texts by their hashes, summaries, and the columns
-    SENT of messages by their numbers, which rise."""
+    """The sources of requests.
+
+    These are texts by their hashes, summaries, and the columns SENT of messages by
+    their numbers, which rise.
+    """
 
     texts: dict[str, str]
     summaries: list[Summary]
@@ -104,7 +111,7 @@ class _Sources:
     seqs: list[int]
 
     def within(self, ranges: Ranges) -> list[tuple[Any, ...]]:
-        """The rows of these numbers, in their order."""
+        """Return the rows of these numbers, in their order."""
         picked: set[int] = set()
         for first, last in ranges:
             start, end = bisect_left(self.seqs, first), bisect_right(self.seqs, last)
@@ -112,7 +119,7 @@ class _Sources:
         return [self.rows[seq] for seq in sorted(picked)]
 
     def edited(self, refs: dict[str, Any]) -> Self:
-        """The same with messages in the words that a request had in their place."""
+        """Return the sources with messages in the words that a request had instead."""
         if not refs.get("edited"):
             return self
         rows = dict(self.rows)
@@ -129,7 +136,7 @@ class _Sources:
         return [as_langchain(*row) for row in self.within(ranges)]
 
     def whole(self, seqs: Iterable[int]) -> list[BaseMessage]:
-        """The messages as read_whole() finds them."""
+        """Return the messages as read_whole() finds them."""
         text = SENT.index("text")
         rows = (
             replace_columns(row, text=row[text][: recall.MAX_CHARS], sent_text="")
@@ -147,8 +154,11 @@ def compose_refs(
     newest: Message | None = None,
     tool_tokens: int = 0,
 ) -> RequestContext:
-    """The request that these references describe. `texts` that they name by their hash,
-    and the `newest` message, may not be stored yet."""
+    """Return the request that these references describe.
+
+    `texts` that they name by their hash, and the `newest` message, may not be stored
+    yet.
+    """
     call = ModelCall(conversation=conversation, refs=refs, model=model)
     found = _read_sources([call])
     found.texts.update(texts)
@@ -180,7 +190,7 @@ def _read_sources(calls: Sequence[ModelCall]) -> _Sources:
             {(first, last) for first, last in [*ranges, *to_ranges(noted | stated)]}
         )
     )
-    # Of what is only quoted, no more is read than a search sees.
+    # Of messages that are only quoted, only the part that a search sees is read.
     text = Case(
         When(seq__in=noted - stated, then=Left("text", recall.MAX_CHARS)),
         default=F("text"),
@@ -203,7 +213,7 @@ def _recompose(
     found: _Sources,
     note: Callable[[Conversation, Sequence[BaseMessage], Any], None],
 ) -> Context:
-    """`note` marks the images that went along."""
+    """Return the context of a request; `note` marks the images sent with it."""
     conversation, refs, texts = call.conversation, call.refs, found.texts
     sent = found.edited(refs)
     newest = sent.messages([[refs["newest"]] * 2]) if refs.get("newest") else []
@@ -262,8 +272,10 @@ def _send_again(
 
 
 def read_definitions(text: str) -> list[Any]:
-    """The definitions of tools that were sent. A file that was imported can have
-    anything in their place."""
+    """Return the definitions of tools that were sent.
+
+    An imported file can have anything in their place.
+    """
     try:
         found = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -272,8 +284,10 @@ def read_definitions(text: str) -> list[Any]:
 
 
 def list_parts(call: ModelCall, context: Context, tool_tokens: int = 0) -> Parts:
-    """The parts of a recorded request, as they were counted when it was sent. Of older
-    ones only the sum is known."""
+    """Return the parts of a recorded request, as counted when it was sent.
+
+    Older requests have only the sum.
+    """
     known = tuple((name, count) for name, count in call.parts)
     if known and sum(count for _, count in known) == call.tokens_estimated:
         return known
@@ -288,19 +302,22 @@ def select_unknown(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
 
 
 def select_known(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
-    """Return the other ones."""
+    """Return the requests that can be rebuilt."""
     off = EXTERNAL - rebuilders.keys()
     return calls.exclude(refs__has_any_keys=[*off]) if off else calls
 
 
 def verify_context(call: ModelCall) -> bool:
-    """Whether the rebuilt context is what was sent, byte for byte."""
+    """Return whether the rebuilt context is what was sent, byte for byte."""
     return rebuild_context(call).sha256 == call.sha256
 
 
 def is_erased(call: ModelCall) -> bool:
-    """Whether the user has since deleted a message that was sent with this request, or
-    that a summary in it covered, or erased a fact in it."""
+    """Return whether the user has since erased a part of this request.
+
+    That is: deleted a message that was sent with it or that a summary in it covered, or
+    erased a fact in it.
+    """
     refs = call.refs
     facts = {name for _place, name in prompts.facts_in(refs)}
     if facts and Prompt.objects.filter(pk__in=facts).count() < len(facts):
@@ -318,8 +335,10 @@ def is_erased(call: ModelCall) -> bool:
 
 
 def missing_rules(conversation: Conversation) -> list[int]:
-    """The messages of confirmed rules that are not, word for word, in what would be
-    sent now: there must be none."""
+    """Return the messages of confirmed rules that the next request lacks.
+
+    A rule is lacking if it is not in the request word for word: there must be none.
+    """
     standing = rule_source.current.list_standing(conversation)
     confirmed = [rule for rule in standing if rule.is_confirmed]
     if not confirmed:

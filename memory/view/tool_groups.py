@@ -1,5 +1,6 @@
-"""Which messages belong together because of calls of tools: the one that asked, and the
-results. The model sees all of a group or nothing.
+"""Groups of messages that belong together: a tool call and its results.
+
+The model sees all of a group or nothing.
 """
 
 from collections.abc import Iterable
@@ -9,23 +10,26 @@ from django.db.models import Q
 from memory.engine.cut_points import match_results
 from memory.models import Conversation, Message, as_langchain
 
-# A call is answered within so many numbers: twice what a turn can take.
+# A call is answered within this many numbers: twice what a turn can take.
 REACH = 512
 IDS = ("seq", "role", "tool_calls", "tool_call_id", "late_for")
 
 
 def complete_groups(conversation: Conversation, seqs: Iterable[int]) -> list[int]:
-    """These numbers and those of the other messages of their groups, rising."""
+    """Return these numbers and those of the other messages of their groups.
+
+    The numbers rise.
+    """
     wanted = set(seqs)
     return sorted(wanted.union(*find_groups(conversation, wanted)))
 
 
 def find_groups(conversation: Conversation, seqs: Iterable[int]) -> list[set[int]]:
-    """The groups that have one of these messages, by their numbers.
+    """Return the groups that have one of these messages, by their numbers.
 
-    A result that came late belongs to the group of its call, but is none by itself: in
-    its place, the call has an answer. A message that was deleted names no calls any
-    more; the results behind it are still of its group.
+    A late result belongs to the group of its call, but is no group by itself: in its
+    place, the call has an answer. A deleted message names no calls any more; the
+    results after it still belong to its group.
     """
     wanted = set(seqs)
     if not wanted:

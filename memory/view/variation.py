@@ -1,5 +1,6 @@
-"""How a request is sent in another form than the one it was made in, as a change of its
-references: what is sent is composed of them again, and proved as ever.
+"""Variations of a request, as changes of its references.
+
+The request is composed from the changed references, and proved as usual.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,21 +13,24 @@ from memory.ranges import to_ranges
 
 from .tool_groups import complete_groups
 
-# What a reference says of notes that were recalled.
+# The keys of references about recalled notes.
 OF_NOTES = ("recalled", "excerpts", "replaced", "until", "files")
-# What it says of the tools that were offered.
+# The keys of references about the offered tools.
 OF_TOOLS = (
     *("tools", "tools_sha256", "tool_choice", "tools_refused", "tools_left_out"),
 )
-# References of a request that differs say how, by this key.
+# The key of references that holds the variation.
 VARIED = "trial"
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """What is different: another model, temperature (None: as it is) or preset of the
-    policy; without notes from a search, without summaries; one message by its number in
-    other words (`text`), left out, or brought back. As it is here, nothing is."""
+    """The differences of a request; by default there are none.
+
+    Another model, temperature (None: unchanged) or preset of the policy; without notes
+    from a search, without summaries; one message by its number in other words (`text`),
+    hidden, or shown again.
+    """
 
     model: str = ""
     temperature: float | None = None
@@ -39,7 +43,7 @@ class Variation:
     text: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """What differs, without the words."""
+        """Return the differences, without the words."""
         said = asdict(self)
         del said["text"]
         is_usual = {"temperature": self.temperature is None}
@@ -56,7 +60,7 @@ def list_numbers(ranges: Iterable[Iterable[int]]) -> set[int]:
 
 
 def list_sent(refs: Mapping[str, Any]) -> set[int]:
-    """The numbers of the messages that a request holds themselves."""
+    """Return the numbers of the messages that a request contains themselves."""
     newest = [[refs["newest"]] * 2] if refs.get("newest") else []
     ranges = [*refs["pinned"], *refs["window"], *refs.get("steps", ()), *newest]
     return list_numbers(ranges)
@@ -65,8 +69,10 @@ def list_sent(refs: Mapping[str, Any]) -> set[int]:
 def vary_refs(
     conversation: Conversation, refs: Mapping[str, Any], variation: Variation
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """References to the request that differs, and the text that they name by its hash.
-    What another preset does is not among it."""
+    """Return references to the varied request, and its new text by hash.
+
+    The effect of another preset is not included.
+    """
     varied, sent = dict(refs), list_sent(refs)
     if variation.without_summaries:
         varied["summaries"] = []
@@ -86,7 +92,8 @@ def vary_refs(
             cuts = refs["shortened"]
             varied["shortened"] = [cut for cut in cuts if cut[0] != variation.edited]
     keep_sent_images(varied, with_images=True)
-    # What of it applies here: the next message has another window than the trial had.
+    # The part that applies here: the next message has another window than the trial
+    # had.
     noted = replace(
         variation,
         edited=variation.edited if texts else 0,
@@ -110,7 +117,7 @@ def _drop_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
 
 
 def _add_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
-    """Into the window, in the order of their numbers."""
+    """Add messages to the window, in the order of their numbers."""
     before = refs.get("newest") or max(list_sent(refs), default=0) + 1
     added = {seq for seq in seqs if seq < before} - list_sent(refs)
     _drop_messages(refs, added)  # where a note quotes them
@@ -118,7 +125,7 @@ def _add_messages(refs: dict[str, Any], seqs: Iterable[int]) -> None:
 
 
 def keep_sent_images(refs: dict[str, Any], *, with_images: bool) -> None:
-    """Those of messages that are still sent, to a model that takes images."""
+    """Keep the images of messages that are still sent, for a model with images."""
     if "images" in refs:
         sent = list_sent(refs)
         kept = [each for each in refs["images"] if with_images and each[0] in sent]

@@ -1,4 +1,4 @@
-"""Makes messages findable that were written past the application."""
+"""Index messages that were written without the application."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Signs rows that were written past the application, or all with another key."""
+"""Sign rows that were written without the application, or all with a new key."""
 
 from typing import Any
 
