@@ -1,6 +1,7 @@
-"""What the database answers besides rows, as the site needs it: that it is away
-(memory/database.py), that it refuses a value, that it cannot be written to. And two
-forms of IN that Django does not have.
+"""Database helpers besides rows: refused values, read-only databases, and lookups.
+
+memory/database.py knows when a database is away. The lookups are two forms of IN that
+Django does not have.
 """
 
 import fcntl
@@ -33,8 +34,10 @@ CLOCK_SQL = {
 
 
 class RefusedInputError(SuspiciousOperation, DataError):
-    """NUL, half of a surrogate pair, a number without an end: a value from outside that
-    the database does not take. Wherever it is raised, the answer is 400."""
+    """A value from outside that the database does not take; answered with 400.
+
+    Examples are NUL, half of a surrogate pair and an infinite number.
+    """
 
 
 @Field.register_lookup
@@ -73,16 +76,19 @@ class Among(Lookup):
     def get_db_prep_save(
         self, value: Collection[Any], connection: BaseDatabaseWrapper
     ) -> Any:
-        """The value that a prepared statement is given, as the database takes it."""
+        """Return the value for a prepared statement, as the database takes it."""
         _, [prepared] = self.get_db_prep_lookup(value, connection)
         return prepared
 
 
 @Field.register_lookup
 class OneOf(Among):
-    """`field__one_of=words`: IN with words of the code, which stand in the SQL. SQLite
-    uses an index over some of the rows only where its condition is in the statement,
-    word for word and in the same order. Raises ValueError for what is no word."""
+    """`field__one_of=words`: IN with words of the code, written into the SQL itself.
+
+    SQLite uses a partial index only where its condition is in the statement, word for
+    word and in the same order. Raises ValueError for anything that is not an
+    identifier.
+    """
 
     lookup_name = "one_of"
 
@@ -103,14 +109,18 @@ def watch_values(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def keep_connection() -> None:
-    """Let this thread keep its connection between two calls; a dead one is replaced.
-    With SQLite all threads do."""
+    """Keep the connection of this thread between two calls; replace it when it is dead.
+
+    With SQLite, all threads keep theirs.
+    """
     connection.is_kept = True
 
 
 def close_connection(**kwargs: Any) -> None:
-    """A request has ended, and its thread ends with it. The thread of the event loop
-    has no connection."""
+    """Close the connection of a request's thread, which ends with the request.
+
+    The thread of the event loop has no connection.
+    """
     with suppress(SynchronousOnlyOperation):
         if not connection.in_atomic_block:
             connection.close()
@@ -146,8 +156,10 @@ def log_trouble(error: Exception) -> None:
 
 
 def check_writable() -> None:
-    """Raises the database's error where nothing can be written, as on a standby or a
-    disk that the system has mounted read-only."""
+    """Raise the database's error if it cannot be written to.
+
+    Standbys and disks that the system has mounted read-only are such databases.
+    """
     is_sqlite = connection.vendor == "sqlite"
     with connection.cursor() as cursor:
         try:
@@ -175,8 +187,10 @@ def name_of_sqlite(error: BaseException) -> str:
 
 
 def claim_file() -> bool:
-    """Whether this process is the first to serve its SQLite file; True for any other
-    database. The claim ends with the process."""
+    """Return if this process is the first to serve its SQLite file.
+
+    True for any other database. The claim ends with the process.
+    """
     path = Path(str(connection.settings_dict["NAME"]))
     if connection.vendor != "sqlite" or not path.exists():
         return True
@@ -194,8 +208,10 @@ def claim_file() -> bool:
 
 
 def lock_user(pk: int) -> None:
-    """Let no other transaction count or replace what this person has until this one
-    ends. What only refers to them need not wait."""
+    """Lock a user's rows: no other transaction may count or replace them.
+
+    Rows that only refer to the user need not wait.
+    """
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=pk).values_list("pk").first()
 

@@ -1,5 +1,7 @@
-"""The environment as the site reads it: each setting with its type, its bounds and its
-default. What can't be used is said for all settings at once, before anything starts.
+"""The environment as typed settings, each with its bounds and its default.
+
+Values that cannot be used are reported for all settings at once, before anything
+starts.
 """
 
 import builtins
@@ -56,7 +58,7 @@ Words: TypeAlias = builtins.list[builtins.str]
 
 
 class SettingsError(ImproperlyConfigured):
-    """What is wrong with the settings: a sentence, on a line, for each."""
+    """All that is wrong with the settings, one sentence a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,11 @@ class Setting:
 
 
 class SiteEnv:
-    """Reads settings and remembers them. A value that can't be used leaves a sentence
-    among the problems and the default in its place, so that all others are read."""
+    """A reader of settings that remembers them.
+
+    A value that cannot be used adds a sentence to the problems, and its setting gets
+    the default, so that all others are read.
+    """
 
     def __init__(self) -> None:
         self.settings: dict[Text, Setting] = {}
@@ -119,14 +124,13 @@ class SiteEnv:
         return self._read(name, default, "true or false", _parse_flag)
 
     def one_of(self, name: Text, *words: Text) -> Text:
-        """One of these words; the first where there is none."""
+        """Return one of these words; the first if the setting is missing."""
         allowed = f"{', '.join(words[:-1])} or {words[-1]}"
         parse = partial(_parse_one, words.__contains__)
         return self._read(name, words[0], allowed, parse)
 
     def some_of(self, name: Text, words: Iterable[Text]) -> Words:
-        """Return those of these words that the setting names, in their order; all of
-        them for "all"."""
+        """Return the words that the setting names, in their order; all for "all"."""
         known = [*words]
         allowed = f"all, or some of {', '.join(known)}, separated by commas"
         return self._read(name, [], allowed, partial(_parse_some_of, known))
@@ -148,7 +152,7 @@ class SiteEnv:
         )
 
     def time_limit(self, name: Text, *, default: Number) -> Number:
-        """How long something may take that can't do without time."""
+        """Return seconds, at least SHORTEST, for what cannot be done in no time."""
         return self.float(name, default=default, least=SHORTEST)
 
     def origin_list(self, name: Text) -> Words:
@@ -167,7 +171,7 @@ class SiteEnv:
         return self._read(name, [], allowed, partial(_parse_each, ipaddress.ip_network))
 
     def model_temperature(self, name: Text, *, default: Number | None) -> Number | None:
-        """Of a model; None is not sent."""
+        """Return the temperature of a model; None is not sent."""
         allowed = "a number from 0 to 2, or nothing"
         parse = partial(_parse_bounded, Number, 0, 2)
         return self._read(
@@ -181,13 +185,16 @@ class SiteEnv:
     def server_url(
         self, name: Text, default: Text, *schemes: Text, example: Text
     ) -> Text:
-        """The address of a server, which can hold a password; without, the default."""
+        """Return the address of a server, which may hold a password, or the default."""
         parse = partial(parse_address, schemes)
         allowed = f"an address like {example}"
         if "@" in os.environ.get(name, ""):
             allowed += ", where a user or password has %23 for #, %2F for /, %3F for ?"
         value = self._read(name, "", allowed, parse, is_secret=True)
         return value or default
+
+    def http_url(self, name: Text, example: Text) -> Text:
+        return self.server_url(name, "", "http", "https", example=example)
 
     def add_problem(
         self, name: Text, allowed: Text, *, is_secret: Flag = False
@@ -220,14 +227,17 @@ class SiteEnv:
             raise SettingsError("\n".join(self.problems))
 
     def find_source(self, name: Text) -> Text:
-        """Where a setting has its value from: "file", "environment" or ""."""
+        """Return the source of a setting's value: "file", "environment" or ""."""
         if name in self.names_of_file:
             return "file"
         return "environment" if name in os.environ else ""
 
     def find_slips(self) -> Iterator[Text]:
-        """A sentence for each name that is no setting: all of the file that was read,
-        others only where they are much like one."""
+        """Yield a sentence for each name that is not a setting.
+
+        All names of the file count; others only if they are similar to a setting's
+        name.
+        """
         for name in sorted({*os.environ} - {*self.settings}):
             if FOREIGN.fullmatch(name) or name in self.names_of_others:
                 continue
@@ -244,8 +254,10 @@ NOT_ON_WINDOWS = (
 
 
 def load_settings() -> None:
-    """Read the settings; end this process with a sentence for each that can't be used,
-    where a traceback would bury it."""
+    """Read the settings; end this process with a sentence for each invalid one.
+
+    A traceback would bury these sentences.
+    """
     if sys.platform == "win32":
         sys.exit(NOT_ON_WINDOWS)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "chatsite.settings")

@@ -1,8 +1,8 @@
-"""Whose work it is, and an order in which no one waits for all the work of another.
+"""Fair scheduling: the work of one user does not wait for all the work of another.
 
-A process has one thread for the database and one for its event loop. In both of them
-people take turns: before each piece of work of one person, the others get one of theirs
-done, however many pieces that one has asked for.
+A process has one thread for the database and one for its event loop. In both, users
+take turns: after each piece of work of one user, each of the others gets one piece
+done, however many pieces that user has queued.
 """
 
 import asyncio
@@ -30,23 +30,25 @@ T = TypeVar("T")
 # work of the database thread waits up to a thousand times for that long.
 SWITCH_SECONDS = 0.00002
 
-# The number of a user, or whatever else tells one from another. None: the process
-# itself, and what is not known yet.
-person: ContextVar[Hashable] = ContextVar("person", default=None)
+# The number of a user, or another key that identifies the owner of the work. None: the
+# process itself, or an owner that is not known yet.
+work_owner: ContextVar[Hashable] = ContextVar("work_owner", default=None)
 
 
 @contextmanager
 def working_for(who: Hashable) -> Iterator[None]:
-    before = person.set(who)
+    before = work_owner.set(who)
     try:
         yield
     finally:
-        person.reset(before)
+        work_owner.reset(before)
 
 
 class FairQueue:
-    """What a thread has to do: the people in a circle, each with their work in its
-    order. Has as much of SimpleQueue as ThreadPoolExecutor needs."""
+    """A work queue of a thread: round robin over users, each with their work in order.
+
+    Has as much of SimpleQueue as ThreadPoolExecutor needs.
+    """
 
     def __init__(self) -> None:
         self._circle: OrderedDict[Hashable, deque[Any]] = OrderedDict()
@@ -56,15 +58,15 @@ class FairQueue:
         self._tokens: SimpleQueue[None] = SimpleQueue()
 
     def put(self, work: Any) -> None:
-        """The work of the person in whose context this is called."""
+        """Add work of the user in whose context this is called."""
         with self._lock:
-            self._circle.setdefault(person.get(), deque()).append(work)
+            self._circle.setdefault(work_owner.get(), deque()).append(work)
         self._tokens.put(None)
 
     def get(self, block: bool = True) -> Any:
         self._tokens.get(block)
         with self._lock:
-            # Only now: who has come while that person's work was done is before them.
+            # Only now: users who came while that work was done are before its user.
             if self._served in self._circle:
                 self._circle.move_to_end(self._served)
             self._served = next(iter(self._circle))
@@ -86,8 +88,10 @@ def make_fair_thread() -> ThreadPoolExecutor:
 
 
 class FragmentThread:
-    """The thread in which fragments are drawn, which may take longer than all other
-    pieces of work; None: the database thread draws them."""
+    """The thread that renders fragments, which may take longer than all other work.
+
+    None: the database thread renders them.
+    """
 
     thread: ThreadPoolExecutor | None = None
 
@@ -98,15 +102,18 @@ def for_drawing(work: Callable[..., T]) -> Callable[..., Awaitable[T]]:
 
 
 def install_fair_queue() -> None:
-    """Let the thread be fair in which database_sync_to_async() does its work. Before it
-    has any: a second thread would have a second connection."""
+    """Make the thread fair in which database_sync_to_async() does its work.
+
+    Called before that thread has any work: a second thread would have a second
+    connection.
+    """
     SyncToAsync.single_thread_executor = make_fair_thread()
     FragmentThread.thread = make_fair_thread()
     Checks.thread = make_fair_thread()
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
-# Long pieces of work of one person take an eighth of the loop's time. It is enough to
+# Long pieces of work of one user take an eighth of the loop's time, which is enough to
 # read 3,000 tokens a second.
 OTHERS_SHARE = 7.0
 
@@ -117,10 +124,12 @@ _turns: WeakKeyDictionary[
 
 @asynccontextmanager
 async def loop_turn() -> AsyncIterator[None]:
-    """Around a long piece of work of the event loop itself: of each person one at a
-    time, and OTHERS_SHARE times as long for all others behind it."""
+    """Limit long pieces of work of the event loop to one at a time for each user.
+
+    Others get OTHERS_SHARE times as long after it.
+    """
     turns = _turns.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-    async with turns.setdefault(person.get(), asyncio.Lock()):
+    async with turns.setdefault(work_owner.get(), asyncio.Lock()):
         begun = thread_time()
         yield
         await asyncio.sleep(OTHERS_SHARE * (thread_time() - begun))

@@ -1,6 +1,7 @@
-"""Who may set which header of a request: one table of all that daphne, Django and its
-apps read, kept at the entrance (chatsite/asgi.py). What a client may set is about its
-own request alone; nothing else of it is the site's address, another's, or a person.
+"""The request headers that daphne, Django and its apps read, and who may set each.
+
+The table is applied at the entrance (chatsite/asgi.py). A client may set only what
+concerns its own request, never the site's address, another client's address or a user.
 """
 
 from enum import Enum, auto
@@ -10,11 +11,11 @@ from django.conf import settings
 
 
 class Setter(Enum):
-    # Whoever calls, about this one request.
+    # Every client, about this one request.
     CLIENT = auto()
     # The proxy that BEHIND_PROXY speaks of, which replaces what clients send.
     PROXY = auto()
-    # No one: cut, unless a setting names it (TRUSTED_USER_HEADER).
+    # Always removed, unless a setting names it (TRUSTED_USER_HEADER).
     NONE = auto()
 
 
@@ -38,10 +39,10 @@ SETTERS = {
     # The beginning of all addresses, and the address that was meant.
     **_set_by(Setter.NONE, "daphne-root-path x-script-name x-forwarded-prefix"),
     **_set_by(Setter.NONE, "x-original-url x-rewrite-url"),
-    # The host, the port, the scheme and the person's address, by other names.
+    # The host, the port, the scheme and the client's address, by other names.
     **_set_by(Setter.NONE, "forwarded x-forwarded-host x-forwarded-port x-real-ip"),
     **_set_by(Setter.NONE, "x-forwarded-scheme x-forwarded-ssl x-forwarded-server"),
-    # The method, and the person.
+    # The method, and the user.
     **_set_by(Setter.NONE, "x-http-method x-http-method-override x-method-override"),
     **_set_by(Setter.NONE, "remote-user x-remote-user x-forwarded-user"),
     **_set_by(Setter.NONE, "x-session-token x-email-verification-key"),
@@ -50,8 +51,10 @@ SETTERS = {
 
 
 def clean_scope(scope: dict[str, Any]) -> dict[str, Any]:
-    """The request without what its client may not say, and with one Cookie: of two,
-    Django, Channels and the site's own places would each read another."""
+    """Return the request without headers that its client may not set, with one Cookie.
+
+    Of two Cookie headers, Django, Channels and this site would each read another one.
+    """
     kept = {settings.TRUSTED_USER_HEADER, settings.GATEWAY_USER_HEADER}
     kept = {name.lower().encode("latin-1") for name in kept}
     believed = (

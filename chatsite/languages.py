@@ -1,5 +1,6 @@
-"""In which language a browser is spoken to, how numbers look in it, and what language
-a text is in as far as its letters tell.
+"""The language of a browser and of a text, and how numbers look in it.
+
+The language of a text is guessed from its letters alone.
 """
 
 import re
@@ -21,13 +22,13 @@ WRITINGS = {
 
 
 def of_scope(scope: dict[str, Any]) -> str:
-    """The language of a socket: found like that of a page, by its cookie or header."""
+    """Return the language of a socket, by its cookie or header as for a page."""
     request = ASGIRequest({**scope, "method": "GET", "query_string": b""}, BytesIO())
     return get_language_from_request(request)
 
 
 def of_text(text: str) -> str:
-    """The language to draw a text in; "" = it makes no difference, or is not known."""
+    """Return the language to draw a text in; "" if unknown or of no effect."""
     sample = text[:SAMPLE_CHARS]
     return next((name for name, one in WRITINGS.items() if one.search(sample)), "")
 
@@ -38,7 +39,9 @@ def group_thousands(number: int) -> str:
 
 
 def find_sentence_space() -> str:
-    """What stands between two sentences: nothing in Chinese, whose full stops and
-    colons are as wide as a letter."""
+    """Return the separator of two sentences.
+
+    It is empty in Chinese, whose full stops and colons are as wide as a letter.
+    """
     joined = pgettext("two sentences", "%(first)s %(second)s")
     return joined % {"first": "", "second": ""}

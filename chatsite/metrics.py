@@ -1,5 +1,6 @@
-"""What this process counts about itself, in Prometheus' form. Labels are words of this
-site, never a text, a name or an id.
+"""The metrics of this process, for Prometheus.
+
+Labels are words of this site, never a text, a name or an id.
 """
 
 from typing import TYPE_CHECKING
@@ -57,7 +58,7 @@ def note_request(purpose: str, error: str = "") -> None:
 
 
 def note_reply(result: "Result") -> None:
-    """How the request for a reply ended, and how long it took."""
+    """Record how the request for a reply ended, and how long it took."""
     note_request("reply", result.error)
     REPLY.observe(result.total_ms / 1000)
     if result.first_token_ms is not None:

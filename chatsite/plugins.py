@@ -1,8 +1,8 @@
-"""Where apps meet the core: all that an app can add to it but HTML, see slots.py.
+"""The registries by which apps extend the core; HTML is added by slots.py.
 
-An app hands it over in the ready() of its AppConfig, by register_…() and mount(), and
-connects to the signals. The core reads it when it needs it and imports no app, so one
-that is not in INSTALLED_APPS leaves no trace.
+An app registers in the ready() of its AppConfig, by register_…() and mount(), and
+connects to the signals. The core reads the registries when it needs them and imports no
+app, so one that is not in INSTALLED_APPS leaves no trace.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,8 +54,10 @@ Time = Moment | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppData:
-    """A table of an app: what the core does with its rows, and what people call them.
-    An app hands each over once; what is not given does not happen."""
+    """A table of an app: what the core does with its rows, and how pages name them.
+
+    An app registers each table once; what is not given does not happen.
+    """
 
     # The list in export.json of which each row has this form, or the value of a
     # conversation of that form. `read` gives it, and `write` stores what an import has
@@ -84,7 +86,7 @@ class AppData:
     forget: Callable[..., None] | None = None
     # What was sent last of a conversation that others send; None: it is the site's own.
     find_sent_last: Callable[["Conversation"], "RequestContext | None"] | None = None
-    # What a person has of it, for the download of the account.
+    # Rows of a user, for the download of the account.
     list_own: Callable[["AbstractBaseUser"], list[Any]] | None = None
     # Rules of `manage.py audit`.
     audit_rules: Sequence["Finder"] = ()
@@ -105,12 +107,14 @@ class AppData:
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """What the list of conversations can be narrowed to, by a number in its address.
-    `find_choices` gives those of a person as rows whose `choice` is a JSON object; they
-    are read in one statement with what the list counts. `describe_choices` makes of
-    these objects and of the chosen number what the templates of the list's parts
-    need. `find_marks` says what rows of the list show of it, by key; it is asked only
-    where there are choices, and is given them."""
+    """A filter of the list of conversations, chosen by a number in its address.
+
+    `find_choices` gives a user's choices as rows whose `choice` is a JSON object; they
+    are read in one statement with what the list counts. `describe_choices` makes the
+    template values of the list's parts from these objects and the chosen number.
+    `find_marks` returns what rows of the list show of the filter, by key; it is called
+    only if there are choices, and gets them.
+    """
 
     name: str
     narrow: Callable[["Rows", Any], "Rows"]
@@ -130,10 +134,13 @@ class ListFilter:
 
 @dataclass(frozen=True, slots=True)
 class ReviewSource:
-    """Rows that staff should look at. `find` gives those that have a reason now, newest
-    first, with their `conversation`, and annotated with `number` (of a reply, or the
-    version of a summary) and `found_at`. `address` of the page about a row gets the key
-    of its conversation, its number and its own key."""
+    """Rows that staff should review.
+
+    `find` returns those that have a reason now, newest first, with their
+    `conversation`, annotated with `number` (of a reply, or the version of a summary)
+    and `found_at`. `address` of the page about a row gets the key of its conversation,
+    its number and its own key.
+    """
 
     name: Any
     find: Callable[[], QuerySet[Any]]
@@ -142,8 +149,10 @@ class ReviewSource:
 
 
 class AppEvent:
-    """An event over the socket: a frozen dataclass. JSON clients get its fields, pages
-    HTML of which each part is swapped by its id."""
+    """An event over the socket: a frozen dataclass.
+
+    JSON clients get its fields, pages HTML of which each part is swapped by its id.
+    """
 
     __slots__ = ()
     type: ClassVar[str]
@@ -152,8 +161,11 @@ class AppEvent:
     turn: int
 
     def draw_html(self, conversation: "Conversation") -> str:
-        """For pages that show its turn. What a page has loaded besides its latest turns
-        is not known; that is drawn again when it is loaded again."""
+        """Return the HTML for pages that show the turn.
+
+        It is not known what a page has loaded besides its latest turns; those are drawn
+        again when they are loaded again.
+        """
         raise NotImplementedError
 
     def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
@@ -161,25 +173,25 @@ class AppEvent:
             yield self.draw_html(client.conversation())
 
     def draw_at_once(self, page: "Page") -> str | None:
-        """The same, where the database need not be asked. None: it has to be."""
+        """Return the HTML if the database is not needed for it, else None."""
         return None
 
     def draw_answer(self, page: "Page") -> str:
-        """For the page whose command is answered with it."""
+        """Return the HTML for the page whose command is answered with this event."""
         return ""
 
     def describe_status(self) -> str:
-        """What a screen reader is told."""
+        """Return the sentence for screen readers."""
         return ""
 
 
 class AppCommand:
-    """What a client of the socket wants: a frozen dataclass."""
+    """A command of a client of the socket: a frozen dataclass."""
 
     __slots__ = ()
 
     def apply_to(self, conversation: "Conversation") -> "Done":
-        """In the database thread. Raises CommandError for what can't be done."""
+        """Run the command in the database thread; raise CommandError to refuse."""
         raise NotImplementedError
 
 
@@ -205,32 +217,32 @@ def _forget_message(signal: Signal, **sent: Any) -> None:
 def collect_names(
     kind: Literal["staff_actions", "log_names", "sources"],
 ) -> dict[str, Any]:
-    """All names of a kind that apps give."""
+    """Return all names of a kind that apps give."""
     return {
         word: name for data in app_data for word, name in getattr(data, kind).items()
     }
 
 
-# What happened, told with keyword arguments. None is told of a word of a reply.
-# A turn has ended, or waits for its person: `turn`, `state`. Not awaited by the turn.
+# Signals are sent with keyword arguments. None is sent for a word of a reply.
+# A turn has ended, or waits for its user: `turn`, `state`. Not awaited by the turn.
 turn_ended = Signal()
 # What another app has news of: `kind`, `conversation`.
 news_found = Signal()
-# In their transactions: the books of a request to a model are closed (the key `call`;
-# `work`, that of the turn or the trial that it was for), its person is charged (the key
-# `user`; `used`), and a step of a turn that has run is over, such as a call of a tool:
-# `conversation`, `turn`, the `seq` that asked, `name`, the code of its `error`,
-# `started_at`, `finished_at`.
+# Sent inside their transactions: a request to a model has ended (the key `call`;
+# `work`, the key of its turn or trial), a user is charged for it (the key `user`;
+# `used`), and a step of a turn, such as a call of a tool, has ended: `conversation`,
+# `turn`, the `seq` that asked, `name`, the code of its `error`, `started_at`,
+# `finished_at`.
 call_ended = Signal()
 call_charged = Signal()
 step_ended = Signal()
-# A signed-in person opens a page: `request`. Has to cost nothing.
+# Called on every page view of a signed-in user, with `request`; must be cheap.
 page_opened = Signal()
 
-# Who can refuse, by the deed: that a message is sent into `conversation` (a sentence
-# why, or ""), that `user_id` spends more (by a CommandError), and that anyone uses what
-# has this `kind` and `name`, such as a model (whether it is off; it is asked before
-# every use, so it may ask no database).
+# Guards that can refuse: a message into `conversation` (they return a sentence why, or
+# ""), more spending by `user_id` (they raise CommandError), and any use of the model or
+# tool with this `kind` and `name` (they return if it is off; they are called before
+# every use, so they may not query the database).
 guards: dict[str, list[Callable[..., Any]]] = {"send": [], "spend": [], "use": []}
 
 
@@ -241,7 +253,7 @@ def register_guard(
 
 
 # Fields of forms, by the form: the policy of a conversation, the preferences of a
-# person, and what a conversation starts with.
+# user, and the options that a conversation starts with.
 form_fields: dict[str, dict[str, Callable[[], Any]]] = {
     "policy": {},
     "preferences": {},
@@ -257,8 +269,8 @@ def register_field(
     form_fields[form][name] = make
 
 
-# Of the socket: events and what reads each command, by their types; and what a client
-# is told when it is brought up to date, given its turns that are open.
+# Events of the socket and readers of its commands, by their types; and functions that
+# return the events a client gets when it syncs, given its open turns.
 event_kinds: dict[str, type[AppEvent]] = {}
 command_readers: dict[str, Callable[[dict[str, Any]], AppCommand]] = {}
 standing_events: list[Callable[["Client", set[int]], Iterable[AppEvent]]] = []
@@ -293,10 +305,11 @@ def mount(
     has_secret: bool = False,
     **limits: Any,
 ) -> None:
-    """Say who may come in at addresses with one of these beginnings, by the `slot` and
-    the limits of an Entrance. Those of a "LINK" open to anyone who knows the secret
-    behind the beginning, which no log may have; `has_secret`: so do others, for one
-    person."""
+    """Add an Entrance, with this `slot` and limits, for addresses that begin so.
+
+    A "LINK" opens to everyone who knows the secret behind the beginning, which no log
+    may hold; with `has_secret`, other addresses have such a secret for one user.
+    """
     entrances.entrances.append(
         entrances.Entrance(starts=starts, slot=entrances.Slot[slot], **limits)
     )
@@ -308,9 +321,10 @@ def mount(
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """Work that any process may do: every sweep calls `sweep` in the event loop, if
-    there are any `due` rows; a process that ends calls `release`, so that others go on
-    at once.
+    """Work that any process may do.
+
+    Every sweep calls `sweep` in the event loop if there are `due` rows. A process that
+    ends calls `release`, so that others continue at once.
     """
 
     sweep: Callable[[], Awaitable[object]]
@@ -332,7 +346,7 @@ doctor_checks: dict[str, Callable[[], str]] = {}
 
 
 def name_source(imported_from: str | None) -> str:
-    """The site that an imported conversation comes from; "": it is not known."""
+    """Return the site that an imported conversation comes from; "" if it is unknown."""
     kind, _, rest = (imported_from or "").partition(":")
     return collect_names("sources").get(kind, "").replace("%s", rest)
 
@@ -342,6 +356,6 @@ def is_switched_off(kind: str, name: str) -> bool:
 
 
 def find_write_refusal(conversation: "Conversation") -> str:
-    """Why nothing can be written into a conversation, in a sentence; "": it can."""
+    """Return a sentence why a conversation cannot be written into; "" if it can."""
     found = (find(conversation=conversation) for find in guards["send"])
     return next(filter(None, found), "")

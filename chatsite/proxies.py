@@ -1,4 +1,4 @@
-"""Who is calling, when a proxy stands in front of the site."""
+"""The address of the client, also behind a proxy."""
 
 import ipaddress
 
@@ -10,11 +10,11 @@ IPV6_PREFIX = 64
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """The address that failed logins are counted by; None on a Unix socket.
+    """Return the address by which failed logins are counted; None on a Unix socket.
 
-    Behind a proxy it is the last one of X-Forwarded-For: that one the proxy wrote
-    itself, whether it replaces what the client sent or appends to it. IPv6 addresses
-    are those of their network.
+    Behind a proxy it is the last one of X-Forwarded-For: the proxy itself wrote that
+    one, whether it replaces what the client sent or appends to it. IPv6 addresses are
+    those of their network.
     """
     address = request.META.get("REMOTE_ADDR") or None
     if settings.BEHIND_PROXY:

@@ -1,4 +1,4 @@
-"""Which release of the site runs."""
+"""The release of the site that runs."""
 
 import tomllib
 from functools import cache

@@ -1,5 +1,6 @@
-"""Settings of the site. Every value that differs between installations comes from
-the environment (or from a .env file beside manage.py); see .env.example.
+"""Settings of the site; installations differ only by their environment.
+
+Variables come from the environment or from a .env file beside manage.py: .env.example.
 """
 
 import os
@@ -16,7 +17,6 @@ from chatsite.environment import SiteEnv
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-
 env = SiteEnv()
 if os.environ.get("SECRET_KEY"):
     # An environment with a key of its own is a server's: the DEBUG=true that
@@ -24,7 +24,7 @@ if os.environ.get("SECRET_KEY"):
     os.environ.setdefault("DEBUG", "false")
 env.read_file(BASE_DIR / ".env")
 
-# Core. The defaults are for one person on one machine; with DEBUG off the site
+# Core. The defaults are for one user on one machine; with DEBUG off the site
 # refuses to start without a SECRET_KEY and ALLOWED_HOSTS of its own.
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str(
@@ -265,10 +265,9 @@ if EMAIL_URL:
             "first."
         )
 SIGNUP_ENABLED = env.bool("SIGNUP_ENABLED", default=True)
-# How people of an organisation log in (chatsite/contrib/organisation/README.md):
-# providers of identities in a JSON file, and a second factor, which need a lock of
-# their own; a header in which a proxy names the person, and the proxies that are
-# believed.
+# Logins of an organisation (chatsite/contrib/organisation/README.md): identity
+# providers in a JSON file, and a second factor, which both need an extra; a header in
+# which a proxy names the user, and the proxies that are trusted.
 providers_file = env.str("SIGNIN_PROVIDERS", default="")
 SIGNIN_PROVIDERS = {}
 SECOND_FACTOR = env.one_of("SECOND_FACTOR", "no", "offered", "staff")
@@ -362,21 +361,17 @@ TIME_ZONE = env.time_zone("TIME_ZONE", default="UTC")
 
 # Models. Without a key and without a base URL the demo model answers.
 OPENAI_API_KEY = env.provider_key("OPENAI_API_KEY")
-OPENAI_BASE_URL = env.server_url(
-    "OPENAI_BASE_URL", "", "http", "https", example="http://127.0.0.1:11434/v1"
-)
-# For clients that speak Anthropic's wire, and for nothing else.
+OPENAI_BASE_URL = env.http_url("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1")
+# For clients of Anthropic's API, and for nothing else.
 ANTHROPIC_API_KEY = env.provider_key("ANTHROPIC_API_KEY")
-ANTHROPIC_BASE_URL = env.server_url(
-    "ANTHROPIC_BASE_URL", "", "http", "https", example="http://127.0.0.1:4000"
-)
+ANTHROPIC_BASE_URL = env.http_url("ANTHROPIC_BASE_URL", "http://127.0.0.1:4000")
 # Whether requests of other clients are forwarded while nothing can be stored: "open"
 # forwards them as they are, and keeps nothing of them.
 ENDPOINT_WITHOUT_STORE = env.one_of("ENDPOINT_WITHOUT_STORE", "closed", "open")
 # Whether clients may name what the provider keeps (files, containers, conversations) by
-# its id: all people of the site share one account there, unless it is one person's.
+# its id: all users of the site share one account there, unless it has one user.
 ENDPOINT_PROVIDER_IDS = env.one_of("ENDPOINT_PROVIDER_IDS", "refused", "passed")
-# What tells keys of gateways for which person they send: the secret that signs tokens
+# How gateways name the user that they send for: the secret that signs their tokens
 # (Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET), or else a header with a user name.
 GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
 # Whether each key of a gateway has a secret of its own, made of that one; and the
@@ -384,7 +379,7 @@ GATEWAY_JWT_SECRET = env.str("GATEWAY_JWT_SECRET", is_secret=True)
 GATEWAY_SECRET_PER_KEY = env.bool("GATEWAY_SECRET_PER_KEY", default=False)
 GATEWAY_JWT_AUDIENCE = env.str("GATEWAY_JWT_AUDIENCE")
 GATEWAY_USER_HEADER = env.str("GATEWAY_USER_HEADER")
-# How often one person may ask there for what is no turn, in each process.
+# A user's requests there that are no turns, in each process.
 ENDPOINT_REQUESTS_PER_MINUTE = env.int("ENDPOINT_REQUESTS_PER_MINUTE", default=240)
 # Whether keys that may read open an MCP server at /mcp, and how often in each process.
 MCP_SERVER_ENABLED = env.bool("MCP_SERVER_ENABLED", default=False)
@@ -488,11 +483,11 @@ ATTACHMENT_MAX_MB = env.int("ATTACHMENT_MAX_MB", default=20, least=1)
 ATTACHMENT_MAX_CHARS = env.int("ATTACHMENT_MAX_CHARS", default=5_000_000, least=200_000)
 ATTACHMENT_TOKENS = env.int("ATTACHMENT_TOKENS", default=6_000, least=200)
 # Of a text that is too long for its message: what of its passages goes with a request,
-# and how many millions of characters a person can have of such texts.
+# and how many millions of characters of such texts a user can have.
 ATTACHMENT_PASSAGE_TOKENS = env.int("ATTACHMENT_PASSAGE_TOKENS", default=2_000)
 LONG_FILES_PER_PERSON_MB = env.int("LONG_FILES_PER_PERSON_MB", default=100)
 # Images among them: how large they are kept and sent, what of them is read, and how
-# many megabytes a person can have.
+# many megabytes a user can have.
 IMAGE_MAX_SIDE = env.int("IMAGE_MAX_SIDE", default=2_048, least=256)
 IMAGE_MAX_MEGAPIXELS = env.int("IMAGE_MAX_MEGAPIXELS", default=64, least=1)
 IMAGE_MAX_SECONDS = env.int("IMAGE_MAX_SECONDS", default=10, least=1)
@@ -517,7 +512,7 @@ MCP_SERVERS = env.str("MCP_SERVERS", default="")
 MCP_MESSAGE_BYTES = env.int("MCP_MESSAGE_BYTES", default=16_000_000, least=10_000)
 # The web: a SearXNG, or a function that searches; whether pages are read, and in which
 # networks besides the public ones. Of each page seconds, bytes, and tokens that a model
-# gets; calls of one person in an hour, in each process.
+# gets; calls of one user in an hour, in each process.
 WEB_SEARCH = env.str("WEB_SEARCH")
 WEB_PAGES_ENABLED = env.bool("WEB_PAGES_ENABLED", default=False)
 WEB_NETWORKS = env.network_list("WEB_NETWORKS")
@@ -538,12 +533,12 @@ TOOL_RESULTS = env.one_of("TOOL_RESULTS", "cut", "summarise")
 EXPERIMENTS_AT_ONCE = env.int("EXPERIMENTS_AT_ONCE", default=2)
 
 # Limits per user, counted over all processes; 0 = no limit. The defaults are beyond
-# what a person does by hand and stop programs that run away.
+# what a user does by hand and stop programs that run away.
 MESSAGES_PER_MINUTE = env.int("MESSAGES_PER_MINUTE", default=60)
 CONVERSATIONS_PER_MINUTE = env.int("CONVERSATIONS_PER_MINUTE", default=30)
 TOKENS_PER_DAY = env.int("TOKENS_PER_DAY", default=0)
-# Requests beside replies, for summaries, experiments and titles: each person's a
-# minute, and those of a process at once, for one person and for all.
+# Requests beside replies, for summaries, experiments and titles: each user's a
+# minute, and those of a process at once, for one user and for all.
 SUMMARIES_PER_MINUTE = env.int("SUMMARIES_PER_MINUTE", default=60)
 SUMMARIES_PER_USER = env.int("SUMMARIES_PER_USER", default=2)
 SUMMARIES_AT_ONCE = env.int("SUMMARIES_AT_ONCE", default=4)
@@ -562,8 +557,8 @@ SOCKET_BUFFER_BYTES = env.int("SOCKET_BUFFER_BYTES", default=2 * 1024 * 1024)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="", is_secret=True)
 
 # The collector of OpenTelemetry that gets a span of each request to a model.
-OTEL_EXPORTER_OTLP_ENDPOINT = env.server_url(
-    "OTEL_EXPORTER_OTLP_ENDPOINT", "", "http", "https", example="http://127.0.0.1:4318"
+OTEL_EXPORTER_OTLP_ENDPOINT = env.http_url(
+    "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318"
 )
 
 # Log records: words on a line, or an object of JSON on a line.

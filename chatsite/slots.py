@@ -25,9 +25,11 @@ ReadRows = Callable[["Conversation", int, int | None], Mapping[int, Any]]
 
 @dataclass(frozen=True, slots=True)
 class SlotPart:
-    """`draw` is called with those of the place's values that it has `named`. What it
-    shows of a message is read for many at once, and is in the `extra` of each:
-    `columns` with its row, `rows` beside it."""
+    """A part of a page: `draw`, called with the slot's values that it has `named`.
+
+    What it shows of messages is read for many at once, and is in the `extra` of each:
+    `columns` with its row, `rows` beside it.
+    """
 
     draw: Callable[..., str]
     named: tuple[str, ...]
@@ -40,17 +42,22 @@ _stylesheets: dict[str, list[str]] = defaultdict(list)
 
 
 def register(place: str, draw: Callable[..., str] | str, **read: Any) -> None:
-    """Show a part at this place: what `draw` returns, "" for nothing, or a template, by
-    its name and with the values of the page. `read`: columns and rows of a SlotPart."""
+    """Show a part in this slot: a template by its name, or what `draw` returns.
+
+    "" shows nothing. A template gets the values of the page. `read`: the columns and
+    rows of a SlotPart.
+    """
     if isinstance(draw, str):
         draw = _make_include(draw)
     _parts[place].append(SlotPart(draw, tuple(signature(draw).parameters), **read))
 
 
 def add_stylesheet(path: str, place: str) -> None:
-    """Load a stylesheet, by its static path, with each page that has the "list", or
-    that of a "conversation"; or when a part of a page is first used: "list menus",
-    "bar", "transcript", "model", "dialog"."""
+    """Load a stylesheet, by its static path, with the pages that `place` names.
+
+    These are "list" and "conversation"; or, when a part of a page is first used: "list
+    menus", "bar", "transcript", "model", "dialog".
+    """
     _stylesheets[place].append(path)
 
 
@@ -64,8 +71,10 @@ def is_filled(place: str) -> bool:
 
 
 def draw_each(place: str, **values: Any) -> list[str]:
-    """Return all that apps show at this place. A part needs only to name the values
-    that it uses, so a place can have more of them later."""
+    """Return all that apps show in this slot.
+
+    A part names only the values that it uses, so a slot can have more of them later.
+    """
     drawn = (
         part.draw(**{name: values[name] for name in part.named if name in values})
         for part in _parts.get(place, ())
@@ -95,8 +104,7 @@ def message_columns() -> dict[str, F]:
 def read_message_rows(
     conversation: "Conversation", first: int, end: int | None
 ) -> dict[str, Mapping[int, Any]]:
-    """Return all rows that parts want of messages, of those from `first` to before
-    `end`."""
+    """Return all rows that parts want of messages, from `first` to before `end`."""
     wanted = (
         item for parts in _parts.values() for p in parts for item in p.rows.items()
     )

@@ -1,4 +1,4 @@
-"""What of the static files is served, and where their addresses come from."""
+"""Storage of the collected static files, and their addresses."""
 
 import re
 from collections.abc import Iterator
@@ -28,9 +28,10 @@ JOINED = {
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
-    """Hashed names once collectstatic has made them, plain names before. Stylesheets
-    are collected without comments and indents, and with what they import in its place;
-    scripts that pages have together, as one.
+    """Hashed names once collectstatic has made them, plain names before.
+
+    Stylesheets are collected without comments and indents, and with their imports
+    inlined; scripts that pages load together are collected as one.
     """
 
     def url(self, name: str, force: bool = False) -> str:
@@ -45,11 +46,11 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
-        """By name. What was collected stays as it is while the process runs."""
+        """The addresses by name; collected files do not change at run time."""
         return {}
 
     def list_addresses(self, name: str) -> list[str]:
-        """Of one of JOINED: its own, or those of its parts before collectstatic."""
+        """Return the address of one of JOINED; its parts' before collectstatic."""
         if self.hashed_files and not settings.DEBUG:
             return [self.url(name)]
         return [self.url(part) for part in list_parts(name)]
@@ -79,8 +80,10 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
         return super().post_process_with_compression(self._put_imports(files))
 
     def _put_imports(self, files: Iterator[Any]) -> Iterator[Any]:
-        """The files that have got their names; then what they import in its place, as
-        its names are known by then, and nothing is compressed yet."""
+        """Yield the files with hashed names, then inline imports of stylesheets.
+
+        The names of the imports are known by then, and nothing is compressed yet.
+        """
         yield from files
         for name in self.hashed_files.values():
             if name.endswith(".css"):
@@ -89,7 +92,7 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
 
 
 def _read_whole(path: Path) -> bytes:
-    """A stylesheet with the ones beside it that it imports."""
+    """Return a stylesheet with the ones beside it that it imports inlined."""
 
     def read(found: re.Match[bytes]) -> bytes:
         return _read_whole(path.with_name(found[1].decode()))
@@ -98,5 +101,5 @@ def _read_whole(path: Path) -> bytes:
 
 
 def list_parts(name: str) -> list[str]:
-    """The scripts that are collected as this one."""
+    """Return the scripts that are collected as this one."""
     return [f"js/{part}.js" for part in JOINED[name].split()]

@@ -1,6 +1,7 @@
-"""JSON that can be read in one way only. Of a name that stands twice in one object some
-readers take the first value and others the last, and some take `Model` for `model`:
-what is checked here would not be what they read.
+"""JSON that can be read in one way only.
+
+If a name is repeated in an object, some readers take the first value and others the
+last, and some take `Model` for `model`: they would not read what was checked here.
 """
 
 from collections import Counter
@@ -13,7 +14,9 @@ class RepeatedNameError(ValueError):
 
 def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these pairs, as `object_pairs_hook` of the json module.
-    Raise RepeatedNameError."""
+
+    Raises RepeatedNameError.
+    """
     value = dict(pairs)
     if len(value) < len(pairs):
         counts = Counter(name for name, _ in pairs)

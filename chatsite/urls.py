@@ -1,5 +1,6 @@
-"""The URL map: people and sessions here, conversations in chatsite.pages.urls, and
-those of features and extras in their own.
+"""The URL map: accounts and sessions here, conversations in chatsite.pages.urls.
+
+Features and extras have their own.
 """
 
 from django.apps import apps

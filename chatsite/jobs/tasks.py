@@ -17,7 +17,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from chatsite import plugins
-from chatsite.fair_queue import person
+from chatsite.fair_queue import work_owner
 from chatsite.protocol import events
 from chatsite.turns import runner
 from chatsite.turns.models import JOB_LEASE, Job
@@ -94,7 +94,7 @@ async def run_job(claim: Claim, language: str | None = None) -> None:
     job = await database_sync_to_async(queue.begin)(claim)
     if job is None:
         return
-    person.set(job.user_id)
+    work_owner.set(job.user_id)
     with translation.override(language):
         why = _("Something went wrong on this site. Try again.")
         work, crashed = _do_job(Running(job, claim)), (claim, State.FAILED, why)

@@ -17,7 +17,7 @@ from django.utils import translation
 
 from chatsite import languages, metrics
 from chatsite.database import log_trouble
-from chatsite.fair_queue import person
+from chatsite.fair_queue import work_owner
 from chatsite.ops.load import session_of
 from chatsite.protocol import events, layer
 from chatsite.protocol.errors import CommandError
@@ -139,7 +139,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         """Count this socket among the person's, and join the conversation's group."""
         self.client = client
         # Of all tasks that are started for this socket, too.
-        person.set(client.user_id)
+        work_owner.set(client.user_id)
         self.share = fair_share.find_fair_share(client.user_id)
         self.socket = watcher.Socket(
             holder=client.holder,

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from chatsite import metrics, plugins
 from chatsite.database import keep_connection
-from chatsite.fair_queue import person
+from chatsite.fair_queue import work_owner
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
@@ -128,7 +128,7 @@ def spawn_task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
     # Nearly empty: inherited whole from an HTTP request, a task would use that
     # request's thread for the database, which is gone when the response is out.
     context = contextvars.Context()
-    context.run(person.set, person.get())
+    context.run(work_owner.set, work_owner.get())
     task = asyncio.get_running_loop().create_task(work, context=context)
     _tasks.add(task)
     task.add_done_callback(_forget_task)
@@ -302,7 +302,7 @@ async def _compact_if_due(
     if found is None:
         return "nothing"
     model, payer = found
-    person.set(payer)
+    work_owner.set(payer)
     name = providers.summary_model(model)
     outcome = await compactor.compact_conversation(
         conversation_id,

@@ -9,7 +9,7 @@ from asgiref.sync import SyncToAsync
 from channels.db import database_sync_to_async
 
 from chatsite import fair_queue
-from chatsite.fair_queue import FairQueue, person, working_for
+from chatsite.fair_queue import FairQueue, work_owner, working_for
 from chatsite.live import fair_share
 from chatsite.llm import event_stream
 from chatsite.turns import runner
@@ -75,7 +75,7 @@ async def test_what_goes_on_in_the_background_is_the_same_persons():
     found = []
 
     async def work():
-        found.append(person.get())
+        found.append(work_owner.get())
 
     for who in (ME, None):
         with working_for(who):

@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models.functions import Now
 from django.utils import translation
 
-from chatsite.fair_queue import person
+from chatsite.fair_queue import work_owner
 from chatsite.jobs import queue, tasks, worker
 from chatsite.turns.models import Job
 
@@ -43,7 +43,7 @@ def test_what_comes_of_it_is_kept(perform):
 
 def test_it_is_work_of_the_person(perform, alice):
     async def work(running):
-        return {"person": person.get()}
+        return {"person": work_owner.get()}
 
     assert perform(work).result == {"person": alice.pk}
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from chatsite.fair_queue import person
+from chatsite.fair_queue import work_owner
 from chatsite.live import fair_share, pieces, socket_client
 from chatsite.turns import attempt
 from memory import transcript
@@ -36,11 +36,14 @@ async def test_others_wait_for_one_piece_of_work_at_most():
 
 
 async def test_work_is_known_to_be_this_persons():
-    assert await fair_share.find_fair_share(ME).run(person.get) == ME
+    assert await fair_share.find_fair_share(ME).run(work_owner.get) == ME
     # Sessions can be made up: all that open sockets are one.
-    assert await fair_share.find_fair_share("one").run(person.get) == fair_share.OPENING
     assert (
-        await fair_share.find_fair_share("another").run(person.get)
+        await fair_share.find_fair_share("one").run(work_owner.get)
+        == fair_share.OPENING
+    )
+    assert (
+        await fair_share.find_fair_share("another").run(work_owner.get)
         == fair_share.OPENING
     )
 
@@ -102,13 +105,13 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
     leave = socket_client.Client.leave
     monkeypatch.setattr(
         *(socket_client.Client, "leave"),
-        lambda client, count: left.append(person.get()) or leave(client, count),
+        lambda client, count: left.append(work_owner.get()) or leave(client, count),
     )
     prepared, prepare = [], attempt.prepare_attempt
     monkeypatch.setattr(
         *(attempt, "prepare_attempt"),
         lambda *args, **values: (
-            prepared.append(person.get()) or prepare(*args, **values)
+            prepared.append(work_owner.get()) or prepare(*args, **values)
         ),
     )
     conversation = await asyncio.to_thread(transcript.create_conversation, alice)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from channels.db import database_sync_to_async
 
 from chatsite import metrics
-from chatsite.fair_queue import person
+from chatsite.fair_queue import work_owner
 from chatsite.features.tools.registry import offer_again
 from chatsite.jobs.worker import start_waiting
 from chatsite.llm import dialects, providers, streaming
@@ -73,7 +73,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
     if found is None or isinstance(found, Result):
         return found and (claim, found)
     trial, names = found
-    person.set(trial.conversation.owner_id)
+    work_owner.set(trial.conversation.owner_id)
     tools = await offer_again(names) if names else Tools()
     dialect = None
     while True:
