@@ -14,5 +14,6 @@ export DEBUG=true
 which="--all"
 [ "$#" -eq 0 ] || which="--locale=$1"
 .venv/bin/python manage.py makemessages "$which" --no-obsolete --no-wrap \
-    --add-location=file --ignore=tests --ignore=bench --ignore=staticfiles --ignore=var
+    --add-location=file --ignore=tests --ignore=bench --ignore=staticfiles \
+    --ignore=var --ignore=build
 .venv/bin/python manage.py compilemessages --ignore=.venv --verbosity=0

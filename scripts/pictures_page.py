@@ -168,7 +168,7 @@ def _compare(camera: Camera, page: Page) -> None:
     page.goto(f"{opened.split('?')[0]}compare/?reply={last}&with=10")
     expect(page.locator(".causes")).to_be_visible()
     camera.take(page, "page-compare")
-    page.get_by_role("link", name="What the turns cost").click()
+    page.get_by_role("link", name="Costs of the turns").click()
     expect(page.locator(".strip")).to_be_visible()
     camera.take(page, "page-costs")
     page.goto(opened)

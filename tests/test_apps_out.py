@@ -26,7 +26,7 @@ WORDS = {
     r"|api_keys|(?<!feedback)/why/",
     "examples": r"as an example|/examples?/|(?-i:\bExamples\b)",
     "experiments": "experiment|another policy",
-    "facts": r"facts? about (?:you|the user)|remembered of you|/facts/"
+    "facts": r"facts? about (?:you|the user)|remembered (?:of|about) you|/facts/"
     r"|memory-fact|fact-change",
     "feedback": "feedback|good reply|bad reply",
     "importing": r"\bimport(?:s|ed|ing)?\b"

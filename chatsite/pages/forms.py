@@ -37,7 +37,7 @@ STRATEGIES = {
     "layered": _("One summary per stretch, merged by level"),
     "running": _("One summary of everything"),
     "topics": _("One summary with a part per topic"),
-    "window": _("No summary: they only leave the window"),
+    "window": _("No summary: they are no longer sent"),
 }
 SIZES = ("trigger", "keep")
 
@@ -301,9 +301,11 @@ class PolicyForm(DetailedForm):
         max_length=policy.MAX_FOCUS_CHARS,
         help_text=_("In a sentence: “all names and prices, and who decided what”."),
     )
-    no_compaction = forms.BooleanField(label=_("Never summarise"), required=False)
+    no_compaction = forms.BooleanField(
+        label=_("Do not summarise older messages"), required=False
+    )
     no_recall = forms.BooleanField(
-        label=_("Don't search earlier messages"), required=False
+        label=_("Do not search earlier messages"), required=False
     )
     overrides = OverridesField(
         label=_("Override the preset (JSON)"),

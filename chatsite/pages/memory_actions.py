@@ -156,12 +156,12 @@ def address_of(conversation: Conversation, view: str, **kwargs: Any) -> str:
 MESSAGE_ACTIONS = {
     "pin": (
         lambda conversation, seq, **_: actions.pin_message(conversation, seq),
-        gettext_lazy("Message #%(seq)s will always be sent in full."),
+        gettext_lazy("Message #%(seq)s is pinned: it is always sent in full."),
         "unpin",
     ),
     "unpin": (
         lambda conversation, seq, **_: actions.unpin_message(conversation, seq),
-        gettext_lazy("Message #%(seq)s is no longer always sent."),
+        gettext_lazy("Message #%(seq)s is no longer pinned."),
         "pin",
     ),
     "leave-out": (
@@ -333,7 +333,7 @@ def rebuild_as_owner(request: HttpRequest, conversation: Conversation) -> Notice
     before = _in_force(conversation)
     actions.rebuild_memory(conversation)
     async_to_sync(runner.compact_soon)(conversation.pk)
-    text = _("Summaries cleared. New ones will be written when needed.")
+    text = _("The summaries were cleared. New ones are written when needed.")
     return _make_undoable(conversation, text, before)
 
 

@@ -26,7 +26,7 @@ class Conversation(models.Model):
     """One chat of one user, and the state of its memory."""
 
     class TitleSource(models.TextChoices):
-        NONE = "", _("no one")
+        NONE = "", _("not set")
         AUTO = "auto", _("the site")
         USER = "user", _("a person")
         COPY = "copy", _("the conversation or file it was copied from")

@@ -14,7 +14,7 @@ def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
     chat.say("I'm Lance.")
     chat.say("The budget is 3,200.")
     chat.act(4, "⋯")
-    chat.message(4).get_by_role("link", name="What changed, what it cost").click()
+    chat.message(4).get_by_role("link", name="Compare with the reply before").click()
     page = chat.page
     expect(page.get_by_role("heading", name="What it cost")).to_be_visible()
     expect(page.locator(".causes li")).to_have_count(1)
@@ -28,7 +28,7 @@ def test_the_menu_leads_to_what_changed_and_what_it_cost(chat, errors):
     page.fill("#compare-with", "4")
     page.keyboard.press("Enter")
     expect(page.locator(".block-equal")).to_contain_text("4 messages, the same")
-    page.get_by_role("link", name="What the turns cost").click()
+    page.get_by_role("link", name="Costs of the turns").click()
     expect(page.locator(".strip rect.part-newest")).to_have_count(2)
     is_clean(page)
     page.get_by_role("link", name="#4").click()

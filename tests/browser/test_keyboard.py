@@ -92,9 +92,9 @@ def pin_and_undo(chat, keys):
     expect(chat.message(4)).to_be_focused()
     keys.go_to("#message-4 .message-menu > summary")
     keys.press("Enter", "Tab")
-    expect(chat.page.get_by_role("button", name="Always send")).to_be_focused()
+    expect(chat.page.get_by_role("button", name="Pin")).to_be_focused()
     keys.press("Enter")
-    expect(chat.message(4)).to_contain_text("Always sent")
+    expect(chat.message(4)).to_contain_text("Pinned")
     expect(
         chat.page.locator("#message-4:focus-within, #message-4:focus")
     ).to_have_count(1)
@@ -102,7 +102,7 @@ def pin_and_undo(chat, keys):
     chat.page.evaluate("document.getElementById('notice').dataset.past = ''")
     expect(chat.page.locator("#notice")).to_be_hidden()
     keys.press("Alt+z")
-    expect(chat.message(4)).not_to_contain_text("Always sent")
+    expect(chat.message(4)).not_to_contain_text("Pinned")
     # Both acts have the right pane drawn again, which takes the focus for a moment.
     chat.page.wait_for_load_state("networkidle")
 

@@ -184,7 +184,7 @@ def test_a_notice_floats_and_moves_nothing(open_written):
     chat = open_written("One")
     before = chat.page.locator("#composer .box").bounding_box()
     chat.act(1, "⋯")
-    chat.page.get_by_role("button", name="Always send").click()
+    chat.page.get_by_role("button", name="Pin").click()
     notice = chat.page.locator("#notice")
     expect(notice.locator("p")).to_be_visible()
     assert chat.page.locator("#composer .box").bounding_box() == before

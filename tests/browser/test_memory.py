@@ -76,9 +76,9 @@ def test_the_notice_comes_after_its_message_was_drawn_again(talked):
 def test_a_pinned_message_stays_word_for_word_in_every_tab(talked, open_page, site):
     other = open_page(site, is_home=False)
     other.open(talked.url)
-    open_menu(talked, 1, "Always send")
+    open_menu(talked, 1, "Pin")
     for each in (talked, other):
-        expect(each.message(1)).to_contain_text("Always sent")
+        expect(each.message(1)).to_contain_text("Pinned")
     compact_up_to(talked, 4)
     expect(talked.right.locator(".part-pinned")).to_contain_text("I'm Lance.")
 
@@ -199,9 +199,9 @@ def test_what_was_forgotten_is_found_and_brought_back(talked):
     page.fill("#find input", "红茶")
     found = page.locator("#found li").filter(has_text="#3")
     expect(found).to_contain_text("says nothing of it")
-    found.get_by_text("Always send").click()
+    found.get_by_text("Pin").click()
     expect(talked.right.locator(".part-pinned")).to_contain_text("红茶")
-    expect(found).to_contain_text("In full: it is always sent.")
+    expect(found).to_contain_text("In full: it is pinned.")
     notice(talked).get_by_text("Undo").click()
     expect(found).to_contain_text("says nothing of it")
 
@@ -245,7 +245,7 @@ def test_settings_say_what_they_would_do(talked):
     page.select_option("#policy [name=preset]", "langgraph")
     estimate = page.locator("#policy .estimate")
     expect(estimate).to_contain_text("will summarise messages #1–#6")
-    page.locator("#policy").get_by_text("Never summarise").click()
+    page.locator("#policy").get_by_text("Do not summarise older messages").click()
     expect(estimate).to_contain_text("Nothing to summarise yet")
     page.locator("#policy").get_by_role("button", name="Apply").click()
     expect(talked.right).to_contain_text("never summarises")

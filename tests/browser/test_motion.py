@@ -54,7 +54,7 @@ def test_what_is_summarised_turns_its_rail_and_folds_into_its_sheet(talked):
 def test_a_pinned_message_flies_to_its_sheet_once(talked):
     compact_up_to(talked, 4, "They met.")
     moved(talked, "flight flight-summaries")
-    open_menu(talked, 1, "Always send")
+    open_menu(talked, 1, "Pin")
     moved(talked, "flight flight-pinned")
     moved(talked, "pulse of part part-pinned")
     talked.say("One more.")

@@ -25,7 +25,7 @@ def rules(chat):
 
 
 def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
-    expect(offer(stated)).to_contain_text("Always follow this?")
+    expect(offer(stated)).to_contain_text("Keep this as a rule?")
     expect(rules(stated)).to_have_count(0)
     offer(stated).get_by_role("button", name="Yes").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)

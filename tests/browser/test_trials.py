@@ -27,9 +27,9 @@ def test_a_reply_is_tried_again_beside_itself(slow_chat):
     chat.act(2, "Try again differently…")
     dialog = page.locator("#dialog")
     expect(dialog.get_by_text("Nothing was tried yet.")).to_be_visible()
-    dialog.get_by_label("One message").select_option("edit")
-    expect(dialog.get_by_label("The other words")).to_have_value("My budget is 3,200.")
-    dialog.get_by_label("The other words").fill("My budget is 900.")
+    dialog.get_by_label("Change one message").select_option("edit")
+    expect(dialog.get_by_label("New words")).to_have_value("My budget is 3,200.")
+    dialog.get_by_label("New words").fill("My budget is 900.")
     # Noted by the page itself: on a busy machine it can be gone before anyone looks.
     page.evaluate(NOTE_MARKS)
     dialog.get_by_role("button", name="Try", exact=True).click()

@@ -32,7 +32,8 @@ class ApiKeyForm(forms.Form):
         choices=ApiKey.Mode.choices,
         initial=ApiKey.Mode.OBSERVE,
         help_text=gettext_lazy(
-            "Bound: what no longer fits the model's window is sent as summaries."
+            "Shorten when too long: what no longer fits the model's window is "
+            "replaced by summaries."
         ),
     )
     days = forms.TypedChoiceField(
@@ -50,14 +51,15 @@ class ApiKeyForm(forms.Form):
         min_value=1,
         max_value=2_000_000_000,
         required=False,
-        help_text=gettext_lazy("Empty: as many as you have yourself."),
+        help_text=gettext_lazy("Leave empty for your own limit."),
     )
     models_allowed = forms.CharField(
         label=gettext_lazy("Models"),
         required=False,
         max_length=4_000,
         help_text=gettext_lazy(
-            "Names of models, separated by commas. Empty: all that the provider has."
+            "Names of models, separated by commas. Leave empty for all models of "
+            "the provider."
         ),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )

@@ -18,11 +18,11 @@ class ApiKey(models.Model):
     """
 
     class Mode(models.TextChoices):
-        OBSERVE = "observe", _("Observe: sent unchanged")
-        BOUND = "bound", _("Bound: with summaries")
+        OBSERVE = "observe", _("Pass on unchanged")
+        BOUND = "bound", _("Shorten when too long")
 
     class KeyKind(models.TextChoices):
-        PERSON = "person", _("of a person")
+        PERSON = "person", _("of a user")
         GATEWAY = "gateway", _("of a gateway, which sends for others")
 
     owner = models.ForeignKey(

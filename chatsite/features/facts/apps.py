@@ -23,7 +23,7 @@ class FactsConfig(AppConfig):
         slots.add_stylesheet("facts/facts.css", "model")
         plugins.register_field("policy", "facts", forms.make_fact_policy_field)
         plugins.register_field("preferences", "facts", forms.make_fact_preference_field)
-        link = slots.make_link("facts", _("What is remembered of you"))
+        link = slots.make_link("facts", _("What is remembered about you"))
         slots.register("user.menu", link)
         plugins.register_data(
             plugins.AppData(

@@ -37,7 +37,7 @@ def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
     """
     fact = lock_fact(owner_id, pk)
     if not fact.is_source:
-        raise ActionError(_("The message that says it is gone, or hidden."))
+        raise ActionError(_("The message with this fact was deleted or hidden."))
     if text is not None:
         text = check_words(text, detection.MAX_CHARS)
         if text != fact.words:
@@ -46,7 +46,7 @@ def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
     others = _find_contradicted(owner_id, fact)
     is_offer = fact.state == State.OFFERED and text is None
     if is_offer and (later := [o for o in others if o.said_at > fact.said_at]):
-        said = _("You have said since: “%(words)s”. Erase that first.")
+        said = _("You said later: “%(words)s”. Erase that fact first.")
         raise ActionError(said % {"words": later[0].words})
     name = hash_of(block_of(fact.words, fact.said_at))
     fact.names = list(dict.fromkeys([*fact.names, name]))
@@ -55,9 +55,7 @@ def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
     gone = Fact.objects.filter(pk__in=[other.pk for other in others])
     gone.update(state=State.REPLACED, replaced_by=fact)
     if facts_of(owner_id).filter(state=State.KEPT).count() > MOST_KEPT:
-        raise ActionError(
-            _("There is no room for another fact. Erase one in your memory first.")
-        )
+        raise ActionError(_("Your memory is full. Erase a fact there first."))
     bound_facts(owner_id)
     return [other.words for other in others]
 

@@ -47,8 +47,8 @@ def write_names(
     if not missing:
         return ""
     text = _(
-        "imported without the labels %(names)s: you have %(limit)s, the most there can "
-        "be."
+        "imported without the labels %(names)s: you have reached the limit of "
+        "%(limit)s."
     )
     return text % {"names": ", ".join(missing), "limit": services.MOST}
 

@@ -77,7 +77,7 @@ def find_or_make_label(user: AbstractBaseUser, name: str) -> Label:
     """The user's label of this name. Raises LabelError when there are too many."""
     found = find_or_make_labels(user, [name])
     if not found:
-        text = _("You have %(limit)s labels, the most there can be. Delete one first.")
+        text = _("You have %(limit)s labels, which is the limit. Delete one first.")
         raise LabelError(text % {"limit": MOST})
     return found[0]
 

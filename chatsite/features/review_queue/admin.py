@@ -53,7 +53,7 @@ class AssigneeFilter(admin.SimpleListFilter):
     parameter_name = "assigned"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        return [("me", _("Me")), ("others", _("Others")), ("none", _("No one"))]
+        return [("me", _("Me")), ("others", _("Others")), ("none", _("Not assigned"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         match self.value():

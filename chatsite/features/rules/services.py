@@ -56,7 +56,7 @@ def confirm_rule(
     tokens = sum(count(each.block) for each in confirmed)
     if len(confirmed) > MOST_CONFIRMED or tokens > room:
         raise ActionError(
-            _("There is no room for another rule. Remove one on the right first.")
+            _("There is no room for another rule. Remove a rule on the right first.")
         )
     return rule
 

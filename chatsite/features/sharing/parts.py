@@ -33,7 +33,7 @@ def draw_readers(conversation: Conversation) -> str:
     """Who else can read the conversation."""
     if not _can_have_links(conversation):
         return ""
-    text = _("Who has a link that you made sees what it shows.")
+    text = _("Everyone with one of your links can see what it shows.")
     return f"{languages.find_sentence_space()}{text}"
 
 

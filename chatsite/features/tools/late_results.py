@@ -94,7 +94,7 @@ def cancel(conversation: Conversation, pk: int) -> Delivered:
         )
     done = _end(pk, Answer(State.CANCELLED, CANCELLED, "cancelled"), tells_tool=True)
     if done is None:
-        raise CommandError("not_late", _("No result of this call is expected."))
+        raise CommandError("not_late", _("This call is not waiting for a result."))
     conversation.changes.create(action=Change.Action.CANCEL_CALL)
     return done
 

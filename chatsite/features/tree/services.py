@@ -106,14 +106,14 @@ def _check_branch_count(seqs: Iterable[int], seq: int) -> None:
     found = [*seqs]
     if len(found) >= MOST:
         text = _(
-            "This conversation has %(limit)s branches, the most there can be. Delete "
+            "This conversation has %(limit)s branches, which is the limit. Delete "
             "one in its map, or replace the message."
         )
         raise CommandError("full", text % {"limit": MOST})
     if sum(found) + seq > MOST_COPIED:
         text = _(
-            "The branches of this conversation share so many messages that there can "
-            "be no more of them. Replace the message, or branch to a new conversation."
+            "The branches of this conversation share too many messages to add "
+            "another one. Replace the message, or branch to a new conversation."
         )
         raise CommandError("full", text)
 

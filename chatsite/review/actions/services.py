@@ -111,7 +111,7 @@ def rebuild_as_staff(
         record_access(request, StaffAction.REBUILD, conversation, f"cause {cause}")
         _log_action(request, conversation, f"Rebuilt the summaries: {cause}.")
     _refresh_open_pages(conversation)
-    return _("Summaries cleared. New ones will be written when needed.")
+    return _("The summaries were cleared. New ones are written when needed.")
 
 
 def restore_as_staff(

@@ -27,7 +27,7 @@ class Migration(migrations.Migration):
                 ('done', models.PositiveIntegerField(default=0)),
                 ('total', models.PositiveIntegerField(default=0)),
                 ('result', models.JSONField(default=dict)),
-                ('error', models.TextField(blank=True, help_text='What people are told.')),
+                ('error', models.TextField(blank=True, help_text='Shown to users.')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('finished_at', models.DateTimeField(null=True)),
                 ('conversation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='jobs', to='memory.conversation')),

@@ -48,7 +48,7 @@ class Job(models.Model):
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     result = models.JSONField(default=dict)
-    error = models.TextField(blank=True, help_text=_("What people are told."))
+    error = models.TextField(blank=True, help_text=_("Shown to users."))
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

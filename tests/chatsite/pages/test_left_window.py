@@ -64,7 +64,7 @@ def test_a_search_says_where_they_are(client, left):
     shown = get(client, left, "find", q="Mimi")
     assert "mark-left" in shown
     assert "It has left the window and is in no summary." in shown
-    assert "Always send" in shown
+    assert "Pin" in shown
 
 
 def test_the_history_of_versions_says_it(client, left):

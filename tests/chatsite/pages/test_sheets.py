@@ -55,7 +55,7 @@ def test_an_empty_conversation_has_a_word_for_each(alice):
     assert "stack is-empty" in page
     words = re.findall(r'class="outline.*?class="name">([^<]+)<', page)
     assert words == [
-        *("Summaries", "Always sent", "Rules", "Recent"),
+        *("Summaries", "Pinned", "Rules", "Recent"),
         *("Recalled", "Draft", "Free"),
     ]
 
@@ -70,10 +70,7 @@ def test_the_sentence_counts_what_the_model_reads(alice):
     summarise(made, 1, 4)
     actions.pin_message(made, 1)
     page = page_of(client, made)
-    assert (
-        "tokens: 1 summary, 1 message that is always sent and your last 2 messages."
-        in page
-    )
+    assert "tokens: 1 summary, 1 pinned message and your last 2 messages." in page
     view = context_pane.model_view(made, draft="Four")
     assert view.contents.endswith("your last 2 messages and your draft")
 

@@ -24,12 +24,12 @@ WORDS = {
     "summary": gettext_lazy("The summaries have changed."),
     "recall": gettext_lazy("Other notes were recalled for the newest message."),
     "moved": gettext_lazy(
-        "What was sent has moved: notes stand elsewhere, or older messages and long "
-        "results take less room."
+        "The sent text has moved: notes are in another place, or older messages "
+        "and long results were shortened."
     ),
     "excluded": gettext_lazy("A message was hidden from the model, or shown again."),
-    "pinned": gettext_lazy("Other messages are always sent."),
-    "fact": gettext_lazy("The facts about the person have changed."),
+    "pinned": gettext_lazy("Other messages are pinned."),
+    "fact": gettext_lazy("The facts about the user have changed."),
     "rule": gettext_lazy("The rules have changed."),
     "model": gettext_lazy("Another model was asked, or another provider."),
     "dialect": gettext_lazy("The provider takes messages in another form."),

@@ -25,7 +25,7 @@ PARTS = {
     "provider": gettext_lazy("What the provider adds"),
     "instructions": gettext_lazy("Instructions"),
     "summaries": gettext_lazy("Summaries"),
-    "pins": gettext_lazy("Messages that are always sent"),
+    "pins": gettext_lazy("Pinned messages"),
     "facts": gettext_lazy("Facts"),
     "rules": gettext_lazy("Rules"),
     "window": gettext_lazy("Recent messages"),

@@ -20,20 +20,20 @@ def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
     if message.role != "assistant" or not message.has_request:
         return ""
     return _draw_link(
-        conversation, message.seq, "item", _("What changed, what it cost")
+        conversation, message.seq, "item", _("Compare with the reply before")
     )
 
 
 def draw_beside_sent(conversation: Conversation, seq: int) -> str:
     """A link in the right pane, where it shows what was sent for a reply."""
-    link = _draw_link(conversation, seq, "", _("What changed, what it cost"))
+    link = _draw_link(conversation, seq, "", _("Compare with the reply before"))
     return format_html(" · {}", link)
 
 
 def draw_in_conversation_menu(conversation: Conversation) -> str:
     """A link to what the turns cost."""
     url = reverse("conversation-costs", args=[conversation.uuid])
-    return format_html('<a href="{}">{}</a>', url, _("What the turns cost"))
+    return format_html('<a href="{}">{}</a>', url, _("Costs of the turns"))
 
 
 def _draw_link(conversation: Conversation, reply: int, style: str, text: str) -> str:

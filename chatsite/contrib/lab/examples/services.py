@@ -60,9 +60,7 @@ def mark_example(
     reply = find_reply(conversation.messages.select_for_update(), seq)
     known = Example.objects.filter(author=author)
     if not known.filter(message=reply).exists() and known.count() >= MOST:
-        full = _(
-            "You have %(limit)s examples, the most there can be. Remove one first."
-        )
+        full = _("You have %(limit)s examples, which is the limit. Remove one first.")
         raise ActionError(full % {"limit": f"{MOST:,}"})
     _log(conversation, seq, author)
     example, _made = Example.objects.update_or_create(

@@ -55,7 +55,7 @@ class TrialEvent(AppEvent):
     def describe_status(self) -> str:
         if self.state in Trial.UNFINISHED:
             return ""
-        return _("The other answer to #%(seq)s is there") % {"seq": self.seq}
+        return _("The other answer to #%(seq)s is ready") % {"seq": self.seq}
 
     def draw_at_once(self, page: "Page") -> str | None:
         shown = page.watched.get(name_live(self.trial))

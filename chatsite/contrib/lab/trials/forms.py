@@ -28,12 +28,15 @@ class TrialForm(forms.Form):
         label=_("Without notes from earlier messages"), required=False
     )
     without_summaries = forms.BooleanField(label=_("Without summaries"), required=False)
-    act = forms.ChoiceField(label=_("One message"), required=False)
+    act = forms.ChoiceField(label=_("Change one message"), required=False)
     message = forms.IntegerField(
-        label=_("Its number"), min_value=1, max_value=2**31 - 1, required=False
+        label=_("Number of the message"),
+        min_value=1,
+        max_value=2**31 - 1,
+        required=False,
     )
     text = forms.CharField(
-        label=_("The other words"), required=False, strip=False, widget=forms.Textarea
+        label=_("New words"), required=False, strip=False, widget=forms.Textarea
     )
 
     def __init__(self, user_id: int, *args: Any, **kwargs: Any) -> None:

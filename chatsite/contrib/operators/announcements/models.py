@@ -45,4 +45,6 @@ class Announcement(models.Model):
 
     def clean(self) -> None:
         if self.begins_at and self.ends_at and self.begins_at >= self.ends_at:
-            raise ValidationError({"ends_at": _("It has to end after it begins.")})
+            raise ValidationError(
+                {"ends_at": _("The end must be after the beginning.")}
+            )

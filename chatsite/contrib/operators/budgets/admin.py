@@ -64,9 +64,9 @@ class BudgetAdmin(NumbersAdmin):
             queryset = queryset.filter(Q(user__in=people_found(term)) | named)
         return queryset, False
 
-    @admin.display(description=_("person or group"))
+    @admin.display(description=_("user or group"))
     def kind(self, row: Budget) -> Any:
-        return _("group") if row.group_id else _("person")
+        return _("group") if row.group_id else _("user")
 
     @admin.display(description=_("in a month"), ordering="amount")
     def shown_amount(self, row: Budget) -> str:

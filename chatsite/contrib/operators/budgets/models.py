@@ -23,7 +23,7 @@ class Budget(models.Model):
         null=True,
         blank=True,
         related_name="budgets",
-        verbose_name=_("person"),
+        verbose_name=_("user"),
     )
     group = models.ForeignKey(
         Group,
@@ -32,7 +32,7 @@ class Budget(models.Model):
         blank=True,
         related_name="budgets",
         verbose_name=_("group"),
-        help_text=_("All its people together."),
+        help_text=_("All its users together."),
     )
     unit = models.CharField(_("unit"), max_length=7, choices=Unit, default=Unit.DOLLARS)
     amount = models.DecimalField(
@@ -50,7 +50,7 @@ class Budget(models.Model):
             models.CheckConstraint(
                 condition=models.Q(user=None) ^ models.Q(group=None),
                 name="budget_of_one",
-                violation_error_message=_("Choose a person or a group."),
+                violation_error_message=_("Choose a user or a group."),
             ),
             models.CheckConstraint(
                 condition=models.Q(amount__gte=0), name="budget_amount"
@@ -64,7 +64,7 @@ class Budget(models.Model):
 
     def clean(self) -> None:
         if (self.user is None) == (self.group is None):
-            raise ValidationError(_("Choose a person or a group."))
+            raise ValidationError(_("Choose a user or a group."))
 
 
 class MonthlyUse(models.Model):
@@ -75,7 +75,7 @@ class MonthlyUse(models.Model):
         settings.AUTH_USER_MODEL,
         models.CASCADE,
         related_name="monthly_use",
-        verbose_name=_("person"),
+        verbose_name=_("user"),
     )
     # Its first day, in the site's time zone.
     month = models.DateField(_("month"))

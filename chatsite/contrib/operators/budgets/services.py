@@ -124,8 +124,8 @@ def _refuse(measured: Measured) -> CommandError:
     begins = timezone.make_aware(datetime.combine(following, time()))
     seconds = (begins - timezone.now()).total_seconds()
     text = _(
-        "%(used)s It begins again on %(day)s. Nothing is lost; if you need more until "
-        "then, ask the site administrator."
+        "%(used)s The limit is renewed on %(day)s. Nothing is lost; if you need "
+        "more before then, ask the site administrator."
     )
     day = date_format(following, "MONTH_DAY_FORMAT")
     detail = text % {"used": measured.sentence, "day": day}

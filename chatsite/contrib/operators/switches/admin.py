@@ -150,8 +150,8 @@ class SwitchedOffAdmin(ShortListAdmin):
         _label, list_names = KINDS[row.kind]
         if not any(fits_names(row.name, each) for each in list_names()):
             text = gettext(
-                "This site has none of that name now. It is switched off all the same: "
-                "check how it is written."
+                "This site has nothing with that name. The name was switched off "
+                "anyway: check its spelling."
             )
             messages.warning(request, text)
 

@@ -24,7 +24,7 @@ class SwitchedOff(models.Model):
     name = models.CharField(
         _("name"),
         max_length=100,
-        help_text=_("Exactly as it is called; * is any letters."),
+        help_text=_("The exact name; * matches any letters."),
     )
     reason = models.CharField(_("reason"), max_length=MAX_REASON_CHARS)
     user = models.ForeignKey(

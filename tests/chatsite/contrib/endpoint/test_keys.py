@@ -173,7 +173,7 @@ def test_a_person_chooses_what_a_key_may(client, alice):
     make_key(client, mode="bound", may_read="on")
     [row] = keys.list_api_keys(alice)
     assert (row.mode, row.scopes) == ("bound", ["send", "read"])
-    assert "with summaries" in client.get(reverse("account")).content.decode()
+    assert "Shorten when too long" in client.get(reverse("account")).content.decode()
 
 
 def test_staff_see_keys_without_their_hash(alice, staff):

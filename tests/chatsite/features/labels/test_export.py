@@ -40,7 +40,7 @@ def test_it_brings_its_labels_as_far_as_there_is_room(bob, exported, monkeypatch
     assert list(made.labels.all()) == known[:1]
     assert list_labels(bob).count() == 2
     [told] = outcome.told
-    assert "without the labels Travel: you have 2" in told
+    assert "without the labels Travel: you have reached the limit of 2" in told
 
 
 def test_a_file_from_before_there_were_labels_has_none(bob, exported):

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 WORDS = "Always answer in <rhyme>."
 SHOWN = "Always answer in &lt;rhyme&gt;."
-OFFER = "Always follow this?"
+OFFER = "Keep this as a rule?"
 
 
 @pytest.fixture

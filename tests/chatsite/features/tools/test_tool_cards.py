@@ -159,7 +159,7 @@ STATES = {
     "late": ("The result comes later", {"result": "It will come later"}),
     "cancelled": ("Cancelled", {"result": None}),
     "unknown": (
-        "It is not known whether it ran, so it is not run again.",
+        "It may have run already, so it is not run again.",
         {"result": None},
     ),
 }

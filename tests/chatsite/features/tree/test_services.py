@@ -118,7 +118,7 @@ class TestMaking:
         monkeypatch.setattr(services, "MOST", 3)
         for text in ("Hostel", "Tent"):
             branch(talked, 3, text)
-        with pytest.raises(CommandError, match="3 branches, the most"):
+        with pytest.raises(CommandError, match="3 branches, which is the limit"):
             branch(talked, 3, "Villa")
         assert len(said(talked)) == 3
         assert Conversation.objects.filter(deleted_at=None).count() == 3
@@ -126,7 +126,7 @@ class TestMaking:
     def test_copies_have_an_end_before_branches_do(self, talked, branch, monkeypatch):
         monkeypatch.setattr(services, "MOST_COPIED", 7)
         branch(talked, 3, "Hostel")
-        with pytest.raises(CommandError, match="share so many messages"):
+        with pytest.raises(CommandError, match="share too many messages"):
             branch(talked, 5, "Plane")
 
     @override_settings(CONVERSATIONS_PER_MINUTE=1)

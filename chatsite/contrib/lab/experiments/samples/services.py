@@ -23,7 +23,7 @@ def find_sample_refusal(user_id: int, drawn: Sequence[Drawn]) -> str:
     if refusal := store.find_refusal(user_id):
         return refusal
     if not drawn:
-        return _("No conversation is like that.")
+        return _("No conversation matches.")
     if sum(each.messages for each in drawn) > MAX_MESSAGES:
         return _(
             "These conversations have more than %(most)s messages together. Draw fewer."

@@ -22,14 +22,14 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('unit', models.CharField(choices=[('tokens', 'tokens'), ('dollars', 'dollars')], default='dollars', max_length=7, verbose_name='unit')),
                 ('amount', models.DecimalField(decimal_places=2, max_digits=14, validators=[django.core.validators.MinValueValidator(0)], verbose_name='in a month')),
-                ('group', models.ForeignKey(blank=True, help_text='All its people together.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to='auth.group', verbose_name='group')),
+                ('group', models.ForeignKey(blank=True, help_text='All its users together.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to='auth.group', verbose_name='group')),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='budgets', to=settings.AUTH_USER_MODEL, verbose_name='person')),
             ],
             options={
                 'verbose_name': 'monthly budget',
                 'verbose_name_plural': 'monthly budgets',
                 'ordering': ('pk',),
-                'constraints': [models.CheckConstraint(condition=models.Q(('user', None), ('group', None), _connector='XOR'), name='budget_of_one', violation_error_message='Choose a person or a group.'), models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='budget_amount'), models.UniqueConstraint(fields=('user', 'unit'), name='budget_user'), models.UniqueConstraint(fields=('group', 'unit'), name='budget_group')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('user', None), ('group', None), _connector='XOR'), name='budget_of_one', violation_error_message='Choose a user or a group.'), models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='budget_amount'), models.UniqueConstraint(fields=('user', 'unit'), name='budget_user'), models.UniqueConstraint(fields=('group', 'unit'), name='budget_group')],
             },
         ),
         migrations.CreateModel(

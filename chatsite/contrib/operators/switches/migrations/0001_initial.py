@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(max_length=10, verbose_name='what')),
-                ('name', models.CharField(help_text='Exactly as it is called; * is any letters.', max_length=100, verbose_name='name')),
+                ('name', models.CharField(help_text='The exact name; * matches any letters.', max_length=100, verbose_name='name')),
                 ('reason', models.CharField(max_length=300, verbose_name='reason')),
                 ('username', models.CharField(max_length=150, verbose_name='by')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='off since')),

@@ -96,8 +96,8 @@ def test_tools_that_no_turn_called_can_be_taken_off_and_put_back(client, chat):
     answer = client.post(url("costs-tools", chat), {"off": off}, follow=True)
     assert Conversation.objects.get(pk=chat.pk).tools == ["calculate"]
     page = answer.content.decode()
-    assert "goes without these tools" in page
-    assert "Take them off" not in page
+    assert "are off from the next request on" in page
+    assert "Turn them off" not in page
     on = re.findall(r'name="on" value="(\w+)"', page)
     client.post(url("costs-tools", chat), {"on": [*on, "unheard_of"]})
     assert set(Conversation.objects.get(pk=chat.pk).tools) == set(TOOLS)

@@ -108,7 +108,7 @@ def test_the_page_says_what_changed_word_by_word(client, chat):
     assert "<del>" in page
     assert "&lt;kind&gt;" in page
     assert "<kind>" not in page
-    assert "Uncounted" in page or "In all" in page
+    assert "Uncounted" in page or "Total" in page
 
 
 def test_texts_that_are_gone_are_named_and_the_rest_is_compared(client, chat):

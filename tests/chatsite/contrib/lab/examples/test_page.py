@@ -122,7 +122,7 @@ def test_a_request_for_a_tool_and_a_temporary_reply_are_no_examples(
 def test_a_person_has_so_many_and_each_is_so_long(alice, conversation, monkeypatch):
     monkeypatch.setattr(services, "MOST", 1)
     services.mark_example(conversation, 2, alice, "wrong", "x" * Example.MAX_CHARS)
-    with pytest.raises(ActionError, match="the most there can be"):
+    with pytest.raises(ActionError, match="which is the limit"):
         services.mark_example(conversation, 4, alice, "good")
     # What is there can still be changed.
     services.mark_example(conversation, 2, alice, "good")

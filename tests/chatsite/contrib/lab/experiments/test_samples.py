@@ -186,7 +186,7 @@ class TestPages:
         [
             ({"number": "31"}, "less than or equal to 30"),
             ({"seed": "x"}, "whole number"),
-            ({"least": "99999"}, "No conversation is like that."),
+            ({"least": "99999"}, "No conversation matches."),
             ({"form-0-preset": ""}, "Choose at least one policy to try."),
             ({"form-1-overrides": '{"keep": ["turns", 2]}'}, "Choose a preset"),
             ({"form-0-overrides": '{"colour": "red"}'}, "colour"),

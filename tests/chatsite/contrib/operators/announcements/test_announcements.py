@@ -121,7 +121,7 @@ def test_staff_with_the_permission_make_one(client, staff_with):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"ends_at_1": "09:00"}, "It has to end after it begins."),
+        ({"ends_at_1": "09:00"}, "The end must be after the beginning."),
         ({"text": ""}, "This field is required."),
         ({"text": "x" * 301}, "at most 300 characters"),
         ({"begins_at_0": "soon"}, "Enter a valid date"),

@@ -81,7 +81,7 @@ class TestUse:
 class TestBudgets:
     def test_one_is_of_a_person_or_a_group(self, alice, group):
         for whom in ({}, {"user": alice, "group": group}):
-            with pytest.raises(ValidationError, match="person or a group"):
+            with pytest.raises(ValidationError, match="user or a group"):
                 Budget(amount=1, **whom).full_clean()
             with pytest.raises(IntegrityError), transaction.atomic():
                 give(1, **whom)
@@ -96,7 +96,7 @@ class TestBudgets:
             limits.admit_spending(alice.pk)
         assert caught.value.code == "quota"
         assert "(100 %)" in caught.value.detail
-        assert "It begins again on" in caught.value.detail
+        assert "The limit is renewed on" in caught.value.detail
         assert 0 < caught.value.retry_after <= 86_400
 
     def test_a_group_spends_together(self, alice, bob, staff, group):

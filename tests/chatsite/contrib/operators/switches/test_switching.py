@@ -118,9 +118,12 @@ def test_once_is_enough(switcher):
 
 def test_an_unknown_name_is_warned_of(switcher, settings):
     settings.CHAT_MODEL = "gpt-4o"
-    assert "none of that name" not in post_off(switcher).text
-    assert "none of that name" in post_off(switcher, name="gpt-4-o").text
-    assert "none of that name" not in post_off(switcher, kind="tool", name="calc*").text
+    assert "nothing with that name" not in post_off(switcher).text
+    assert "nothing with that name" in post_off(switcher, name="gpt-4-o").text
+    assert (
+        "nothing with that name"
+        not in post_off(switcher, kind="tool", name="calc*").text
+    )
 
 
 def test_the_form_suggests_names(switcher, settings):
