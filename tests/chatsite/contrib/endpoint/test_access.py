@@ -74,7 +74,9 @@ async def test_a_gateway_sends_for_the_person_of_its_token(
     assert [each async for each in owners] == ["alice", "bob"]
 
 
-async def test_who_is_not_known_is_refused(gateway, people, bob, upstream, settings):
+async def test_gateway_with_an_unknown_user_is_refused(
+    gateway, people, bob, upstream, settings
+):
     name = {"x_windowpane_user": "alice"}
     refused = [await complete(gateway, says("user", "Hi"), headers=name)]
     settings.GATEWAY_JWT_SECRET = SECRET
@@ -168,7 +170,7 @@ def test_a_token_of_no_object_says_nothing():
     assert read_token("x" * 10_000, SECRET) == {}
 
 
-async def test_what_the_store_refuses_is_not_forwarded(
+async def test_request_that_the_database_refuses_is_not_forwarded(
     alice, upstream, settings, monkeypatch
 ):
     settings.ENDPOINT_WITHOUT_STORE = "open"
@@ -193,7 +195,9 @@ async def test_a_key_that_has_expired_since_lets_no_one_in(alice):
 
 
 @pytest.mark.parametrize("mode", ["closed", "open"])
-async def test_while_the_store_is_away(mode, alice, upstream, settings, monkeypatch):
+async def test_request_without_a_database_is_forwarded_or_refused(
+    mode, alice, upstream, settings, monkeypatch
+):
     settings.ENDPOINT_WITHOUT_STORE = mode
     _, key = await sync_to_async(keys.create_api_key)(alice, "llm", mode="bound")
     await complete(key, says("user", "Hello"))
@@ -221,7 +225,7 @@ async def test_while_the_store_is_away(mode, alice, upstream, settings, monkeypa
     assert stranger.status == 401
 
 
-async def test_who_hangs_up_ends_what_is_forwarded(alice):
+async def test_disconnect_ends_a_forwarded_request(alice):
     row, _ = await sync_to_async(keys.create_api_key)(alice, "llm")
     ended = []
 
@@ -243,7 +247,7 @@ async def test_who_hangs_up_ends_what_is_forwarded(alice):
 
 
 @pytest.mark.parametrize("whose", ["key", "person"])
-async def test_no_more_is_forwarded_than_a_day_has(
+async def test_forwarding_stops_at_the_tokens_of_a_day(
     whose, alice, upstream, settings, monkeypatch
 ):
     settings.ENDPOINT_WITHOUT_STORE = "open"

@@ -1,5 +1,7 @@
-"""What clients and providers should not send: the wire's own error, nothing lost, and
-the provider is the operator's choice alone.
+"""Invalid input of clients and providers.
+
+It gets the API's own error, nothing is lost, and only the operator chooses the
+provider.
 """
 
 import asyncio
@@ -42,7 +44,7 @@ def is_whole():
     return violations() == [] and all(map(rebuilding.verify_context, calls))
 
 
-async def test_no_header_and_no_model_chooses_the_provider(key, upstream):
+async def test_provider_address_ignores_headers_and_model(key, upstream):
     model = "http://169.254.169.254/latest/"
     headers = {
         **{"x_forwarded_host": "evil.test", "x_upstream": "http://evil.test"},
@@ -84,7 +86,7 @@ async def test_tools_of_a_megabyte_are_kept_to_the_byte(key, upstream):
 
 
 @pytest.mark.parametrize("method", ["POST", "OPTIONS"])
-async def test_no_page_of_another_origin_reads_an_answer(key, upstream, method):
+async def test_answers_have_no_cors_headers(key, upstream, method):
     asking = {"origin": "https://evil.test", "cookie": "sessionid=x"}
     asking["access_control_request_headers"] = "authorization"
     call = await Call(PATH, body_of(), method=method, key=key, **asking).run()
@@ -124,7 +126,7 @@ async def test_ten_thousand_messages_are_one_conversation(key, upstream):
     assert await sync_to_async(rebuilding.verify_context)(call)
 
 
-async def test_who_hangs_up_before_the_body_is_whole_has_asked_nothing(key, upstream):
+async def test_disconnect_within_the_body_stores_nothing(key, upstream):
     call = Call(PATH, key=key, method="POST")
     part = {"type": "http.request", "body": body_of()[:20], "more_body": True}
     call.inbox.put_nowait(part)
@@ -136,9 +138,7 @@ async def test_who_hangs_up_before_the_body_is_whole_has_asked_nothing(key, upst
     assert not request_handling._running
 
 
-async def test_who_hangs_up_before_the_answer_leaves_a_turn_that_has_ended(
-    key, upstream
-):
+async def test_disconnect_before_the_answer_ends_the_turn(key, upstream):
     asked = threading.Event()
     call = Call(PATH, body_of(model="hang", stream=True), key=key)
     upstream.script(lambda x: (asked.set(), MODES["hang"](x)))
@@ -195,7 +195,7 @@ class DeafTransport:
         self.is_cut = True
 
 
-async def test_who_reads_nothing_ends_what_is_sent(key, upstream):
+async def test_client_that_reads_nothing_is_cut_off(key, upstream):
     call = Call(PATH, body_of(model="drip", stream=True), key=key)
     call.scope["extensions"] = {TRANSPORT: (deaf := DeafTransport())}
     await call.run()
@@ -254,7 +254,7 @@ async def test_a_provider_of_the_other_wires_stalls_or_sends_garbage(
     "name",
     ["resp_1/../../files", "..", "%2e%2e", "resp_1\r\nhost: evil", "//evil.test"],
 )
-async def test_no_id_of_a_reply_is_an_address(key, upstream, name):
+async def test_response_id_cannot_be_an_address(key, upstream, name):
     call = await Call(f"/v1/responses/{name}", key=key).run()
     assert call.status == 404
     assert upstream.requests == []
@@ -274,7 +274,7 @@ async def test_a_history_that_claims_replies_joins_no_conversation(key, upstream
     for _ in range(2):
         claimed = await Call(PATH, raw, key=key).run()
         assert claimed.headers["x-windowpane-lineage"] == "new"
-    # What was claimed is marked as told, and proves nothing.
+    # Claimed messages are marked as such and prove nothing.
     told = Message.objects.filter(text=long)
     assert await told.acount() == 2
     assert not await told.filter(imported_at=None).aexists()

@@ -39,7 +39,7 @@ def test_a_body_is_put_together_as_it_was(value, messages, writing):
     assert [p.at for p in body.pieces if p.at is not None] == [*range(len(messages))]
 
 
-def test_what_repeats_is_kept_once():
+def test_repeated_texts_are_packed():
     raw = json.dumps({"messages": [{"role": "user", "content": "x"}] * 2000})
     body = bodies.read_body(raw.encode())
     assert len(bodies.pack_runs(body.between)) == 3
@@ -55,7 +55,7 @@ def test_what_repeats_is_kept_once():
         b'{"a":' + b"1" * 5_000 + b"}",
     ],
 )
-def test_what_is_no_request_is_refused_in_words(raw):
+def test_invalid_body_is_refused_in_words(raw):
     with pytest.raises(bodies.BodyError, match="The body"):
         bodies.read_body(raw)
 

@@ -1,4 +1,4 @@
-"""OpenAI's wire in observe: bytes in and out, and what is kept of them."""
+"""Chat completions in observe mode: bytes in and out, and what is stored."""
 
 import asyncio
 import hashlib
@@ -153,7 +153,7 @@ async def test_a_history_that_was_never_served_is_taken_as_told(key, upstream):
         ("400-context", "failed", "bad_request"),
     ],
 )
-async def test_what_the_provider_says_is_passed_on(key, upstream, mode, turn, error):
+async def test_answer_of_the_provider_is_passed_on(key, upstream, mode, turn, error):
     call = await complete(key, says("user", "Hi"), model=mode, stream=True)
     answered = bytes(upstream.requests[-1].answered)
     own = mode in ("html", "401")
@@ -183,9 +183,7 @@ async def test_a_client_that_hangs_up_keeps_what_it_was_sent(key, upstream):
     await state()
 
 
-async def test_who_loses_the_lease_was_not_stopped_by_a_person(
-    key, upstream, monkeypatch
-):
+async def test_turn_with_a_lost_lease_is_interrupted(key, upstream, monkeypatch):
     monkeypatch.setattr(FollowingStreamer, "_is_lease_over", lambda _: True)
     await complete(key, says("user", "mode=ok-slow:60:0.05"), stream=True)
     turn = await Turn.objects.aget()
@@ -221,7 +219,7 @@ async def test_a_retry_in_the_middle_leaves_what_came_after(key):
     assert more.headers["x-windowpane-lineage"] == "continued"
 
 
-async def test_without_a_provider_the_demo_model_answers(key):
+async def test_demo_model_answers_without_a_provider(key):
     call = await complete(key, says("user", "Where is Kyoto?"), model="any")
     assert read(call)["content"]
     said = [says("user", "Where is Kyoto?"), read(call), says("user", "Thanks")]
@@ -241,7 +239,7 @@ async def test_without_a_provider_the_demo_model_answers(key):
         (b" " * (32 * 1024 * 1024 + 1), 413),
     ],
 )
-async def test_what_is_no_request_stores_nothing(key, upstream, raw, status):
+async def test_invalid_request_stores_nothing(key, upstream, raw, status):
     call = await Call(PATH, raw, key=key, method="POST").run()
     assert call.status == status
     assert json.loads(call.answer)["error"]["message"].endswith(".")
@@ -268,7 +266,7 @@ async def test_limits_of_the_site_hold(key, upstream, settings):
     assert len(await state()) == len(upstream.requests)
 
 
-async def test_another_branch_does_not_change_the_first(key, upstream):
+async def test_second_branch_leaves_the_first_unchanged(key, upstream):
     said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
     await complete(key, said[0])
     await complete(key, *said, says("user", "Left"))

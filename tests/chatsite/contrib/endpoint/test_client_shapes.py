@@ -44,7 +44,7 @@ def test_a_client_has_one_conversation(shape):
 @pytest.mark.server
 @pytest.mark.timeout(400)
 def test_each_client_has_one_conversation_of_a_server(start_site):
-    """All of one person, with one key."""
+    """Run all clients of one user, with one key."""
     with ShapeProvider() as provider:
         address = {"OPENAI_BASE_URL": provider.url}
         address["ANTHROPIC_BASE_URL"] = provider.url.removesuffix("/v1")

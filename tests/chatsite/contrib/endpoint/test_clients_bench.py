@@ -30,5 +30,5 @@ def test_a_conversation_that_has_all_is_right():
         (TOLD, [], "has not all"),
     ],
 )
-def test_what_is_missing_is_a_fault(told, requests, fault):
+def test_judge_reports_missing_requests(told, requests, fault):
     assert fault in judge(told, requests)

@@ -232,7 +232,7 @@ def test_ids_are_found_by_their_indexes(alice):
 
 
 async def test_more_items_than_a_body_may_have_are_refused(key, upstream):
-    """A name of a few bytes stands for a long item, as often as it is there."""
+    """An id of a few bytes represents a long item each time that it occurs."""
     long = {"type": "web_search_call", "id": "ws_1", "action": "x" * 60_000}
     upstream.script(replying_items(long))
     said = [user("Search.")]

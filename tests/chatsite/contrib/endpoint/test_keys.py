@@ -56,7 +56,7 @@ def test_a_wrong_choice_makes_no_key(client, field, value):
     assert not ApiKey.objects.exists()
 
 
-def test_no_one_has_any_number_of_keys(client, monkeypatch):
+def test_number_of_keys_is_limited(client, monkeypatch):
     monkeypatch.setattr(keys, "MOST_OPEN", 1)
     make_key(client)
     page, found = make_key(client)
@@ -65,7 +65,7 @@ def test_no_one_has_any_number_of_keys(client, monkeypatch):
     assert "You have 1 keys" in page.content.decode()
 
 
-def test_others_can_not_revoke_it(alice, bob):
+def test_revoking_is_only_for_the_owner(alice, bob):
     row, key = keys.create_api_key(alice, "aider")
     where = reverse("api-key-revoke", args=[row.pk])
     assert signed_in(bob).post(where).status_code == 404
@@ -195,7 +195,7 @@ def test_staff_see_keys_without_their_hash(alice, staff):
         ("/v1/models", "POST", "testserver", 405),
     ],
 )
-def test_what_is_not_answered_here(path, method, host, status):
+def test_unknown_address_method_or_host_is_refused(path, method, host, status):
     found, _, body = async_to_sync(ask)(path, method=method, host=host)
     assert found == status
     assert body["error"]["message"]

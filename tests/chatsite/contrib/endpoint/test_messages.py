@@ -1,4 +1,4 @@
-"""Anthropic's wire in observe."""
+"""Anthropic's Messages API in observe mode."""
 
 import asyncio
 import json
@@ -162,8 +162,10 @@ async def test_tokens_are_counted_by_the_provider_and_nothing_is_kept(key, claud
     assert not await Conversation.objects.aexists()
 
 
-async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch):
-    """Who asks for nothing but counts has no place among the replies at once."""
+async def test_token_counts_of_one_user_leave_slots_to_others(
+    key, bob, claude, monkeypatch
+):
+    """Token counts take no slot of replies."""
     monkeypatch.setattr(request_handling, "OF_ONE", 2)
     came, go_on = threading.Semaphore(0), threading.Event()
 
@@ -193,7 +195,7 @@ async def test_one_person_leaves_places_to_others(key, bob, claude, monkeypatch)
     assert not request_handling._running
 
 
-async def test_without_a_provider_the_demo_model_answers(key):
+async def test_demo_model_answers_without_a_provider(key):
     said = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
     whole = json.loads((await send(key, said).run()).answer)
     assert whole["content"][0]["text"]

@@ -1,4 +1,4 @@
-"""What a body may not name by its id, as it could be another person's."""
+"""Objects that a body may not name by id, as another user could own them."""
 
 import json
 
@@ -173,12 +173,12 @@ FREE = [
 
 
 @pytest.mark.parametrize(("wire", "body", "field"), NAMED)
-def test_what_is_named_by_its_id(wire, body, field):
+def test_named_object_is_found(wire, body, field):
     assert find_named_object(wire, body) == field
 
 
 @pytest.mark.parametrize(("wire", "body"), FREE)
-def test_what_is_sent_and_not_named(wire, body):
+def test_sent_content_is_no_named_object(wire, body):
     assert find_named_object(wire, body) == ""
 
 
@@ -202,7 +202,9 @@ def anywhere(upstream, settings):
         ("responses", "/v1/responses/compact"),
     ],
 )
-async def test_nothing_of_it_reaches_the_provider(key, anywhere, settings, wire, path):
+async def test_request_with_a_named_object_is_not_sent(
+    key, anywhere, settings, wire, path
+):
     body = next(body for name, body, _ in NAMED if name == wire)
     raw = json.dumps({"model": "ok", "max_tokens": 9, **body}).encode()
     call = await Call(path, raw, key=key).run()
@@ -249,7 +251,7 @@ async def test_body_that_can_be_read_in_two_ways_is_refused(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("depth", [100, 450, 900])
-async def test_what_is_nested_deeply_is_looked_through_or_refused(key, upstream, depth):
+async def test_deeply_nested_body_is_refused(key, upstream, depth):
     for opened, closed in (('[{"a":', "}]"), ("[", "]")):
         tools = f'{opened * depth}{{"file_id": "f"}}{closed * depth}'
         said = '[{"role": "user", "content": "Hi"}]'

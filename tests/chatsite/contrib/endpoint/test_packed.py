@@ -1,4 +1,4 @@
-"""Bodies that clients pack, and what they are told in the form of their wire."""
+"""Packed bodies, and lists and errors in the form of each API."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ async def test_a_gzip_body_is_unpacked(key, upstream):
 
 
 @pytest.mark.parametrize("encoding", ["deflate", "br", "gzip, gzip", "zstd, gzip"])
-async def test_another_encoding_is_named(key, upstream, encoding):
+async def test_unknown_encoding_is_refused_by_name(key, upstream, encoding):
     status, _, body = await ask(CHAT, PLAIN, key=key, content_encoding=encoding)
     assert status == 415
     assert encoding in body["error"]["message"]
@@ -80,7 +80,7 @@ async def test_zstd_is_bounded_and_whole(key, upstream, raw, status):
     assert not upstream.requests
 
 
-async def test_one_model_is_found_by_its_name(key, upstream):
+async def test_model_is_found_by_its_name(key, upstream):
     found = {}
     for name in ("ok", "missing", "a/b"):
         found[name] = await ask(f"/v1/models/{name}", key=key)
@@ -101,7 +101,7 @@ async def test_path_with_a_slash_and_no_name_is_not_found(key, upstream, version
     assert not upstream.requests
 
 
-async def test_one_model_of_anthropics_provider_has_its_form(key, settings):
+async def test_anthropic_model_has_the_form_of_its_api(key, settings):
     with Upstream() as server:
         settings.ANTHROPIC_API_KEY = "sk-ant"
         settings.ANTHROPIC_BASE_URL = server.url.removesuffix("/v1")

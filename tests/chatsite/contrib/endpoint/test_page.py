@@ -66,7 +66,7 @@ def test_the_list_names_the_client(client, conversation):
     assert "Open WebUI" in client.get("/").content.decode()
 
 
-def test_who_writes_twice_is_not_told_that_there_is_no_reply(client, key):
+def test_second_message_in_a_row_shows_no_missing_reply(client, key):
     send(key, FIRST, SECOND)
     page = page_of(client, Conversation.objects.get())
     assert SECOND["content"] in page
@@ -85,7 +85,7 @@ def test_a_reply_that_its_client_did_not_read_to_its_end_was_stopped(
     assert "No reply" not in page
 
 
-def test_nothing_is_written_into_it_here(conversation):
+def test_client_conversation_is_read_only_on_the_site(conversation):
     with pytest.raises(CommandError, match="branch it"):
         commands.send_message(conversation, text="Hello", client_id="1")
     turn = conversation.turns.last()
@@ -104,7 +104,7 @@ def test_a_branch_goes_on_here_with_its_proofs(conversation):
     assert violations() == []
 
 
-def test_what_is_deleted_is_in_no_piece(key, conversation):
+def test_deleted_message_is_removed_from_pieces(key, conversation):
     actions.delete_message(conversation, 1)
     assert FIRST["content"] not in str(list(BodyPiece.objects.values_list("text")))
     call = ModelCall.objects.get(message__seq=4)

@@ -31,7 +31,7 @@ def test_a_long_reply_outlasts_what_a_page_may_take(monkeypatch):
     assert not make_late_request(monkeypatch, takes_long=True)
 
 
-async def test_who_streams_while_the_process_is_killed_keeps_what_they_were_sent():
+async def test_streams_keep_their_text_when_the_process_is_killed():
     kills, streams = 2, 3
     found, audit = await kill_often(kills, streams)
     assert found["streams"] + found["refused"] == kills * streams

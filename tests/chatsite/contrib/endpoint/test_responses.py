@@ -1,4 +1,4 @@
-"""OpenAI's wire of responses in observe."""
+"""OpenAI's Responses API in observe mode."""
 
 import json
 
@@ -123,7 +123,7 @@ async def test_an_earlier_response_stands_for_the_history(key, upstream):
     assert not [each for each in pieces if LONG[:40] in each]
 
 
-async def test_no_one_gets_the_response_of_another_person(key, bob, upstream, settings):
+async def test_response_of_another_user_is_not_found(key, bob, upstream, settings):
     response_id = read_output(await send(key, "Hello"))["id"]
     _, his = await sync_to_async(keys.create_api_key)(bob, "his")
     status, _, body = await ask(f"{PATH}/{response_id}", key=his)
@@ -136,7 +136,7 @@ async def test_no_one_gets_the_response_of_another_person(key, bob, upstream, se
         refused = await Call(path, json.dumps(raw).encode(), key=his).run()
         assert refused.status in (400, 404)
     assert len(upstream.requests) == 1
-    # One that no one was sent here could be anyone's, unless there is no one else.
+    # An unknown id could be another user's, unless there is no other user.
     elsewhere = {"previous_response_id": "resp_elsewhere"}
     assert (await send(his, "And?", **elsewhere)).answer == stolen.answer
     assert len(upstream.requests) == 1
@@ -176,7 +176,7 @@ async def test_a_compacted_history_is_known(key, upstream):
     assert [len(rows) for rows in await state()] == [4]
 
 
-async def test_without_a_provider_the_demo_model_knows_what_was_said(key):
+async def test_demo_model_knows_the_previous_response(key):
     first = read_output(await send(key, "My name is Ada. Where is Kyoto?"))
     stream = await send(
         key, "What is my name?", previous_response_id=first["id"], stream=True
@@ -196,7 +196,7 @@ async def test_without_a_provider_the_demo_model_knows_what_was_said(key):
 @pytest.mark.parametrize(
     "more", [{"input": []}, {"input": 7}, {"background": True}, {"model": ""}]
 )
-async def test_what_is_no_request_stores_nothing(key, upstream, more):
+async def test_invalid_request_stores_nothing(key, upstream, more):
     call = await send(key, more.pop("input", "Hello"), **more)
     assert (call.status, upstream.requests) == (400, [])
     assert json.loads(call.answer)["error"]["message"].endswith(".")
@@ -225,7 +225,7 @@ async def test_what_is_no_request_stores_nothing(key, upstream, more):
         ({"type": "response.output_item.done"}, "truncated", "no_finish_reason"),
     ],
 )
-async def test_how_a_stream_ends(key, upstream, event, turn, error):
+async def test_failed_stream_ends_the_turn(key, upstream, event, turn, error):
     delta = {"type": "response.output_text.delta", "delta": "Half"}
 
     def answer(x):

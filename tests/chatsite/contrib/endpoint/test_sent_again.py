@@ -106,7 +106,7 @@ def short():
 
 @settings(max_examples=150, deadline=None)
 @given(wire=st.sampled_from([*ITEMS]), data=st.data())
-def test_what_is_known_of_a_body_changes_nothing_of_it(wire, data):
+def test_cached_prefix_gives_the_result_of_a_full_parse(wire, data):
     name = find_wire_by_name(wire).list_name
     said = data.draw(st.lists(st.sampled_from(ITEMS[wire]), min_size=3, max_size=12))
     body_cache.body_cache.clear_all()
@@ -124,7 +124,7 @@ def test_what_is_known_of_a_body_changes_nothing_of_it(wire, data):
 
 
 @pytest.mark.parametrize("writing", WRITINGS)
-def test_it_goes_on_from_the_last_place_that_is_the_same(writing):
+def test_parser_continues_after_the_longest_cached_prefix(writing):
     said = [{"role": "user", "content": f"Number {n} é"} for n in range(300)]
     read("chat", write(said, **writing), 1)
     said += [{"role": "user", "content": "One more"}]
@@ -156,7 +156,7 @@ def test_field_on_both_sides_of_the_list_is_refused():
 @pytest.mark.parametrize(
     "end", [b"", b"]", b"]} x", b",]}", b'], "messages": []}', b', "x"]}', b"\xff]}"]
 )
-def test_what_is_no_request_is_refused_in_the_same_words(end):
+def test_invalid_body_has_the_same_error_with_a_cached_prefix(end):
     said = write([SAID] * 8)
     with short():
         read("chat", said, 1)
@@ -165,8 +165,8 @@ def test_what_is_no_request_is_refused_in_the_same_words(end):
         assert isinstance(try_to_read("chat", raw), str)
 
 
-def test_what_was_refused_is_refused_again():
-    """An id of a file that could be another person's, in the middle of a history."""
+def test_refused_body_is_not_cached():
+    """The history contains the id of a file that another user could own."""
     named = {"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}
     with short():
         for said in ([SAID] * 4, [*[SAID] * 4, named], [*[SAID] * 4, named, SAID]):
@@ -175,14 +175,14 @@ def test_what_was_refused_is_refused_again():
     assert list_known()
 
 
-def test_nothing_of_another_person_is_looked_at():
+def test_cache_is_separate_for_each_user():
     raw = write([SAID] * 100)
     read("chat", raw, 1)
     assert body_cache.body_cache._find((1, "chat", "refused"), raw)
     assert body_cache.body_cache._find((2, "chat", "refused"), raw) is None
 
 
-def test_one_that_goes_on_takes_the_place_of_the_one_before():
+def test_longer_body_replaces_the_shorter_one_in_the_cache():
     said = [{"role": "user", "content": f"Number {n}"} for n in range(100)]
     for n in range(200):
         said.append({"role": "user", "content": f"More {n}"})
@@ -192,7 +192,7 @@ def test_one_that_goes_on_takes_the_place_of_the_one_before():
     assert len(list_known()) == 1
 
 
-def test_one_person_takes_the_memory_of_no_other(monkeypatch):
+def test_cache_memory_of_one_user_is_limited(monkeypatch):
     monkeypatch.setattr(body_cache, "MOST_OF_ONE", 600_000)
     monkeypatch.setattr(body_cache, "MOST_MEMORY", 1_500_000)
     read("chat", write([{"role": "user", "content": "Of one"}] * 100), 1)

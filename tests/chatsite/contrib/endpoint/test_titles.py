@@ -1,4 +1,4 @@
-"""What a client's conversation is called: by words that a person has written."""
+"""Titles of clients' conversations: words that a user has written."""
 
 import pytest
 

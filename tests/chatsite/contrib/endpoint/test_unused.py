@@ -1,6 +1,4 @@
-"""A site where no one has a key: nothing of the endpoint is asked or loaded for the
-conversations that people have on its pages.
-"""
+"""A site without keys: conversations on its pages load nothing of the endpoint."""
 
 import subprocess
 import sys
@@ -14,8 +12,8 @@ from tests.chatsite import scenes
 from tests.databases import copy_sqlite
 from tests.servers import ROOT, Site
 
-# What reads, stores, passes on and cuts the requests of clients.
-WORK = ("access", "bounding", "exchange", "identity", "relay", "store")
+# Modules that read, store, relay and shorten the requests of clients.
+WORK = ("access", "bounding", "identity", "relay", "request_handling", "store")
 SCRIPT = """
 import sys, django
 django.setup()
@@ -38,7 +36,7 @@ print(*sorted(name for name in sys.modules if name.startswith(start)))
 
 
 @pytest.mark.server
-def test_nothing_that_works_for_clients_is_loaded(tmp_path):
+def test_modules_for_clients_are_not_loaded(tmp_path):
     database = copy_sqlite(tmp_path / "site.sqlite3")
     env = Site({"DATABASE_URL": database, "DEBUG": "true"}).environment()
     command = [sys.executable, "-c", SCRIPT]

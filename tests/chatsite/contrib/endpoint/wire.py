@@ -1,4 +1,4 @@
-"""A client of the wires that speaks ASGI to the site, without a server between."""
+"""A client of the endpoint that speaks ASGI to the site, without a server."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Keys in bound: long talks that stay within a small window."""
+"""Keys in bound mode: long conversations stay within a small window."""
 
 import asyncio
 import hashlib
@@ -138,7 +138,9 @@ async def test_a_long_turn_of_tools_keeps_its_question(key, provider):
     assert not any(refs.get("left_out") for refs in left_out)
 
 
-async def test_what_is_left_out_fits_and_no_more(key, provider, settings, monkeypatch):
+async def test_selection_leaves_out_no_more_than_needed(
+    key, provider, settings, monkeypatch
+):
     # Nothing is summarised in time, so the oldest turns are left out.
     settings.COMPACTION_WAIT_SECONDS = 0
     made = []
@@ -188,7 +190,7 @@ async def test_the_question_is_sent_without_results_beside_it(key, provider, set
     assert sent[1]["content"][0]["type"] == "tool_use"
 
 
-async def test_what_the_provider_finds_too_long_is_sent_once_more(key, provider):
+async def test_refused_long_body_is_sent_shorter_once(key, provider):
     talk = LongTalk("chat", 8)
     await play(talk, key)
     provider.window = 900
@@ -201,7 +203,7 @@ async def test_what_the_provider_finds_too_long_is_sent_once_more(key, provider)
     await check_all_rebuilt(sent_by(provider))
 
 
-async def test_one_request_can_have_another_mode_than_its_key(key, provider):
+async def test_header_sets_the_mode_of_one_request(key, provider):
     talk = LongTalk("chat", 12)
     await play(talk, key)
     provider.window = 100_000
@@ -224,7 +226,7 @@ async def test_counted_is_what_would_be_sent(key, provider):
     assert await ModelCall.objects.acount() == before
 
 
-async def test_what_is_deleted_is_in_no_body_that_is_rebuilt(key, provider):
+async def test_rebuilt_bodies_lack_deleted_messages(key, provider):
     talk = LongTalk("chat", 12)
     await play(talk, key)
     conversation = await Conversation.objects.aget()
@@ -253,7 +255,7 @@ def test_items_go_with_the_message_that_they_belong_to():
     assert spans == [[1], [2, 3], [4], [5, 6, 7], [8, 9]]
 
 
-async def test_what_an_earlier_reply_stands_for_is_sent_as_it_came(key, provider):
+async def test_body_with_a_previous_response_is_sent_unchanged(key, provider):
     talk = LongTalk("responses", 1)
     [call] = await play(talk, key)
     assert call.headers["x-windowpane-mode"] == "bound"

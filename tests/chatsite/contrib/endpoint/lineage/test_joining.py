@@ -75,7 +75,7 @@ def test_joined_ones_lead_to_each_other_until_it_is_undone(client, pair):
     assert joined.count() == 2
 
 
-def test_what_fits_both_is_no_longer_in_doubt(client, key):
+def test_request_that_fits_both_joined_conversations_continues_them(client, key):
     for beginning in (FERRY, TRAIN):
         send(key, says(beginning))
         send(key, says(beginning), replies(beginning), says(BACK))
@@ -99,7 +99,9 @@ def test_a_joined_family_keeps_its_branches(client, key, pair):
     assert families() == [first.uuid, second.uuid, second.uuid]
 
 
-def test_only_ones_own_of_a_client_can_be_joined(bob, client, pair, conversation):
+def test_joining_needs_two_client_conversations_of_the_owner(
+    bob, client, pair, conversation
+):
     first, second = pair
     _, key = keys.create_api_key(bob, "llm")
     send(key, TALK[0])
@@ -116,7 +118,7 @@ def test_only_ones_own_of_a_client_can_be_joined(bob, client, pair, conversation
     assert post(client, "separate", conversation).status_code == 404
 
 
-def test_one_that_is_erased_leaves_the_other(client, pair):
+def test_erasing_a_joined_conversation_keeps_the_other(client, pair):
     first, second = pair
     post(client, "join", second, earlier=first.uuid)
     first.delete()

@@ -53,7 +53,7 @@ def test_changed_instructions_are_said_where_they_changed(client, key):
     assert violations() == []
 
 
-def test_it_is_said_before_there_is_a_reply(client, key):
+def test_note_is_shown_before_there_is_a_reply(client, key):
     send(key, instructs("It is Monday."), TALK[0])
     said = [instructs("It is Tuesday."), *TALK[:3]]
     raw = json.dumps({"model": "500", "messages": said}).encode()
@@ -69,7 +69,7 @@ def test_other_words_are_said_once(client, key):
     assert find_notes(client, Conversation.objects.get()) == {3: [REWRITTEN]}
 
 
-def test_what_is_forgotten_says_so_where_it_stands(client, key):
+def test_forgotten_messages_have_a_note(client, key):
     send(key, TALK[0])
     send(key, *TALK[:3])
     kept = [says("We spoke about ferries."), *TALK[2:], TALK[0]]
@@ -120,6 +120,8 @@ def test_an_agent_is_named_where_it_was_started(client, key, monkeypatch):
     assert violations() == []
 
 
-def test_of_the_sites_own_nothing_is_read(conversation, django_assert_num_queries):
+def test_site_conversation_needs_no_query_for_notes(
+    conversation, django_assert_num_queries
+):
     with django_assert_num_queries(0):
         assert notes.read_notes(conversation, 1, None) == {}

@@ -30,7 +30,7 @@ def tools(name):
 
 
 def work(key, turns):
-    """Turns of a person, each followed by a side call."""
+    """Send user turns, each followed by a side call."""
     history = []
     for number in range(turns):
         question = f"What does module {number} of the parser do with an empty file?"

@@ -96,7 +96,7 @@ def test_a_changed_message_is_known_in_its_last_form(alice, client, key):
     assert found == wrapped["content"]
 
 
-def test_what_a_client_forgot_is_named_from_then_on(client, key):
+def test_page_names_forgotten_messages_in_later_requests(client, key):
     send(key, TALK[0])
     send(key, *TALK[:3])
     summary = says("Before this, we spoke about ferries to the island.")
@@ -125,7 +125,7 @@ def test_calls_beside_a_conversation_lead_to_it(client, key):
     assert "chat-7" in why(client, single)
 
 
-def test_nobody_else_finds_the_page(bob, client, key, conversation):
+def test_page_is_missing_for_other_users(bob, client, key, conversation):
     send(key, TALK[0])
     made = Conversation.objects.order_by("-pk").first()
     stranger = signed_in(bob)

@@ -52,7 +52,7 @@ def _is_read(site, key):
 
 
 def _leave_as_reader(site, key):
-    """Who hangs up at once keeps no place: there are 64 of one person."""
+    """A client that hangs up at once keeps no slot; one user has 64."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
     head = (
         f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\n"

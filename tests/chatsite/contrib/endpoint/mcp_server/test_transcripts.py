@@ -58,7 +58,7 @@ async def test_an_agent_lists_searches_and_reads(reader, alice, mode):
         assert "next" not in answer
 
 
-async def test_only_what_its_owner_keeps_is_found(reader, alice, bob):
+async def test_search_finds_only_lasting_conversations_of_the_owner(reader, alice, bob):
     make = in_database(talk)
     foreign = await make(bob, "A secret of Bob", title="Foreign")
     hidden = await make(alice, "A secret for now", temporary=True)
@@ -96,7 +96,7 @@ async def test_a_list_comes_in_pages(reader, alice):
             assert answer == "`after` is no place of a list: leave it out."
 
 
-async def test_no_character_is_lost_between_pieces(reader, alice, monkeypatch):
+async def test_pieces_of_a_transcript_lose_no_character(reader, alice, monkeypatch):
     monkeypatch.setattr(transcripts, "MOST_CHARS", 50)
     monkeypatch.setattr(transcripts, "ROW_CHARS", 7)
     texts = ["äöü🙂" * 40, "short", "京都" * 13, "x" * 50, "y" * 51]

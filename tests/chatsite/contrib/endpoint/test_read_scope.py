@@ -40,7 +40,7 @@ async def test_a_key_reads_what_was_said_and_what_the_model_saw(
 @pytest.mark.parametrize(
     "path", ["x", "11111111-1111-1111-1111-111111111111/context.json", "../models"]
 )
-async def test_what_is_no_conversation_is_not_found(reader, path):
+async def test_unknown_conversation_is_not_found(reader, path):
     status, _, answer = await ask(f"/v1/conversations/{path}", key=reader)
     assert status == 404
     assert answer["error"]["message"]

@@ -1,4 +1,4 @@
-"""What the rule of identity is told of a person's conversations."""
+"""The history of a user's conversations, as the identity rules query it."""
 
 import hashlib
 import json
@@ -112,7 +112,7 @@ def test_the_text_of_a_message_with_an_image_is_all_of_its_form(alice):
     assert OwnerHistory(alice.pk).read_text(str(made.pk), 0) == message.text
 
 
-def test_what_summaries_cover_is_known_without_the_parent(alice):
+def test_covered_position_is_found_without_the_parent(alice):
     parent = make(alice)
     keep(parent, 0, "Hello")
     keep(parent, 1, "Reply")
@@ -125,7 +125,7 @@ def test_what_summaries_cover_is_known_without_the_parent(alice):
     assert [find_covered(branch, cutoff) for cutoff in (1, 2)] == [0, 1]
 
 
-def test_what_its_parent_has_had_since_is_not_of_a_branch(alice):
+def test_branch_has_no_later_messages_of_its_parent(alice):
     parent = make(alice)
     keep(parent, 0, "Hello")
     branch = make(alice, parent=parent.conversation, shared=2)

@@ -1,4 +1,4 @@
-"""Who is let in to the MCP server, and how much of it one person gets."""
+"""Access to the MCP server, and the limits of one user."""
 
 import json
 
@@ -22,7 +22,7 @@ def post(key, body=PING, **headers):
     return ask("/mcp", body, key=key, accept="application/json", **headers)
 
 
-async def test_it_is_off_unless_the_operator_wants_it(reader, settings):
+async def test_server_is_missing_when_disabled(reader, settings):
     assert (await post(reader))[0] == 200
     settings.MCP_SERVER_ENABLED = False
     assert (await post(reader))[0] == 404
@@ -43,7 +43,7 @@ async def test_a_key_that_may_only_send_reads_nothing(alice):
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS"])
-async def test_nothing_is_kept_open(reader, method):
+async def test_streams_are_not_offered(reader, method):
     status, _, _ = await ask("/mcp", method=method, key=reader)
     assert status == 405
 
@@ -80,7 +80,7 @@ async def test_places_are_those_of_all_requests(reader, alice, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28", "1999-01-01"])
-async def test_what_is_no_request_is_refused(reader, body, version):
+async def test_invalid_request_is_refused(reader, body, version):
     call = Call("/mcp", body, method="POST", key=reader, accept="application/json")
     call.scope["headers"].append((b"mcp-protocol-version", version.encode()))
     await call.run()

@@ -53,7 +53,7 @@ async def test_results_of_tools_follow_their_calls(key, upstream):
     assert [row[0] for row in rows] == ["u", "a", "t", "a"]
 
 
-async def test_only_conversations_of_ones_own_are_gone_on(key, bob, upstream):
+async def test_continuing_needs_a_conversation_of_the_owner(key, bob, upstream):
     other = (await sync_to_async(keys.create_api_key)(bob, "script"))[1]
     call = await complete(other, says("user", "Hello"))
     before = len(upstream.requests)

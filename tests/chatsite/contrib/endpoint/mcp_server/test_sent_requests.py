@@ -86,7 +86,7 @@ def test_the_body_of_a_client_is_told_byte_for_byte(alice, upstream):
     assert piece["address"] == headers["x-windowpane-view"]
 
 
-def test_what_was_deleted_since_is_not_told_and_not_proved(reader, talked):
+def test_deleted_message_is_neither_shown_nor_proved(reader, talked):
     call = last_call(talked)
     actions.delete_message(talked, call.message.seq - 1)
     given = {"conversation": str(talked.uuid), "reply": call.message.seq}
@@ -96,7 +96,7 @@ def test_what_was_deleted_since_is_not_told_and_not_proved(reader, talked):
     assert not piece["is_text_of_hash"]
 
 
-def test_what_was_left_out_says_why(reader, talked, monkeypatch):
+def test_left_out_messages_have_a_reason(reader, talked, monkeypatch):
     call = last_call(talked)
     hidden = talked.messages.filter(seq__lt=call.message.seq - 1).last()
     given = {"conversation": str(talked.uuid), "reply": call.message.seq}
@@ -119,7 +119,7 @@ def test_what_was_left_out_says_why(reader, talked, monkeypatch):
     assert found[1]["first"] == found[1]["last"] == hidden.seq
 
 
-def test_what_a_client_did_not_send_is_named(alice, upstream):
+def test_messages_that_a_client_did_not_send_are_listed(alice, upstream):
     _, key = keys.create_api_key(alice, "both", scopes=["send", "read"])
     said = []
     for text in ("One", "Two", "Three"):
@@ -139,7 +139,7 @@ def test_what_a_client_did_not_send_is_named(alice, upstream):
 
 
 @pytest.mark.parametrize("tool", ["what_the_model_saw", "what_was_left_out"])
-def test_what_is_no_reply_is_refused(reader, talked, bob, tool):
+def test_number_that_is_no_reply_is_refused(reader, talked, bob, tool):
     given = {"conversation": str(talked.uuid)}
     for number in (1, 999_999_999):
         answer = ask(reader, tool, **given, reply=number)
