@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from chatsite.contrib.endpoint.wires.named_objects import has_other_case
+from chatsite.contrib.endpoint.apis.named_objects import has_other_case
 from chatsite.contrib.mcp import mcp_config
 from chatsite.features.importing.files.reading import ImportFileError, decode_json
 from chatsite.strict_json import RepeatedNameError, make_object

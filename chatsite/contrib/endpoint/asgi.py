@@ -19,10 +19,10 @@ from memory.database import TROUBLE, is_away
 
 from . import keys
 from .addresses import MAX_BODY_BYTES, MAX_MCP_BYTES, MCP, MODELS, START
+from .apis import ANTHROPIC_MESSAGES, APIS
+from .apis.api import Api
+from .apis.errors import ApiError, refuse_body, refuse_key
 from .models import ApiKey
-from .wires import ANTHROPIC_MESSAGES, WIRES
-from .wires.errors import WireError, refuse_body, refuse_key
-from .wires.wire import Wire
 
 Scope = dict[str, Any]
 Headers = list[tuple[bytes, bytes]]
@@ -31,30 +31,30 @@ MAX_KEY_CHARS = 200
 CONVERSATIONS = "/v1/conversations/"
 
 
-async def answer_wire(scope: Scope, receive: Any, send: Any) -> None:
+async def answer_api(scope: Scope, receive: Any, send: Any) -> None:
     headers = read_headers(scope["headers"])
-    wire = find_wire(scope["path"], headers)
+    api = find_api(scope["path"], headers)
     try:
-        check_address(wire, scope, headers)
+        check_address(api, scope, headers)
         key = await find_caller(scope, headers)
         if TOO_LARGE in scope:
             raise refuse_body(find_most_bytes(scope["path"]))
         if TOO_BUSY in scope:
             detail = "Too many of your requests are large. Wait for one to end."
-            raise WireError(429, "too_many_requests", detail, retry_after=1)
+            raise ApiError(429, "too_many_requests", detail, retry_after=1)
         with working_for(key.owner_id):
-            await answer_caller(wire, key, scope, headers, receive, send)
-    except WireError as error:
-        await send_error(send, wire, error)
+            await answer_caller(api, key, scope, headers, receive, send)
+    except ApiError as error:
+        await send_error(send, api, error)
     except TROUBLE as error:
         log_trouble(error)
         detail = "The site can't reach its database. Try again in a moment."
-        unavailable = WireError(503, "unavailable", detail, retry_after=5)
-        await send_error(send, wire, unavailable)
+        unavailable = ApiError(503, "unavailable", detail, retry_after=5)
+        await send_error(send, api, unavailable)
 
 
 async def answer_caller(
-    wire: Wire,
+    api: Api,
     key: ApiKey,
     scope: Scope,
     headers: Mapping[str, str],
@@ -73,16 +73,16 @@ async def answer_caller(
         return
     from . import request_handling
 
-    await request_handling.answer_request(wire, key, scope, headers, receive, send)
+    await request_handling.answer_request(api, key, scope, headers, receive, send)
 
 
-def find_wire(path: str, headers: Mapping[str, str]) -> Wire:
+def find_api(path: str, headers: Mapping[str, str]) -> Api:
     """Return the API of this path; for an unknown path, the most common one."""
     is_models = path == MODELS or path.startswith(f"{MODELS}/")
     is_listed = is_models and "anthropic-version" in headers
     if is_listed or path.startswith(f"{ANTHROPIC_MESSAGES.upstream_path}/"):
         return ANTHROPIC_MESSAGES
-    return next((wire for wire in WIRES if wire.find_method(path)), WIRES[0])
+    return next((api for api in APIS if api.find_method(path)), APIS[0])
 
 
 def find_most_bytes(path: str) -> int:
@@ -102,35 +102,35 @@ def read_headers(pairs: Headers) -> Mapping[str, str]:
     return found
 
 
-def check_address(wire: Wire, scope: Scope, headers: Mapping[str, str]) -> None:
-    """Raise WireError for a host, path or method that is not answered."""
+def check_address(api: Api, scope: Scope, headers: Mapping[str, str]) -> None:
+    """Raise ApiError for a host, path or method that is not answered."""
     host, _ = split_domain_port(headers.get("host", ""))
     allowed = settings.ALLOWED_HOSTS
     if settings.DEBUG and not allowed:
         allowed = [".localhost", "127.0.0.1", "[::1]"]
     if not host or not validate_host(host, allowed):
-        raise WireError(400, "bad_host", "This site does not answer to that host name.")
-    method = find_method(wire, scope["path"])
+        raise ApiError(400, "bad_host", "This site does not answer to that host name.")
+    method = find_method(api, scope["path"])
     if method is None:
-        raise WireError(404, "not_found", f"There is no {scope['path'][:100]} here.")
+        raise ApiError(404, "not_found", f"There is no {scope['path'][:100]} here.")
     if scope["method"] != method:
         detail = f"Use {method} for {scope['path']}."
-        raise WireError(405, "method_not_allowed", detail)
+        raise ApiError(405, "method_not_allowed", detail)
 
 
-def find_method(wire: Wire, path: str) -> str | None:
+def find_method(api: Api, path: str) -> str | None:
     if path.startswith(CONVERSATIONS):
         return "GET"
     if path == MCP:
         # A GET would be an endless stream, which this site does not offer.
         return "POST" if settings.MCP_SERVER_ENABLED else None
-    return wire.find_method(path)
+    return api.find_method(path)
 
 
 async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
     """Return the key of the request.
 
-    Raise the same WireError for every key that is refused.
+    Raise the same ApiError for every key that is refused.
     """
     key = read_key(headers)
     # Requests without a valid key wait in turn with those of each user.
@@ -145,7 +145,7 @@ async def find_caller(scope: Scope, headers: Mapping[str, str]) -> ApiKey:
 def read_key(headers: Mapping[str, str]) -> str:
     """Return the key that a request names.
 
-    Raise WireError for what can't be a key.
+    Raise ApiError for what can't be a key.
     """
     key = headers.get("x-api-key", "")
     kind, _, token = headers.get("authorization", "").partition(" ")
@@ -160,7 +160,7 @@ def find_key_owner(pairs: Headers) -> int | None:
     """Return the owner's id; the database is read only if a key is named."""
     try:
         found = keys.find_api_key(read_key(read_headers(pairs)))
-    except WireError:
+    except ApiError:
         return None
     return found.owner_id if found else None
 
@@ -186,11 +186,11 @@ def _find_key(key: str, headers: Mapping[str, str]) -> ApiKey | None:
     return found
 
 
-async def send_error(send: Any, wire: Wire, error: WireError) -> None:
+async def send_error(send: Any, api: Api, error: ApiError) -> None:
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     if error.retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(error.retry_after))).encode()))
-    body = wire.write_error(error)
+    body = api.write_error(error)
     headers.append((b"content-length", str(len(body)).encode()))
     start = {"type": "http.response.start", "status": error.status, "headers": headers}
     await send(start)
@@ -206,7 +206,7 @@ def mount_all() -> None:
     mount = partial(
         plugins.mount,
         slot="KEY",
-        answer=answer_wire,
+        answer=answer_api,
         pace=PACE,
         access_log="none: nothing that people wrote is shown",
         max_bytes=lambda: MAX_BODY_BYTES,

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from chatsite.protocol.errors import CommandError
 from memory.sql import Update, prepared_rows, prepared_update
 
+from .apis.errors import ApiError
 from .models import ApiKey
-from .wires.errors import WireError
 
 PREFIX = "wp_"
 KEY_BYTES = 32
@@ -130,11 +130,11 @@ def _note_use(key: Any) -> None:
 
 
 def check_model(key: ApiKey, model: str) -> None:
-    """Raise WireError for a model that the key may not use."""
+    """Raise ApiError for a model that the key may not use."""
     if key.models_allowed and model not in key.models_allowed:
         text = _("This key may use these models: %(models)s.")
         names = ", ".join(key.models_allowed)
-        raise WireError(403, "model_not_allowed", text % {"models": names})
+        raise ApiError(403, "model_not_allowed", text % {"models": names})
 
 
 def check_tokens(key: ApiKey, uncounted: int = 0) -> None:

@@ -16,6 +16,8 @@ from chatsite.llm.event_stream import MAX_JSON_BYTES
 from chatsite.turns import limits
 
 from . import keys
+from .apis.errors import ApiError
+from .apis.openai_responses import ResponsesReader, make_compacted
 from .identity.canonical import UnreadableHistoryError
 from .identity.history import go_on_from, read_history
 from .identity.search import find_reach
@@ -29,8 +31,6 @@ from .relay.provider_answer import (
 )
 from .store.owner_history import OwnerHistory, find_previous
 from .store.parsed_request import ParsedRequest
-from .wires.errors import WireError
-from .wires.openai_responses import ResponsesReader, make_compacted
 
 DEMO_TOKENS = 400
 
@@ -39,7 +39,7 @@ DEMO_TOKENS = 400
 def admit_compaction(key: ApiKey, request: ParsedRequest) -> None:
     """Check the limits and charge the request before it is sent.
 
-    Its client may hang up. Raise CommandError, and WireError for a reply of another
+    Its client may hang up. Raise CommandError, and ApiError for a reply of another
     user.
     """
     find_previous(OwnerHistory(key.owner_id), request.previous)
@@ -58,9 +58,9 @@ async def fetch_compacted(
 ) -> tuple[ProviderAnswer, ResponsesReader]:
     """Return the provider's whole answer and its parsed reply.
 
-    Raise WireError.
+    Raise ApiError.
     """
-    if request.wire.find_upstream(request.model) is None:
+    if request.api.find_upstream(request.model) is None:
         answer = make_json_answer(await for_drawing(_compact_as_demo)(request))
     else:
         answer = await fetch_answer(request, headers)
@@ -75,7 +75,7 @@ async def fetch_compacted(
                     raise CutError("too long")
     except CutError:
         detail = "The answer of the model's provider broke off. Try again."
-        raise WireError(502, "bad_response", detail) from None
+        raise ApiError(502, "bad_response", detail) from None
     reader.finish_body()
     return ProviderAnswer(
         answer.status, answer.headers, yield_once(bytes(body))
@@ -110,7 +110,7 @@ def store_compaction(
     sent = history.messages
     reach = find_reach(sent, known)
     try:
-        short = read_history(request.wire.name, {"input": reader.output}).messages
+        short = read_history(request.api.name, {"input": reader.output}).messages
     except UnreadableHistoryError:
         return
     if reach.length < len(sent) or not short:

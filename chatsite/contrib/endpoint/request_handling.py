@@ -26,15 +26,15 @@ from memory.database import TROUBLE, is_away
 from . import keys
 from .access.rate_limits import check_processor_share, limit_request_rate
 from .addresses import MODELS
+from .apis import ANTHROPIC_MESSAGES, OPENAI_COMPACT
+from .apis.api import Api
+from .apis.errors import STATUSES, ApiError, refuse_model, refuse_switched_off
 from .models import ApiKey
 from .relay.client_connection import ClientConnection, GoneError, unpack_body
 from .relay.provider_answer import fetch_count, list_own_models, list_upstream_models
 from .relay.reply_relay import ReplyRelay, SendLess
 from .store.parsed_request import OutgoingRequest, ParsedRequest, read_client_request
 from .store.request_store import RequestWriter, StoredRequest, store_request
-from .wires import ANTHROPIC_MESSAGES, OPENAI_COMPACT
-from .wires.errors import STATUSES, WireError, refuse_model, refuse_switched_off
-from .wires.wire import Wire
 
 T = TypeVar("T")
 # Requests of all users in this process, and of one user. They include token counts,
@@ -47,7 +47,7 @@ _copier = make_fair_thread()
 
 
 async def answer_request(
-    wire: Wire,
+    api: Api,
     key: ApiKey,
     scope: dict[str, Any],
     headers: Mapping[str, str],
@@ -56,22 +56,22 @@ async def answer_request(
 ) -> None:
     """Answer a request.
 
-    Raise WireError as long as nothing was answered.
+    Raise ApiError as long as nothing was answered.
     """
     check_processor_share(key)
     is_list = scope["path"] == MODELS or scope["path"].startswith(f"{MODELS}/")
     if keys.SEND not in key.scopes and not is_list:
-        raise WireError(403, "not_allowed", "This key may not send. Use another one.")
-    if scope["method"] == "GET" or scope["path"] == wire.count_path:
+        raise ApiError(403, "not_allowed", "This key may not send. Use another one.")
+    if scope["method"] == "GET" or scope["path"] == api.count_path:
         limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
     client = ClientConnection(scope, receive, send)
     acquire_slot(key.owner_id)
     try:
         if is_list:
             named = scope["path"].removeprefix(MODELS).removeprefix("/")
-            await send_models(wire, key, send, named)
+            await send_models(api, key, send, named)
         else:
-            await handle_request(wire, key, scope, headers, client)
+            await handle_request(api, key, scope, headers, client)
     except GoneError:
         return
     finally:
@@ -82,14 +82,14 @@ async def answer_request(
 def acquire_slot(owner_id: int) -> None:
     """Take a request slot of the user.
 
-    Raise WireError where there is none.
+    Raise ApiError where there is none.
     """
     if _running[owner_id] >= OF_ONE:
         detail = "Too many of your requests run at once. Wait for one to end."
-        raise WireError(429, "too_many_requests", detail, retry_after=1)
+        raise ApiError(429, "too_many_requests", detail, retry_after=1)
     if _running.total() >= AT_ONCE:
         detail = "This site answers as many requests as it can. Try again in a moment."
-        raise WireError(503, "too_busy", detail, retry_after=2)
+        raise ApiError(503, "too_busy", detail, retry_after=2)
     _running[owner_id] += 1
 
 
@@ -99,23 +99,23 @@ def release_slot(owner_id: int) -> None:
         del _running[owner_id]
 
 
-async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:
+async def send_models(api: Api, key: ApiKey, send: Any, named: str) -> None:
     """Send the models that the key may use, or the named one.
 
-    Raise WireError where it is not among them.
+    Raise ApiError where it is not among them.
     """
-    if settings.PROVIDERS and wire is not ANTHROPIC_MESSAGES:
+    if settings.PROVIDERS and api is not ANTHROPIC_MESSAGES:
         models = await database_sync_to_async(list_own_models)(key.owner_id)
     else:
-        models = await list_upstream_models(wire)
+        models = await list_upstream_models(api)
     off = partial(plugins.is_switched_off, model_access.KIND)
     models = [each for each in models if not off(each["id"])]
     if key.models_allowed:
         models = [each for each in models if each["id"] in key.models_allowed]
-    found = wire.list_models([each for each in models if named in ("", each["id"])])
+    found = api.list_models([each for each in models if named in ("", each["id"])])
     if named and not found["data"]:
         detail = f"There is no model {named[:100]!r} here. GET {MODELS} lists them."
-        raise WireError(404, "model_not_found", detail)
+        raise ApiError(404, "model_not_found", detail)
     answer = found["data"][0] if named else found
     body = json.dumps(answer, ensure_ascii=False).encode()
     pairs = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
@@ -124,7 +124,7 @@ async def send_models(wire: Wire, key: ApiKey, send: Any, named: str) -> None:
 
 
 async def handle_request(
-    wire: Wire,
+    api: Api,
     key: ApiKey,
     scope: dict[str, Any],
     headers: Mapping[str, str],
@@ -133,22 +133,22 @@ async def handle_request(
     raw = await client.read_body(headers)
     if packed := headers.get("content-encoding", "").strip().lower():
         raw = await for_drawing(unpack_body)(raw, packed)
-    mode = find_mode(key, wire, headers)
-    if scope["path"] == wire.count_path:
-        await relay_count(key, wire, headers, client, raw, mode)
+    mode = find_mode(key, api, headers)
+    if scope["path"] == api.count_path:
+        await relay_count(key, api, headers, client, raw, mode)
         return
     if scope["method"] == "GET":
-        await relay_stored_response(wire, key, scope, headers, client)
+        await relay_stored_response(api, key, scope, headers, client)
         return
     name, within = find_continued(headers), None
     if name:
         from .store.stored_history import add_history
 
         store = partial(_store, account_of_user(key.owner_id))
-        within, raw = await store(partial(add_history, key, wire, name, raw))
-    request = await for_drawing(_read_in_turn)(key, wire, headers, raw, within)
+        within, raw = await store(partial(add_history, key, api, name, raw))
+    request = await for_drawing(_read_in_turn)(key, api, headers, raw, within)
     await check_listed(key, request)
-    if wire is OPENAI_COMPACT:
+    if api is OPENAI_COMPACT:
         request = await read_references(key, request)
         await relay_compaction(key, request, headers, client)
         return
@@ -168,25 +168,25 @@ async def handle_request(
     await ReplyRelay(key.pk, stored, client, send_less).run(headers, describe)
 
 
-def find_mode(key: ApiKey, wire: Wire, headers: Mapping[str, str]) -> str:
+def find_mode(key: ApiKey, api: Api, headers: Mapping[str, str]) -> str:
     """Return the mode of a request: that of its header, or else of its key.
 
-    It is *observe* where nothing could be summarised. Raise WireError.
+    It is *observe* where nothing could be summarised. Raise ApiError.
     """
     mode = headers.get("x-windowpane-mode", key.mode).strip().lower()
     if mode not in ApiKey.Mode.values:
         names = ", ".join(ApiKey.Mode.values)
-        raise WireError(400, "bad_mode", f"x-windowpane-mode can be one of: {names}.")
+        raise ApiError(400, "bad_mode", f"x-windowpane-mode can be one of: {names}.")
     if mode == ApiKey.Mode.OBSERVE:
         return mode
     from .bounding.token_limits import can_summarise
 
-    return mode if can_summarise(wire) else ApiKey.Mode.OBSERVE
+    return mode if can_summarise(api) else ApiKey.Mode.OBSERVE
 
 
 async def relay_count(
     key: ApiKey,
-    wire: Wire,
+    api: Api,
     headers: Mapping[str, str],
     client: ClientConnection,
     raw: bytes,
@@ -197,7 +197,7 @@ async def relay_count(
     Such a question is no part of any conversation.
     """
     own = {}
-    request = await for_drawing(_read_in_turn)(key, wire, headers, raw)
+    request = await for_drawing(_read_in_turn)(key, api, headers, raw)
     await check_listed(key, request)
     if mode == ApiKey.Mode.BOUND:
         from .bounding.bounds import select_unstored
@@ -206,21 +206,19 @@ async def relay_count(
         sent = await _store(account, partial(select_unstored, key, request))
         raw = sent.request.raw
         own = make_context_headers(sent)
-    answer = await client.run_unless_gone(
-        fetch_count(wire, request.model, headers, raw)
-    )
+    answer = await client.run_unless_gone(fetch_count(api, request.model, headers, raw))
     await client.pass_on(answer, own)
 
 
 async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
-    """Raise WireError for a model that is off, or not allowed for the owner.
+    """Raise ApiError for a model that is off, or not allowed for the owner.
 
     It has to be in PROVIDERS_FILE, if there is one. Anthropic's API has a provider of
     its own.
     """
     if plugins.is_switched_off(model_access.KIND, request.model):
         raise refuse_switched_off(request.model)
-    if not settings.PROVIDERS or request.wire.name == ANTHROPIC_MESSAGES.name:
+    if not settings.PROVIDERS or request.api.name == ANTHROPIC_MESSAGES.name:
         return
     may_use = database_sync_to_async(model_access.may_use)
     if providers.is_demo(request.model) or not await may_use(
@@ -232,7 +230,7 @@ async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
 def find_continued(headers: Mapping[str, str]) -> str:
     """Return the id of the conversation whose newest message a client sends.
 
-    Return "" if the client sends all messages. Raise WireError.
+    Return "" if the client sends all messages. Raise ApiError.
     """
     send = headers.get("x-windowpane-send", "all").strip().lower()
     name = headers.get("x-windowpane-conversation", "").strip()
@@ -243,12 +241,12 @@ def find_continued(headers: Mapping[str, str]) -> str:
             "x-windowpane-send can be: all; or newest, with the id of a conversation "
             "in x-windowpane-conversation."
         )
-        raise WireError(400, "bad_send", detail)
+        raise ApiError(400, "bad_send", detail)
     return ""
 
 
 async def relay_stored_response(
-    wire: Wire,
+    api: Api,
     key: ApiKey,
     scope: Mapping[str, Any],
     headers: Mapping[str, str],
@@ -257,11 +255,11 @@ async def relay_stored_response(
     """Send a response that this user was sent before, and only this user."""
     from .stored_responses import fetch_stored_response, find_response_call
 
-    response_id = scope["path"].removeprefix(wire.id_path)
+    response_id = scope["path"].removeprefix(api.id_path)
     account = account_of_user(key.owner_id)
     kept = await _store(account, partial(find_response_call, key, scope, response_id))
     query = scope["query_string"].decode("latin-1")
-    fetched = fetch_stored_response(wire, kept, response_id, query, headers)
+    fetched = fetch_stored_response(api, kept, response_id, query, headers)
     await client.pass_on(await client.run_unless_gone(fetched), {})
 
 
@@ -284,13 +282,13 @@ async def relay_compaction(
 
 def _read_in_turn(
     key: ApiKey,
-    wire: Wire,
+    api: Api,
     headers: Mapping[str, str],
     raw: bytes,
     within: int | None = None,
 ) -> ParsedRequest:
     with account_of_user(key.owner_id).timed():
-        request = read_client_request(wire, headers, raw, within, key.owner_id)
+        request = read_client_request(api, headers, raw, within, key.owner_id)
     keys.check_model(key, request.model)
     return request
 
@@ -298,7 +296,7 @@ def _read_in_turn(
 async def read_references(key: ApiKey, request: ParsedRequest) -> ParsedRequest:
     """Return the request with the contents of items that it names by id.
 
-    Raise WireError for items that this user does not have.
+    Raise ApiError for items that this user does not have.
     """
     if not request.references:
         return request
@@ -319,7 +317,7 @@ async def prepare_request(
 ) -> tuple[StoredRequest, SendLess]:
     """Store the request; return it with the step that shortens it.
 
-    Raise WireError, also for a limit of the site.
+    Raise ApiError, also for a limit of the site.
     """
     run = partial(_store, account_of_user(key.owner_id))
     # The provider has the history before an earlier reply: nothing of it can be cut.
@@ -331,13 +329,13 @@ async def prepare_request(
 
 
 def _translate_limits(step: Callable[..., T], *given: Any) -> T:
-    """Run a step and raise a limit of the site as WireError."""
+    """Run a step and raise a limit of the site as ApiError."""
     try:
         return step(*given)
     except CommandError as error:
         status = STATUSES.get(error.code, 400)
         wait = error.retry_after
-        raise WireError(status, error.code, error.detail, retry_after=wait) from None
+        raise ApiError(status, error.code, error.detail, retry_after=wait) from None
 
 
 async def _store(account: Any, step: Callable[[], T], *, is_copy: bool = False) -> T:

@@ -8,13 +8,13 @@ from django.conf import settings
 from memory.models import ModelCall
 
 from .access.read_scope import record_reading
+from .apis.api import Api
+from .apis.errors import ApiError
+from .apis.openai_responses import make_kept_response
 from .models import ApiKey
 from .relay.provider_answer import ProviderAnswer, make_json_answer, read_answer
 from .relay.upstream import send_upstream
 from .store.owner_history import NotYoursError, OwnerHistory
-from .wires.errors import WireError
-from .wires.openai_responses import make_kept_response
-from .wires.wire import Wire
 
 
 def find_response_call(
@@ -22,33 +22,33 @@ def find_response_call(
 ) -> ModelCall:
     """Return the call of this user that a response answered.
 
-    A gateway's read is recorded. Raise WireError.
+    A gateway's read is recorded. Raise ApiError.
     """
     try:
         served = OwnerHistory(key.owner_id).find_reply(response_id)
     except NotYoursError:
         served = None
     if served is None:
-        raise WireError(404, "not_found", "There is no response with this id.")
+        raise ApiError(404, "not_found", "There is no response with this id.")
     if key.gateway_user:
         record_reading(key, scope, served.call.conversation, "response")
     return served.call
 
 
 async def fetch_stored_response(
-    wire: Wire,
+    api: Api,
     call: ModelCall,
     response_id: str,
     query: str,
     headers: Mapping[str, str],
 ) -> ProviderAnswer:
     """Return the provider's response; without one, the transcript's text."""
-    upstream = wire.find_upstream(call.model)
+    upstream = api.find_upstream(call.model)
     if upstream is None:
         message = call.message
         kept = make_kept_response(call.model, response_id, message.text)
         return make_json_answer(kept)
-    path = f"{wire.upstream_path}/{response_id}"
+    path = f"{api.upstream_path}/{response_id}"
     seconds = settings.MODEL_IDLE_TIMEOUT
     response = await send_upstream(
         "GET", upstream, f"{path}?{query}" if query else path, headers, seconds=seconds

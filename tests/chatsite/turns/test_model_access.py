@@ -26,7 +26,7 @@ from memory.transcript import ActionError
 from memory.view.variation import Variation
 from tests.fakes.upstream import Upstream
 
-from ..contrib.endpoint.wire import Call
+from ..contrib.endpoint.asgi_client import Call
 from ..scenes import HTMX, page_of, signed_in, submit, url, violations
 from ..sockets import Chat
 

@@ -19,8 +19,8 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.crypto import constant_time_compare
 
 from chatsite.accounts.names import find_people
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.strict_json import make_object
 
 # As Open WebUI sends it with FORWARD_USER_INFO_HEADER_JWT_SECRET: HS256, valid for
@@ -34,12 +34,12 @@ LEEWAY = 60
 def apply_gateway_user(key: ApiKey, headers: Mapping[str, str]) -> None:
     """Make the key the user's for this request.
 
-    Raise WireError.
+    Raise ApiError.
     """
     person = _find_gateway_user(key, headers) if key.owner.is_staff else None
     if person is None:
         detail = "This key sends for others, and doesn't say for which person here."
-        raise WireError(403, "unknown_person", detail)
+        raise ApiError(403, "unknown_person", detail)
     key.gateway_user, key.owner = key.owner, person
 
 

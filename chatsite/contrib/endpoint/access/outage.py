@@ -17,11 +17,11 @@ from django.utils import timezone
 from prometheus_client import Counter as Metric
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.relay.client_connection import ClientConnection
 from chatsite.contrib.endpoint.relay.provider_answer import fetch_answer
 from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
-from chatsite.contrib.endpoint.wires.errors import WireError
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
     """Count a request before it is sent.
 
     Raise CommandError where the key had no tokens left when it was last read, and
-    WireError where its owner has used a whole day's.
+    ApiError where its owner has used a whole day's.
     """
     today = timezone.localdate()
     for each in [each for each in _forwarded if each[0] != today]:
@@ -69,7 +69,7 @@ def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
     budget = settings.TOKENS_PER_DAY
     if budget and _forwarded[today, "person", key.owner_id] >= budget:
         detail = "As much as you have for a day was forwarded while nothing is kept."
-        raise WireError(429, "quota", detail, retry_after=RETRY_SECONDS)
+        raise ApiError(429, "quota", detail, retry_after=RETRY_SECONDS)
     _count(key, request.tokens)
 
 
@@ -97,11 +97,11 @@ async def forward(
 ) -> None:
     """Pass the request on unchanged.
 
-    Raise WireError where nothing was answered.
+    Raise ApiError where nothing was answered.
     """
     if request.previous or request.references:
         detail = "Whose reply that is can't be found out now. Send the whole history."
-        raise WireError(503, "unavailable", detail, retry_after=5)
+        raise ApiError(503, "unavailable", detail, retry_after=5)
     NOT_KEPT.inc()
     logger.error("request of a client forwarded and not kept: the store is away")
     answer = await client.run_unless_gone(fetch_answer(request, headers))

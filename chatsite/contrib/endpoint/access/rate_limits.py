@@ -2,8 +2,8 @@
 
 from django.conf import settings
 
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.ops.pace import Pace
 from chatsite.ops.processor_time import BURST_SECONDS, account_of_user
 
@@ -13,18 +13,18 @@ pace = Pace()
 def limit_request_rate(owner_id: int, setting: str) -> None:
     """Count a request in this process by the limit of this setting.
 
-    Raise WireError for one too many, which is then not counted.
+    Raise ApiError for one too many, which is then not counted.
     """
     limit = getattr(settings, setting)
     if seconds := pace.count_request((setting, owner_id), limit):
         detail = (
             f"You may ask {limit:,} times a minute. Wait, and ask for more at once."
         )
-        raise WireError(429, "rate_limited", detail, retry_after=seconds)
+        raise ApiError(429, "rate_limited", detail, retry_after=seconds)
 
 
 def check_processor_share(key: ApiKey) -> None:
-    """Raise WireError for users above their share of the processor."""
+    """Raise ApiError for users above their share of the processor."""
     if seconds := account_of_user(key.owner_id).rest(BURST_SECONDS):
         detail = "Your requests have taken more than their share of this site's time."
-        raise WireError(429, "rate_limited", detail, retry_after=seconds)
+        raise ApiError(429, "rate_limited", detail, retry_after=seconds)

@@ -15,8 +15,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.core.serializers.json import DjangoJSONEncoder
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.fair_queue import for_drawing
 from chatsite.ops.processor_time import account_of_user
 from chatsite.pages.presenters import thread_json
@@ -29,22 +29,22 @@ READ_ACTION = "key"
 PATH = re.compile(r"/v1/conversations/([0-9a-f-]{36})/(transcript|context)\.json")
 
 
-def _missing() -> WireError:
+def _missing() -> ApiError:
     """Return the error for what is missing or another user's."""
-    return WireError(404, "not_found", "There is no such conversation, or no reply.")
+    return ApiError(404, "not_found", "There is no such conversation, or no reply.")
 
 
 def check_may_read(key: ApiKey) -> None:
-    """Raise WireError for a key that may not read."""
+    """Raise ApiError for a key that may not read."""
     check_processor_share(key)
     if keys.READ not in key.scopes:
-        raise WireError(403, "not_allowed", "This key may not read. Use another one.")
+        raise ApiError(403, "not_allowed", "This key may not read. Use another one.")
 
 
 async def answer_reading(key: ApiKey, scope: dict[str, Any], send: Any) -> None:
     """Answer a request for a transcript or a context.
 
-    Raise WireError.
+    Raise ApiError.
     """
     check_may_read(key)
     limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")

@@ -8,12 +8,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from chatsite.contrib.endpoint.store.bodies import Body, SentPiece
-from chatsite.contrib.endpoint.wires.openai_responses import (
+from chatsite.contrib.endpoint.apis.openai_responses import (
     REFERENCE,
     RESULTS,
     find_kind,
 )
+from chatsite.contrib.endpoint.store.bodies import Body, SentPiece
 
 
 def write_preamble(texts: Iterable[str]) -> str:

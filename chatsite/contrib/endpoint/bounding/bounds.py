@@ -64,7 +64,7 @@ def select_outgoing(writer: RequestWriter, limit: int | None = None) -> Outgoing
         writer.conversation,
         writer.of_client,
         writer.decision,
-        limit or find_limit(request.wire, request.model, request.body.value),
+        limit or find_limit(request.api, request.model, request.body.value),
     )
     return selector.select_messages(may_leave_out=writer.first is not None)
 
@@ -98,7 +98,7 @@ def select_unstored(key: ApiKey, request: ParsedRequest) -> OutgoingRequest:
     decision = decide_lineage(request.history, request.hints, known)
     if decision.conversation is None:
         return OutgoingRequest.make_unchanged(request)
-    limit = find_limit(request.wire, request.model, request.body.value)
+    limit = find_limit(request.api, request.model, request.body.value)
     selector = MessageSelector(
         request,
         Conversation.objects.get(pk=int(decision.conversation)),

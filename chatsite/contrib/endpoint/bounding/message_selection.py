@@ -86,7 +86,7 @@ def list_spans(request: ParsedRequest) -> list[list[int]]:
     order = sorted(range(len(spans)), key=lambda n: spans[n][0])
     starts = [spans[n][0] for n in order]
     known = {*range(starts[0]), *chain.from_iterable(spans)}
-    count = len(request.wire.list_sent(request.body.value))
+    count = len(request.api.list_sent(request.body.value))
     for at in sorted({*range(count)} - known):
         spans[order[min(bisect_right(starts, at), len(order) - 1)]].append(at)
     return [sorted(each) for each in spans]
@@ -145,7 +145,7 @@ class MessageSelector:
         covered = find_covered(self.of_client, cutoff) if cutoff else -1
         every = range(len(self.history))
         # A text instead of a list can take no summaries.
-        is_text = isinstance(self.request.body.value[self.request.wire.list_name], str)
+        is_text = isinstance(self.request.body.value[self.request.api.list_name], str)
         indexes = [n for n in every if is_text or self._position_of(n) > covered]
         kept = self._keep(indexes)
         # Messages that the client itself dropped need no summary.
@@ -194,11 +194,11 @@ class MessageSelector:
         return kept
 
     def _make_kept(self, index: int, pieces: list[SentPiece]) -> SelectedMessage:
-        wire, body = self.request.wire, self.request.body
-        values = [read_piece(body, each, wire.list_name) for each in pieces]
+        api, body = self.request.api, self.request.body
+        values = [read_piece(body, each, api.list_name) for each in pieces]
         listed = values[0] if isinstance(values[0], str) else values
         return SelectedMessage(
-            index, pieces, wire.to_demo_messages({wire.list_name: listed})
+            index, pieces, api.to_demo_messages({api.list_name: listed})
         )
 
     def _with_question(self, kept: list[SelectedMessage]) -> list[SelectedMessage]:
@@ -240,7 +240,7 @@ class MessageSelector:
 
     @staticmethod
     def _read(request: ParsedRequest) -> list[BaseMessage]:
-        return request.wire.to_demo_messages(request.body.value)
+        return request.api.to_demo_messages(request.body.value)
 
     def _make(
         self, preamble: Preamble, kept: list[SelectedMessage], is_cut: bool
@@ -248,7 +248,7 @@ class MessageSelector:
         request, extra = self.request, {}
         if is_cut:
             pieces = [piece for each in kept for piece in each.pieces]
-            name = request.wire.list_name
+            name = request.api.list_name
             body, raw = cut_body(
                 request.body, self.leading, preamble.written, pieces, name
             )
@@ -256,7 +256,7 @@ class MessageSelector:
             positions = pack_numbers(self._position_of(each.index) for each in kept)
             extra = {"positions": positions, "cutoff": preamble.cutoff}
         tokens = self.count(self._read(request))
-        items = len(request.wire.list_sent(request.body.value)) - len(self.leading)
+        items = len(request.api.list_sent(request.body.value)) - len(self.leading)
         return OutgoingRequest(
             request,
             tokens=tokens + self.beside + self.conversation.token_overhead,

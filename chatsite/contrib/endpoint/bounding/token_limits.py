@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from chatsite.contrib.endpoint.wires.wire import Wire
+from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.llm import providers
 from memory import context
 from memory.engine.tokens import count_text
@@ -18,22 +18,22 @@ BESIDE = ("tools", "functions", "response_format", "text")
 REPLY = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 
-def can_summarise(wire: Wire) -> bool:
+def can_summarise(api: Api) -> bool:
     """Return whether the summarising model is as good as the answering one.
 
     The demo model must not summarise what a provider is asked.
     """
     model = providers.default_model()
     is_demo = providers.is_demo(model)
-    return not is_demo or wire.find_upstream(model) is None
+    return not is_demo or api.find_upstream(model) is None
 
 
-def find_limit(wire: Wire, model: str, body: Mapping[str, Any]) -> int:
+def find_limit(api: Api, model: str, body: Mapping[str, Any]) -> int:
     """Return the tokens that a request may have besides the reply.
 
     At least a quarter of the window.
     """
-    window = _find_window(wire, model)
+    window = _find_window(api, model)
     limit = context.request_limit(window)
     for name in REPLY:
         if isinstance(wanted := body.get(name), int) and wanted > 0:
@@ -42,12 +42,12 @@ def find_limit(wire: Wire, model: str, body: Mapping[str, Any]) -> int:
     return max(limit, window // 4, 1)
 
 
-def _find_window(wire: Wire, model: str) -> int:
+def _find_window(api: Api, model: str) -> int:
     if settings.CONTEXT_WINDOW:
         return settings.CONTEXT_WINDOW
-    if wire.find_upstream(model) is None:
+    if api.find_upstream(model) is None:
         return providers.context_window(providers.DEMO)
-    if wire.name == "messages":
+    if api.name == "messages":
         return ANTHROPIC_WINDOW
     # A model is built and cached to know its window: only those of the operator.
     is_known = model in providers.list_models()

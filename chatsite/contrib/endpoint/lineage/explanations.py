@@ -9,10 +9,10 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from chatsite.contrib.endpoint.apis import find_api_by_name
 from chatsite.contrib.endpoint.models import ClientConversation, ClientRequest
 from chatsite.contrib.endpoint.store.rebuilding import KEY, read_sent_body
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
-from chatsite.contrib.endpoint.wires import find_wire_by_name
 from chatsite.pages.diff import DiffPiece, diff_words
 from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, is_within, to_ranges
@@ -130,8 +130,8 @@ def _compare_instructions(before: ModelCall, call: ModelCall) -> list[DiffPiece]
 
 
 def _read_instructions(call: ModelCall) -> str:
-    wire = find_wire_by_name(call.refs[KEY]["wire"])
-    return wire.read_instructions(read_sent_body(call))
+    api = find_api_by_name(call.refs[KEY]["wire"])
+    return api.read_instructions(read_sent_body(call))
 
 
 def list_changed(call: ModelCall) -> list[ChangedMessage]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from chatsite.contrib.endpoint.access.rate_limits import limit_request_rate
 from chatsite.contrib.endpoint.access.read_scope import check_may_read
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
 from chatsite.contrib.endpoint.relay.client_connection import ClientConnection
 from chatsite.contrib.endpoint.request_handling import (
@@ -18,7 +19,6 @@ from chatsite.contrib.endpoint.request_handling import (
     release_slot,
     site_address,
 )
-from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.live.origins import is_site_origin
 
 
@@ -31,11 +31,11 @@ async def answer_mcp(
 ) -> None:
     """Answer a request.
 
-    Raise WireError as long as nothing was answered.
+    Raise ApiError as long as nothing was answered.
     """
     check_may_read(key)
     if "origin" in headers and not is_site_origin(scope):
-        raise WireError(403, "bad_origin", "Pages of other sites may not read here.")
+        raise ApiError(403, "bad_origin", "Pages of other sites may not read here.")
     limit_request_rate(key.owner_id, "MCP_REQUESTS_PER_MINUTE")
     acquire_slot(key.owner_id)
     client = ClientConnection(scope, receive, send)
@@ -55,4 +55,4 @@ async def _load_protocol() -> ModuleType:
         return await asyncio.to_thread(import_module, f"{__package__}.protocol")
     except ImportError:
         detail = "This site lacks a library. See MCP_SERVER_ENABLED in its settings."
-        raise WireError(503, "unavailable", detail) from None
+        raise ApiError(503, "unavailable", detail) from None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from zstandard import ZstdDecompressor, ZstdError
 
 from chatsite.contrib.endpoint.addresses import MAX_BODY_BYTES
-from chatsite.contrib.endpoint.wires.errors import WireError, refuse_body
+from chatsite.contrib.endpoint.apis.errors import ApiError, refuse_body
 from chatsite.live.outbox import TRANSPORT
 
 from .provider_answer import ProviderAnswer
@@ -42,7 +42,7 @@ class ClientConnection:
     async def read_body(self, headers: Mapping[str, str]) -> bytes:
         """Read the body.
 
-        Raise WireError for one that is too large, and GoneError.
+        Raise ApiError for one that is too large, and GoneError.
         """
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
@@ -118,7 +118,7 @@ class ClientConnection:
 def unpack_body(raw: bytes, encoding: str) -> bytes:
     """Return the unpacked body.
 
-    Raise WireError for another encoding, for a body that is cut off, and for one that
+    Raise ApiError for another encoding, for a body that is cut off, and for one that
     is larger than a body may be, of which no more is unpacked.
     """
     unpack = UNPACKERS.get(encoding)
@@ -129,7 +129,7 @@ def unpack_body(raw: bytes, encoding: str) -> bytes:
             f"A body in the encoding {encoding[:40]!r} can't be read here: send it in "
             "gzip or zstd, or unpacked."
         )
-        raise WireError(415, "encoding", detail)
+        raise ApiError(415, "encoding", detail)
     body, is_whole = unpack(raw)
     if len(body) > MAX_BODY_BYTES:
         raise refuse_body(MAX_BODY_BYTES)
@@ -137,7 +137,7 @@ def unpack_body(raw: bytes, encoding: str) -> bytes:
         detail = (
             f"The body says that it is {encoding}, and is no whole {encoding} file."
         )
-        raise WireError(400, "bad_request", detail)
+        raise ApiError(400, "bad_request", detail)
     return body
 
 

@@ -13,9 +13,9 @@ import aiohttp
 from django.conf import settings
 from langchain_core.messages import BaseMessage
 
+from chatsite.contrib.endpoint.apis.api import Api
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
-from chatsite.contrib.endpoint.wires.errors import WireError
-from chatsite.contrib.endpoint.wires.wire import Wire
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import CONTEXT_LENGTH_MARKS
 from chatsite.turns import model_access
@@ -90,15 +90,15 @@ async def fetch_answer(
     """Fetch the answer to a request.
 
     `earlier` holds messages for the demo model that are not in the body. Raise
-    WireError where there is no answer that a client of the API could read.
+    ApiError where there is no answer that a client of the API could read.
     """
-    upstream = request.wire.find_upstream(request.model)
+    upstream = request.api.find_upstream(request.model)
     if upstream is None:
         return _answer_as_demo(request, earlier)
     response = await send_upstream(
         "POST",
         upstream,
-        request.wire.upstream_path,
+        request.api.upstream_path,
         headers,
         request.raw,
         seconds=first_seconds(is_stream=request.is_stream),
@@ -107,15 +107,15 @@ async def fetch_answer(
 
 
 async def fetch_count(
-    wire: Wire, model: str, headers: Mapping[str, str], raw: bytes
+    api: Api, model: str, headers: Mapping[str, str], raw: bytes
 ) -> ProviderAnswer:
     """Return the provider's token count of a body; without one, an estimate."""
-    upstream = wire.find_upstream(model)
+    upstream = api.find_upstream(model)
     if upstream is None:
         return make_json_answer({"input_tokens": -(-len(raw) // 4)})
     seconds = settings.MODEL_IDLE_TIMEOUT
     response = await send_upstream(
-        "POST", upstream, wire.count_path, headers, raw, seconds=seconds
+        "POST", upstream, api.count_path, headers, raw, seconds=seconds
     )
     return await read_answer(response, upstream)
 
@@ -158,15 +158,15 @@ async def read_answer(
     )
 
 
-def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> WireError:
+def _explain_answer(response: aiohttp.ClientResponse, *, is_own: bool) -> ApiError:
     if is_own:
         detail = "The model's provider refused this site's key. Ask its administrator."
-        return WireError(502, "upstream_key", detail)
+        return ApiError(502, "upstream_key", detail)
     retry_after = response.headers.get("retry-after", "")
     detail = "The model's provider sent something that is no answer of this wire."
     status = response.status if response.status >= 400 else 502
     wait = float(retry_after) if retry_after.isdecimal() else None
-    return WireError(status, "bad_response", detail, retry_after=wait)
+    return ApiError(status, "bad_response", detail, retry_after=wait)
 
 
 async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -194,14 +194,12 @@ async def _read_chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]
 def _answer_as_demo(
     request: ParsedRequest, earlier: Sequence[BaseMessage]
 ) -> ProviderAnswer:
-    messages = [*earlier, *request.wire.to_demo_messages(request.body.value)]
+    messages = [*earlier, *request.api.to_demo_messages(request.body.value)]
     stream = streaming.ReplyStream(providers.DEMO, messages, strict=False)
 
     async def write() -> AsyncIterator[bytes]:
         async with aclosing(stream):
-            written = request.wire.write_reply(
-                request.body.value, request.model, stream
-            )
+            written = request.api.write_reply(request.body.value, request.model, stream)
             async with aclosing(written) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -210,20 +208,20 @@ def _answer_as_demo(
     return ProviderAnswer(200, {"content-type": kind}, write())
 
 
-async def list_upstream_models(wire: Wire) -> list[dict[str, Any]]:
+async def list_upstream_models(api: Api) -> list[dict[str, Any]]:
     """Return the models that the provider lists, or the configured ones.
 
-    The provider is asked once in MODELS_SECONDS for all users. Raise WireError.
+    The provider is asked once in MODELS_SECONDS for all users. Raise ApiError.
     """
-    upstream = wire.find_upstream("")
+    upstream = api.find_upstream("")
     if upstream is None:
         size = providers.context_window(providers.DEMO)
         return [{"id": providers.DEMO, "object": "model", "context_length": size}]
-    loop, address = asyncio.get_running_loop(), f"{upstream[0]}{wire.models_path}"
+    loop, address = asyncio.get_running_loop(), f"{upstream[0]}{api.models_path}"
     asked_at, task = _listed.get(address, (0.0, None))
     is_old = loop.time() - asked_at > MODELS_SECONDS
     if task is None or task.get_loop() is not loop or is_old or _has_failed(task):
-        task = loop.create_task(_fetch_models(wire, upstream))
+        task = loop.create_task(_fetch_models(api, upstream))
         _listed[address] = loop.time(), task
     # Other requests still wait for it if the first client hangs up.
     return await asyncio.shield(task)
@@ -234,13 +232,13 @@ def _has_failed(task: asyncio.Task[Any]) -> bool:
 
 
 async def _fetch_models(
-    wire: Wire, upstream: tuple[str, Mapping[str, str]]
+    api: Api, upstream: tuple[str, Mapping[str, str]]
 ) -> list[dict[str, Any]]:
     response = await send_upstream(
         "GET",
         upstream,
-        wire.models_path,
-        wire.models_headers,
+        api.models_path,
+        api.models_headers,
         seconds=settings.MODEL_IDLE_TIMEOUT,
     )
     try:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Self
 
-from chatsite.contrib.endpoint.wires.reply_reader import ReplyReader
+from chatsite.contrib.endpoint.apis.reply_reader import ReplyReader
 from chatsite.llm.streaming import HIGH_SURROGATE_AT_END, clean_text
 from chatsite.turns.reply_streamer import ReplyStreamer
 

@@ -9,10 +9,10 @@ from contextlib import aclosing
 from typing import Any
 
 from chatsite import metrics
+from chatsite.contrib.endpoint.apis.errors import ApiError
+from chatsite.contrib.endpoint.apis.reply_reader import ReplyReader
 from chatsite.contrib.endpoint.store.request_end import finish_request
 from chatsite.contrib.endpoint.store.request_store import StoredRequest
-from chatsite.contrib.endpoint.wires.errors import WireError
-from chatsite.contrib.endpoint.wires.reply_reader import ReplyReader
 from chatsite.llm.streaming import clean_text
 from chatsite.protocol import events
 from chatsite.turns import runner
@@ -60,7 +60,7 @@ class ReplyRelay:
     ) -> None:
         self.key_id, self.stored, self.client = key_id, stored, client
         self.request, self.send_less = stored.sent.request, send_less
-        self.reader: ReplyReader = self.request.wire.reader("")
+        self.reader: ReplyReader = self.request.api.reader("")
         self.followed = FollowedReply(self.reader)
         self.following: asyncio.Task[BaseException | None] | None = None
         self.is_ended = False
@@ -71,7 +71,7 @@ class ReplyRelay:
     async def run(self, headers: Mapping[str, str], describe: Describe) -> None:
         """Relay the answer.
 
-        Raise WireError where nothing was answered yet.
+        Raise ApiError where nothing was answered yet.
         """
         state, error = State.FAILED, "internal"
         try:
@@ -84,7 +84,7 @@ class ReplyRelay:
                 await self.client.pass_on(answer, own)
             else:
                 state, error = await self._follow(answer, own)
-        except WireError as refusal:
+        except ApiError as refusal:
             error = REFUSALS.get(refusal.code, "unavailable")
             raise
         except GoneError:
@@ -115,7 +115,7 @@ class ReplyRelay:
     ) -> tuple[str, str]:
         """Relay a reply and return its state and error code."""
         encoding = answer.headers.get("content-encoding", "")
-        self.reader = self.request.wire.reader(answer.kind, encoding)
+        self.reader = self.request.api.reader(answer.kind, encoding)
         self.followed = FollowedReply(self.reader)
         claim = self.stored.claim
         async with events.stop_hints(claim.row_id) as stop:
@@ -194,12 +194,12 @@ class ReplyRelay:
             # It may be waiting until its next frame is due.
             self.following.cancel()
             await asyncio.wait({self.following})
-        wire, stored = self.request.wire, self.stored
+        api, stored = self.request.api, self.stored
         result = self._make_result(state, error)
         turn = await retry(
             finish_request,
             self.key_id,
-            wire,
+            api,
             stored,
             result,
             self.reader.to_message(),

@@ -15,7 +15,7 @@ import aiohttp
 from django.conf import settings
 from yarl import URL
 
-from chatsite.contrib.endpoint.wires.errors import WireError
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.llm.providers import CONNECT_TIMEOUT
 from chatsite.llm.transport import MAX_HEADER_BYTES
 
@@ -104,7 +104,7 @@ async def send_upstream(
 ) -> aiohttp.ClientResponse:
     """Return the provider's answer, with nothing read but its headers.
 
-    Raise WireError.
+    Raise ApiError.
     """
     base, own = upstream
     address = URL(f"{base.rstrip('/')}{path}")
@@ -126,10 +126,10 @@ async def send_upstream(
             )
     except TimeoutError:
         detail = "The model took too long to answer. Try again."
-        raise WireError(504, "timeout", detail) from None
+        raise ApiError(504, "timeout", detail) from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         logger.info("provider unreachable: %s", type(error).__name__)
-        raise WireError(502, "unavailable", UNREACHABLE) from None
+        raise ApiError(502, "unavailable", UNREACHABLE) from None
 
 
 def select_headers(response: aiohttp.ClientResponse) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from chatsite.strict_json import RepeatedNameError, make_object
 
-from ..wires.named_objects import has_other_case
+from ..apis.named_objects import has_other_case
 
 SPACE = re.compile(r"[ \t\n\r]*")
 NEXT = re.compile(r", ?\{")

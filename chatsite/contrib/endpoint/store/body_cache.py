@@ -14,13 +14,13 @@ from itertools import takewhile
 from sys import getsizeof
 from typing import Any, NamedTuple
 
+from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.identity.history import (
     History,
     Pause,
     read_history,
     read_history_on,
 )
-from chatsite.contrib.endpoint.wires.wire import Wire
 
 from .bodies import Body, BodyPrefix, SentPiece, read_body
 
@@ -127,22 +127,22 @@ class BodyCache:
         self._people: OrderedDict[Hashable, list[CachedBody]] = OrderedDict()
         self.memory = 0
 
-    def parse_body(self, whose: Hashable, wire: Wire, raw: bytes) -> ParsedBody:
+    def parse_body(self, whose: Hashable, api: Api, raw: bytes) -> ParsedBody:
         """Parse a body, using the cache.
 
         Raise BodyError and UnreadableHistoryError.
         """
         same = self._find(whose, raw)
         if same is None:
-            body = read_body(raw, wire.list_name)
-            return ParsedBody(body, read_history(wire.name, body.value))
-        body = read_body(raw, wire.list_name, same.make_prefix(wire.list_name))
+            body = read_body(raw, api.list_name)
+            return ParsedBody(body, read_history(api.name, body.value))
+        body = read_body(raw, api.list_name, same.make_prefix(api.list_name))
         known, pause = same.kept.history, same.mark.pause
-        history = read_history_on(wire.name, body.value, known, pause)
+        history = read_history_on(api.name, body.value, known, pause)
         return ParsedBody(body, history, same)
 
     def add_body(
-        self, whose: Hashable, wire: Wire, raw: bytes, reading: ParsedBody
+        self, whose: Hashable, api: Api, raw: bytes, reading: ParsedBody
     ) -> None:
         """Cache a body that may be sent."""
         same = reading.same
@@ -152,7 +152,7 @@ class BodyCache:
             return
         marks = [*known, *new]
         if marks[-1].pause.items >= LEAST:
-            kept = _cut_to_marks(wire.list_name, reading, marks)
+            kept = _cut_to_marks(api.list_name, reading, marks)
             is_same = same is not None and same.lost <= MOST_LOST
             self._add(whose, kept, same.kept if is_same else None)
 

@@ -11,13 +11,13 @@ from django.conf import settings
 from django.db.models import Case, F, QuerySet, When, Window
 from django.db.models.functions import RowNumber
 
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
 from chatsite.contrib.endpoint.models import (
     ClientConversation,
     ClientMessage,
     ClientRequest,
 )
-from chatsite.contrib.endpoint.wires.errors import WireError
 from memory import prompts
 from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
@@ -56,14 +56,14 @@ def find_previous(known: "OwnerHistory", response_id: str) -> ServedReply | None
     """Return the reply that a body names instead of a history.
 
     Return None where it names none, or where the provider has to judge the id. Raise
-    WireError for a reply of another user, as for an unknown one.
+    ApiError for a reply of another user, as for an unknown one.
     """
     try:
         return known.find_reply(response_id) if response_id else None
     except NotYoursError:
         detail = "There is no response with the id of `previous_response_id`."
         code = "previous_response_not_found"
-        raise WireError(404, code, detail, param=PREVIOUS) from None
+        raise ApiError(404, code, detail, param=PREVIOUS) from None
 
 
 class OwnerHistory:

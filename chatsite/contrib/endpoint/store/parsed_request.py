@@ -6,13 +6,13 @@ from typing import Any, Self
 
 from django.conf import settings
 
+from chatsite.contrib.endpoint.apis.api import ID, Api, wants_stream
+from chatsite.contrib.endpoint.apis.errors import ApiError
+from chatsite.contrib.endpoint.apis.named_objects import find_named_object
+from chatsite.contrib.endpoint.apis.openai_responses import REFERENCE, find_kind
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.hints import Hints, read_hints
 from chatsite.contrib.endpoint.identity.history import History
-from chatsite.contrib.endpoint.wires.errors import WireError
-from chatsite.contrib.endpoint.wires.named_objects import find_named_object
-from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
-from chatsite.contrib.endpoint.wires.wire import ID, Wire, wants_stream
 
 from .bodies import OTHER_CASE, Body, BodyError
 from .body_cache import body_cache
@@ -26,7 +26,7 @@ PREVIOUS = "previous_response_id"
 class ParsedRequest:
     """A request that is well formed."""
 
-    wire: Wire
+    api: Api
     raw: bytes
     body: Body
     history: History
@@ -40,12 +40,12 @@ class ParsedRequest:
     @property
     def previous(self) -> str:
         """The id of the earlier reply that replaces the history, or ""."""
-        return self.body.value.get(PREVIOUS) or "" if self.wire.names_replies else ""
+        return self.body.value.get(PREVIOUS) or "" if self.api.names_replies else ""
 
     @property
     def references(self) -> list[Any]:
         """The ids of items that are named instead of sent, as they came."""
-        items = self.wire.list_sent(self.body.value) if self.wire.names_replies else ()
+        items = self.api.list_sent(self.body.value) if self.api.names_replies else ()
         return [item.get("id") for item in items if find_kind(item) == REFERENCE]
 
     @property
@@ -94,7 +94,7 @@ class OutgoingRequest:
 
 
 def read_client_request(
-    wire: Wire,
+    api: Api,
     headers: Mapping[str, str],
     raw: bytes,
     within: int | None = None,
@@ -102,55 +102,55 @@ def read_client_request(
 ) -> ParsedRequest:
     """Parse and check a body, and cache it for the next request.
 
-    Raise WireError for a body that is no request of this API. `owner_id` is the user
+    Raise ApiError for a body that is no request of this API. `owner_id` is the user
     who sends it; without it nothing is cached.
     """
-    whose: Hashable = (owner_id, wire.name, settings.ENDPOINT_PROVIDER_IDS)
+    whose: Hashable = (owner_id, api.name, settings.ENDPOINT_PROVIDER_IDS)
     try:
-        reading = body_cache.parse_body(whose, wire, raw)
+        reading = body_cache.parse_body(whose, api, raw)
     except (BodyError, UnreadableHistoryError) as error:
-        raise WireError(400, "bad_request", str(error)) from None
+        raise ApiError(400, "bad_request", str(error)) from None
     body, history, _ = reading
     model = body.value.get("model")
     if not isinstance(model, str) or not model.strip():
-        raise WireError(400, "bad_request", "The body needs the name of a model.")
-    if wire.id_path and body.value.get("background"):
+        raise ApiError(400, "bad_request", "The body needs the name of a model.")
+    if api.id_path and body.value.get("background"):
         detail = (
             "A reply that no one waits for can't be had here: leave `background` out."
         )
-        raise WireError(400, "bad_request", detail)
+        raise ApiError(400, "bad_request", detail)
     previous = body.value.get(PREVIOUS)
     is_id = isinstance(previous, str) and ID.fullmatch(previous)
-    if wire.names_replies and previous and not is_id:
-        raise WireError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
+    if api.names_replies and previous and not is_id:
+        raise ApiError(400, "bad_request", f"`{PREVIOUS}` is no id of a response.")
     if not history.messages:
-        raise WireError(400, "bad_request", "The body needs a message to answer.")
-    check_named_objects(wire, body, reading.known_items)
+        raise ApiError(400, "bad_request", "The body needs a message to answer.")
+    check_named_objects(api, body, reading.known_items)
     hints = read_hints(headers, body.value)
     if owner_id is not None:
         # Only a body that was not refused is cached.
-        body_cache.add_body(whose, wire, raw, reading)
-    return ParsedRequest(wire, raw, body, history, hints, model, within)
+        body_cache.add_body(whose, api, raw, reading)
+    return ParsedRequest(api, raw, body, history, hints, model, within)
 
 
-def check_named_objects(wire: Wire, body: Body, first: int) -> None:
-    """Raise WireError for ids of objects that another user could own.
+def check_named_objects(api: Api, body: Body, first: int) -> None:
+    """Raise ApiError for ids of objects that another user could own.
 
     `first` is the first item of the list to check.
     """
     if settings.ENDPOINT_PROVIDER_IDS == "passed":
         return
     try:
-        field_name = find_named_object(wire.name, body.value, first)
+        field_name = find_named_object(api.name, body.value, first)
     except RecursionError:
         detail = "The body is nested too deeply."
-        raise WireError(400, "bad_request", detail) from None
+        raise ApiError(400, "bad_request", detail) from None
     if field_name != field_name.casefold():
         detail = OTHER_CASE.format(field_name[:100], field_name.casefold()[:100])
-        raise WireError(400, "bad_request", detail)
+        raise ApiError(400, "bad_request", detail)
     if field_name:
         detail = (
             f"`{field_name}` names something by its id, and this site can't tell "
             "whose it is. Send its content instead."
         )
-        raise WireError(400, "id_not_allowed", detail)
+        raise ApiError(400, "id_not_allowed", detail)

@@ -8,8 +8,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
+from chatsite.contrib.endpoint.apis import find_api_by_name
 from chatsite.contrib.endpoint.bounding.preamble import read_preamble, write_context
-from chatsite.contrib.endpoint.wires import find_wire_by_name
 from memory import prompts
 from memory.context import ConversationView, RequestContext
 from memory.engine.compose import Context, Section, dump_wire
@@ -29,8 +29,8 @@ def rebuild_request(call: ModelCall) -> RequestContext:
     refs = call.refs
     preamble, raw = _rebuild(call)
     body = _read_body(raw)
-    wire = find_wire_by_name(refs[KEY]["wire"])
-    instructions = wire.read_instructions(body)
+    api = find_api_by_name(refs[KEY]["wire"])
+    instructions = api.read_instructions(body)
     system = (Section("system", (SystemMessage(instructions),)),)
     said = _make_sent_sections(call)
     sections = (*(system if instructions else ()), *preamble.sections, *said)
@@ -44,7 +44,7 @@ def rebuild_request(call: ModelCall) -> RequestContext:
         context,
         refs,
         context.messages,
-        wire.list_sent(body),
+        api.list_sent(body),
         hashlib.sha256(raw).hexdigest(),
         call.tokens_estimated,
         rebuilding.list_parts(call, context, offered),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def store_call(writer: "RequestWriter", reply_seq: int) -> ModelCall:
     request, sent = writer.request, writer.sent
-    is_demo = request.wire.find_upstream(request.model) is None
+    is_demo = request.api.find_upstream(request.model) is None
     model = providers.DEMO if is_demo else request.model[:MODEL_CHARS]
     call = ModelCall.objects.create(
         conversation=writer.conversation,
@@ -30,7 +30,7 @@ def store_call(writer: "RequestWriter", reply_seq: int) -> ModelCall:
         refs=_refer_sent(writer, reply_seq),
         sha256=sent.request.body.sha256,
         model=model,
-        provider="" if is_demo else request.wire.name_upstream(request.model),
+        provider="" if is_demo else request.api.name_upstream(request.model),
         tokens_estimated=sent.tokens,
     )
     prompts.keep_texts(writer.conversation, sent.texts)
@@ -52,11 +52,11 @@ def store_call(writer: "RequestWriter", reply_seq: int) -> ModelCall:
 
 def _refer_sent(writer: "RequestWriter", reply_seq: int) -> dict[str, Any]:
     sent = writer.sent
-    body, wire = sent.request.body, sent.request.wire
+    body, api = sent.request.body, sent.request.api
     is_cut = sent.positions is not None
     known = _find_rows(writer) if is_cut else find_resent_rows(writer)
     newest, window, steps = writer.turns.find_sent(reply_seq, known)
-    instructions = wire.read_instructions(body.value)
+    instructions = api.read_instructions(body.value)
     refs = {
         "system": prompts.hash_text(instructions.encode("utf-8", "replace").decode()),
         "fence": "",
@@ -69,7 +69,7 @@ def _refer_sent(writer: "RequestWriter", reply_seq: int) -> dict[str, Any]:
         **({"steps": steps} if steps else {}),
         **sent.refs,
         "client": {
-            "wire": wire.name,
+            "wire": api.name,
             "between": pack_runs(body.between),
             "pieces": pack_numbers(writer.pieces.list_numbers(body.pieces)),
         },

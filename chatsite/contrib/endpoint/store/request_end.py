@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis.api import ID
 from chatsite.contrib.endpoint.identity.canonical import UnreadableHistoryError
 from chatsite.contrib.endpoint.identity.history import read_reply
 from chatsite.contrib.endpoint.models import ClientMessage, ClientRequest
-from chatsite.contrib.endpoint.wires.wire import ID
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import transcript
@@ -25,7 +25,7 @@ from .served_items import keep_items
 @transaction.atomic
 def finish_request(
     key_id: int,
-    wire: Any,
+    api: Any,
     stored: StoredRequest,
     result: lifecycle.Result,
     said: dict[str, Any],
@@ -50,13 +50,13 @@ def finish_request(
             reasoning=result.reasoning,
             tool_calls=calls,
         )
-        stands = _store_reply_hashes(wire, stored, turn.reply, said)
+        stands = _store_reply_hashes(api, stored, turn.reply, said)
         if ID.fullmatch(response_id := said.get("id", "")):
             requests = ClientRequest.objects.filter(call=claim.call_id)
             requests.update(response_id=response_id)
     else:
         transcript.return_number(turn.conversation_id, turn.reply_seq)
-    if wire.names_replies and (answered := turn.reply or turn.user_message):
+    if api.names_replies and (answered := turn.reply or turn.user_message):
         keep_items(answered, stored.sent.request, said["output"])
     if result.state == Turn.State.DONE:
         stands["open_position"] = None
@@ -71,12 +71,12 @@ def finish_request(
 
 
 def _store_reply_hashes(
-    wire: Any, stored: StoredRequest, reply: Message, said: dict[str, Any]
+    api: Any, stored: StoredRequest, reply: Message, said: dict[str, Any]
 ) -> dict[str, Any]:
     """Store the hashes of the reply and return the new length."""
     conversation, stands = stored.conversation, {}
     try:
-        noted = read_reply(wire.name, said, stored.chain)
+        noted = read_reply(api.name, said, stored.chain)
     except UnreadableHistoryError:
         # There is text, but the rest has no form that a client could send back.
         return stands

@@ -22,6 +22,7 @@ from django.utils import timezone
 from langchain_core.messages import BaseMessage
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
 from chatsite.contrib.endpoint.identity.decision import (
@@ -37,7 +38,6 @@ from chatsite.contrib.endpoint.models import (
     ClientConversation,
     ClientMessage,
 )
-from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.llm.streaming import clean_text
 from chatsite.turns import lifecycle, limits
 from chatsite.turns.copying import copies
@@ -160,7 +160,7 @@ class RequestWriter:
         """Store the first batch, or all of it.
 
         Return None if more has to be stored by store_more(). Raise CommandError for a
-        limit of the site, and WireError.
+        limit of the site, and ApiError.
         """
 
         keys.check_tokens(self.key)
@@ -213,7 +213,7 @@ class RequestWriter:
         decision = decide_lineage(self.history, self.request.hints, known, place)
         if self.request.within and decision.kind not in ("continued", "retry"):
             detail = "That conversation has changed. Send all of its messages."
-            raise WireError(409, "conversation_changed", detail)
+            raise ApiError(409, "conversation_changed", detail)
         if decision.conversation is None:
             self._make_conversation(decision.linked)
             return decision
@@ -297,13 +297,13 @@ class RequestWriter:
     def _append(self, some: list[tuple[int, int]]) -> None:
         """Store the rows of these messages, with their turns and pieces."""
         request = self.request
-        sent = request.wire.list_sent(request.body.value)
+        sent = request.api.list_sent(request.body.value)
         last = len(self.messages) - 1
         made: list[tuple[int, list[Message]]] = []
         for index, _ in some:
             message = self.messages[index]
-            raw = request.wire.take_message(sent, message.start, message.end)
-            rows = [self._make_message(row) for row in request.wire.make_rows(raw)]
+            raw = request.api.take_message(sent, message.start, message.end)
+            rows = [self._make_message(row) for row in request.api.make_rows(raw)]
             made.append((index, rows))
         flat = [row for _, rows in made for row in rows]
         first = transcript.reserve_numbers(self.conversation, len(flat))
@@ -417,7 +417,7 @@ class RequestWriter:
         open_turns = limits.admit_turn(self.key.owner_id, stored=False)
         if not limits.has_place(open_turns):
             detail = "Too many of your requests run at once. Wait for one to end."
-            raise WireError(429, "too_many_requests", detail, retry_after=1)
+            raise ApiError(429, "too_many_requests", detail, retry_after=1)
         conversation = self.conversation
         earlier = self._read_earlier()
         reply_seq = transcript.reserve_numbers(conversation, 1)
@@ -443,7 +443,7 @@ class RequestWriter:
         return self.of_client.linked_id if is_begun else None
 
     def _read_earlier(self) -> list[BaseMessage]:
-        if self.previous is None or self.request.wire.find_upstream(self.request.model):
+        if self.previous is None or self.request.api.find_upstream(self.request.model):
             return []
         first = min((row.seq for row in self.rows.values()), default=None)
         rows = self.conversation.messages.filter(superseded_at=None, deleted_at=None)
@@ -467,7 +467,7 @@ class RequestWriter:
         if self.reported.kind == "client-compacted":
             self.changes.append("forgotten")
         self.store_pieces(self.new_pieces)
-        text = clean_text(self.request.wire.read_instructions(self.request.body.value))
+        text = clean_text(self.request.api.read_instructions(self.request.body.value))
         if text != self.conversation.system_prompt:
             if self.decision.conversation:
                 self.changes.append("instructions")

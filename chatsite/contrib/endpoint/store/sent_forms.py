@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from chatsite.contrib.endpoint.apis import find_api_by_name
+from chatsite.contrib.endpoint.apis.api import Api
+from chatsite.contrib.endpoint.apis.openai_responses import REFERENCE, find_kind
 from chatsite.contrib.endpoint.identity.canonical import (
     UnreadableHistoryError,
     digest_of,
@@ -12,9 +15,6 @@ from chatsite.contrib.endpoint.identity.canonical import (
 )
 from chatsite.contrib.endpoint.identity.history import WIRES, text_of_parts
 from chatsite.contrib.endpoint.models import BodyPiece
-from chatsite.contrib.endpoint.wires import find_wire_by_name
-from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
-from chatsite.contrib.endpoint.wires.wire import Wire
 from memory.models import ModelCall
 
 from .bodies import Hollow, fill_in
@@ -60,8 +60,8 @@ def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
         if seq not in same:
             written.setdefault(seq, []).insert(0, text)
             texts[seq] = said
-    wire = find_wire_by_name(frame["wire"])
-    sent = {seq: _read_written(wire, some) for seq, some in written.items()}
+    api = find_api_by_name(frame["wire"])
+    sent = {seq: _read_written(api, some) for seq, some in written.items()}
     return {
         seq: (texts[seq], text)
         for seq, text in sorted(sent.items())
@@ -69,17 +69,17 @@ def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
     }
 
 
-def _read_written(wire: Wire, pieces: list[str]) -> str | None:
+def _read_written(api: Api, pieces: list[str]) -> str | None:
     """Return the text of a message as it was sent; None: it is no message."""
     try:
         items = [json.loads(piece) for piece in pieces]
     except ValueError:
         return None
-    items = wire.list_sent({wire.list_name: _as_sent(items)})
-    if wire.names_replies and any(find_kind(each) == REFERENCE for each in items):
+    items = api.list_sent({api.list_name: _as_sent(items)})
+    if api.names_replies and any(find_kind(each) == REFERENCE for each in items):
         # An id alone has no text of the client.
         return None
-    rows = wire.make_rows(wire.take_message(items, 0, len(items)))
+    rows = api.make_rows(api.take_message(items, 0, len(items)))
     return rows[-1].text if rows else None
 
 
@@ -89,11 +89,11 @@ def _read_entries(written: str) -> Iterator[tuple[str, Any]]:
         value = json.loads(written)
     except ValueError:  # its text was deleted
         return
-    for wire in WIRES.values():
+    for api in WIRES.values():
         # A piece of one API may be no message of another.
         with suppress(UnreadableHistoryError):
             body = dict.fromkeys(LISTS, _as_sent([value]))
-            for role, parts, *_ in wire.Reader().read(wire.list_items(body)):
+            for role, parts, *_ in api.Reader().read(api.list_items(body)):
                 yield role, parts
 
 

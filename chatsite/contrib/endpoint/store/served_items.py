@@ -16,10 +16,10 @@ from django.conf import settings
 from django.db.models import Count, Max, QuerySet
 
 from chatsite.contrib.endpoint.addresses import MAX_BODY_BYTES
+from chatsite.contrib.endpoint.apis.errors import ApiError, refuse_body
+from chatsite.contrib.endpoint.apis.openai_responses import REFERENCE, find_kind
 from chatsite.contrib.endpoint.identity.history import read_history
 from chatsite.contrib.endpoint.models import BodyPiece
-from chatsite.contrib.endpoint.wires.errors import WireError, refuse_body
-from chatsite.contrib.endpoint.wires.openai_responses import REFERENCE, find_kind
 from memory.models import Message
 
 from .bodies import Hollow, fill_in, hollow_out
@@ -81,16 +81,16 @@ def _is_item_id(value: object) -> bool:
 def find_items(owner_id: int, request: ParsedRequest) -> Items:
     """Return the items that a request names by id, as this user was sent them.
 
-    An id that two items share is left out. Raise WireError for an item that was
+    An id that two items share is left out. Raise ApiError for an item that was
     deleted, and for one that is, or could be, another user's.
     """
     if not all(isinstance(each, str) for each in request.references):
         detail = "The id of an item has to be a string."
-        raise WireError(400, "invalid_item_id", detail, param="input")
+        raise ApiError(400, "invalid_item_id", detail, param="input")
     counts = Counter(request.references)
     if len(counts) > MOST_IDS:
         detail = f"A body may name {MOST_IDS:,} items by their ids. Send fewer."
-        raise WireError(400, "too_many_items", detail, param="input")
+        raise ApiError(400, "too_many_items", detail, param="input")
     found, size = {}, 0
     every = [*counts]
     for first in range(0, len(every), AT_ONCE):
@@ -135,9 +135,9 @@ def _read_items(
         yield item_id, fill_in(Hollow(text, hole, is_ascii), said)
 
 
-def _refuse_item(item_id: str) -> WireError:
+def _refuse_item(item_id: str) -> ApiError:
     detail = f"Item with id {item_id[:100]!r} not found. Send it whole."
-    return WireError(404, "item_not_found", detail, param="input")
+    return ApiError(404, "item_not_found", detail, param="input")
 
 
 def fill_references(request: ParsedRequest, found: Items) -> ParsedRequest:
@@ -145,15 +145,15 @@ def fill_references(request: ParsedRequest, found: Items) -> ParsedRequest:
 
     The bytes that are sent stay unchanged.
     """
-    value, wire = request.body.value, request.wire
+    value, api = request.body.value, request.api
     named = (found[each] for each in request.references if each in found)
     size = sum(len(json.dumps(each)) for each in named)
     items = [
         found.get(item.get("id"), item) if find_kind(item) == REFERENCE else item
-        for item in value[wire.list_name]
+        for item in value[api.list_name]
     ]
-    value = {**value, wire.list_name: items}
-    history = read_history(wire.name, value)
+    value = {**value, api.list_name: items}
+    history = read_history(api.name, value)
     if not history.messages:
         # It named only reasoning items.
         return replace(request, named_bytes=size)

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from langchain_core.messages.tool import tool_call_chunk
 
+from chatsite.contrib.endpoint.apis.api import Api
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.models import ApiKey, BodyPiece
-from chatsite.contrib.endpoint.wires.errors import WireError
-from chatsite.contrib.endpoint.wires.wire import Wire
 from memory.models import Conversation, Message, ModelCall
 
 from .bodies import BodyError, Hollow, fill_in, read_body
@@ -23,22 +23,22 @@ SYSTEM = ("system", "developer")
 OF_PIECE = ("message__seq", "text", "hole", "is_ascii", "message__text")
 
 
-def add_history(key: ApiKey, wire: Wire, name: str, raw: bytes) -> tuple[int, bytes]:
+def add_history(key: ApiKey, api: Api, name: str, raw: bytes) -> tuple[int, bytes]:
     """Return the primary key of the conversation, and the body with its history.
 
-    Raise WireError.
+    Raise ApiError.
     """
-    if wire.list_name != "messages":
+    if api.list_name != "messages":
         detail = "This wire has `previous_response_id` for that."
-        raise WireError(400, "bad_send", detail)
-    conversation = _find_conversation(key, wire, name)
-    return conversation.pk, _join_history(conversation, wire, raw)
+        raise ApiError(400, "bad_send", detail)
+    conversation = _find_conversation(key, api, name)
+    return conversation.pk, _join_history(conversation, api, raw)
 
 
-def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
+def _find_conversation(key: ApiKey, api: Api, name: str) -> Conversation:
     """Return the conversation with this id that this API can continue.
 
-    Raise the same WireError where there is none and where it is another user's.
+    Raise the same ApiError where there is none and where it is another user's.
     """
     rows = Conversation.objects.filter(owner_id=key.owner_id, deleted_at=None)
     rows = rows.filter(imported_from__startswith=SOURCE)
@@ -49,36 +49,36 @@ def _find_conversation(key: ApiKey, wire: Wire, name: str) -> Conversation:
     calls = ModelCall.objects.filter(conversation=found, refs__has_key=KEY)
     latest = calls.order_by("-pk").first() if found else None
     # The last message has another form if it was sent with another API.
-    if latest is None or latest.refs[KEY]["wire"] != wire.name:
+    if latest is None or latest.refs[KEY]["wire"] != api.name:
         detail = "There is no conversation with that id that a client has begun here."
-        raise WireError(404, "no_conversation", detail)
+        raise ApiError(404, "no_conversation", detail)
     return found
 
 
-def _join_history(conversation: Conversation, wire: Wire, raw: bytes) -> bytes:
+def _join_history(conversation: Conversation, api: Api, raw: bytes) -> bytes:
     """Return the body with all earlier messages.
 
-    Raise WireError.
+    Raise ApiError.
     """
     try:
         value = read_body(raw).value
     except BodyError as error:
-        raise WireError(400, "bad_request", str(error)) from None
+        raise ApiError(400, "bad_request", str(error)) from None
     new = value.get("messages")
     if not isinstance(new, list) or not all(isinstance(each, dict) for each in new):
-        raise WireError(400, "bad_request", "`messages` has to be a list of objects.")
+        raise ApiError(400, "bad_request", "`messages` has to be a list of objects.")
     own = [each for each in new if each.get("role") in SYSTEM]
     said = [each for each in new if each.get("role") not in SYSTEM]
     if conversation.system_prompt and not own and not value.get("system"):
-        if wire.name == "messages":
+        if api.name == "messages":
             value = {**value, "system": conversation.system_prompt}
         else:
             own = [{"role": "system", "content": conversation.system_prompt}]
-    value = {**value, "messages": [*own, *_read_history(conversation, wire), *said]}
+    value = {**value, "messages": [*own, *_read_history(conversation, api), *said]}
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _read_history(conversation: Conversation, wire: Wire) -> list[dict[str, Any]]:
+def _read_history(conversation: Conversation, api: Api) -> list[dict[str, Any]]:
     pieces = BodyPiece.objects.filter(conversation=conversation, message__isnull=False)
     pieces = pieces.filter(item_id="")
     # The first form of each: later ones may have been shortened.
@@ -94,7 +94,7 @@ def _read_history(conversation: Conversation, wire: Wire) -> list[dict[str, Any]
         if row.seq in written:
             history.append(json.loads(written[row.seq]))
         elif row.role == Role.ASSISTANT:
-            reader = wire.reader("")
+            reader = api.reader("")
             reader.add_text(row.text)
             for index, call in enumerate(row.tool_calls):
                 arguments = json.dumps(call["args"], ensure_ascii=False)

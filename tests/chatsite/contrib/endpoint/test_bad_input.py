@@ -22,7 +22,7 @@ from tests.chatsite.scenes import violations
 from tests.fakes.upstream import MODES
 from tests.patience import PATIENCE
 
-from .wire import Call
+from .asgi_client import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/v1/chat/completions"

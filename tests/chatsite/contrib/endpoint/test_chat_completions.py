@@ -23,7 +23,7 @@ from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 
-from .wire import Call
+from .asgi_client import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/v1/chat/completions"

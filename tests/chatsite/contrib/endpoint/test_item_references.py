@@ -8,20 +8,20 @@ from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis import OPENAI_RESPONSES
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import BodyPiece, ClientConversation
 from chatsite.contrib.endpoint.store.owner_history import NotYoursError, OwnerHistory
 from chatsite.contrib.endpoint.store.parsed_request import read_client_request
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.contrib.endpoint.store.served_items import find_items
-from chatsite.contrib.endpoint.wires import OPENAI_RESPONSES
-from chatsite.contrib.endpoint.wires.errors import WireError
 from chatsite.turns import commands
 from memory import library
 from memory.actions import EditChoice
 from memory.models import Conversation, ModelCall
 
+from .asgi_client import Call
 from .test_responses import PATH, read_output, replying, result_of, send, state, user
-from .wire import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "The train to Kyoto leaves at seven, from platform twelve, each weekday."
@@ -220,7 +220,7 @@ def test_ids_are_found_by_their_indexes(alice):
     body = {"model": "ok", "input": [{"type": "item_reference", "id": "msg_1"}]}
     asked = read_client_request(OPENAI_RESPONSES, {}, json.dumps(body).encode())
     with CaptureQueriesContext(connection) as queries:
-        with pytest.raises(WireError):
+        with pytest.raises(ApiError):
             find_items(alice.pk, asked)
         with pytest.raises(NotYoursError):
             OwnerHistory(alice.pk).find_reply("resp_1")

@@ -18,7 +18,7 @@ from chatsite.contrib.endpoint.demo import offer_demo_key
 from chatsite.contrib.endpoint.models import ApiKey
 from tests.chatsite.scenes import signed_in
 
-from .wire import ask
+from .asgi_client import ask
 
 pytestmark = pytest.mark.django_db
 

@@ -8,15 +8,15 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chatsite.contrib.endpoint import keys, request_handling
+from chatsite.contrib.endpoint.apis import APIS
 from chatsite.contrib.endpoint.relay import provider_answer
-from chatsite.contrib.endpoint.wires import WIRES
 from chatsite.ops import load
 from chatsite.review.models import AccessEvent
 from tests.fakes.upstream import Upstream
 
+from .asgi_client import Call, ask
 from .mcp_server.reading import connected, use
 from .test_chat_completions import body_of, complete, says
-from .wire import Call, ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MODELS = "/v1/models"
@@ -58,7 +58,7 @@ async def test_models_are_asked_again_after_a_failure(key, settings):
 
 
 async def test_models_reach_others_when_the_first_client_hangs_up(upstream):
-    wire = WIRES[0]
+    wire = APIS[0]
     first = asyncio.create_task(provider_answer.list_upstream_models(wire))
     second = asyncio.create_task(provider_answer.list_upstream_models(wire))
     await asyncio.sleep(0)

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis.named_objects import find_named_object
 from chatsite.contrib.endpoint.models import ClientRequest
-from chatsite.contrib.endpoint.wires.named_objects import find_named_object
 
-from .wire import Call
+from .asgi_client import Call
 
 PATHS = {
     "chat": "/v1/chat/completions",

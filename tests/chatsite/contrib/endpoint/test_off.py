@@ -14,7 +14,7 @@ from chatsite.turns import requests
 from memory.models import Conversation
 from memory.view import rebuilding
 
-from .wire import send
+from .asgi_client import send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.addresses import MAX_BODY_BYTES
 from tests.fakes.upstream import Upstream
 
-from .wire import ask
+from .asgi_client import ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CHAT = "/v1/chat/completions"

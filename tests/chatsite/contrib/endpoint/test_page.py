@@ -15,7 +15,7 @@ from memory.models import Conversation, ModelCall
 from memory.view import rebuilding
 from tests.chatsite.scenes import page_of, url, violations
 
-from .wire import send
+from .asgi_client import send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,8 +5,8 @@ from asgiref.sync import sync_to_async
 
 from chatsite.contrib.endpoint import keys
 
+from .asgi_client import ask
 from .test_chat_completions import complete, says
-from .wire import ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from memory.view import rebuilding
 from tests.chatsite.scenes import violations
 from tests.fakes import wires
 
-from .wire import Call, ask
+from .asgi_client import Call, ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/v1/responses"

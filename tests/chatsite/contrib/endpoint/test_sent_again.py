@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from bench.endpoint.bounded import PATHS
 from bench.endpoint.sent_again import make_talk
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis import find_api_by_name
+from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.identity.wires import entry
 from chatsite.contrib.endpoint.models import BodyPiece
 from chatsite.contrib.endpoint.store import body_cache
 from chatsite.contrib.endpoint.store.parsed_request import read_client_request
-from chatsite.contrib.endpoint.wires import find_wire_by_name
-from chatsite.contrib.endpoint.wires.errors import WireError
 from memory.models import Message
 
-from .wire import Call
+from .asgi_client import Call
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 OTHER = {**CALL, "id": "c2"}
@@ -75,14 +75,14 @@ def _forgotten():
 
 
 def read(wire, raw, owner_id=None):
-    asked = read_client_request(find_wire_by_name(wire), {}, raw, owner_id=owner_id)
+    asked = read_client_request(find_api_by_name(wire), {}, raw, owner_id=owner_id)
     return asked.body, asked.history._replace(pauses=())
 
 
 def try_to_read(*given):
     try:
         return read(*given)
-    except WireError as error:
+    except ApiError as error:
         return str(error)
 
 
@@ -107,7 +107,7 @@ def short():
 @settings(max_examples=150, deadline=None)
 @given(wire=st.sampled_from([*ITEMS]), data=st.data())
 def test_cached_prefix_gives_the_result_of_a_full_parse(wire, data):
-    name = find_wire_by_name(wire).list_name
+    name = find_api_by_name(wire).list_name
     said = data.draw(st.lists(st.sampled_from(ITEMS[wire]), min_size=3, max_size=12))
     body_cache.body_cache.clear_all()
     with short():

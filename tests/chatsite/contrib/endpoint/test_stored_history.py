@@ -8,8 +8,8 @@ from asgiref.sync import sync_to_async
 from chatsite.contrib.endpoint import keys
 from memory.models import Conversation
 
+from .asgi_client import Call
 from .test_chat_completions import PATH, body_of, complete, says, state
-from .wire import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,7 +5,7 @@ import pytest
 from chatsite.contrib.endpoint import keys
 from memory.models import Conversation
 
-from .wire import send
+from .asgi_client import send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOTES = (

@@ -22,7 +22,7 @@ from memory.transcript import LAST_SEQ, TextError
 from memory.view import rebuilding
 from tests.memory.scenes import summarise, unguarded
 
-from ...contrib.endpoint.wire import Call
+from ...contrib.endpoint.asgi_client import Call
 from ...scenes import (
     Use,
     answer,

@@ -12,17 +12,17 @@ from bench.endpoint.bounded import PATHS
 from bench.endpoint.long_talk import LongTalk
 from bench.endpoint.strict import TOOL_WORD, StrictUpstream, read_messages
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.apis import OPENAI_RESPONSES
 from chatsite.contrib.endpoint.bounding.message_selection import (
     MessageSelector,
     list_spans,
 )
 from chatsite.contrib.endpoint.store.parsed_request import read_client_request
-from chatsite.contrib.endpoint.wires import OPENAI_RESPONSES
 from chatsite.turns import runner
 from memory import actions
 from memory.models import Conversation, ModelCall, Summary
 from memory.view import rebuilding
-from tests.chatsite.contrib.endpoint.wire import Call
+from tests.chatsite.contrib.endpoint.asgi_client import Call
 from tests.chatsite.scenes import violations
 from tests.fakes.upstream import SUMMARY_MARK, answer_in_wire
 

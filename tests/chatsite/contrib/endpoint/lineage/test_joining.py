@@ -8,7 +8,7 @@ from chatsite.contrib.endpoint.models import ClientConversation
 from memory.models import Conversation
 from tests.chatsite.scenes import HTMX, page_of, signed_in, url, violations
 
-from ..wire import send
+from ..asgi_client import send
 from .test_why import BACK, FERRY, TALK, replies, says, why
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,7 +15,7 @@ from chatsite.contrib.endpoint.models import ClientConversation
 from memory.models import Conversation
 from tests.chatsite.scenes import page_of, violations
 
-from ..wire import Call, send
+from ..asgi_client import Call, send
 from .test_why import BACK, FERRY, TALK, instructs, replies, says, why
 
 pytestmark = pytest.mark.django_db(transaction=True)

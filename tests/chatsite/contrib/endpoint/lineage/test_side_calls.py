@@ -9,8 +9,8 @@ from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
 from memory.models import Conversation
 from tests.chatsite.scenes import page_of
 
+from ..asgi_client import send
 from ..test_chat_completions import asking
-from ..wire import send
 from .test_why import instructs, replies, says, why
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
 from memory.models import Conversation, ModelCall
 from tests.chatsite.scenes import page_of, signed_in, url, violations
 
-from ..wire import Call, send
+from ..asgi_client import Call, send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from chatsite.contrib.endpoint import asgi, keys, request_handling
 from chatsite.contrib.endpoint.mcp_server import access_check, checks
 from chatsite.ops.entrances import find_entrance
-from tests.chatsite.contrib.endpoint.wire import Call, ask
+from tests.chatsite.contrib.endpoint.asgi_client import Call, ask
 
 from .reading import connected, use
 

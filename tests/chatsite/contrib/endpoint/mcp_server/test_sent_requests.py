@@ -12,7 +12,7 @@ from chatsite.contrib.endpoint.mcp_server import sent_requests
 from memory import actions, transcript
 from memory.models import ModelCall
 from memory.view.places import count_sent
-from tests.chatsite.contrib.endpoint.wire import send
+from tests.chatsite.contrib.endpoint.asgi_client import send
 from tests.memory.scenes import compact, say, talk
 
 from .reading import connected, use

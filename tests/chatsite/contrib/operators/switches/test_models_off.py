@@ -23,7 +23,7 @@ from memory.view.variation import Variation
 
 from ....scenes import HTMX, page_of, submit, url, violations
 from ....sockets import Chat
-from ...endpoint.wire import Call
+from ...endpoint.asgi_client import Call
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SAID = "This model is switched off for now. Choose another one"

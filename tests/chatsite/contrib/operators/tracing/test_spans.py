@@ -15,7 +15,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.operators.tracing import checks, exporting, notes
 from memory import transcript
 from memory.models import Conversation, ModelCall
-from tests.chatsite.contrib.endpoint.wire import send
+from tests.chatsite.contrib.endpoint.asgi_client import send
 from tests.chatsite.sockets import Chat
 from tests.fakes import own_tools
 from tests.fakes.calling import calling

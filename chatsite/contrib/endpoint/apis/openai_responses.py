@@ -16,6 +16,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call_chunk
 
+from .api import Api, Body, wants_stream
 from .openai_chat import SYSTEM, find_openai, name_openai, write_openai_error
 from .reply_reader import ReplyReader
 from .rows import (
@@ -31,7 +32,6 @@ from .rows import (
     read_part_texts,
     to_langchain,
 )
-from .wire import Body, Wire, wants_stream
 
 PATH = "/v1/responses"
 COMPACT = f"{PATH}/compact"
@@ -282,7 +282,7 @@ async def write_responses_reply(
     yield write("completed", response={**empty, "output": [item]})
 
 
-WIRE = Wire(
+API = Api(
     name="responses",
     paths={PATH: "POST"},
     upstream_path="/responses",
@@ -299,6 +299,6 @@ WIRE = Wire(
     to_demo_messages=ask_demo_as_responses,
     write_reply=write_responses_reply,
 )
-COMPACT_WIRE = replace(
-    WIRE, paths={COMPACT: "POST"}, upstream_path="/responses/compact", id_path=""
+COMPACT_API = replace(
+    API, paths={COMPACT: "POST"}, upstream_path="/responses/compact", id_path=""
 )

@@ -11,7 +11,8 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.tool import tool_call_chunk
 
-from .errors import WireError
+from .api import Api, list_messages, wants_stream
+from .errors import ApiError
 from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
@@ -24,7 +25,6 @@ from .rows import (
     read_call_arguments,
     to_langchain,
 )
-from .wire import Wire, list_messages, wants_stream
 
 COUNT = "/v1/messages/count_tokens"
 # Anthropic's error types, by status.
@@ -41,7 +41,7 @@ TYPES = {
 }
 
 
-def write_anthropic_error(error: WireError) -> bytes:
+def write_anthropic_error(error: ApiError) -> bytes:
     kind = TYPES.get(error.status, "invalid_request_error")
     values = {"type": kind, "message": error.detail}
     return json.dumps({"type": "error", "error": values}, ensure_ascii=False).encode()
@@ -233,7 +233,7 @@ def list_anthropic_models(models: list[dict[str, Any]]) -> dict[str, Any]:
     return {"data": named, "has_more": False, "first_id": ends[0], "last_id": ends[1]}
 
 
-WIRE = Wire(
+API = Api(
     name="messages",
     paths={"/v1/messages": "POST", COUNT: "POST", "/v1/models": "GET"},
     upstream_path="/v1/messages",

@@ -36,21 +36,21 @@ TAKEN = frozenset(
 )
 
 
-def find_named_object(wire: str, body: Mapping[str, Any], first: int = 0) -> str:
+def find_named_object(api: str, body: Mapping[str, Any], first: int = 0) -> str:
     """Return the first field that has such an id, or "".
 
     Messages before `first` are not checked.
     """
-    return next(_list_fields(wire, body, first), "")
+    return next(_list_fields(api, body, first), "")
 
 
-def _list_fields(wire: str, body: Mapping[str, Any], first: int) -> Iterator[str]:
-    if wire == "responses":
+def _list_fields(api: str, body: Mapping[str, Any], first: int) -> Iterator[str]:
+    if api == "responses":
         yield from (name for name in ("conversation", "prompt") if body.get(name))
-    elif wire == "messages":
+    elif api == "messages":
         yield from _list_of_container(body.get("container"))
     yield from _list_of_tools(body.get("tools"))
-    said = body.get("input" if wire == "responses" else "messages")
+    said = body.get("input" if api == "responses" else "messages")
     for item in said[first:] if isinstance(said, list) else ():
         if isinstance(item, dict) and not _is_text(item):
             yield from _list_of_parts(item)

@@ -15,7 +15,8 @@ from chatsite.llm import providers
 from chatsite.llm.gathered import read_calls
 from chatsite.llm.provider_file import OPENAI_ADDRESS
 
-from .errors import WireError, refuse_model
+from .api import Api, wants_stream
+from .errors import ApiError, refuse_model
 from .reply_reader import ReplyReader
 from .rows import (
     ASSISTANT,
@@ -28,7 +29,6 @@ from .rows import (
     read_part_texts,
     to_langchain,
 )
-from .wire import Wire, wants_stream
 
 # OpenAI's error types, by status.
 TYPES = {
@@ -42,7 +42,7 @@ TYPES = {
 SYSTEM = ("system", "developer")
 
 
-def write_openai_error(error: WireError) -> bytes:
+def write_openai_error(error: ApiError) -> bytes:
     kind = TYPES.get(error.status, "invalid_request_error")
     values = {"message": error.detail, "type": kind, "param": error.param}
     values["code"] = error.code
@@ -52,7 +52,7 @@ def write_openai_error(error: WireError) -> bytes:
 def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
     """Return the address of the model's provider and the site's headers for it.
 
-    Return None if there is none, and the demo model answers. Raise WireError.
+    Return None if there is none, and the demo model answers. Raise ApiError.
     """
     provider = providers.read_short_form()
     if settings.PROVIDERS:
@@ -178,7 +178,7 @@ def name_openai(model: str) -> str:
     return providers.name_provider(model if settings.PROVIDERS else "")
 
 
-WIRE = Wire(
+API = Api(
     name="chat",
     paths={"/v1/chat/completions": "POST", "/v1/models": "GET"},
     upstream_path="/chat/completions",

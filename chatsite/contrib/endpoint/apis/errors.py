@@ -16,7 +16,7 @@ BAD_KEY = (
 
 
 @dataclass
-class WireError(Exception):
+class ApiError(Exception):
     """A request that this site answers with an error.
 
     `detail` says what is wrong and what to do.
@@ -30,17 +30,17 @@ class WireError(Exception):
     param: str | None = None
 
 
-def refuse_key() -> WireError:
+def refuse_key() -> ApiError:
     """Return the one error for all keys that are refused."""
-    return WireError(401, "invalid_api_key", BAD_KEY)
+    return ApiError(401, "invalid_api_key", BAD_KEY)
 
 
-def refuse_body(most: int) -> WireError:
+def refuse_body(most: int) -> ApiError:
     detail = f"A body may have {most:,} bytes. Send less."
-    return WireError(413, "too_large", detail)
+    return ApiError(413, "too_large", detail)
 
 
-def refuse_model(name: str) -> WireError:
+def refuse_model(name: str) -> ApiError:
     """Return the error for a missing model and for one that the user may not use.
 
     It does not say which of the two.
@@ -48,9 +48,9 @@ def refuse_model(name: str) -> WireError:
     text = (
         "The model {!r} is not yours to use here. GET /v1/models lists those that are."
     )
-    return WireError(403, "model_not_allowed", text.format(name[:100]))
+    return ApiError(403, "model_not_allowed", text.format(name[:100]))
 
 
-def refuse_switched_off(name: str) -> WireError:
+def refuse_switched_off(name: str) -> ApiError:
     text = "The model {!r} is switched off on this site for now. Choose another one."
-    return WireError(403, "model_off", text.format(name[:100]))
+    return ApiError(403, "model_off", text.format(name[:100]))

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 
 from chatsite.contrib.endpoint.addresses import MODELS
 
-from .errors import WireError
+from .errors import ApiError
 from .reply_reader import ReplyReader
 from .rows import TranscriptRow
 
@@ -32,7 +32,7 @@ def list_openai_models(models: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class Api:
     """An API, with its functions.
 
     Its name as stored with requests, its paths here with their methods, and the
@@ -43,7 +43,7 @@ class Wire:
     paths: Mapping[str, str]
     upstream_path: str
     reader: type[ReplyReader]
-    write_error: Callable[[WireError], bytes]
+    write_error: Callable[[ApiError], bytes]
     # Returns the address of a model's provider and the site's headers for it; None:
     # there is none, and the demo model answers.
     find_upstream: Callable[[str], tuple[str, dict[str, str]] | None]
