@@ -1,5 +1,7 @@
-"""Whether a text has anything to read, and what of it is words. Characters without a
-shape count as spaces."""
+"""Blank texts, and texts without the marks of code blocks.
+
+Characters without a shape count as spaces.
+"""
 
 import re
 import unicodedata
@@ -16,7 +18,10 @@ FILLERS = {
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of the text can be seen, as far as one character tells."""
+    """Return whether no character of the text is visible.
+
+    Each character is judged alone.
+    """
     return all(
         char in FILLERS or unicodedata.category(char) in SHAPELESS for char in text
     )
@@ -27,5 +32,5 @@ FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~).*$", re.MULTILINE)
 
 
 def drop_fences(text: str) -> str:
-    """Without the lines around code blocks; a text of nothing else as it is."""
+    """Remove the lines around code blocks; keep a text that has nothing else."""
     return FENCE_LINE.sub("", text).strip() or text

@@ -1,18 +1,18 @@
-"""What fits into a request: thresholds of a policy, capped by the tokens there are.
+"""Limits of a policy, capped by the tokens that a request has.
 
 A model with a small window cannot hold what the presets keep. Without a cap the oldest
-messages of the window would be left out long before any summary covers them.
+messages of the window would be left out long before a summary covers them.
 """
 
 from .policy import Policy
 
-# The shares that summaries, one of them, and recalled notes may take of a request.
+# The shares of a request for all summaries, for one of them, and for recalled notes.
 SUMMARIES_SHARE = 3
 SUMMARY_SHARE = 6
 RECALLED_SHARE = 8
-# And the passages of long files, where a conversation has any.
+# And for the passages of long files, where a conversation has any.
 FILES_SHARE = 4
-# Of a request, in percent; without a limit as of one of a hundred thousand tokens.
+# Percent of a request; an unknown limit counts as a hundred thousand tokens.
 RULES_PERCENT = 3
 RULES_MOST = 3000
 # Kept free for the next message, which is not known when the window is compacted.
@@ -21,7 +21,10 @@ NEXT_MOST = 1000
 
 
 def cap_policy(policy: Policy, limit: int) -> Policy:
-    """The policy as far as it fits into `limit` tokens, beside the system prompt."""
+    """Return the policy with values that fit into `limit` tokens.
+
+    The system prompt comes on top.
+    """
     budget = max(1, limit // SUMMARIES_SHARE)
     values = {
         "summary_budget": min(policy.summary_budget, budget),
@@ -36,23 +39,28 @@ def cap_policy(policy: Policy, limit: int) -> Policy:
 
 
 def most_summaries(limit: int) -> int:
-    """Tokens of summaries from which on they are merged whatever their levels are."""
+    """Return the tokens of summaries above which all of them are merged."""
     return max(1, limit // SUMMARIES_SHARE * 3 // 2)
 
 
 def for_rules(limit: int | None) -> int:
-    """Tokens that the rules may have in a request of `limit`; None: not known."""
+    """Return the tokens for rules in a request of `limit`; None: unknown."""
     return limit * RULES_PERCENT // 100 if limit else RULES_MOST
 
 
 def for_files(most: int, limit: int | None) -> int:
-    """Tokens that the passages of long files may have in a request of `limit`, `most`
-    in any; None: not known."""
+    """Return the tokens for passages of long files in a request of `limit`.
+
+    Never more than `most`; a `limit` of None is unknown.
+    """
     return min(most, limit // FILES_SHARE) if limit else most
 
 
 def for_window(policy: Policy, limit: int, around: int, *, is_waiting: bool) -> int:
-    """Tokens that the window may have in a request of `limit`, `around` of which are
-    taken. `is_waiting`: the next message is known, and counted there."""
+    """Return the tokens for the window in a request of `limit`.
+
+    `around` of them are taken. `is_waiting`: the next message is known and counted
+    there.
+    """
     free = 0 if is_waiting else min(limit // NEXT_SHARE, NEXT_MOST)
     return max(0, limit - around - policy.recall_tokens - free)

@@ -1,8 +1,7 @@
-"""The memory of a conversation as a state machine: which step is due, and what it leads
-to.
+"""The memory of a conversation as a state machine: the step that is due and its result.
 
 Pure. A driver reads the messages, has the summary of a step written (`write_summary` in
-summaries/summarizer.py), stores it, and asks again until nothing is due.
+summaries/summarizer.py), stores it, and repeats until no step is due.
 """
 
 from bisect import bisect_right
@@ -27,8 +26,10 @@ from .tokens import TokenCounter, count_text
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """What a model is shown of a conversation: active summaries, then the messages
-    after them. `version` is the number of the newest summary."""
+    """The view of a conversation: active summaries, then the messages after them.
+
+    `version` is the number of the newest summary.
+    """
 
     policy: Policy
     blocks: tuple[SummaryBlock, ...] = ()
@@ -37,7 +38,7 @@ class MemoryState:
 
     @property
     def cutoff(self) -> int:
-        """The number of the last message behind the window; 0 = all are in it."""
+        """The number of the last message before the window, or 0."""
         return self.blocks[-1].last_seq if self.blocks else 0
 
     @property
@@ -55,11 +56,12 @@ class MemoryState:
         most_summaries: int | None = None,
         **conditions: Any,
     ) -> Step | None:
-        """The step that is due, or None. `conditions` are those of plan_compaction.
+        """Return the step that is due, or None.
 
-        `set_aside`: the range of the first summary that waits because messages before
-        it changed. `open_from`: the first message whose turn is not finished.
-        `most_summaries`: tokens from which on all summaries are merged.
+        `conditions` are those of plan_compaction. `set_aside`: the range of the first
+        summary that waits because messages before it changed. `open_from`: the first
+        message whose turn is not finished. `most_summaries`: tokens above which all
+        summaries are merged.
         """
         return (
             self._plan_mending(set_aside, open_from, conditions["count_tokens"])
@@ -73,8 +75,10 @@ class MemoryState:
         open_from: int | None,
         count_tokens: TokenCounter,
     ) -> Compaction | None:
-        """The compaction of the changed messages before a summary that was set aside;
-        with its own messages, where no other is left."""
+        """Plan the compaction of the changed messages before a waiting summary.
+
+        If none of them is left, the messages of that summary itself are compacted.
+        """
         if not set_aside or not self.policy.enabled:
             return None
         for end in (set_aside[0] - 1, set_aside[1]):
@@ -95,8 +99,10 @@ class MemoryState:
         return None
 
     def apply_step(self, step: Step, text: str) -> Self:
-        """The state in which `text` is the summary that the step asked for; "" where it
-        asked for none."""
+        """Return the state after the step, with `text` as its summary.
+
+        `text` is "" for a step that asks for none.
+        """
         version = self.version + 1
         span = (step.first_seq, step.last_seq)
         block = SummaryBlock(version, step.level, *span, text, count_text(text))
@@ -111,17 +117,20 @@ class MemoryState:
 
 @dataclass(frozen=True, slots=True)
 class Important:
-    """Numbers of the messages that a policy's patterns match, and of those for which
-    no time was left, so that people can look at them."""
+    """Numbers of the messages that a policy's patterns match.
+
+    `unread` are those for which no time was left, so that users can look at them.
+    """
 
     seqs: tuple[int, ...] = ()
     unread: tuple[int, ...] = ()
 
 
 def find_important(policy: Policy, step: Step) -> Important:
-    """Messages behind a merge are not searched: they were when they left the window.
+    """Find the messages of a step that match the policy's patterns.
 
-    Patterns of a person can take long: call it in a thread, outside of a transaction.
+    Messages of a merge are not searched: they were when they left the window. Patterns
+    of a user can take long: call it in a thread, outside of a transaction.
     """
     found: list[int] = []
     unread: list[int] = []

@@ -1,7 +1,7 @@
-"""Where a window may begin: before a user message, and never inside a tool call.
+"""Places where a window may begin: before a user message, never inside a tool call.
 
-An agent's window may also begin after a complete round of tool calls: there the newest
-user message is sent in front of it, whatever is summarised.
+An agent's window may also begin after a complete round of tool calls. The newest user
+message is then sent in front of it, whatever is summarised.
 """
 
 from collections.abc import Sequence
@@ -9,15 +9,17 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 # In `additional_kwargs` of a result that came after its call was answered: the number
-# of the message that asked. It answers no call, so it stands where it came.
+# of the message with the call. It answers no call, so it stays where it arrived.
 LATE = "late_for"
 
 
 def find_cut_points(
     messages: Sequence[BaseMessage], *, rounds: bool = False
 ) -> list[int]:
-    """Indices of the user messages that no tool call before them reaches beyond; with
-    `rounds` also of what follows a complete round of tools in the newest turn."""
+    """Return the indices of user messages that no earlier tool call reaches beyond.
+
+    With `rounds`, also what follows a complete round of tools in the newest turn.
+    """
     last = find_newest_question(messages) if rounds else len(messages)
 
     def begins(index: int) -> bool:
@@ -29,7 +31,7 @@ def find_cut_points(
 
 
 def find_gaps(messages: Sequence[BaseMessage]) -> list[int]:
-    """Indices of all messages that no tool call before them reaches beyond."""
+    """Return the indices of all messages that no earlier tool call reaches beyond."""
     ends = _ends_of_calls(messages)
     gaps = []
     open_until = -1
@@ -41,7 +43,10 @@ def find_gaps(messages: Sequence[BaseMessage]) -> list[int]:
 
 
 def is_late(message: BaseMessage) -> bool:
-    """Whether it is a result that came after its call was answered, or its quote."""
+    """Return whether it is a result that came after its call was answered.
+
+    Quotes of such results count, too.
+    """
     return message.additional_kwargs.get(LATE) is not None
 
 
@@ -50,29 +55,31 @@ def _is_users(message: BaseMessage) -> bool:
 
 
 def find_turn_starts(messages: Sequence[BaseMessage]) -> list[int]:
-    """Indices of the user messages."""
+    """Return the indices of the user messages."""
     return [i for i, each in enumerate(messages) if _is_users(each)]
 
 
 def find_newest_question(messages: Sequence[BaseMessage]) -> int:
-    """Index of the newest user message; -1 = there is none."""
+    """Return the index of the newest user message, or -1."""
     backwards = range(len(messages) - 1, -1, -1)
     return next((n for n in backwards if _is_users(messages[n])), -1)
 
 
 def find_open_question(messages: Sequence[BaseMessage]) -> int:
-    """Index of the newest user message; -1 = there is none, or it was answered: what
-    comes last is words of the model."""
+    """Return the index of the newest user message, or -1.
+
+    -1 also if it was answered: the last message has words of the model.
+    """
     last = messages[-1] if messages else None
     is_answered = isinstance(last, AIMessage) and not last.tool_calls
     return -1 if is_answered else find_newest_question(messages)
 
 
 def match_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
-    """Index of each tool result -> index of the message with its call.
+    """Map the index of each tool result to the index of the message with its call.
 
     Some models number the calls of each message from the start: the latest counts. A
-    result that comes before any such call belongs to the first one after it.
+    result before any such call belongs to the first one after it.
     """
     callers: dict[int, int] = {}
     called_at: dict[str | None, int] = {}
@@ -91,7 +98,7 @@ def match_results(messages: Sequence[BaseMessage]) -> dict[int, int]:
 
 
 def _ends_of_calls(messages: Sequence[BaseMessage]) -> dict[int, int]:
-    """Index of a call or an early result -> the last index that belongs to it."""
+    """Map the index of a call or early result to the last index that belongs to it."""
     ends: dict[int, int] = {}
     for pair in match_results(messages).items():
         start, end = sorted(pair)

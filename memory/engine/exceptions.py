@@ -1,13 +1,13 @@
-"""Every error the engine raises on purpose.
+"""All errors that the engine raises on purpose.
 
 EngineError
 ├── PolicyError        a policy with a wrong value; also a ValueError
 └── SummaryError       the summariser's reply cannot become memory
-    ├── EmptySummary
-    ├── ErrorSummary
-    ├── RefusedSummary
-    ├── TruncatedSummary
-    └── OverlongSummary
+├── EmptySummary
+├── ErrorSummary
+├── RefusedSummary
+├── TruncatedSummary
+└── OverlongSummary
 """
 
 from collections.abc import Callable
@@ -27,16 +27,16 @@ class EngineError(Exception):
         super().__init__(self.wording.render())
 
     def render(self, translate: Callable[[str], str]) -> str:
-        """What went wrong, in the language that `translate` knows."""
+        """Return the message in the language of `translate`."""
         return self.wording.render(translate)
 
 
 class PolicyError(EngineError, ValueError):
-    """Names the wrong value and what was expected. Raised at construction."""
+    """A wrong value of a policy and what was expected. Raised at construction."""
 
     @classmethod
     def from_validation_error(cls, error: ValidationError) -> Self:
-        """What is wrong, each after the name of the setting where there is one."""
+        """Return an error with each fault after the name of its setting."""
         parts = {}
         for item in error.errors(include_url=False):
             cause = item.get("ctx", {}).get("error")
@@ -56,7 +56,7 @@ class PolicyError(EngineError, ValueError):
 
 
 class SummaryError(EngineError):
-    """Raised instead of storing a doubtful summary: the old view stays."""
+    """A summary that is rejected rather than stored: the old view stays."""
 
 
 class EmptySummary(SummaryError):  # noqa: N818

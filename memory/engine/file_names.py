@@ -8,10 +8,13 @@ WITHOUT_NAME = "file.txt"
 
 
 def clean_file_name(name: str) -> str:
-    """The last part of a path, on one line, without anything that can't be seen or that
-    turns the direction of writing; at most MAX_CHARS long, with its ending."""
+    """Return the last part of a path on one line, at most MAX_CHARS long.
+
+    Characters that are invisible or change the direction of writing are removed; the
+    extension is kept.
+    """
     last = re.split(r"[/\\]", unicodedata.normalize("NFC", name))[-1]
-    # Of category C: control and format characters, halves of pairs, what is no letter.
+    # Category C: control and format characters, surrogates, unassigned code points.
     seen = "".join(
         " " if char.isspace() else char
         for char in last
@@ -27,7 +30,7 @@ def clean_file_name(name: str) -> str:
 
 
 def find_file_kind(name: str) -> str:
-    """The ending, in small letters and without its dot: "pdf"; "" if there is none."""
+    """Return the extension in lower case and without its dot, as in "pdf", or ""."""
     stem, dot, ending = name.rpartition(".")
     is_ending = stem and dot and re.fullmatch(r"[A-Za-z0-9_+-]{1,12}", ending)
     return ending.casefold() if is_ending else ""

@@ -1,7 +1,7 @@
-"""Regular expressions with which users mark messages as important.
+"""Regular expressions by which users mark messages as important.
 
-Python's `re` can neither be interrupted nor given a time limit, so a pattern is only
-taken if the most work it can make for one stretch of text is small.
+Python's `re` can neither be interrupted nor given a time limit, so a pattern is
+accepted only if its worst case for one stretch of text is small.
 """
 
 import re
@@ -16,7 +16,7 @@ from .wording import gettext_noop as _
 MAX_PATTERN_CHARS = 200
 # Texts are searched in overlapping stretches; a match is no longer than one of them.
 STRETCH, STEP = 200, 100
-# A longer message is no remark to be kept word for word, but a document.
+# A longer message is a document, not a remark to be kept word for word.
 MAX_TEXT_CHARS = 4000
 MAX_WORK = 1000
 # For all messages of one compaction.
@@ -31,7 +31,7 @@ REFUSED_ESCAPE = re.compile(r"\\[1-9]")
 
 
 def parse_pattern(text: str) -> str:
-    """The pattern as it was given; raises PolicyError for one that can't be used."""
+    """Return the pattern as it is; raise PolicyError for one that is not accepted."""
     try:
         _compile_pattern(text)
         _check_work(text.removeprefix("(?i)"))
@@ -57,11 +57,11 @@ def _check_work(pattern: str) -> None:
 
 
 class PatternSearch:
-    """Looks for patterns in one text after another, with a time limit for all of them.
+    """A search for patterns in one text after another, with a common time limit.
 
     One stretch of text costs little, but twenty patterns over a long conversation take
-    minutes. The time is that of this thread, so the result does not depend on what else
-    the machine does.
+    minutes. The time is that of this thread, so the result does not depend on other
+    load of the machine.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PatternSearch:
         self.seconds = seconds
 
     def has_match(self, text: str) -> bool | None:
-        """Whether one of the patterns is in the text; None: no time was left."""
+        """Return whether a pattern is in the text, or None if no time was left."""
         if len(text) > MAX_TEXT_CHARS:
             return False
         started = thread_time()
@@ -94,7 +94,10 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _estimate_work(pattern: str) -> int:
-    """An upper bound of the ways to match at one place: the product of all choices."""
+    """Return an upper bound of the ways to match at one place.
+
+    That is the product of all choices.
+    """
     work = 1
     branches: list[int] = []
     before = ""
@@ -115,7 +118,7 @@ def _estimate_work(pattern: str) -> int:
 
 
 def _count_repeats(mark: str, before: str) -> int:
-    """How many lengths the repetition can have."""
+    """Return the number of lengths that the repetition can have."""
     # After an opening bracket: a look-around, a name or a flag, all of them too much.
     if before == "open":
         raise PolicyError(_("of groups only (...) and (?:...), and (?i) in front"))

@@ -1,4 +1,4 @@
-"""Which messages a compaction or a merge of summaries covers, once it is due."""
+"""Plans of compactions and merges: the messages that each covers, once it is due."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -16,15 +16,16 @@ from .tokens import TokenCounter
 from .triggers import Measures, TriggerHit, find_due, measure_window
 
 Messages = Sequence[BaseMessage]
-# More digits than the number of a message has, and few enough to read at once.
+# More digits than the number of a message has, and few enough to parse.
 MAX_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Summarise `messages` (extending `previous`, if any); `kept` stays verbatim.
+    """A step that summarises `messages`; `kept` stays verbatim.
 
-    `is_trim`: they only leave the window, nothing is summarised.
+    `previous`, if any, is extended. `is_trim`: the messages only leave the window,
+    nothing is summarised.
     """
 
     trigger: TriggerHit
@@ -43,7 +44,7 @@ class Compaction:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Replace these adjacent summaries by one, a level up."""
+    """A step that replaces adjacent summaries by one, a level up."""
 
     trigger: TriggerHit
     replaces: tuple[SummaryBlock, ...]
@@ -69,7 +70,7 @@ def find_cutoff(
     context_window: int | None = None,
     rounds: bool = False,
 ) -> int:
-    """Index of the first message to keep; 0 = there is nothing to compact.
+    """Return the index of the first message to keep; 0 = there is nothing to compact.
 
     Counted in messages or turns at least `keep` stays; in tokens the most whole turns
     that fit. The newest turn always stays; with `rounds` its newest round of tools.
@@ -101,12 +102,12 @@ def plan_compaction(
     rounds: bool = False,
     **measured: Any,
 ) -> Compaction | None:
-    """The compaction that is due, or None. `force` compacts without waiting for the
-    trigger; `measured` are other arguments of measure_window().
+    """Return the compaction that is due, or None.
 
-    `room`: what the window may have in tokens, whatever the policy says. `is_waiting`:
-    a message behind the window waits for its reply, so all of the window may go.
-    `rounds`: the newest turn may be cut after a round of tools.
+    `force` compacts without waiting for the trigger; `measured` are other arguments of
+    measure_window(). `room`: the tokens of the window, whatever the policy says.
+    `is_waiting`: a message behind the window waits for its reply, so the whole window
+    may leave. `rounds`: the newest turn may be cut after a round of tools.
     """
     if not policy.enabled or not window:
         return None
@@ -154,10 +155,10 @@ def _is_worth(
     window: Messages,
     rounds: bool,
 ) -> bool:
-    """Whether what would leave the window is worth a compaction now."""
+    """Return whether the messages that would leave are worth a compaction now."""
     if hit.kind == "important" and cutoff <= measures.important_at[0]:
-        # They are all in what `keep` keeps. Otherwise the same few messages would set
-        # off a compaction after every turn.
+        # All of them stay within `keep`. Otherwise the same few messages would trigger
+        # a compaction after every turn.
         return False
     starts = find_turn_starts(window)
     is_inside = rounds and cutoff > max(starts, default=0)
@@ -173,10 +174,10 @@ def plan_compaction_through(
     *,
     count_tokens: TokenCounter,
 ) -> Compaction | None:
-    """The compaction a person asks for: to the end of the turn of message `seq`. It is
-    a summary whatever the policy's strategy is.
+    """Return the compaction that a user asks for: to the end of message `seq`'s turn.
 
-    None where that would leave no turn in the window.
+    It writes a summary whatever the policy's strategy is. None if no turn would be left
+    in the window.
     """
     points = find_cut_points(window)
     numbers = number_window(window, blocks[-1].last_seq if blocks else 0)
@@ -190,7 +191,7 @@ def plan_compaction_through(
 def plan_merge(
     policy: Policy, blocks: Sequence[SummaryBlock], *, most: int | None = None
 ) -> Merge | None:
-    """The merge that is due once all summaries together exceed their budget, or None.
+    """Return the merge that is due once all summaries exceed their budget, or None.
 
     Like carrying in a counter: `fan_in` neighbours of one level become one of the next,
     the lowest level first. So a fact is rewritten O(log n) times even by a summariser
@@ -202,9 +203,9 @@ def plan_merge(
         return None
     if total <= policy.summary_budget:
         return None
-    # What was not summarised can't be merged, nor what stands on its two sides.
+    # Trimmed messages can't be merged, nor can the summaries on either side of them.
     apart = [run for run in _find_runs(blocks, "is_trimmed") if not run[0].is_trimmed]
-    # Nor are a person's words, as long as there is room for them as they are.
+    # Nor are a user's own words merged, as long as there is room for them.
     parts = [run for part in apart for run in _find_runs(part, "by_hand")]
     by_model = [run for run in parts if not run[0].by_hand]
     runs = [run for part in by_model for run in _find_runs(part, "level")]
@@ -222,7 +223,7 @@ def plan_merge(
 def _find_runs(
     blocks: Sequence[SummaryBlock], name: str
 ) -> list[tuple[SummaryBlock, ...]]:
-    """The stretches of neighbours that have the same in the attribute of this name."""
+    """Return the runs of neighbours with equal values of this attribute."""
     return [tuple(run) for _, run in groupby(blocks, key=attrgetter(name))]
 
 
@@ -248,7 +249,7 @@ def _compact_at(
         kept=tuple(window[cutoff:]),
         previous=previous,
         level=previous.level if previous else 0,
-        # Excluded messages have no place in the window, but in the ranges, which tile.
+        # Excluded messages are not in the window, but in the ranges, which tile.
         first_seq=previous.first_seq if previous else first_seq,
         last_seq=numbers[cutoff] - 1 if cutoff < len(window) else numbers[-1],
         is_trim=is_trim,
@@ -256,8 +257,11 @@ def _compact_at(
 
 
 def number_window(messages: Messages, after: int = 0) -> list[int]:
-    """The number of each message, from `after` + 1 on: its id where all ids are rising
-    numbers, as those of a transcript; else its place, whatever the ids are."""
+    """Return the number of each message, from `after` + 1 on.
+
+    It is the id where all ids are rising numbers, as in a transcript; else the
+    position, whatever the ids are.
+    """
     ids = [message.id or "" for message in messages]
     if all(id_.isdecimal() and len(id_) < MAX_DIGITS for id_ in ids):
         numbers = [after, *map(int, ids)]
@@ -269,8 +273,10 @@ def number_window(messages: Messages, after: int = 0) -> list[int]:
 def _cut_to(
     messages: Messages, points: Sequence[int], budget: int, count_tokens: TokenCounter
 ) -> int:
-    """The point from which on the messages have no more than `budget` tokens; 0 where
-    all of them fit, or there is no point."""
+    """Return the first point from which on the messages have at most `budget` tokens.
+
+    0 if all of them fit, or if there is no point.
+    """
     if not points or count_tokens(messages) <= budget:
         return 0
     return _earliest_fitting(messages, points, budget, count_tokens)
@@ -279,8 +285,10 @@ def _cut_to(
 def _find_fold(
     policy: Policy, window: Messages, points: Sequence[int], count_tokens: TokenCounter
 ) -> int:
-    """The index after the first turns that have `fold_least` tokens and leave no more
-    than `keep`; 0 = there are not so many before the newest turn."""
+    """Return the index after the first turns that have `fold_least` tokens.
+
+    No more than `keep` is left; 0 = there are not so many before the newest turn.
+    """
     enough = bisect_left(
         points, policy.fold_least, key=lambda n: count_tokens(window[:n])
     )

@@ -1,4 +1,4 @@
-"""The values of a policy: read, checked, and refused by name when wrong.
+"""The values of a policy: parsed, validated, and rejected with the setting's name.
 
 A trigger is an OR of ANDs of conditions such as ("tokens", 4000); a keep is one such
 size.
@@ -35,13 +35,13 @@ KEEP_KINDS = ("tokens", "messages", "turns", "fraction")
 TRIGGER_KINDS = (*KEEP_KINDS, "age", "idle", "topic", "important")
 # Kinds that are a share of something, and those that are seconds.
 SHARES, TIMES = ("fraction", "topic"), ("age", "idle")
-# Beyond what any model or conversation has, and far from what a database can't hold.
+# More than any model or conversation has, and well within the range of a database.
 MAX_SIZE = 10_000_000
 # Ten years.
 MAX_SECONDS = 315_360_000
 MAX_PROMPT_CHARS = 8000
 MAX_FOCUS_CHARS = 500
-# What leaves the largest window of an adaptive policy is read at once.
+# Enough to read in one request what leaves the largest window of an adaptive policy.
 CHUNK_TOKENS = 12_000
 LEAST_CHUNK = 500
 MAX_PATTERNS = 20
@@ -148,8 +148,10 @@ def parse_focus(value: object) -> str:
 
 
 def parse_final_prompt(value: object) -> str:
-    """Refuses a `{blocks}` inside another one: it would still be there after compose.py
-    has removed one."""
+    """Parse the prompt; reject a `{blocks}` inside another one.
+
+    It would still be there after compose.py has removed one.
+    """
     text = parse_prompt(value)
     if SLOT in text.replace(SLOT, ""):
         template = _("%(value)s: expected a text without %(slot)s inside of another")
@@ -229,7 +231,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "max_summary_tokens": 800,
     },
 }
-# Settings of a preset that mean nothing for other numbers than its own.
+# Settings of a preset that apply only to its own numbers.
 OF_NUMBERS = ("fold_least", "adaptive")
 LABELS = {
     "layered": _("Layered (recommended): summarises older messages in steps"),
@@ -259,7 +261,7 @@ FACTS = {
     "on": _("Use them, and offer new ones"),
 }
 
-# Between them an adaptive policy's trigger follows the conversation.
+# The range of an adaptive policy's trigger.
 ADAPTIVE_MIN, ADAPTIVE_MAX = 4000, 10_000
 # Price of a token read from the provider's cache over that of a fresh one.
 CACHED_PRICE = 0.1
@@ -268,7 +270,7 @@ CACHED_PRICE = 0.1
 def list_choices(
     labels: Mapping[str, str], translate: Callable[[str], str] = str
 ) -> list[tuple[str, str]]:
-    """LABELS, RULES or FACTS for a form: the values of a setting with their names."""
+    """Return LABELS, RULES or FACTS as the choices of a form field."""
     return [(name, translate(label)) for name, label in labels.items()]
 
 
@@ -277,13 +279,14 @@ FinalPrompt = Annotated[str, BeforeValidator(parse_final_prompt)]
 
 
 class Policy(BaseModel):
-    """When and how a conversation is summarised. Other values come from the preset."""
+    """The summary settings of a conversation; the preset has the missing values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     preset: str = DEFAULT_PRESET
     enabled: StrictBool = True
-    # "window": what leaves the window is not summarised; a search still finds it.
+    # "window": messages that leave the window are not summarised; search still finds
+    # them.
     strategy: Strategy = Field(default=...)
     trigger: Annotated[Any, BeforeValidator(parse_policy_trigger)] = Field(default=...)
     keep: Annotated[Any, BeforeValidator(parse_keep)] = Field(default=...)
@@ -295,16 +298,16 @@ class Policy(BaseModel):
     context_window: Annotated[StrictInt, Field(ge=1, le=MAX_SIZE)] | None = None
     # The trigger's tokens follow the length of turns (triggers.py).
     adaptive: StrictBool = False
-    # Compact the first whole turns that have so many tokens, and no more than that as
-    # long as the rest is within `keep`; 0 = down to `keep`.
+    # Compact the first whole turns with this many tokens, and no more as long as the
+    # rest is within `keep`; 0 = down to `keep`.
     fold_least: StrictInt = Field(default=0, ge=0, le=MAX_SIZE)
-    # Compaction only when at least so many whole turns leave the window.
+    # Compact only when at least this many whole turns leave the window.
     batch: StrictInt = Field(default=1, ge=1, le=10_000)
-    # Tokens of messages in one request of the summariser; more take several. Each has
-    # the prompt and the summary so far as well, so tiny ones cost most.
+    # Tokens of messages in one request of the summariser; more take several requests.
+    # Each also has the prompt and the summary so far, so tiny ones cost most.
     chunk_tokens: StrictInt = Field(default=CHUNK_TOKENS, ge=LEAST_CHUNK, le=1_000_000)
-    # The summariser is asked at the end of the last request, which the provider has in
-    # its cache, where it is the same model (summaries/summarizer.py).
+    # If the summariser is the same model, it is asked at the end of the last request,
+    # which the provider has in its cache (summaries/summarizer.py).
     cached_prefix: StrictBool = True
     # Messages that match one of these stay word for word. The trigger "important"
     # counts those in the window.
@@ -315,25 +318,24 @@ class Policy(BaseModel):
     profile: Annotated[str | type[BaseModel], BeforeValidator(parse_profile)] = (
         "general"
     )
-    # What becomes of rules that a person states: looked for and offered on the page, or
-    # kept by themselves.
+    # Rules that a user states are ignored, offered on the page, or kept automatically.
     rules: Literal["off", "offer", "keep"] = "offer"
-    # What becomes of facts that a person states of themselves: those of other
-    # conversations are sent, those of this one are offered, or both.
+    # Facts that users state about themselves: those of other conversations are sent
+    # ("use"), those of this one are offered ("learn"), or both ("on").
     facts: Literal["off", "use", "learn", "on"] = "off"
-    # What summaries should keep above all, in a person's words.
+    # What summaries should keep above all, in the user's own words.
     focus: Annotated[str, BeforeValidator(parse_focus)] = ""
     recall_tokens: StrictInt = Field(default=500, ge=0, le=100_000)
     # Characters; 0 leaves the arguments of old tool calls as they are.
     truncate_tool_args: StrictInt = Field(default=0, ge=0, le=MAX_SIZE)
-    # They replace the built-in texts where not empty; the last one comes before the
-    # summaries in the context.
+    # Replacements for the built-in texts where not empty; the last one comes before
+    # the summaries in the context.
     initial_prompt: Prompt = ""
     extend_prompt: Prompt = ""
     merge_prompt: Prompt = ""
     final_prompt: FinalPrompt = ""
 
-    # Type checkers and editors know the fields, as of any model.
+    # Type checkers and editors see the fields, as of any pydantic model.
     if not TYPE_CHECKING:
 
         def __init__(self, **values: Any) -> None:
@@ -344,7 +346,7 @@ class Policy(BaseModel):
 
     @classmethod
     def load(cls, value: object) -> Self:
-        """From what `dump` gave, or from any part of it over a preset."""
+        """Return the policy of a dict from `dump`, or of a part of one."""
         if not isinstance(value, dict) or not all(isinstance(k, str) for k in value):
             template = _("%(value)s: expected an object of policy settings")
             raise PolicyError(template, value=shorten_value(value))
@@ -359,9 +361,10 @@ class Policy(BaseModel):
         trim_tokens_to_summarize: int | None = 4000,
         **others: Any,
     ) -> Self:
-        """From the arguments of LangChain's `SummarizationMiddleware`.
+        """Return the policy for arguments of LangChain's `SummarizationMiddleware`.
 
-        Nothing is trimmed: that number becomes the size of a chunk, all are read.
+        Nothing is trimmed: `trim_tokens_to_summarize` becomes the size of a chunk, and
+        all messages are read.
         """
         sizes: dict[str, Any] = {"trigger": trigger, "keep": keep}
         if trim_tokens_to_summarize is not None:
@@ -377,8 +380,11 @@ class Policy(BaseModel):
         return self.facts in ("learn", "on")
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON, for `load`. A class is described by its JSON schema, which `load`
-        refuses: no stored text names code."""
+        """Return plain JSON for `load`.
+
+        A class is described by its JSON schema, which `load` rejects: no stored text
+        names code.
+        """
         is_class = isinstance(self.profile, type)
         return self.model_dump() | {
             "profile": self.profile.model_json_schema() if is_class else self.profile,
@@ -408,7 +414,7 @@ class Policy(BaseModel):
         return chosen | values
 
     def has_trigger(self, kind: str) -> bool:
-        """Whether any condition of the trigger is of this kind."""
+        """Return whether any condition of the trigger is of this kind."""
         return any(kind in dict(clause) for clause in self.trigger)
 
     @model_validator(mode="after")

@@ -1,6 +1,6 @@
-"""How a model's reply is read: how it ended, and which part of it is reasoning.
+"""Parsing of a model's reply: how it ended, and which part of it is reasoning.
 
-The same for replies to people, summaries and titles.
+The rules are the same for replies to users, summaries and titles.
 """
 
 import json
@@ -25,7 +25,7 @@ FILTERED = {
 # What LangChain's packages call the reason in a reply's metadata.
 REASON_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
 MAX_REASON = 30
-# As much of a provider's word as is kept.
+# The part of a provider's word that is kept.
 REASON = re.compile(rf"[a-z0-9_]{{1,{MAX_REASON}}}")
 
 # How models without a reasoning parser mark what they think before they answer.
@@ -43,7 +43,7 @@ TAGS = {
     "<|channel>thought": "<channel|>",
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
 }
-# A reply with more of them talks about the tag.
+# A reply with more of them is about the tag itself.
 MAX_CLOSINGS = 32
 LONGEST_TAG = max(map(len, [*TAGS, *TAGS.values()]))
 _OPENINGS = "|".join(map(re.escape, TAGS))
@@ -55,7 +55,7 @@ _OPENING_OF_LINE = re.compile(
 )
 # The channels of gpt-oss, from a server that leaves their marks out.
 _BARE_CHANNELS = re.compile(r"\A\s*analysis(.*?)assistantfinal", re.DOTALL)
-# Inside of a line: a tag that ends a sentence or a word, and one that is talked about.
+# Inside a line: the end of a sentence before a tag, and a mention of the tag itself.
 _SENTENCE_END = re.compile(r"[.!?…。！？)）:：]\s*$")
 _MENTION = re.compile(
     r"(?:[\"'“‘「『(（\[<]|(?:\btags?|\btokens?|标签|标记|タグ)\s*)$", re.I
@@ -63,10 +63,10 @@ _MENTION = re.compile(
 
 
 def why_cut_off(reason: str | None) -> str:
-    """Why a reply with this finish reason is not complete; "" if it is.
+    """Return why a reply with this finish reason is not complete, or "".
 
     "length", "content_filter", "no_finish_reason", or "cut_off:" and the provider's
-    word, of which only what is safe to store and show is kept.
+    word, reduced to what is safe to store and show.
     """
     word = (reason or "").strip().lower()
     if word in ("", "null", "none"):
@@ -82,8 +82,11 @@ def why_cut_off(reason: str | None) -> str:
 
 
 def why_metadata_cut_off(metadata: Mapping[str, Any]) -> str:
-    """The same for a reply's metadata. A library that gives no reason at all has read
-    the whole reply; None means that a stream ended without one."""
+    """Return why_cut_off() for a reply's metadata.
+
+    A library that gives no reason at all has read the whole reply; None means that a
+    stream ended without one.
+    """
     for key in REASON_KEYS:
         if key in metadata:
             value = metadata[key]
@@ -92,7 +95,7 @@ def why_metadata_cut_off(metadata: Mapping[str, Any]) -> str:
 
 
 def is_error_report(text: str) -> bool:
-    """Whether a reply is a provider's error object that came as text."""
+    """Return whether a reply is a provider's error object that came as text."""
     text = text.strip().removeprefix("```json").strip("`").strip()
     if not text.startswith("{"):
         return False
@@ -100,13 +103,15 @@ def is_error_report(text: str) -> bool:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    told = value.get("error") or value.get("errors") or value.get("detail")
-    return bool(told) or value.get("object") == "error"
+    fault = value.get("error") or value.get("errors") or value.get("detail")
+    return bool(fault) or value.get("object") == "error"
 
 
 class ReasoningSplitter:
-    """Separates the reasoning at the start of a reply from the answer behind it, piece
-    by piece. `reasoning` holds what was found so far."""
+    """A parser that separates reasoning at the start of a reply from its answer.
+
+    It takes the reply piece by piece; `reasoning` holds what was found so far.
+    """
 
     def __init__(self) -> None:
         self.reasoning = ""
@@ -116,7 +121,7 @@ class ReasoningSplitter:
         self._is_answer = False
 
     def feed(self, piece: str) -> str:
-        """What of the answer is known with this piece."""
+        """Return the part of the answer that is known with this piece."""
         if self._is_answer:
             return piece
         self._held += piece
@@ -129,7 +134,7 @@ class ReasoningSplitter:
         return held
 
     def flush_rest(self) -> str:
-        """What was held back because a tag might have followed."""
+        """Return the text that was held back because a tag might have followed."""
         held, self._held = self._held, ""
         if not self._closing:
             return held
@@ -137,7 +142,10 @@ class ReasoningSplitter:
         return ""
 
     def _open(self) -> bool:
-        """Whether reasoning begins here; sets `_is_answer` once it no longer can."""
+        """Return whether reasoning begins here.
+
+        `_is_answer` is set once it no longer can.
+        """
         start = self._held.lstrip()[:LONGEST_TAG].lower()
         for opening, closing in TAGS.items():
             if start.startswith(opening):
@@ -151,10 +159,10 @@ class ReasoningSplitter:
         return False
 
     def _close(self) -> bool:
-        """Whether the reasoning ended in what is held."""
+        """Return whether the reasoning ends in the held text."""
         found = self._closing.search(self._held) if self._closing else None
         if not found:
-            # Half a tag may stand at the end.
+            # The text may end with half a tag.
             known = max(0, len(self._held) - LONGEST_TAG)
             self.reasoning += self._held[:known]
             self._held = self._held[known:]
@@ -166,15 +174,18 @@ class ReasoningSplitter:
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """A whole reply as its reasoning and its answer."""
+    """Split a whole reply into its reasoning and its answer."""
     splitter = ReasoningSplitter()
     text = splitter.feed(text) + splitter.flush_rest()
     return split_rest(splitter.reasoning, text)
 
 
 def split_rest(reasoning: str, text: str) -> tuple[str, str]:
-    """Both, with the reasoning that only the end of a reply can tell from its answer:
-    between its lines, or with a closing tag alone. Data and code are left alone."""
+    """Move reasoning that only the end of a reply reveals out of the answer.
+
+    It stands between the lines of the answer, or has only a closing tag. Data and code
+    are left alone.
+    """
     if not text.lstrip().startswith(("{", "```")):
         found, text = _split_blocks(text)
         reasoning = f"{reasoning.strip()}\n\n{found}" if found else reasoning
@@ -189,7 +200,7 @@ def split_rest(reasoning: str, text: str) -> tuple[str, str]:
 
 
 def _split_blocks(text: str) -> tuple[str, str]:
-    """The reasoning that begins at the start of a line, and the text without it."""
+    """Split the text into reasoning at the start of a line, and the rest."""
     thoughts: list[str] = []
     kept: list[str] = []
     unclosed: set[str] = set()
@@ -210,7 +221,7 @@ def _split_blocks(text: str) -> tuple[str, str]:
 
 
 def _find_closing(text: str) -> re.Match[str] | None:
-    """The closing tag of reasoning whose opening tag did not come."""
+    """Return the closing tag of reasoning without an opening tag."""
     opening = _ANY_OPENING.search(text)
     end = opening.start() if opening else len(text)
     found = islice(_ANY_CLOSING.finditer(text, 0, end), MAX_CLOSINGS)
@@ -236,5 +247,5 @@ def _ends_reasoning(text: str, tag: re.Match[str]) -> bool:
 
 
 def strip_reasoning(text: str) -> str:
-    """The answer alone."""
+    """Return the answer alone."""
     return split_reasoning(text)[1].strip()

@@ -1,7 +1,7 @@
-"""The token counter: an estimate that needs no download and knows Chinese.
+"""The token counter: an estimate that needs no download and handles Chinese.
 
-A token is taken as four bytes of UTF-8, which for Chinese text is far closer to the
-truth than four characters.
+A token counts as four bytes of UTF-8, which for Chinese text is far closer to the truth
+than four characters.
 """
 
 import json
@@ -14,10 +14,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from .tools.call_forms import EXTRAS
 
 TokenCounter = Callable[[Sequence[BaseMessage]], int]
-# Of a request: the name of each part, and its tokens.
+# The name of each part of a request, and its tokens.
 Parts = tuple[tuple[str, int], ...]
 
-# In additional_kwargs of a message whose images go along: those, with their tokens.
+# In additional_kwargs of a message: the images that are sent with it.
 SENT_IMAGES = "sent_images"
 BYTES_PER_TOKEN = 4
 # Role and separators, paid for every message whatever its text.
@@ -32,7 +32,7 @@ def count_text(text: str) -> int:
 
 def count_message(message: BaseMessage) -> int:
     tokens = count_text(message.text) + MESSAGE_OVERHEAD
-    # They go along only where a request is made, and are no part of the text.
+    # Images are added when a request is built; they are not part of the text.
     tokens += sum(
         each.tokens for each in message.additional_kwargs.get(SENT_IMAGES, ())
     )
@@ -56,9 +56,11 @@ def count_parts(
     tools: int = 0,
     added: int = 0,
 ) -> Parts:
-    """The parts of a request with their tokens, in its order: the tools, what the
-    provider adds besides these (`added` holds both), and the sections. Their sum is the
-    estimate of the request."""
+    """Return the parts of a request with their tokens, in its order.
+
+    The tools, what the provider adds besides (`added` holds both), and the sections.
+    Their sum is the estimate of the request.
+    """
     parts, said, end = [("tools", tools), ("provider", max(0, added - tools))], 0, 0
     for kind, messages in sections:
         said += count_tokens(messages)
@@ -70,7 +72,7 @@ def count_parts(
 
 
 def share_out(sizes: Sequence[tuple[str, int]], total: int) -> Parts:
-    """The sizes made larger or smaller, so that they are `total` together."""
+    """Scale the sizes so that their sum is `total`."""
     whole, said, end, parts = sum(size for _, size in sizes), 0, 0, []
     for name, size in sizes:
         said += size
@@ -81,7 +83,7 @@ def share_out(sizes: Sequence[tuple[str, int]], total: int) -> Parts:
 
 
 def remember_counts(count_tokens: TokenCounter) -> TokenCounter:
-    """The counter, asked once where it would be asked twice about the same messages."""
+    """Return the counter with a cache of the last messages that it counted."""
     known: list[BaseMessage] = []
     tokens = 0
 
@@ -95,7 +97,7 @@ def remember_counts(count_tokens: TokenCounter) -> TokenCounter:
 
 
 def scale_counter(ratio: float) -> TokenCounter:
-    """The counter calibrated with reported / estimated tokens of earlier requests."""
+    """Return the counter, scaled by reported / estimated tokens of earlier requests."""
 
     def count_scaled(messages: Sequence[BaseMessage]) -> int:
         return ceil(count_tokens(messages) * ratio)

@@ -1,5 +1,6 @@
-"""Whether a window is due for a compaction: its size, age and subject against what the
-triggers of a policy say.
+"""The triggers of a policy: whether a window is due for a compaction.
+
+Size, age and subject of the window are compared with the limits of the policy.
 """
 
 from collections.abc import Sequence
@@ -21,17 +22,17 @@ Messages = Sequence[BaseMessage]
 # Characters of the newest turn and of the window before it that are compared, so that
 # the trigger "topic" costs the same however long they are.
 TURN_CHARS, EARLIER_CHARS = 4_000, 16_000
-# What a compaction takes beside the messages, which are read once at any distance: the
-# tokens of the summariser's prompt, the price of a written token over that of a read
-# one, and how often a summary is written again by merges (1 + 1/5 + 1/25 + ...).
+# The costs of a compaction beside the messages, which are read once at any distance:
+# the tokens of the summariser's prompt, the price of a written token over that of a
+# read one, and how often merges rewrite a summary (1 + 1/5 + 1/25 + ...).
 REQUEST_TOKENS, WRITTEN_PRICE, MERGED = 300, 5, 1.25
-# For the trigger "important", which is looked at after every turn.
+# For the trigger "important", which is checked after every turn.
 SEARCH_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """A window in every unit a trigger knows; None where the unit is unknown."""
+    """A window in every unit of the triggers; None where the unit is unknown."""
 
     tokens: int
     messages: int
@@ -40,7 +41,7 @@ class Measures:
     age: float | None = None
     idle: float | None = None
     topic: float | None = None
-    # The places of the important messages.
+    # The indices of the important messages.
     important_at: tuple[int, ...] = ()
 
     @property
@@ -50,7 +51,7 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class TriggerHit:
-    """The condition that set a compaction off: `value` had reached `limit`."""
+    """The condition that triggered a compaction: `value` had reached `limit`."""
 
     kind: str
     value: int | float
@@ -69,12 +70,12 @@ def measure_window(
 ) -> Measures:
     """Measure a window; `overhead` (system prompt, summaries, tools) fills it too.
 
-    `reported`, the size of all this by the provider's count, is believed if larger.
+    `reported`, the size of all this by the provider's count, is used if larger.
 
-    The overhead counts for `fraction` only: compaction shrinks nothing but the window,
-    so with a large system prompt a trigger in tokens would fire at every turn.
+    The overhead counts for `fraction` only: compaction shrinks only the window, so with
+    a large system prompt a trigger in tokens would fire at every turn.
 
-    Words are only looked at for a `policy` that has a trigger for them.
+    Words are read only for a `policy` that has a trigger for them.
     """
     tokens = max(count_tokens(messages), reported - overhead)
     has_patterns = policy and policy.has_trigger("important")
@@ -104,9 +105,11 @@ def measure_window(
 
 
 def measure_topic(messages: Messages) -> float | None:
-    """How far the newest turn is from the messages before it: the share of its words
-    that are not in them, from 0 to 1. Only what user and model say counts, not the
-    results of tools. None: there is nothing before it, or it has too few words.
+    """Return how far the newest turn is from the messages before it, from 0 to 1.
+
+    That is the share of its words that are not in them. Only what user and model say
+    counts, not the results of tools. None: there is nothing before it, or it has too
+    few words.
     """
     start = max(find_newest_question(messages), 0)
     earlier = _read_beginning(messages[:start][::-1], EARLIER_CHARS)
@@ -119,7 +122,7 @@ def measure_topic(messages: Messages) -> float | None:
 
 
 def _read_beginning(messages: Messages, most: int) -> str:
-    """The first `most` characters that were said in these messages."""
+    """Return the first `most` characters that were said in these messages."""
     said, room = [], most
     for message in messages:
         if room > 0 and isinstance(message, (HumanMessage, AIMessage)):
@@ -129,7 +132,7 @@ def _read_beginning(messages: Messages, most: int) -> str:
 
 
 def find_trigger(policy: Policy, measures: Measures) -> TriggerHit | None:
-    """The first condition of the first clause that holds, or None."""
+    """Return the first condition of the first clause that holds, or None."""
 
     def match(clause: Clause) -> TriggerHit | None:
         hits = [
@@ -148,7 +151,7 @@ def find_due(
     blocks: Sequence[SummaryBlock] = (),
     room: int | None = None,
 ) -> TriggerHit | None:
-    """Why a window is due: the policy's trigger, or that it has more than `room`."""
+    """Return why a window is due: the policy's trigger, or more than `room` tokens."""
     hit = find_trigger(adapt_trigger(policy, measures, blocks), measures)
     if hit is None and room is not None and measures.tokens > room:
         return TriggerHit("room", measures.tokens, room)
@@ -158,7 +161,7 @@ def find_due(
 def find_next_due(
     policy: Policy, window: Messages, *, now: datetime | None = None
 ) -> datetime | None:
-    """When an age or idle condition comes true without a new message; None = never."""
+    """Return when an age or idle condition comes true without a message, or None."""
     now = now or datetime.now(UTC)
     starts = {"age": window[:1], "idle": window[-1:]}
     times = [
@@ -174,8 +177,10 @@ def find_next_due(
 def adapt_trigger(
     policy: Policy, measures: Measures, blocks: Sequence[SummaryBlock]
 ) -> Policy:
-    """The policy with the trigger that is in force for this window: an adaptive one
-    follows the mean length of its turns and of the summaries so far."""
+    """Return the policy with the trigger that applies to this window.
+
+    An adaptive one follows the mean length of its turns and of the summaries so far.
+    """
     if not policy.adaptive:
         return policy
     sizes = [block.tokens for block in blocks if not block.is_trimmed]
@@ -194,11 +199,10 @@ def adapt_trigger(
 def adaptive_trigger(
     turn_tokens: float, summary_tokens: float, keep_tokens: int
 ) -> int:
-    """The window size in tokens at which compaction costs least, for turns and
-    summaries of this length.
+    """Return the window size in tokens at which compaction costs least.
 
     A window that grows by `distance` tokens is sent from the cache at half of them on
-    the mean, so a turn costs CACHED_PRICE / 2 * distance. Every distance / turn_tokens
+    average, so a turn costs CACHED_PRICE / 2 * distance. Every distance / turn_tokens
     turns a compaction writes a summary, and what follows it is sent fresh. The sum is
     least at the square root.
     """

@@ -1,4 +1,4 @@
-"""Sentences that can be said in any language: a template, and what fills its places.
+"""Translatable sentences: a template and the values of its placeholders.
 
 The engine speaks English; the caller that shows a sentence to users translates it.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def gettext_noop(text: str) -> str:
-    """Marks a template for the catalogs of translations, which find it by this name."""
+    """Mark a template for the translation catalogs, which look for this name."""
     return text
 
 
@@ -18,17 +18,19 @@ _ = gettext_noop
 
 
 def shorten_value(value: object) -> str:
-    """A wrong value, shortened where it is long."""
+    """Return the repr of a wrong value, shortened where it is long."""
     return reprlib.repr(value)
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatableText:
+    """A template with its values, some of which may be translatable texts, too."""
+
     template: str
     values: Mapping[str, object] = field(default_factory=dict)
 
     def render(self, translate: Callable[[str], str] = str) -> str:
-        """The sentence and all sentences inside it, in the language of `translate`."""
+        """Return the sentence with all sentences inside it, translated."""
         template = translate(self.template) if self.template else ""
         values = {
             name: value.render(translate)
@@ -70,7 +72,10 @@ REASONS = {
 
 
 def explain_refusal(error: Mapping[str, Any]) -> TranslatableText:
-    """Why pydantic refused a value; `error`: one of ValidationError.errors()."""
+    """Return why pydantic refused a value.
+
+    `error` is an item of ValidationError.errors().
+    """
     template = REASONS.get(error["type"], "")
     if not template:
         return TranslatableText("%(message)s", {"message": error["msg"]})

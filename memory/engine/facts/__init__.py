@@ -1,1 +1,1 @@
-"""What a person says of themselves, and how it is found."""
+"""Facts that users state about themselves, and how they are found."""

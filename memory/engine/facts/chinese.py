@@ -105,7 +105,7 @@ CHINESE = FactGrammar(
         "(?:是不是|吗|呢|么|嘛)$",
         "有关系|没关系|该怎么|怎么办|会怎样",
     ),
-    told=compile_any(
+    reported=compile_any(
         "如果|假如|假设|假装|要是|就当|比如|说|告诉|写道|主人公|角色|开头|小说|听说|是否|据说"
     ),
     orders=compile_any(

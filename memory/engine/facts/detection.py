@@ -1,9 +1,9 @@
-"""Facts about the person who writes, in their own words: where they live, what they do,
-eat, have and like, in English and Chinese. Found without a model.
+"""Facts about the user in the user's own words, found without a model.
 
-A fact is a part of a clause that has the speaker as its subject. What others are, what
-is only true today, what is quoted, played or asked is none; nor is anything in a
-sentence that gives orders, so no instruction can call itself a fact.
+Where users live, what they do, eat, have and like, in English and Chinese. A fact is a
+part of a clause that has the speaker as its subject. Statements about others, or that
+are true only today, quoted, acted or asked, are none; nor is anything in a sentence
+that gives orders, so no instruction can pass as a fact.
 """
 
 import re
@@ -16,7 +16,7 @@ from .english import ENGLISH
 
 # A longer one is a story.
 MAX_CHARS = 200
-# Of one message: more would be a list to tick off.
+# Facts of one message: more would be a list to tick off.
 MOST = 3
 
 QUESTION = re.compile(r"[?？]\s*$|(?:吗|呢)[。！]?\s*$")
@@ -25,14 +25,14 @@ MARKS = " \t.!。！…~～"
 
 @dataclass(frozen=True, slots=True)
 class FactSpan:
-    """A fact from `start` to `end` of a text."""
+    """The place of a fact in a text, from `start` to `end`."""
 
     start: int
     end: int
 
 
 def find_facts(text: str) -> list[FactSpan]:
-    """The facts in a person's message, in their order: at most MOST."""
+    """Return at most MOST facts of a user's message, in their order."""
     masked = mask_quotes(text)
     if any(grammar.played.search(masked) for grammar in (ENGLISH, CHINESE)):
         return []
@@ -47,7 +47,7 @@ def find_facts(text: str) -> list[FactSpan]:
 
 
 def _read_fact(sentence: str) -> tuple[int, int] | None:
-    """From where to where the first fact of a sentence is, if it has one."""
+    """Return the span of the first fact in a sentence, or None."""
     grammar = CHINESE if HAN.search(sentence) else ENGLISH
     if grammar.orders.search(sentence):
         return None
@@ -58,8 +58,8 @@ def _read_fact(sentence: str) -> tuple[int, int] | None:
         after = grammar.ends.search(sentence, at + 1)
         words = sentence[at : after.start() if after else None].rstrip(MARKS)
         is_asked = QUESTION.search(words)
-        is_told = grammar.told.search(sentence, 0, clause.start())
-        if is_asked or is_told or grammar.passing.search(words) or "\x00" in words:
+        is_reported = grammar.reported.search(sentence, 0, clause.start())
+        if is_asked or is_reported or grammar.passing.search(words) or "\x00" in words:
             continue
         if 0 < len(words) <= MAX_CHARS:
             return at, at + len(words)

@@ -146,7 +146,7 @@ ENGLISH = FactGrammar(
         r"^I(?: am|['’]m) (?:OK|Okay|Sorry|Done|Back|Sure)\b",
         r"\b(?:question|problem|error|issue|bug)s?\b",
     ),
-    told=compile_any(
+    reported=compile_any(
         r"\b(?:if|imagine|pretend|suppose|assume|let['’]s say|whether|as though|says?"
         r"|said|told|tells|wrote|writes|wish|named after|once upon|narrator|hero"
         r"|character|act as|who|when|was|that|why)\b",

@@ -1,4 +1,4 @@
-"""What a person has one of: a later fact about it replaces the earlier ones."""
+"""Topics on which a user has one fact: a later one replaces the earlier ones."""
 
 import re
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def find_topics(fact: str) -> set[str]:
 
 
 def find_contradicted(fact: str, known: Sequence[str]) -> list[int]:
-    """Places of the known facts that this later one contradicts."""
+    """Return the indices of the known facts that this later one contradicts."""
     said = find_topics(fact)
     return [
         place

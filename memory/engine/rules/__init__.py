@@ -1,2 +1,4 @@
-"""Rules that a person states for a whole conversation: how they are found, which later
-ones replace them, and which of them fit into a request."""
+"""Rules that a user states for a whole conversation.
+
+How they are found, which later ones replace them, and which fit into a request.
+"""

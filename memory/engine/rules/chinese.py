@@ -1,10 +1,10 @@
-"""How a person asks for something in Chinese."""
+"""The grammar of requests in Chinese."""
 
 import re
 
 from .grammar import Grammar, compile_any
 
-# Chinese has no words apart, so a clause is what begins after a comma.
+# Chinese has no spaces between words, so a clause begins after a comma.
 OPENING = (
     r"(?:^|[，,：:；;、 ]|(?:麻烦|拜托|请|希望|辛苦|劳驾|烦请|想请|能不能|能否|"
     r"可不可以|可以|求|记住|记得|千万|绝对|务必|还有|另外|对了|但|所以|就|那|也|都)"
@@ -149,7 +149,7 @@ CHINESE = Grammar(
         r"直到我|在回(?:答|复)(?:后|前|里|中|时)|(?:回我|回复我|答我)"
         r"[^，。]{0,4}(?:时候|时|就|用|要|带)",
     ),
-    told=compile_any(
+    reported=compile_any(
         rf"{PEOPLE}[^，。的]{{0,10}}(?:说|叫|喊|让|请|要我|要求|规定|告诉|写着|写道|"
         rf"提醒|教|骂|吼|问我|总|老是|老喜|"
         r"从来|必须|须|不得|不许|不准|应当?|禁止|会|都|喜欢|倾向|偏好|拒绝|习惯|没)",

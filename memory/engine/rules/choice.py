@@ -1,4 +1,4 @@
-"""Which rules are in a request, when not all of them fit."""
+"""The choice of rules for a request in which not all of them fit."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -22,11 +22,11 @@ R = TypeVar("R", bound=ActiveRule)
 
 
 def make_rule_counter(count_tokens: TokenCounter) -> Callable[[RuleBlock], int]:
-    """What a rule takes of a context, in tokens, never too little."""
+    """Return a function that counts the tokens of a rule, never too few."""
     nothing = count_tokens([HumanMessage("")])
 
     def count(block: RuleBlock) -> int:
-        # One more, as the counts of parts are rounded each for itself.
+        # One more, because the count of each part is rounded on its own.
         return count_tokens([HumanMessage(quote_rule(block) + "\n")]) - nothing + 1
 
     return count
@@ -35,15 +35,17 @@ def make_rule_counter(count_tokens: TokenCounter) -> Callable[[RuleBlock], int]:
 def choose_rules(
     rules: Sequence[R], *, room: int, count_tokens: TokenCounter
 ) -> list[R]:
-    """All confirmed rules, and of the others the newest that fit into `room` tokens
-    beside them. `rules` are the oldest first, and so is the result."""
+    """Return all confirmed rules, and the newest others that fit beside them.
+
+    `room` is in tokens. `rules` and the result are ordered from oldest to newest.
+    """
     count = make_rule_counter(count_tokens)
     room -= sum(count(rule.block) for rule in rules if rule.is_confirmed)
     kept = []
     is_full = False
     for rule in reversed(rules):
         if not rule.is_confirmed:
-            # The oldest leave first: none of them stays for being short.
+            # The oldest leave first; a short one does not jump the queue.
             room -= count(rule.block)
             is_full = is_full or room < 0
             if is_full:

@@ -1,7 +1,7 @@
-"""Standing rules in what a person says: instructions for all later replies, preferences
-and constraints of life, in English and Chinese. Found without a model.
+"""Standing rules in a user's message, found without a model.
 
-A rule is a part of the person's own text. What the text quotes is not: code, quoted
+Instructions for all later replies, preferences and constraints of life, in English and
+Chinese. A rule is a part of the user's own text. Quotations are not: code, quoted
 lines, passages in quotation marks, and everything after "translate this:".
 """
 
@@ -24,24 +24,24 @@ from .patterns import (
     RELEASES,
     SLOTS,
 )
-from .wishes import find_wish, is_told
+from .wishes import find_wish, is_reported
 
-# Of a longer text only the beginning and the end are read: rules are not in the middle
-# of a document.
+# Of a longer text only the beginning and the end are read: there are no rules in the
+# middle of a document.
 READ_CHARS = 4_000
 SENTENCE_CHARS = 600
 # Of more sentences the first and the last are read.
 MOST_SENTENCES = 200
 # A longer rule is cut at a comma.
 MAX_CHARS = 300
-# How far behind the beginning of a rule its end is looked for: an end that is further
-# away changes nothing, as the rule is cut before it.
+# How far behind its beginning the end of a rule is searched for: a later end changes
+# nothing, as the rule is cut before it.
 END_CHARS = MAX_CHARS + SENTENCE_CHARS
-# Of one message.
+# Rules of one message.
 MOST = 5
-# The share of the words of a contradiction that have to be the rule's.
+# The share of the words of a contradiction that the rule must have, too.
 ALIKE = 0.5
-# A rule of so many is known by one of them.
+# A rule of at most this many words is recognised by one of them.
 FEW_WORDS = 4
 CANCELLING_CHARS = 120
 
@@ -49,10 +49,10 @@ SENTENCE = re.compile(
     r"[^.!?。！？；;\n]+(?:[.!?](?=\S)[^.!?。！？；;\n]+)*[.!?。！？；;]*"
 )
 FENCE = re.compile(r"^\s*(```|~~~)")
-# Points that end no sentence.
+# Full stops that do not end a sentence.
 SHORT = re.compile(r"\b(?:e\.g|i\.e|etc|vs|approx|Dr|Mr|Mrs|Ms|Prof)\.(?=\s)")
 QUOTE = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|`[^`\n]+`")
-# What follows in the text is what this speaks of.
+# Announces that the text behind it is the user's material.
 HERE = re.compile(
     r"\b(?:translate|proofread|summari[sz]e|rewrite|rephrase|correct|fix|review|check"
     r"|text|article|e-?mail|letter|following|story|manual|document|log|output|says?)\b"
@@ -71,8 +71,10 @@ CLAUSE_START = re.compile(r"[,，;；]\s*(?:and|so|but|because|所以|但是?|�
 
 @dataclass(frozen=True, slots=True)
 class RuleSpan:
-    """A rule from `start` to `end` of a text. `kind`: "instruction", "preference" or
-    "constraint"."""
+    """The place of a rule in a text, from `start` to `end`.
+
+    `kind`: "instruction", "preference" or "constraint".
+    """
 
     start: int
     end: int
@@ -80,8 +82,10 @@ class RuleSpan:
 
 
 def find_rules(text: str) -> list[RuleSpan]:
-    """The rules in a person's message, in their order: at most MOST, none longer than
-    MAX_CHARS characters."""
+    """Return the rules in a user's message, in their order.
+
+    At most MOST, none longer than MAX_CHARS characters.
+    """
     found: list[RuleSpan] = []
     masked = mask_quotes(text)
     for start, end in split_sentences(masked):
@@ -93,7 +97,7 @@ def find_rules(text: str) -> list[RuleSpan]:
 
 
 def mask_quotes(text: str) -> str:
-    """The text with what it quotes blanked out, character by character."""
+    """Blank out the quotations of a text, character by character."""
     if len(text) > 2 * READ_CHARS:
         gap = "\n" * (len(text) - 2 * READ_CHARS)
         text = text[:READ_CHARS] + gap + text[-READ_CHARS:]
@@ -114,7 +118,7 @@ def mask_quotes(text: str) -> str:
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where the sentences are, without the marks of a list."""
+    """Yield the spans of the sentences, without the bullets of a list."""
     found = list(SENTENCE.finditer(text))
     if len(found) > MOST_SENTENCES:
         found = found[: MOST_SENTENCES // 2] + found[-MOST_SENTENCES // 2 :]
@@ -127,9 +131,11 @@ def split_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _read_rule(text: str, start: int, end: int) -> RuleSpan | None:
-    """The rule that a sentence holds, if any; of a run-on sentence the part that is
-    one."""
-    # The rest of a longer one is not searched: no pattern takes long on this much.
+    """Return the rule of a sentence, or None.
+
+    Of a run-on sentence, it is only the part that states the rule.
+    """
+    # The rest of a longer one is not searched, so that no pattern takes long.
     sentence = text[start : min(end, start + SENTENCE_CHARS)]
     if ENDS.search(sentence) and not INSTEAD.search(sentence):
         return None
@@ -137,7 +143,7 @@ def _read_rule(text: str, start: int, end: int) -> RuleSpan | None:
         return _cut_clause(text, start, end, start + at, "instruction")
     for kind, pattern in (("constraint", CONSTRAINTS), ("preference", PREFERENCES)):
         found = pattern.search(sentence)
-        if found and not is_told(sentence, found.start()):
+        if found and not is_reported(sentence, found.start()):
             rule = _cut_clause(text, start, end, start + found.start(), kind)
             if not QUESTION.search(text[rule.start : rule.end]):
                 return rule
@@ -145,19 +151,25 @@ def _read_rule(text: str, start: int, end: int) -> RuleSpan | None:
 
 
 def _find_instruction(sentence: str) -> int | None:
-    """Where one begins: by the grammar of a wish, or by a phrase of its own."""
+    """Return where an instruction begins, by its grammar or by a set phrase."""
     is_question = bool(QUESTION.search(sentence))
     at = find_wish(sentence, is_question=is_question)
     if at is None and (not is_question or POLITE.search(sentence)):
         found = INSTRUCTIONS.search(sentence)
-        if found and not is_told(sentence, found.end()) and not _takes_back(sentence):
+        if (
+            found
+            and not is_reported(sentence, found.end())
+            and not _takes_back(sentence)
+        ):
             at = found.start()
     return at
 
 
 def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> RuleSpan:
-    """From the clause that begins before `at` to where a question follows, or to the
-    end of the sentence."""
+    """Cut out the clause that begins before `at`.
+
+    It ends where a question follows, or with the sentence.
+    """
     if after := CLAUSE_END.search(text, at + 1, min(end, at + END_CHARS)):
         end = after.start()
     if end - start > MAX_CHARS or kind == "preference":
@@ -170,7 +182,7 @@ def _cut_clause(text: str, start: int, end: int, at: int, kind: str) -> RuleSpan
 
 
 def find_cancellations(text: str) -> list[str]:
-    """The short sentences of a message that take something back: at most MOST."""
+    """Return the short sentences of a message that cancel something: at most MOST."""
     masked = mask_quotes(text)
     sentences = (masked[start:end] for start, end in split_sentences(masked))
     found = (
@@ -182,17 +194,19 @@ def find_cancellations(text: str) -> list[str]:
 
 
 def _takes_back(sentence: str) -> bool:
-    """Whether it ends a wish, or does without one. What stands after a new wish only
-    says it again: "call me Lin, no need for Ms Lin"."""
+    """Return whether the sentence ends a wish.
+
+    After a new wish such words only repeat it: "call me Lin, no need for Ms Lin".
+    """
     found = ENDS.search(sentence) or RELEASES.search(sentence)
     return bool(found) and find_wish(sentence[: found.start()]) is None
 
 
 def find_replaced(text: str, rules: Sequence[str]) -> list[int]:
-    """Places of the earlier rules that `text` contradicts or cancels.
+    """Return the indices of the earlier rules that `text` contradicts or cancels.
 
-    It speaks of the same thing (the language, the length, the name…), or of the same
-    words with the opposite sense, or takes something back and names it.
+    It is about the same thing (the language, the length, the name…), or about the same
+    words with the opposite sense, or cancels something and names it.
     """
     said, slots, is_negative = (
         _extract_words(text),
@@ -216,14 +230,17 @@ def _extract_words(text: str) -> set[str]:
 
 
 def _is_alike(said: set[str], known: set[str]) -> bool:
-    """Whether most of what is said is of a rule. One word of a long rule is chance."""
+    """Return whether most of the said words are of a rule.
+
+    A single word in common with a long rule is chance.
+    """
     shared = said & known
     is_enough = len(shared) > 1 or len(known) <= FEW_WORDS
     return is_enough and bool(shared) and len(shared) >= ALIKE * len(said)
 
 
 def _find_slots(text: str) -> set[str]:
-    # A rule for some questions leaves those for others alone.
+    # A rule for some questions does not replace those for others.
     if CONDITION.search(text):
         return set()
     return {name for name, pattern in SLOTS.items() if pattern.search(text)}

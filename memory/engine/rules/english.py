@@ -1,9 +1,9 @@
-"""How a person asks for something in English."""
+"""The grammar of requests in English."""
 
 from .grammar import Grammar, compile_any
 
 YOU = r"(?:you|u|ya|ye|y['’]all)"
-# Where a clause begins, and what may stand before its verb.
+# The beginning of a clause, and the words that may come before its verb.
 FILLERS = (
     r"(?:please|pls|plz|pleas|kindly|just|ok|okay|oh|ah|ugh|hey|haha|lol|yo|so|and|"
     r"but|oh for (?:heaven|god)['’]?s sake|then|also|well|honestly|seriously|btw|"
@@ -63,7 +63,7 @@ OTHERS = (
     r"(?:my|our|his|her|their|the) (?!answer|reply|result|point|source|formula|reason)"
     r"[\w’']+(?: \w+)?"
 )
-# What someone is, which holds for more than one answer.
+# Statements about the speaker, which hold for more than one answer.
 SELF = (
     r"\b(?:I|we)(?:(?:['’]?m|['’]re| am| are) (?:(?:only|just|still|also) )?(?:an? "
     r"\w+|new to|not (?:a|good|very)|on \w+ (?:thinners|pills|medication)|dyslexic|"
@@ -83,7 +83,7 @@ SAID = (
 ENGLISH = Grammar(
     acts=compile_any(
         CLAUSE + ADVERBS + VERBS,
-        # Requests, and what the other is told to do, or may.
+        # Requests, orders and permissions.
         rf"\b(?:can|could|would|will|might|may) (?:could )?{YOU} (?:be able to )"
         rf"?{ADVERBS}" + VERBS,
         r"\bit(?:['’]s| is) (?:fine|ok(?:ay)?|all right|alright) (?:for you )?(?:to|"
@@ -133,7 +133,7 @@ ENGLISH = Grammar(
         r"\b(?:if|when) you (?:did ?n['’]?t|don['’]?t|never|avoided|stopped)\b",
     ),
     stated=compile_any(
-        # How replies read to this person.
+        # The effect of replies on the speaker.
         r"\bI (?:\w+ ){0,2}(?:find|understand|learn|follow|get|work|like|love|prefer|"
         r"enjoy) (?:it |things |\w+ )?(?:\w+ ){0,2}(?:easier|easiest|better|best|"
         r"more|most)\b.*\b(?:(?:when|if) you (?!are\b|were\b|see\b)|with each|in "
@@ -158,7 +158,7 @@ ENGLISH = Grammar(
         rf"me|say)\b.*\b{YOU} (?:can|may|could|should)\b",
         r"\b(?:it['’]s|I['’]m|name is|nmae is) (?:just )?(?-i:[A-Z])\w+, (?:not|no "
         r"?body|no one)\b|\bmy (?:name|nmae)(?:['’]s| is) \w+\b.*\b(?:you|u) can\b",
-        # What replies cannot use with this person.
+        # Forms that the speaker cannot use.
         r"\bI (?:rely on (?:text|descriptions|a screen|captions|audio)|can only "
         r"(?:see|read|hear)|cannot see|can['’]t (?:see|read|hear)|don['’]t do "
         r"(?:metric|imperial|tables|charts|jargon))\b",
@@ -346,7 +346,7 @@ ENGLISH = Grammar(
         SELF + SO,
         rf"[,;] (?:as |because |since )?{SELF}",
     ),
-    told=compile_any(
+    reported=compile_any(
         rf"\b(?:he|she|they|who|{OTHERS}) (?:\w+ )?(?:{SAID}|requires|refuses|used "
         rf"to|goes|"
         r"going to|never|always|hates?|likes?|prefers?)\b",
@@ -375,7 +375,7 @@ ENGLISH = Grammar(
         r"put|make|answer) (?:this|that|it)\b|\bthis\s*[?.!]*$|\b(?:above|below|"
         r"attached)\b",
         r"\blet me know\b|\b(?:line|step|page|chapter|question|number) \d",
-        # Something is made or told, not wished for.
+        # A single text is wanted, not a rule.
         r"^(?:please |kindly |can you |could you |would you )*(?:write|draft|compose|"
         r"make|create|generate|translate|invent|give me|tell me|help) (?:\w+ )?(?:a|"
         r"an|the|my|some|about|how|what|why|who|if) (?!short|main|answer|result|"

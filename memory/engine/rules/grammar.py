@@ -1,5 +1,6 @@
-"""The forms of the tables of a language, english.py and chinese.py: of wishes here, of
-facts in ../facts.
+"""The structure of a language's tables: of wishes for rules, of facts for ../facts.
+
+The tables are in english.py and chinese.py.
 """
 
 import re
@@ -11,14 +12,14 @@ HAN = re.compile("[\u4e00-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Each pattern is tried on one sentence.
+    """The patterns of wishes in a language. Each pattern is tried on one sentence.
 
-    A wish has the form of one at the beginning of a clause: for something (`acts`), or
-    against it (`bans`), or that of a statement (`stated`). It is a rule if it lasts
-    (`lasting`), or speaks of what all replies are made of: `manner`, which no one bans
-    for one reply, and `style`, which is asked for once and for all. What others say
-    (`told`) and what is wanted for one answer (`once`) is none. Of questions only
-    `requests` ask for something to be done.
+    A wish begins a clause: it asks for something (`acts`), bans it (`bans`), or is put
+    as a statement (`stated`). It is a rule if it lasts (`lasting`), or is about what
+    all replies are made of: `manner`, which is never banned for one reply only, and
+    `style`, which is requested once for all replies. Reported speech (`reported`) and
+    wishes for one answer (`once`) are not rules. Of questions only `requests` ask for
+    something to be done.
     """
 
     acts: re.Pattern[str]
@@ -27,28 +28,30 @@ class Grammar:
     lasting: re.Pattern[str]
     manner: re.Pattern[str]
     style: re.Pattern[str]
-    told: re.Pattern[str]
+    reported: re.Pattern[str]
     once: re.Pattern[str]
     requests: re.Pattern[str]
 
 
 @dataclass(frozen=True, slots=True)
 class FactGrammar:
-    """A fact begins a clause (`clauses` find where one begins), has the form of one of
-    `facts`, and goes on to `ends` or to the end of its sentence. It is none if its
-    words are only of a day or of this conversation (`passing`), if `told` or `orders`
-    are in its sentence, or in a message that plays a part (`played`).
+    """The patterns of facts in a language.
+
+    A fact begins a clause (`clauses` find the beginnings), has a form of `facts`, and
+    extends to `ends` or to the end of its sentence. It is dropped if its words are only
+    about a day or this conversation (`passing`), if `reported` or `orders` are in its
+    sentence, or in a message that plays a part (`played`).
     """
 
     clauses: re.Pattern[str]
     facts: re.Pattern[str]
     ends: re.Pattern[str]
     passing: re.Pattern[str]
-    told: re.Pattern[str]
+    reported: re.Pattern[str]
     orders: re.Pattern[str]
     played: re.Pattern[str]
 
 
 def compile_any(*parts: str) -> re.Pattern[str]:
-    """What matches where one of the parts does, whatever the case of letters."""
+    """Compile a pattern that matches any of the parts, ignoring case."""
     return re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Rules kept by themselves, for a conversation that is in no database."""
+"""Rules of a conversation that is not in a database, kept without confirmation."""
 
 from dataclasses import dataclass
 
@@ -17,15 +17,18 @@ class KeptRule:
 
 
 class RuleKeeper:
-    """Listens to the messages of a person. `blocks`: what the next request is sent, for
-    `compose(rules=...)`. `room`: the tokens that it may take."""
+    """The rules in a user's messages.
+
+    `blocks` are the rules of the next request, for `compose_context(rules=...)`. `room`
+    is their limit in tokens.
+    """
 
     def __init__(self, room: int, count_tokens: TokenCounter = count_tokens) -> None:
         self.room, self.count_tokens = room, count_tokens
         self.blocks: list[RuleBlock] = []
 
     def detect_rules(self, message: BaseMessage) -> None:
-        """A message of the person, whose id is its number."""
+        """Update the rules with a message of the user, whose id is its number."""
         time = time_of(message)
         date = f"{time:%Y-%m-%d}" if time else ""
         said = [

@@ -1,6 +1,6 @@
-"""The words by which detection.py knows a rule, in English and Chinese.
+"""The words by which detection.py recognises a rule, in English and Chinese.
 
-Each pattern is tried on one sentence, so all of them are bounded by its length.
+Each pattern is tried on one sentence, so the length of a sentence bounds all of them.
 """
 
 import re
@@ -12,7 +12,7 @@ START = (
     r"^(?:ok(?:ay)?|and|also|but|so|well|thanks|great|hey|hi|one more thing)?[,:]?\s*+"
 )
 PLEASE = r"(?:please|kindly|remember|important|note)?[,:]?\s*+(?:that you |to )?"
-# What replies are made of, or look like.
+# The elements and forms of replies.
 FORM = (
     r"(?:emojis?|emoticons|bullet points?|bullets|lists?|tables?|headings?|headers|"
     r"markdown|jargon|slang|abbreviations|acronyms|contractions|comments|footnotes|"
@@ -56,7 +56,7 @@ INSTRUCTIONS = compile_any(
     r"^(?:when(?:ever)?|if|every time|each time|any ?time|once) (?:I|you) (?:ask|say|"
     r"paste|send|share|upload|mention|quote|write|finish|want|give|type|request|cite|"
     rf"suggest|post|talk|answer|recommend|use|explain)\b.*?[,:]? (?:then )?{VERBS}\b",
-    # What the model has to do, or the person wants.
+    # What the model has to do, or the user wants.
     r"\byou (?:must|should|have to|need to|are to|may)(?: not| always| never| only) "
     + VERBS,
     r"(?<!\bI )\b(?:make sure|be sure|remember|it['’]s important)(?: to| that)?"
@@ -104,8 +104,7 @@ PREFERENCES = compile_any(
     r"always|personally|definitely))*\sprefer(?!ences?\b| not to say| something)\b",
     r"\bmy (?:(?:strong|personal|general) )?preference(?: is|s are| for)\b",
     r"\bI['’]d (?:much )?rather (?!not say|wait)",
-    # A choice shows what is liked better. What has been decided or comes first is a
-    # fact of the matter at hand.
+    # A choice shows a preference. A decision or a priority is about the matter at hand.
     r"\bI(?:['’]ve| have)? (?:chosen|opted|chose) to (?:keep|use|do|update|stick|go|"
     r"work|write|avoid|focus|prioriti[sz]e)\b",
     r"\bI(?:['’]ve| have)? (?:opted|chosen) for\b",
@@ -160,7 +159,7 @@ POLITE = re.compile(
     re.IGNORECASE,
 )
 
-# What ends a rule, and what may: "no need to" can be a new one, too.
+# Words that end a rule, and words that may: "no need to" can be a new one, too.
 ENDS = compile_any(
     START
     + r"(?:please )?(?:forget|ignore|drop|disregard|scrap|cancel) (?:about )?(?:the|"
@@ -175,7 +174,7 @@ RELEASES = compile_any(
 )
 # A new wish beside it.
 INSTEAD = re.compile(r"\b(?:always|never|instead)\b|改用|请用|而是", re.IGNORECASE)
-# Words that say no more than that something is wanted or not.
+# Words that only say that something is wanted or not.
 NEGATIONS = frozenset(
     extract_terms(
         "always never stop use please avoid forget ignore drop again no longer answer "
@@ -186,7 +185,7 @@ CONDITION = re.compile(
     r"\b(?:when|whenever|if|about|every time|each time)\b|时候|问到|每当|凡是",
     re.IGNORECASE,
 )
-# Things of which the latest word counts.
+# Settings for which the latest rule counts.
 SLOTS = {
     "language": re.compile(
         r"\b(?:answer|reply|respond|speak|talk|write)\w*\b.*\bin (?:british |american |"

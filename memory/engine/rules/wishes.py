@@ -1,5 +1,6 @@
-"""Wishes for later answers, told by their grammar: what detection.py knows a rule by
-when no fixed phrase of patterns.py is in it.
+"""Wishes for later answers, recognised by their grammar.
+
+detection.py uses them where no set phrase of patterns.py matches.
 """
 
 import re
@@ -9,20 +10,20 @@ from .english import ENGLISH
 from .grammar import HAN, Grammar
 
 GRAMMARS = (ENGLISH, CHINESE)
-# How many words may stand before what lasts, where the wish comes after it.
+# The words that may come before a lasting term, where the wish follows it.
 MARKS = ",，:：;；—"
 LEAD = re.compile(r"\s*(?:\S+\s+){0,3}\S{0,12}")
 
 
 def find_wish(sentence: str, *, is_question: bool = False) -> int | None:
-    """Where a wish for later answers begins in a sentence, if it has one."""
+    """Return where a wish for later answers begins in a sentence, or None."""
     found = (_find_wish_in(each, sentence, is_question) for each in _choose(sentence))
     return next((at for at in found if at is not None), None)
 
 
-def is_told(sentence: str, end: int) -> bool:
-    """Whether what ends there is said by others, or of them."""
-    return any(each.told.search(sentence, 0, end) for each in _choose(sentence))
+def is_reported(sentence: str, end: int) -> bool:
+    """Return whether the words up to `end` are reported speech, or about others."""
+    return any(each.reported.search(sentence, 0, end) for each in _choose(sentence))
 
 
 def _choose(sentence: str) -> tuple[Grammar, ...]:
@@ -37,7 +38,7 @@ def _find_wish_in(grammar: Grammar, sentence: str, is_question: bool) -> int | N
         begins = _find_lasting(
             grammar, sentence, grammar.bans, grammar.manner
         ) or _find_lasting(grammar, sentence, grammar.acts, grammar.style)
-    if begins and not grammar.told.search(sentence, 0, begins.end()):
+    if begins and not grammar.reported.search(sentence, 0, begins.end()):
         return begins.start()
     return None
 
@@ -45,7 +46,7 @@ def _find_wish_in(grammar: Grammar, sentence: str, is_question: bool) -> int | N
 def _find_lasting(
     grammar: Grammar, sentence: str, form: re.Pattern[str], always: re.Pattern[str]
 ) -> re.Match[str] | None:
-    """The wish of this form, if it lasts, or speaks of what is `always` meant to."""
+    """Return the wish of this form, if it lasts or is about an `always` subject."""
     found = form.search(sentence)
     if not found or always.search(sentence):
         return found
@@ -53,8 +54,10 @@ def _find_lasting(
 
 
 def _does_last(grammar: Grammar, sentence: str, at: int) -> bool:
-    """Whether the wish that begins there is for all time: what says so comes after it,
-    or begins a clause before it."""
+    """Return whether the wish that begins there is meant for all time.
+
+    The words that say so come after it, or begin a clause before it.
+    """
     for each in grammar.lasting.finditer(sentence):
         clause = max(sentence.rfind(mark, 0, each.start()) for mark in MARKS) + 1
         if each.start() >= at or LEAD.fullmatch(sentence, clause, each.start()):
