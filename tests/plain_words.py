@@ -37,7 +37,7 @@ PRIVATE = re.compile(
     re.IGNORECASE,
 )
 # Nouns that end as participles do.
-NOUNS = {"Feed", "Seed", "Embed", "Speed", "Need", "Setting", "Thing", "String"}
+NOUNS = words_of("Feed Seed Embed Speed Need Setting Thing String Warning")
 IRREGULAR = words_of(
     "Kept Sent Told Found Made Seen Left Held Known Given Taken Shown Chosen Written"
     " Begun Done Gone Lost Cut Said Met Spent Bound Built Brought Fallen"

@@ -1,1 +1,1 @@
-"""The same memory for LangChain agents, without Django. Start at middleware.py."""
+"""Memory for LangChain agents, without Django. Start at middleware.py."""

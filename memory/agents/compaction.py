@@ -1,8 +1,8 @@
-"""Compacts the threads of an agent, each in a thread of the process's own.
+"""Compactions of an agent's threads, in worker threads of the process.
 
 A summary is written in an event loop of its own, so an agent may be called with or
-without `await`; stores are called where none runs. A failure changes nothing but when
-to try again.
+without `await`; stores are called where none runs. A failure changes nothing but the
+time of the next attempt.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from .summarizers import Writer
 
 logger = logging.getLogger(__name__)
 
-# Threads that are compacted at the same time; more wait for their turn.
+# The most threads that are compacted at the same time; others wait.
 WORKERS = 4
 LONGEST_REST = 3600.0
-# Share of a request that the summaries may take, as they are sent.
+# The largest share of a request that the summaries may take.
 MOST_SUMMARIES = 2 / 3
-# Providers whose messages give another name than their models.
+# Providers whose messages have another name than their models.
 ALIASES = {"amazon_bedrock": ("bedrock", "bedrock_converse")}
 
 
@@ -57,7 +57,7 @@ class ThreadTask:
 
 @dataclass(eq=False)
 class Compactor:
-    """Runs the compactions, at most one of a thread at a time."""
+    """The compactions of an agent, at most one of a thread at a time."""
 
     writer: Writer
     store: MemoryStore
@@ -85,7 +85,7 @@ class Compactor:
             try:
                 job = self._jobs[thread] = self._workers.submit(self._run, task)
             except RuntimeError:
-                # Closed. The answer was given all the same, and nothing is lost.
+                # The pool is closed. The answer was sent, and nothing is lost.
                 job = futures.Future()
                 job.set_result(None)
         return job
@@ -95,7 +95,7 @@ class Compactor:
             return thread in self._jobs
 
     def wait_for_all(self, timeout: float | None = None) -> None:
-        """Until no compaction is under way."""
+        """Wait until no compaction is under way."""
         with self._lock:
             jobs = list(self._jobs.values())
         futures.wait(jobs, timeout)
@@ -121,7 +121,10 @@ class Compactor:
             task = replace(task, force=False)
 
     def _compact_once(self, task: ThreadTask) -> bool:
-        """Make one summary and store it. False: nothing due, failed, or overtaken."""
+        """Make one summary and store it.
+
+        Return False if nothing is due, if it failed, or if another process was faster.
+        """
         memory = self.store.load(task.thread)
         if memory.rest_until > time.time():
             return False
@@ -176,7 +179,7 @@ class Compactor:
         return self.store.save(task.thread, compacted, seen=memory.version)
 
     def _check_size(self, state: MemoryState, task: ThreadTask) -> None:
-        """Raises OverlongSummary where too little room would be left for messages."""
+        """Raise OverlongSummary if the summaries leave too little room for messages."""
         fence = make_fence(task.policy.final_prompt)
         shown = compose_context(
             system_prompt="", blocks=state.blocks, fence=fence
@@ -186,7 +189,7 @@ class Compactor:
 
 
 def describe_step(step: Step, version: int, size: int) -> CompactionRecord:
-    """A step of so many tokens, before its summary is made."""
+    """Return the record of a step of `size` tokens, before its summary is made."""
     return CompactionRecord(
         version=version,
         level=step.level,
@@ -200,8 +203,11 @@ def describe_step(step: Step, version: int, size: int) -> CompactionRecord:
 
 
 def reported_tokens(window: Sequence[BaseMessage], provider: str) -> int:
-    """The size of the last request and its answer as the provider counted them; another
-    provider than the model's counts in tokens of its own."""
+    """Return the size of the last request and its answer, as its provider counted.
+
+    0 if another provider than the model's reported it: that one counts in tokens of its
+    own.
+    """
     answers = (each for each in reversed(window) if isinstance(each, AIMessage))
     answer = next(answers, None)
     usage = getattr(answer, "usage_metadata", None)

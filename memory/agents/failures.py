@@ -1,7 +1,7 @@
-"""What is said of a summary that could not be made: once, and to a function of the
-caller each time.
+"""Reports of summaries that could not be made.
 
-A failure costs no answer, so it would be noticed by the size of the bills alone.
+Each kind is warned of once; a function of the caller gets every error. A failure costs
+no answer, so it would be noticed by the size of the bills alone.
 """
 
 import logging
@@ -15,8 +15,8 @@ logger = logging.getLogger(__name__)
 OnFailure = Callable[[Exception], object]
 
 MAX_CHARS = 300
-# Keys in the text of a provider's error: with their usual beginnings, in a header or an
-# address, or by their length alone.
+# Keys in the text of a provider's error: by their usual prefixes, in a header or a URL,
+# or by their length alone.
 SECRET = re.compile(
     r"\bbearer\s+\S+|(?<=://)[^\s/@]+@|\b(?:sk|pk|rk|gsk|hf|xai)[-_]\S+|[\w-]{32,}",
     re.IGNORECASE,
@@ -24,11 +24,11 @@ SECRET = re.compile(
 
 
 class SummaryWarning(UserWarning):
-    """No summary was made; the messages stay in the request as far as there is room."""
+    """A summary failed; the messages stay in the request as far as there is room."""
 
 
 class Failures:
-    """Warns of each kind of failure once, as Deep Agents does of its files.
+    """Reports of failures: one warning of each kind, as Deep Agents does for files.
 
     A log gets the name of the error only, because it is kept and its text may hold what
     no log should have. `on_failure` is called with each error, in the thread or event
@@ -55,12 +55,12 @@ class Failures:
             return
         self._warned.add((name, reason))
         told = f"No summary was made: {name}" + (f": {reason}" if reason else "")
-        # Where warnings are errors, the answer goes out all the same.
+        # The answer is sent even where warnings are errors.
         with suppress(SummaryWarning):
             warnings.warn(told, SummaryWarning, stacklevel=2)
 
 
 def describe_failure(error: Exception) -> str:
-    """The text of an error in one line, without what looks like a key."""
+    """Return the text of an error in one line, without what looks like a key."""
     text = " ".join(str(error)[: 4 * MAX_CHARS].split())
     return SECRET.sub("[…]", text)[:MAX_CHARS]

@@ -1,7 +1,7 @@
-"""LangChain's `SummarizationMiddleware` over the engine: a change of import is enough.
+"""LangChain's `SummarizationMiddleware` over the engine: only the import changes.
 
 The arguments are read by LangChain's own class, so they mean what they mean in the
-version that is installed. What is different is in README.md.
+version that is installed. README.md has the differences.
 """
 
 import warnings
@@ -30,18 +30,18 @@ from .middleware import (
 
 # Claude's tokens are shorter than the usual four characters; LangChain's own measure.
 CLAUDE_CHARS_PER_TOKEN = 3.3
-# A deprecated argument warns where it is given, None as any other value.
+# A deprecated argument warns if it is given, even as None.
 NOT_GIVEN: Any = object()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SummarizationMiddleware(WindowpaneMiddleware):
-    """Takes what LangChain's class takes, and what `WindowpaneMiddleware` does beside.
+    """LangChain's class, with the other arguments of `WindowpaneMiddleware`.
 
     Raises what LangChain's raises for a wrong argument: ValueError or TypeError.
     """
 
-    # May be set later, too, as in LangChain's class.
+    # Can be set later too, as in LangChain's class.
     token_counter: TokenCounter = count_tokens_approximately
     summary_prompt: str = DEFAULT_SUMMARY_PROMPT
     policy: Policy | None = field(default=None, init=False)
@@ -73,16 +73,17 @@ class SummarizationMiddleware(WindowpaneMiddleware):
         super().__post_init__()
 
     def _make_policy(self) -> Policy:
-        """From arguments that LangChain's class has accepted.
+        """Return the policy of arguments that LangChain's class has accepted.
 
         A policy refuses to keep what triggers it. Here there is nothing to do until
         there is more than that, so the values are not checked again. LangChain's usual
-        prompt gives the form of a summary, in place of which a schema may come.
+        prompt describes the form of a summary; a schema replaces it.
         """
         try:
             prompt = self.summary_prompt.format(messages=MESSAGES)
         except (LookupError, ValueError):
-            # Other braces, as of JSON, which would stop LangChain's at its first use.
+            # Other braces, as of JSON, with which LangChain's class fails at its first
+            # use.
             prompt = self.summary_prompt.replace("{messages}", MESSAGES)
         sizes = {
             "trigger": parse_trigger(self.trigger),
@@ -105,8 +106,10 @@ def warn_of(name: str, better: str) -> None:
 
 
 def make_counter(model: BaseChatModel) -> TokenCounter:
-    """LangChain's estimate for the model, or the engine's where that is more: of
-    Chinese text, LangChain's finds a third."""
+    """Return LangChain's estimate for the model, or the engine's if that is more.
+
+    Of Chinese text, LangChain's finds a third.
+    """
     approximate: TokenCounter = count_tokens_approximately
     if model._llm_type.startswith("anthropic-chat"):
         approximate = partial(approximate, chars_per_token=CLAUDE_CHARS_PER_TOKEN)
@@ -118,8 +121,11 @@ def make_counter(model: BaseChatModel) -> TokenCounter:
 
 
 def parse_trigger(trigger: Any) -> Trigger:
-    """`None` and `[]` never trigger; a tuple is a condition, a dict several that have
-    to hold together, and of a list one has to."""
+    """Return the trigger in the engine's form.
+
+    `None` and `[]` never trigger; a tuple is one condition, a dict several that must
+    all hold, and of a list one must hold.
+    """
     items = trigger if isinstance(trigger, list) else [trigger] if trigger else []
 
     def parse_clause(item: Any) -> Clause:
@@ -130,5 +136,5 @@ def parse_trigger(trigger: Any) -> Trigger:
 
 
 def parse_size(kind: str, amount: float) -> ContextSize:
-    """Counts as whole numbers: 4000.0 is 4000, and 4000.5 is reached by 4001."""
+    """Return a size with whole numbers: 4000.0 is 4000, and 4001 reaches 4000.5."""
     return kind, amount if kind == "fraction" else min(ceil(amount), MAX_SIZE)

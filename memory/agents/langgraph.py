@@ -1,8 +1,8 @@
-"""The memory as nodes for a LangGraph graph of your own.
+"""The memory as nodes for a LangGraph graph.
 
-The messages of the state are never rewritten. `summarize` keeps what it made in the
-state's `memory`, so a checkpointer keeps it, too; `build_context` writes what the model
-is to be sent to `context`.
+The messages of the state are never rewritten. `summarize` keeps its summaries in the
+state's `memory`, so a checkpointer keeps them too; `build_context` writes the messages
+for the model to `context`.
 """
 
 import time
@@ -29,15 +29,19 @@ from .view import AgentView, Viewer
 
 
 class ModelContext(TypedDict):
-    """What the model is to be sent. LangGraph streams the messages that a node writes
-    to a key of the state, and no summary is one of the conversation: so a dict."""
+    """The messages for the model.
+
+    LangGraph streams the messages that a node writes to a key of the state, and no
+    summary is one of the conversation, so this is a dict.
+    """
 
     messages: list[AnyMessage]
 
 
 class ContextState(MessagesState, total=False):
-    """What the nodes read and write. A graph they are added to has these keys, whether
-    its own state names them or not.
+    """The state that the nodes read and write.
+
+    A graph they are added to has these keys, whether its own state names them or not.
 
     `memory`: the summaries and the records of all compactions, as JSON.
     """
@@ -56,10 +60,10 @@ def build_context(
     overhead: int = 0,
     token_counter: TokenCounter = count_tokens,
 ) -> Node:
-    """A node that writes `context["messages"]`: summaries, then what comes after them.
+    """Return a node that writes `context["messages"]`: summaries, then the window.
 
-    It has at most 95 % of `context_window` (or `policy.context_window`) in tokens,
-    less the `overhead` that the call to the model adds: a system prompt, tools.
+    It has at most 95 % of `context_window` (or `policy.context_window`) in tokens, less
+    the `overhead` that the call to the model adds: a system prompt, tools.
     """
     look = _Look(policy, context_window, overhead, token_counter)
 
@@ -84,7 +88,7 @@ def summarize(
     backoff: float = 30.0,
     on_failure: OnFailure | None = None,
 ) -> Node:
-    """A node that summarises what the policy says, and writes `memory`.
+    """Return a node that summarises what the policy says, and writes `memory`.
 
     It may stand before or after the call to the model, and does nothing while nothing
     is due. A failure is recorded in the memory, and `on_failure` gets its error; for
@@ -120,14 +124,14 @@ def summarize(
 
 
 def load_memory(state: ContextState) -> ThreadMemory:
-    """The summaries of a state, and the records of all compactions."""
+    """Return the summaries of a state, and the records of all compactions."""
     memory = state.get("memory")
     return ThreadMemory.load(memory) if memory else ThreadMemory()
 
 
 @dataclass(eq=False)
 class _Look:
-    """How the nodes see a state: the view of its thread, and the task to compact it."""
+    """The view of the nodes on a state: its thread, and the task to compact it."""
 
     policy: Policy | ChoosePolicy | None
     context_window: int | None

@@ -1,4 +1,4 @@
-"""The same memory for agents of LangChain's `create_agent`, without Django.
+"""The memory for agents of LangChain's `create_agent`, without Django.
 
 The messages of the agent's state are never rewritten: each request gets a view of them.
 Compaction comes after the answer, or between the rounds of a long turn, in a thread of
@@ -52,11 +52,11 @@ CEILING = 0.95
 # After an overflow, the one retry has at most this share of the first request.
 RETRY_SHARE = 0.5
 LANGCHAIN_KEEP = ("messages", 20)
-# Where LangChain's prompts have the messages. Here they come as a message of their own.
+# Replaces the messages in LangChain's prompts; here they are a message of their own.
 MESSAGES = "(in the next message)"
 PROMPTS = ("initial_prompt", "extend_prompt", "merge_prompt")
 SUMMARY_MARK = {"lc_source": "summarization"}
-# Threads whose last request is known; of the others, only the policy is.
+# The most threads whose last request is kept.
 MAX_LAST = 1000
 When = Literal["after", "before"]
 T = TypeVar("T")
@@ -79,12 +79,12 @@ class AgentCall:
 
 @dataclass(eq=False, repr=False)
 class WindowpaneMiddleware(AgentMiddleware):
-    """Summary + window for an agent, in place of LangChain's `SummarizationMiddleware`.
+    """Summary and window for an agent, instead of LangChain's summarization.
 
-    Takes the same arguments, or a `policy`. With `when="before"` a call that triggers a
-    compaction waits for it, as LangChain's does. With `background=False` the agent
-    returns after the compaction: for programs that end, or are put to sleep, with the
-    answer.
+    Takes the arguments of LangChain's `SummarizationMiddleware`, or a `policy`. With
+    `when="before"` a call that triggers a compaction waits for it, as LangChain's does.
+    With `background=False` the agent returns after the compaction: for programs that
+    end, or are put to sleep, with the answer.
     """
 
     model: str | BaseChatModel
@@ -117,7 +117,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         self._begin(self.policy if is_fixed else self._make_policy())
 
     def _make_policy(self) -> Policy:
-        """From the arguments of LangChain's; without any, the default policy."""
+        """Return the policy of LangChain's arguments; without any, the default one."""
         prompt = self.summary_prompt.replace("{messages}", MESSAGES)
         others: dict[str, Any] = dict.fromkeys(PROMPTS, prompt)
         if self.schema is not None:
@@ -129,7 +129,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         return Policy.from_langchain(**sizes, trim_tokens_to_summarize=trim, **others)
 
     def _begin(self, policy: Policy) -> None:
-        """Raises PolicyError for what does not fit together."""
+        """Set up the parts; raise PolicyError for arguments that do not match."""
         if self.when not in get_args(When):
             raise PolicyError(
                 "when %(value)s: expected after or before", value=self.when
@@ -144,13 +144,14 @@ class WindowpaneMiddleware(AgentMiddleware):
             )
         self.count_tokens = guard_counter(lambda each: self.token_counter(each))
         self.store = self.store or InMemoryStore()
-        # Of a thread's last request: the answer does not tell its prompt and tools.
+        # A thread's last task: the answer does not show the prompt and tools.
         self._last: dict[str, ThreadTask] = {}
-        # Compactions that a call has waited for in vain.
+        # Compactions that a call has waited for until the timeout.
         self._slow: WeakSet[futures.Future[None]] = WeakSet()
         self._viewer = Viewer(self.count_tokens)
         self._compactor = Compactor(
-            # What is given as the model is asked like one, whatever it is.
+            # Without a summarizer, the agent's model is used as a chat model, whatever
+            # it is.
             make_writer(load_model(self.summarizer), self.count_tokens)
             if self.summarizer
             else ModelWriter(self.model, self.count_tokens),
@@ -184,7 +185,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         request: ModelRequest,
         handler: Callable[[ModelRequest], Awaitable[ModelResponse]],
     ) -> ModelResponse:
-        # In a thread, where a store and a counter may take their time.
+        # In a thread, because a store and a counter may block.
         call = await asyncio.to_thread(self._open, request)
         if job := self._start_early(call):
             await self._wait_async(job)
@@ -210,12 +211,11 @@ class WindowpaneMiddleware(AgentMiddleware):
             await self._wait_async(job)
 
     def memory(self, thread_id: str) -> ThreadMemory:
-        """What is remembered of a thread: its summaries and the record of all
-        compactions."""
+        """Return the memory of a thread: its summaries and all compaction records."""
         return self.store.load(threads.thread_key(thread_id))
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until no compaction is under way."""
+        """Wait until no compaction is under way."""
         self._compactor.wait_for_all(timeout)
 
     def close(self) -> None:
@@ -229,7 +229,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         self.close()
 
     def _open(self, request: ModelRequest, most: int | None = None) -> AgentCall:
-        """The call as it would be without its ceiling; `most`: tokens it may have."""
+        """Return the call without its ceiling; `most`: tokens it may have."""
         policy = self._find_policy(request.state)
         window = policy.context_window or find_window(request.model)
         if most is None and (window := window or self.context_window):
@@ -256,24 +256,26 @@ class WindowpaneMiddleware(AgentMiddleware):
         return AgentCall(request, view, task)
 
     def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
-        """The key of the memory of a thread with these messages."""
+        """Return the key of the memory of a thread with these messages."""
         return threads.find_thread(body)
 
     def _load(self, thread: str) -> ThreadMemory:
         try:
             return self.store.load(thread)
         except Exception:
-            # Without its memory a thread is sent as a whole, as far as there is room.
+            # Without its memory, the whole thread is sent, as far as there is room.
             logger.exception("the memory of thread=%s cannot be read", thread)
             return ThreadMemory()
 
     def _adapt(self, view: AgentView, request: ModelRequest, beside: int) -> AgentView:
-        """For subclasses: the view as it is measured and sent; `beside`: tokens of the
-        system prompt and the tools."""
+        """Return the view as it is measured and sent; for subclasses.
+
+        `beside`: tokens of the system prompt and the tools.
+        """
         return view
 
     def _find_policy(self, state: AgentState) -> Policy:
-        """The policy of a call; the usual one where the caller's function fails."""
+        """Return the policy of a call; the default if the caller's function fails."""
         if self._choose_policy is None:
             return self.policy
         try:
@@ -287,8 +289,11 @@ class WindowpaneMiddleware(AgentMiddleware):
             return self.policy
 
     def _start_early(self, call: AgentCall) -> futures.Future[None] | None:
-        """Begin the compaction that is due before the answer. Returns what the call has
-        to wait for: in the window of the model there is no room, or "before" is set."""
+        """Begin the compaction that is due before the answer.
+
+        Return the job if the call has to wait for it: it does not fit into the model's
+        window, or "before" is set.
+        """
         if not call.is_over and not self._is_due(call):
             return None
         if call.is_over or self.when == "before":
@@ -324,7 +329,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         return call.request.override(messages=marked)
 
     def _count_beside(self, request: ModelRequest) -> int:
-        """Tokens of the system prompt and the tools."""
+        """Return the tokens of the system prompt and the tools."""
         system = [request.system_message] if request.system_message else []
         tools = [
             tool if isinstance(tool, dict) else convert_to_openai_tool(tool)
@@ -335,14 +340,14 @@ class WindowpaneMiddleware(AgentMiddleware):
         )
 
     def _reopen(self, request: ModelRequest, sent: ModelRequest) -> AgentCall:
-        """The call for the one retry after an overflow."""
+        """Return the call for the one retry after an overflow."""
         size = self.count_tokens(sent.messages) + self._count_beside(request)
         return self._open(request, most=int(size * RETRY_SHARE))
 
     def _resend(
         self, retry: AgentCall, sent: ModelRequest, error: ContextOverflowError
     ) -> ModelRequest:
-        """Raises the error if the request can't be smaller."""
+        """Return the smaller request; raise the error if it can't be smaller."""
         smaller = self._send(retry)
         if self.count_tokens(smaller.messages) >= self.count_tokens(sent.messages):
             raise error
@@ -358,7 +363,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         return self._compactor.start_task(replace(last, body=body))
 
     def _wait(self, job: futures.Future[None] | None) -> None:
-        """Wait for the job; for one that was too slow before, nothing waits again."""
+        """Wait for the job, unless it was too slow once."""
         if job and job not in self._slow:
             late = futures.wait([job], self.compaction_timeout).not_done
             self._slow |= late
@@ -371,17 +376,20 @@ class WindowpaneMiddleware(AgentMiddleware):
 
 
 def load_model(model: str | T) -> BaseChatModel | T:
-    """A model by its name; anything else as it is."""
+    """Return a model by its name; anything else as it is."""
     return init_chat_model(model) if isinstance(model, str) else model
 
 
 def mark_summary(summary: BaseMessage) -> BaseMessage:
-    """A copy that LangChain's tools know as a summary."""
+    """Return a copy that LangChain's tools know as a summary."""
     return summary.model_copy(update={"additional_kwargs": dict(SUMMARY_MARK)})
 
 
 def guard_counter(counter: TokenCounter) -> TokenCounter:
-    """The counter, or the usual estimate where it fails: a count costs no answer."""
+    """Return the counter, with the default estimate if it fails.
+
+    A count costs no answer.
+    """
 
     def count(messages: Sequence[BaseMessage]) -> int:
         try:

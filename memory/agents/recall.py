@@ -1,4 +1,4 @@
-"""Notes from behind the window of an agent's thread, found by its newest message."""
+"""Notes from outside the window of an agent's thread, found by its newest message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ MAX_ARCHIVES = 8
 
 @dataclass(frozen=True, slots=True)
 class ThreadArchive:
-    """Messages 1..end of a thread, prepared for the search. `digest` proves that they
-    are the same; `left_out` is the question that is being answered, if it is one of
-    them: while it is, it is no message of the past.
+    """Messages 1..end of a thread, prepared for the search.
+
+    `digest` proves that they are the same. `left_out` is the number of the open
+    question, if it is one of them: while it is answered, it is no message of the past.
     """
 
     index: MessageIndex
@@ -31,8 +32,11 @@ class ThreadArchive:
 
 
 class Recall:
-    """Finds messages. What it read of the threads used last is kept: a compaction adds
-    messages to an archive, and only these are read."""
+    """The search in agents' threads.
+
+    The archives of the threads used last are kept: a compaction adds messages to an
+    archive, and only these are read.
+    """
 
     def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
@@ -46,8 +50,10 @@ class Recall:
         asked: int,
         room: int,
     ) -> list[BaseMessage]:
-        """Of the messages behind the active summaries those that fit the question
-        `body[asked]` best, in their order, in `room` tokens; -1: there is no question.
+        """Return the messages before the window that fit the question best.
+
+        They come in their order, in `room` tokens. `asked` is the question's index; -1
+        means that there is none.
         """
         question = body[asked].text if active and room and asked >= 0 else ""
         if not question:
@@ -68,7 +74,7 @@ class Recall:
     def _open(
         self, body: Sequence[BaseMessage], last: SummarySegment, question: int
     ) -> ThreadArchive:
-        """The archive up to a segment's end, which becomes the one used last."""
+        """Return the archive up to a segment's end, which becomes the one used last."""
         cutoff, digest = last.block.last_seq, last.digest
         left_out = question if question <= cutoff else 0
         for known in self._archives:
@@ -83,7 +89,7 @@ class Recall:
         index.add_documents(
             Document.from_text(seq, role_of(message), message.text, time_of(message))
             for seq, message in enumerate(body[end:cutoff], start=end + 1)
-            # A call without words, or an answer cut out, says nothing.
+            # A call without a text, or a removed answer, has nothing to quote.
             if seq != left_out and message.text
         )
         archive = ThreadArchive(index, cutoff, left_out, digest)
@@ -93,7 +99,7 @@ class Recall:
     def _find_beginning(
         self, body: Sequence[BaseMessage], cutoff: int, left_out: int
     ) -> ThreadArchive | None:
-        """The archive with most of these messages and no others."""
+        """Return the archive with most of these messages and no others."""
         usable = [
             each
             for each in self._archives
@@ -108,5 +114,5 @@ class Recall:
 
 
 def copy_numbered(seq: int, message: BaseMessage) -> BaseMessage:
-    """A copy that is quoted with its number in the thread."""
+    """Return a copy that is quoted with its number in the thread."""
     return message.model_copy(update={"id": str(seq)})

@@ -1,4 +1,4 @@
-"""What the middleware remembers of each thread, and the places it can be kept in.
+"""The memory that the middleware keeps of each thread, and its stores.
 
 The memory of a thread is a frozen value with a version; a store replaces it only if no
 other caller has. It holds summaries, never messages. `testing.py` has the tests that
@@ -23,7 +23,7 @@ from ..engine.summaries.schemas import combine_summaries
 
 logger = logging.getLogger(__name__)
 
-# NUL and lone surrogates, which not every database and no UTF-8 can hold.
+# NUL, which some databases refuse, and lone surrogates, which UTF-8 refuses.
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 CREATE = """\
@@ -43,8 +43,10 @@ WHERE thread_memory.version = :seen"""
 
 @dataclass(frozen=True, slots=True)
 class SummarySegment:
-    """An active summary. `digest` is that of all messages up to its last one: if it
-    has changed, one of them was edited or removed.
+    """An active summary.
+
+    `digest` is that of all messages up to its last one: if it has changed, one of them
+    was edited or removed.
     """
 
     block: SummaryBlock
@@ -53,7 +55,7 @@ class SummarySegment:
 
 @dataclass(frozen=True, slots=True)
 class CompactionRecord:
-    """What one compaction did, or why it failed. Records are only ever appended."""
+    """The result of one compaction, or its error. Records are only appended."""
 
     version: int
     level: int
@@ -88,8 +90,10 @@ class ThreadMemory:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the summaries in force say, in the form of the policy's profile: the
-        data of all levels as one. Without what a summariser wrote as plain text."""
+        """The data of the active summaries, in the form of the policy's profile.
+
+        The data of all levels is one; summaries that are plain text have none.
+        """
         active = {segment.block.version for segment in self.segments}
         made = (record for record in self.records if record.version in active)
         parts = sorted(made, key=lambda record: record.first_seq)
@@ -117,14 +121,15 @@ class ThreadMemory:
         )
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON that any database takes, for a store that outlives the process."""
+        """Return plain JSON for any database, for a store that outlives the process."""
         return _make_storable(asdict(self))
 
     @classmethod
     def load(cls, value: object) -> "ThreadMemory":
-        """From what `dump` gave. Anything else is an empty memory: nothing is lost by
-        that but summaries, which are made again. It has the version of the value, so
-        that it can be replaced.
+        """Return the memory that `dump` returned; anything else is an empty memory.
+
+        Only summaries are lost by that, and they are made again. The empty memory has
+        the version of the value, so that it can be replaced.
         """
         try:
             return _ADAPTER.validate_python(value)
@@ -150,28 +155,33 @@ def _make_storable(value: Any) -> Any:
 
 
 class MemoryStore(Protocol):
-    """Where memories are kept, by thread id.
+    """A store of memories, by thread id.
 
     Called from several threads, and from none in which an event loop runs, unless the
     agent is called there without `await`.
     """
 
     def load(self, thread_id: str) -> ThreadMemory:
-        """The memory of a thread; an empty one if there is none."""
+        """Return the memory of a thread; an empty one if there is none."""
         ...
 
     def save(self, thread_id: str, memory: ThreadMemory, *, seen: int) -> bool:
-        """Store it if the stored version is still `seen`; else False. The version of a
-        thread without a memory is 0."""
+        """Store it if the stored version is still `seen`; else return False.
+
+        The version of a thread without a memory is 0.
+        """
         ...
 
     def delete(self, thread_id: str) -> None:
-        """Forget a thread. For callers of your own: the middleware forgets nothing."""
+        """Delete the memory of a thread.
+
+        For your own code: the middleware deletes none.
+        """
         ...
 
 
 class InMemoryStore:
-    """Memories of the threads used last, gone with the process."""
+    """Memories of the threads used last, lost with the process."""
 
     def __init__(self, *, max_threads: int = 10_000) -> None:
         self.max_threads = max_threads
@@ -201,11 +211,11 @@ class InMemoryStore:
 class SQLiteStore:
     """Memories in an SQLite file, for the processes of one machine.
 
-    Raises sqlite3.Error. A process that forks opens it after that.
+    Raises sqlite3.Error. A process that forks must open it after the fork.
     """
 
     def __init__(self, path: str | PathLike[str], *, timeout: float = 30.0) -> None:
-        """`timeout`: seconds that a caller waits for another process that writes."""
+        """Open the file; `timeout`: seconds to wait for another process that writes."""
         self._connection = sqlite3.connect(
             path, timeout=timeout, isolation_level=None, check_same_thread=False
         )
@@ -265,7 +275,7 @@ class LangGraphStore:
         with self._lock:
             if self.load(thread_id).version != seen:
                 return False
-            # A search by meaning is for what people store there.
+            # The index for search by meaning is for other data in the store.
             self.store.put(self.namespace, thread_id, memory.dump(), index=False)
             return True
 

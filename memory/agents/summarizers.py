@@ -1,4 +1,4 @@
-"""How the middleware gets a summary: from a chat model, or a function of the caller."""
+"""Summary writers of the middleware: a chat model, or a function of the caller."""
 
 import asyncio
 import inspect
@@ -38,8 +38,8 @@ CONFIG: RunnableConfig = {
     "run_name": "windowpane_summary",
 }
 
-# What wraps a chat model, and where it has it: `bind`, `with_config` and `with_retry`;
-# `with_fallbacks`, whose first one counts; `configurable_fields`.
+# Wrappers of a chat model, and their attribute for it: `bind`, `with_config` and
+# `with_retry`; `with_fallbacks`, whose first one counts; `configurable_fields`.
 WRAPPERS: tuple[tuple[type, str], ...] = (
     (RunnableBindingBase, "bound"),
     (RunnableWithFallbacks, "runnable"),
@@ -50,11 +50,11 @@ Summarizer = BaseChatModel | Runnable[Any, Any] | Callable[[list[BaseMessage]], 
 
 
 class ModelCaller:
-    """Calls a model or a chain in the thread of the compaction, where no callback of
-    the agent's run is inherited.
+    """A model or chain, called in the thread of the compaction.
 
-    That is done without `await`: a connection that a model keeps belongs to no event
-    loop. What can only be awaited, is, in an event loop of the compaction's own.
+    No callback of the agent's run is inherited. It is called without `await`: a
+    connection that a model keeps belongs to no event loop. If it can only be awaited,
+    that happens in an event loop of the compaction's own.
     """
 
     def __init__(
@@ -84,8 +84,10 @@ class ModelCaller:
 
 
 class _AwaitListener(BaseCallbackHandler):
-    """Finds out that a part can only be awaited: `with_fallbacks` raises the error of
-    its first model, whatever became of the others."""
+    """A callback that detects a part which can only be awaited.
+
+    `with_fallbacks` raises the error of its first model, whatever became of the others.
+    """
 
     is_asked = False
 
@@ -96,13 +98,13 @@ class _AwaitListener(BaseCallbackHandler):
 
 
 def asks_to_await(error: BaseException) -> bool:
-    """Whether something can't be called without `await`."""
+    """Return whether the error is of something that can't be called without `await`."""
     is_lambda = isinstance(error, TypeError) and "coroutine function" in str(error)
     return is_lambda or isinstance(error, NotImplementedError)
 
 
 class ModelWriter:
-    """Asks a chat model, in chunks, with the prompts of the policy."""
+    """A writer that asks a chat model, in chunks, with the prompts of the policy."""
 
     def __init__(self, model: Any, count_tokens: TokenCounter) -> None:
         self.model = model
@@ -114,7 +116,7 @@ class ModelWriter:
     async def write(
         self, step: Step, messages: Sequence[BaseMessage], policy: Policy
     ) -> SummaryText:
-        """Raises SummaryError, or what went wrong."""
+        """Write the summary of a step; raise SummaryError or the model's error."""
         limit = min(self.chunk_tokens, policy.chunk_tokens)
         write = partial(
             summarizer.write_summary,
@@ -127,11 +129,11 @@ class ModelWriter:
         try:
             return await write(chunk_tokens=limit)
         except ContextOverflowError:
-            # Too much for the summariser: all of it is read, in smaller pieces.
+            # Too much for the summariser, so all of it is read in smaller pieces.
             return await write(chunk_tokens=max(1, limit // 4))
 
     async def invoke(self, messages: list[BaseMessage]) -> AIMessage:
-        """One request; what may go better the next time is tried again."""
+        """Send one request; repeat it after an error that may be temporary."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 reply = await self._call(messages)
@@ -142,7 +144,7 @@ class ModelWriter:
                     raise
                 await asyncio.sleep(PAUSE * attempt)
         if not isinstance(reply, AIMessage):
-            # Whatever stands in for a model: LangChain reads nothing but the text, too.
+            # A fake model may return another type; LangChain too reads only the text.
             reply = AIMessage(str(reply.text))
         if reply.tool_calls:
             raise SummaryError("The model called a tool instead of summarising.")
@@ -150,10 +152,11 @@ class ModelWriter:
 
 
 class FunctionWriter:
-    """Asks a function or Runnable that takes messages and returns the text.
+    """A writer that asks a function or Runnable for the text.
 
-    It gets them as they are; an earlier summary comes before them, as a message. It may
-    return a pydantic object instead, as a model `with_structured_output` does.
+    It gets the messages as they are; an earlier summary comes before them, as a
+    message. It may return a pydantic object instead, as a model
+    `with_structured_output` does.
     """
 
     def __init__(self, function: Summarizer) -> None:
@@ -196,7 +199,7 @@ Writer = ModelWriter | FunctionWriter
 
 
 def make_writer(summarizer: Summarizer, count_tokens: TokenCounter) -> Writer:
-    """The one for what a caller summarises with."""
+    """Return the writer for a caller's summarizer."""
     if is_model(summarizer):
         return ModelWriter(summarizer, count_tokens)
     return FunctionWriter(summarizer)
@@ -211,7 +214,7 @@ def is_model(summarizer: object) -> bool:
 
 
 def find_chat_model(model: object) -> BaseChatModel | None:
-    """The chat model in what may be wrapped around one; None: there is none."""
+    """Return the chat model inside of wrappers; None if there is none."""
     while not isinstance(model, BaseChatModel):
         names = [name for kind, name in WRAPPERS if isinstance(model, kind)]
         if not names:
@@ -221,13 +224,13 @@ def find_chat_model(model: object) -> BaseChatModel | None:
 
 
 def find_window(model: object) -> int | None:
-    """How many tokens a model takes, where its profile tells."""
+    """Return how many tokens a model accepts, if its profile says so."""
     profile = getattr(find_chat_model(model) or model, "profile", None)
     size = profile.get("max_input_tokens") if isinstance(profile, dict) else None
     return size if type(size) is int and size > 0 else None
 
 
 def find_provider(model: object) -> str:
-    """Who runs a model, in LangChain's words; "" = unknown."""
+    """Return the provider of a model, in LangChain's words; "" if unknown."""
     find = getattr(find_chat_model(model) or model, "_get_ls_params", None)
     return str((find() if find else {}).get("ls_provider") or "")

@@ -18,13 +18,13 @@ from ..engine.compose import SummaryBlock
 from .middleware import WindowpaneMiddleware
 from .stores import CompactionRecord, MemoryStore, SummarySegment, ThreadMemory
 
-# Quotes, markup, Chinese, an emoji, controls, and all that a text column may refuse.
+# Quotes, markup, Chinese, an emoji, controls, and characters that columns refuse.
 HOSTILE = "\"'`<&>{}%s\\ 我叫小明 🦊\u202e\x01\t\r\n\0\ud800 end"
 THREADS = ("1", "thread:a/b|c.d?e", "我的", "x" * 200, "")
 
 
 def make_memory(version: int, text: str = "They talked.") -> ThreadMemory:
-    """A memory as `version` compactions leave it, the newest with this text."""
+    """Return a memory after `version` compactions, the newest with this text."""
     block = SummaryBlock(version, 0, 1, 2 * version, text, 4)
     data = {"topics": [{"topic": "Tea", "text": text}], "count": 2.5, "open": None}
     records = [
@@ -47,21 +47,24 @@ def make_memory(version: int, text: str = "They talked.") -> ThreadMemory:
 
 
 class StoreContract:
-    """What the middleware relies on. Subclasses say how a store is made."""
+    """The tests of what the middleware expects of a store.
+
+    Subclasses define how a store is made.
+    """
 
     def make_store(self) -> MemoryStore:
-        """A new, empty store."""
+        """Return a new, empty store."""
         raise NotImplementedError
 
     def reopen(self, store: MemoryStore) -> MemoryStore:
-        """The same place as another process, or the next one, opens it."""
+        """Open the same store as another process, or the next one, does."""
         return store
 
-    def test_a_thread_it_does_not_know_has_an_empty_memory(self) -> None:
+    def test_unknown_thread_has_an_empty_memory(self) -> None:
         store = self.make_store()
         assert [store.load(thread) for thread in THREADS] == [ThreadMemory()] * 5
 
-    def test_it_gives_back_what_it_was_given(self) -> None:
+    def test_store_loads_saved_memories(self) -> None:
         store = self.make_store()
         for number, thread in enumerate(THREADS, start=1):
             memory = make_memory(number, f"Summary {number}: 我叫小明 🦊\n</history>")
@@ -71,7 +74,7 @@ class StoreContract:
         versions = [store.load(thread).version for thread in THREADS]
         assert versions == [2, 3, 4, 5, 6]
 
-    def test_it_takes_any_text(self) -> None:
+    def test_store_accepts_any_text(self) -> None:
         store = self.make_store()
         assert store.save("1", make_memory(1, HOSTILE), seen=0)
         stored = self.reopen(store).load("1")
@@ -79,19 +82,19 @@ class StoreContract:
         # What cannot be stored may be replaced, but nothing else.
         assert HOSTILE.partition("\0")[0] in stored.blocks[0].text
 
-    def test_it_takes_a_long_memory(self) -> None:
+    def test_store_accepts_a_long_memory(self) -> None:
         store = self.make_store()
         memory = make_memory(200, "word " * 400)
         assert store.save("1", memory, seen=0)
         assert self.reopen(store).load("1") == memory
 
-    def test_it_replaces_the_version_that_was_seen(self) -> None:
+    def test_store_replaces_the_seen_version(self) -> None:
         store = self.make_store()
         assert store.save("1", make_memory(1), seen=0)
         assert self.reopen(store).save("1", make_memory(2), seen=1)
         assert store.load("1") == make_memory(2)
 
-    def test_it_refuses_what_was_made_of_an_older_version(self) -> None:
+    def test_store_rejects_memories_of_an_older_version(self) -> None:
         store = self.make_store()
         assert store.save("1", make_memory(2), seen=0)
         for seen in (0, 1, 3):
@@ -99,12 +102,12 @@ class StoreContract:
             assert self.reopen(store).save("1", late, seen=seen) is False
         assert store.load("1") == make_memory(2)
 
-    def test_it_refuses_to_replace_what_is_not_there(self) -> None:
+    def test_store_rejects_replacing_a_missing_memory(self) -> None:
         store = self.make_store()
         assert store.save("1", make_memory(3), seen=2) is False
         assert store.load("1") == ThreadMemory()
 
-    def test_it_keeps_one_of_many_saved_at_once(self) -> None:
+    def test_store_keeps_one_of_many_concurrent_saves(self) -> None:
         store = self.make_store()
         store.load("1")
         texts = [f"by {number}" for number in range(8)]
@@ -114,7 +117,7 @@ class StoreContract:
             kept = [text for text, is_kept in zip(texts, saved, strict=True) if is_kept]
         assert [store.load("1").blocks[0].text] == kept
 
-    def test_it_forgets_a_thread(self) -> None:
+    def test_store_deletes_a_thread(self) -> None:
         store = self.make_store()
         for thread in ("1", "2"):
             assert store.save(thread, make_memory(1), seen=0)
@@ -125,7 +128,7 @@ class StoreContract:
         loaded = [self.reopen(store).load(thread).version for thread in ("1", "2")]
         assert loaded == [0, 1]
 
-    def test_a_restart_repeats_no_summary_and_sends_nothing_twice(self) -> None:
+    def test_restart_repeats_no_summary_and_no_message(self) -> None:
         saver = InMemorySaver()
         store = self.make_store()
         read: list[str] = []
@@ -147,7 +150,7 @@ class StoreContract:
         store: MemoryStore,
         read: list[str],
     ) -> list[str]:
-        """One turn of a thread, with a middleware of its own, as after a restart.
+        """Run one turn of a thread, with a new middleware, as after a restart.
 
         Returns the texts of its request; `read` gets those of the summariser.
         """
@@ -172,7 +175,7 @@ class StoreContract:
 
 
 class _Model(FakeListChatModel):
-    """Keeps the texts of its request."""
+    """A model that keeps the texts of its request."""
 
     sent: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The messages of an agent's thread, as the engine wants them.
+"""The messages of an agent's thread, in the form that the engine needs.
 
 They are numbered by their place: an id may be missing, and a message may be edited or
 removed. So a digest of its messages proves that a summary still covers them.
@@ -23,18 +23,18 @@ from .stores import UNSTORABLE, SummarySegment, ThreadMemory
 
 Messages = Sequence[BaseMessage]
 MAX_ID_CHARS = 200
-# In the usual representation of an object.
+# The address in the default representation of an object.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def split_system(messages: Messages) -> tuple[list[BaseMessage], list[BaseMessage]]:
-    """System messages at the start, which are never summarised, and the others."""
+    """Return the system messages at the start, which stay, and the others."""
     head = list(takewhile(lambda each: isinstance(each, SystemMessage), messages))
     return head, list(messages[len(head) :])
 
 
 def number_messages(messages: Messages, first: int) -> list[BaseMessage]:
-    """Copies with their numbers as ids."""
+    """Return copies with their numbers as ids."""
     return [
         message.model_copy(update={"id": str(seq)})
         for seq, message in enumerate(messages, start=first)
@@ -42,10 +42,10 @@ def number_messages(messages: Messages, first: int) -> list[BaseMessage]:
 
 
 def find_active(memory: ThreadMemory, messages: Messages) -> tuple[SummarySegment, ...]:
-    """The summaries whose messages are still the ones that they were made of.
+    """Return the summaries whose messages are unchanged.
 
-    From the first one on whose messages have changed, all are left out: these messages
-    and all after them are in the window again, and will be summarised again.
+    From the first one with a changed message on, all are left out: these messages and
+    all after them are in the window again, and will be summarised again.
     """
     active: list[SummarySegment] = []
     digests = digest_prefixes(messages, [s.block.last_seq for s in memory.segments])
@@ -60,7 +60,10 @@ def find_active(memory: ThreadMemory, messages: Messages) -> tuple[SummarySegmen
 
 
 def digest_prefixes(messages: Messages, ends: Sequence[int]) -> list[str]:
-    """The digest of messages 1..end for each of the rising ends; "" beyond the last."""
+    """Return the digest of messages 1..end for each of the rising ends.
+
+    It is "" for an end beyond the last message.
+    """
     running = hashlib.sha256()
     digests = []
     place = 0
@@ -75,19 +78,19 @@ def digest_prefixes(messages: Messages, ends: Sequence[int]) -> list[str]:
 
 
 def _describe_value(value: object) -> str:
-    """Something that is no JSON, the same in every process."""
+    """Return a text for a value that is no JSON, the same in every process."""
     if isinstance(value, (set, frozenset)):
         return repr(sorted(map(_describe_value, value)))
     return ADDRESS.sub("", repr(value))
 
 
 def _encode_message(message: BaseMessage) -> str:
-    """All that a message says, as JSON."""
+    """Return all content of a message, as JSON."""
     content = message.content
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     answers = message.tool_call_id if isinstance(message, ToolMessage) else ""
     if isinstance(content, str) and not calls:
-        # The same in a tenth of the time: a long thread is read at each request.
+        # The same output in a tenth of the time: each request reads the whole thread.
         texts = map(encode_basestring, (message.type, content, answers))
         return "[{}, {}, [], {}]".format(*texts)
     parts = [message.type, content, calls, answers]
@@ -97,7 +100,10 @@ def _encode_message(message: BaseMessage) -> str:
 
 
 def thread_key(thread_id: object) -> str:
-    """The key of a thread in a store. An id that not every store takes is hashed."""
+    """Return the key of a thread in a store.
+
+    An id that some stores refuse is hashed.
+    """
     text = str(thread_id)
     if len(text) > MAX_ID_CHARS or UNSTORABLE.search(text):
         text = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -105,17 +111,18 @@ def thread_key(thread_id: object) -> str:
 
 
 def find_thread(body: Messages) -> str:
-    """The key of the thread that is running.
+    """Return the key of the thread that is running.
 
-    Without a thread id it is its first message: a summary is used only where all of its
-    messages are the same, so no thread sees a summary of other messages. An agent
-    inside of another graph has the thread id of that graph, but messages of its own.
+    Without a thread id it is made of the first message: a summary is used only if all
+    of its messages are the same, so no thread sees a summary of other messages. An
+    agent inside of another graph has the thread id of that graph, but messages of its
+    own.
     """
     configurable = ensure_config().get("configurable", {})
     thread_id = configurable.get("thread_id")
     if thread_id is None:
         return _first_key(body)
-    # Such as "tools:<task>|model:<task>": the node, behind the graphs that it is in.
+    # Such as "tools:<task>|model:<task>": the graphs, and then the node in them.
     *graphs, _ = str(configurable.get("checkpoint_ns") or "").split("|")
     inside = [graph.partition(":")[0] for graph in graphs]
     own = [*inside, _first_key(body)] if inside else []

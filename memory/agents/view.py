@@ -1,4 +1,4 @@
-"""The view of a thread that an agent's request gets, made fresh for each request."""
+"""The view of a thread for an agent's request, made fresh for each request."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,12 +48,12 @@ CALLS_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class AgentView:
-    """What a request shows of a thread, without its ceiling.
+    """The content of a request on a thread, without its ceiling.
 
     `window` are the messages of `body` that no summary covers, in the thread's order.
-    `around` counts the tokens of all else that the request shows. In old rounds of the
-    newest turn, arguments of more than `most_argument` characters go where room is
-    needed; 0 = they are like others.
+    `around` counts the tokens of the rest of the request. In old rounds of the newest
+    turn, arguments of more than `most_argument` characters go where room is needed; 0 =
+    they are like others.
     """
 
     context: Context
@@ -74,7 +74,7 @@ class AgentView:
 
 
 class Viewer:
-    """Puts the view together, and makes it smaller where it has to be."""
+    """The composer of views, which also makes them smaller where needed."""
 
     def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
@@ -88,7 +88,7 @@ class Viewer:
         cutoff = active[-1].block.last_seq if active else 0
         window = body[cutoff:]
         asked = find_open_question(body)
-        # A summary may cover the newest question: it is sent all the same.
+        # A summary may cover the newest question, which is still sent.
         is_covered = 0 <= asked < cutoff
         question = rounds.repair_rounds(body[asked : asked + 1]) if is_covered else []
         start = 0 if question else (find_cut_points(window) or [0])[-1]
@@ -109,7 +109,7 @@ class Viewer:
             fence=make_fence(policy.final_prompt),
         )
         sections = [Section("system", tuple(head)), *context.sections]
-        # All that answers the newest message stays with it, whatever is left out.
+        # The answers to the newest message stay with it, whatever is left out.
         sections.append(Section("newest", (*question, *turn)))
         filled = tuple(section for section in sections if section.messages)
         if body and not filled:
@@ -126,18 +126,18 @@ class Viewer:
         )
 
     def squeeze_view(self, view: AgentView, limit: int) -> list[BaseMessage]:
-        """The messages of the view in `limit` tokens, as far as that can be.
+        """Return the messages of the view in `limit` tokens, as far as possible.
 
-        What was recalled goes first, then the oldest turns. The messages of the running
-        turn are shortened; then pinned ones go, its oldest rounds, of the newest round
-        its last calls, and the summaries. The newest question stays, word for word.
-        Notes say how many messages and calls are left out.
+        Recalled messages are removed first, then the oldest turns. The messages of the
+        running turn are shortened; then pinned ones are removed, its oldest rounds, the
+        last calls of the newest round, and the summaries. The newest question stays,
+        word for word. Notes say how many messages and calls are left out.
         """
         return _ContextShrinker(view, limit, self.count_tokens).fit()
 
 
 class _ContextShrinker:
-    """Makes the context of a view smaller, as far as that can be, until it fits."""
+    """A view and its limit, to make the context smaller until it fits."""
 
     def __init__(self, view: AgentView, limit: int, count_tokens: TokenCounter) -> None:
         self.view = view
@@ -153,7 +153,7 @@ class _ContextShrinker:
         return messages
 
     def add_notes(self, context: Context) -> list[BaseMessage]:
-        """Its messages, and how many of the view's are left out."""
+        """Return the context's messages, with notes on messages left out."""
         notes = []
         had_summaries = self.view.context.get_section("summaries")
         if had_summaries and not context.get_section("summaries"):
@@ -169,7 +169,7 @@ class _ContextShrinker:
         return self.count_tokens(self.add_notes(context)) > self.limit
 
     def shrink(self) -> Iterator[Context]:
-        """Contexts that lack more and more."""
+        """Yield contexts with less and less content."""
         note = HumanMessage(NOTE.format(len(self.view.body)))
         limit = self.limit - self.count_tokens([note])
         fitted = fit_context(self.clip_old_rounds(), limit, self.count_tokens)
@@ -191,7 +191,7 @@ class _ContextShrinker:
         yield _without_rounds(some, len(self.view.body))
 
     def clip_old_rounds(self) -> Context:
-        """The view's context, with the policy's limit of arguments in old rounds."""
+        """Return the context with the policy's limit on arguments in old rounds."""
         context, most = self.view.context, self.view.most_argument
         turn = context.get_section("newest")
         start = (rounds.find_rounds(turn) or [0])[-1] if most else 0
@@ -202,9 +202,12 @@ class _ContextShrinker:
         return context.with_section("newest", [*clipped, *turn[start:]])
 
     def keep_fewer_calls(self, context: Context) -> Iterator[Context]:
-        """With the beginnings of as many results of the newest round as there is room
-        for. The other calls are left out with their results: alone, each would still
-        take its id, name and arguments."""
+        """Yield contexts with fewer calls of the newest round.
+
+        They have the beginnings of as many results as there is room for. The other
+        calls are left out with their results: alone, each would still take its id, name
+        and arguments.
+        """
         turn = context.get_section("newest")
         start = (rounds.find_rounds(turn) or [0])[-1]
         count = len(rounds.calls_of(turn[start])) if turn else 0
@@ -252,7 +255,7 @@ def _find_important(
 
 
 def _without_rounds(context: Context, start: int) -> Context:
-    """Without what comes before `start` in the newest turn, but for its question."""
+    """Return the context without rounds before `start`; the question stays."""
     turn = context.get_section("newest")
     asked = find_newest_question(turn)
     kept = [message for n, message in enumerate(turn) if n >= start or n == asked]
@@ -260,5 +263,5 @@ def _without_rounds(context: Context, start: int) -> Context:
 
 
 def _count_open(context: Context) -> int:
-    """The messages in it that no summary covers, and the newest question."""
+    """Count its messages that no summary covers, and the newest question."""
     return len(context.get_section("window")) + len(context.get_section("newest"))

@@ -1,8 +1,7 @@
-"""Deep Agents' summarization over the engine: a change of import is enough.
+"""Deep Agents' summarization over the engine: only the import changes.
 
-What was summarised can be read again by the model, in a file of the backend that the
-summary names. Deep Agents itself is not needed. What is different is in
-../README.md.
+The model can read summarised messages again, in a file of the backend that the summary
+names. Deep Agents itself is not needed. ../README.md has the differences.
 """
 
 from .arguments import TruncateArgsSettings

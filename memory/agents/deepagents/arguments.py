@@ -1,4 +1,4 @@
-"""Old calls that write files, with their long texts cut, before anything is summarised.
+"""Old calls that write files, with long texts cut before any summary.
 
 The messages of the thread stay as they are.
 """
@@ -22,9 +22,12 @@ MAX_CHARS = 2000
 
 
 class TruncateArgsSettings(TypedDict, total=False):
-    """`trigger` and `keep` are sizes such as `("messages", 20)`; without a trigger,
-    nothing is cut. Of a text over `max_length` characters, 20 are left, and
-    `truncation_text`."""
+    """The settings for cutting arguments.
+
+    `trigger` and `keep` are sizes such as `("messages", 20)`; without a trigger,
+    nothing is cut. A text over `max_length` characters keeps 20, followed by
+    `truncation_text`.
+    """
 
     trigger: Any
     keep: Any
@@ -34,9 +37,9 @@ class TruncateArgsSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class ArgumentCutter:
-    """Cuts old arguments once a request has reached the trigger of the settings.
+    """A cutter of old arguments in requests that reach the settings' trigger.
 
-    A fraction is one of `context_window`; where that is not known, it never comes true.
+    A fraction is one of `context_window`; if that is unknown, it is never reached.
     """
 
     settings: TruncateArgsSettings
@@ -44,7 +47,10 @@ class ArgumentCutter:
     context_window: int | None
 
     def cut_arguments(self, view: AgentView, beside: int) -> AgentView:
-        """`beside`: tokens of the system prompt and the tools."""
+        """Return the view with cut arguments.
+
+        `beside`: tokens of the system prompt and the tools.
+        """
         shown = [
             *view.context.get_section("window"),
             *view.context.get_section("newest"),
@@ -89,7 +95,7 @@ class ArgumentCutter:
         )
 
     def _find_recent(self, messages: Sequence[BaseMessage]) -> int:
-        """Index of the first message that is left as it is."""
+        """Return the index of the first message that is left as it is."""
         keep = self.settings.get("keep", LANGCHAIN_KEEP)
         room = self._find_limit(keep)
         if keep[0] == "messages" or room is None:

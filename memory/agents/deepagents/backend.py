@@ -1,4 +1,4 @@
-"""Where files of a history are written, and how the functions for that are called."""
+"""The backends of history files, and how their functions are called."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class SyncBackend(Protocol):
-    """What is used of Deep Agents' `BackendProtocol`: files by their absolute path.
+    """The used part of Deep Agents' `BackendProtocol`: files by absolute path.
 
     Results have an `error`, and those of a download also a `content` in bytes.
     """
@@ -23,7 +23,7 @@ class SyncBackend(Protocol):
 
 
 class AsyncBackend(Protocol):
-    """The same with the names that Deep Agents gives to functions to be awaited."""
+    """A backend with Deep Agents' names for functions that are awaited."""
 
     async def adownload_files(self, paths: list[str]) -> Sequence[Any]: ...
 
@@ -39,7 +39,7 @@ Backend = SyncBackend | AsyncBackend
 
 @dataclass(frozen=True, slots=True)
 class FileCaller:
-    """Calls a backend from a thread, as the agent was called.
+    """A backend, called from a thread in the way the agent was called.
 
     `loop` is that of an agent that is awaited: its backend's functions with `a` are
     awaited there, since what they keep open belongs to it. Without a loop the others
@@ -65,7 +65,10 @@ class FileCaller:
 
 
 def _run_function(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """The result of a coroutine function. The caller's thread may be in a loop of its
-    own, which waits meanwhile."""
+    """Return the result of a coroutine function.
+
+    It runs in a thread: the caller's may be in a loop of its own, which waits
+    meanwhile.
+    """
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, function(*args)).result()

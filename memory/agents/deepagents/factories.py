@@ -1,4 +1,4 @@
-"""Deep Agents' own numbers, and the middleware that has them."""
+"""Deep Agents' default numbers, and the middleware that has them."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .tool import SummarizationToolMiddleware
 
 
 def compute_summarization_defaults(model: BaseChatModel) -> dict[str, Any]:
-    """Shares of the model's window where its profile tells it, else fixed numbers."""
+    """Return shares of the model's window if its profile has one, else numbers."""
     if find_window(model):
         shares = {"trigger": ("fraction", 0.85), "keep": ("fraction", 0.10)}
         return shares | {"truncate_args_settings": shares}
@@ -33,8 +33,10 @@ def create_summarization_middleware(
     token_counter: TokenCounter = count_tokens_approximately,
     summarizer: str | Summarizer | None = None,
 ) -> SummarizationMiddleware:
-    """The middleware with the numbers that suit the model. Raises TypeError for a
-    model's name."""
+    """Return the middleware with the numbers that suit the model.
+
+    Raises TypeError for a model's name.
+    """
     if not isinstance(model, BaseChatModel):
         raise TypeError(f"expected a BaseChatModel, got {type(model).__name__}")
     return SummarizationMiddleware(
@@ -51,8 +53,11 @@ def create_summarization_middleware(
 def create_summarization_tool_middleware(
     model: str | BaseChatModel, backend: Backend, *, system_prompt: str | None = None
 ) -> SummarizationToolMiddleware:
-    """The tool alone. If the agent has a `SummarizationMiddleware`, give that one to
-    `SummarizationToolMiddleware` instead: two would keep two memories of a thread."""
+    """Return a middleware with the tool alone.
+
+    If the agent has a `SummarizationMiddleware`, give that one to
+    `SummarizationToolMiddleware` instead: two would keep two memories of a thread.
+    """
     model = init_chat_model(model) if isinstance(model, str) else model
     engine = create_summarization_middleware(model, backend)
     return SummarizationToolMiddleware(engine, system_prompt=system_prompt)

@@ -1,4 +1,4 @@
-"""What was summarised, as a file for the model and as an event in the private state."""
+"""Summarised messages, as a file for the model and an event in the private state."""
 
 import logging
 import warnings
@@ -51,7 +51,7 @@ class SummarizationEvent(TypedDict):
 
 
 class SummarizationState(AgentState):
-    """The state of an agent, with what no caller and no other agent sees of it."""
+    """The state of an agent, with keys hidden from callers and other agents."""
 
     _summarization_event: Annotated[
         NotRequired[SummarizationEvent | None], PrivateStateAttr
@@ -61,7 +61,7 @@ class SummarizationState(AgentState):
 
 @dataclass
 class HistorySession:
-    """What a call finds in the state of its thread, and `update`, what it changes.
+    """The state that a call finds of its thread, and `update`, its changes.
 
     `file` is the path of the history file; `version` that of the memory when the call
     began.
@@ -88,7 +88,7 @@ class HistorySession:
 
     @property
     def saved(self) -> int:
-        """How many messages of the state are in the file, as they are now."""
+        """The number of messages of the state that are in the file unchanged."""
         if not self.event:
             return 0
         covered = self.event["cutoff_index"]
@@ -99,7 +99,7 @@ class HistorySession:
     def record_summary(self, memory: ThreadMemory, files: FileCaller) -> None:
         """Append the messages of a new summary to the file, and make its event."""
         if memory.version != self.version:
-            # Also after a failure: the next call has to know of it.
+            # Also after a failure, so that the next call knows of it.
             self.update[SESSION] = self.id
         if not memory.segments or memory.segments[-1].digest == self.digest:
             return
@@ -123,7 +123,7 @@ class HistorySession:
         self.update |= {SESSION: self.id, EVENT: self.event}
 
     def show_file(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages of a request, whose summary names the file if there is one."""
+        """Return the messages of a request; their summary names the file, if any."""
         shown = list(messages)
         # Summaries that LangChain has put into the thread have an id.
         found = (n for n, each in enumerate(shown) if is_summary(each) and not each.id)
@@ -143,7 +143,7 @@ def point_to(path: str) -> str:
 
 
 def add_pointer(view: AgentView, path: str, count_tokens: TokenCounter) -> AgentView:
-    """The view, with the path before its summary, and counted."""
+    """Return the view with the path before its summary, counted."""
     summaries = view.context.get_section("summaries")
     if not summaries:
         return view
@@ -161,8 +161,11 @@ def add_pointer(view: AgentView, path: str, count_tokens: TokenCounter) -> Agent
 def save_messages(
     files: FileCaller, path: str, messages: Sequence[BaseMessage]
 ) -> bool:
-    """Append messages to a file of the backend. A failure costs nothing: the messages
-    stay in the thread, and go to the file with those of the next summary."""
+    """Append messages to a file of the backend.
+
+    A failure costs nothing: the messages stay in the thread, and go to the file with
+    those of the next summary.
+    """
     media = MediaSaver(files, f"{path.rpartition('/')[0]}/media")
     said = [
         media.replace_media(message) for message in messages if not is_summary(message)
@@ -202,9 +205,10 @@ def save_messages(
 def read_event(
     value: Any, messages: Sequence[BaseMessage]
 ) -> SummarizationEvent | None:
-    """An event of the state, with its text and digest; None if it can't be read.
+    """Return an event of the state, with its text and digest, or None.
 
-    The digest of one of Deep Agents is that of the messages as they are now.
+    None if it can't be read. The digest of an event of Deep Agents is that of the
+    messages as they are now.
     """
     try:
         end, summary = value["cutoff_index"], value["summary_message"].text
@@ -223,18 +227,22 @@ def read_event(
 def to_memory(
     event: SummarizationEvent, messages: Sequence[BaseMessage], *, version: int
 ) -> ThreadMemory:
-    """The memory that an event tells of. Whether its messages have changed is found out
-    where it is used."""
+    """Return the memory that an event describes.
+
+    Whether its messages have changed is checked where it is used.
+    """
     head, _ = threads.split_system(messages)
     text, last = event["text"], event["cutoff_index"] - len(head)
-    # Summaries that are made here have numbers from 1 on.
+    # Other summaries have numbers from 1 on.
     block = SummaryBlock(0, 0, 1, last, text, count_text(text))
     return ThreadMemory(version, (SummarySegment(block, event["digest"]),))
 
 
 def find_digest(messages: Sequence[BaseMessage], end: int) -> str:
-    """The digest of the state's messages before this index; "" if there are not so
-    many."""
+    """Return the digest of the state's messages before this index.
+
+    It is "" if there are not so many.
+    """
     head, body = threads.split_system(messages)
     (digest,) = threads.digest_prefixes(body, [end - len(head)])
     return digest

@@ -1,4 +1,4 @@
-"""Pictures and files that are embedded in messages, as files of their own.
+"""Embedded pictures and files of messages, as files of their own.
 
 The form in which messages are written to a history file leaves embedded data out.
 """
@@ -21,7 +21,7 @@ NOT_SAVED = {"type": "text", "text": '<image error="failed_to_offload" />'}
 
 
 class MediaSaver:
-    """Writes what is embedded to a folder of the backend, named by its hash, once."""
+    """A folder of the backend for embedded data, saved once by its hash."""
 
     def __init__(self, files: FileCaller, folder: str) -> None:
         self.files = files
@@ -30,7 +30,7 @@ class MediaSaver:
         self.failures = 0
 
     def replace_media(self, message: BaseMessage) -> BaseMessage:
-        """The message, or a copy with addresses in place of what was embedded."""
+        """Return the message, or a copy with paths in place of embedded data."""
         if isinstance(message.content, str):
             return message
         blocks = message.content_blocks
@@ -71,7 +71,7 @@ class MediaSaver:
 
 
 def find_data(block: Any) -> str | None:
-    """What a content block embeds, as a data URL."""
+    """Return the embedded data of a content block, as a data URL."""
     if not isinstance(block, dict):
         return None
     if block.get("base64"):
@@ -84,7 +84,7 @@ def find_data(block: Any) -> str | None:
 
 
 def decode_data_url(data_url: str) -> tuple[bytes | None, str]:
-    """The bytes of a data URL and their type; None if they can't be read."""
+    """Return the bytes of a data URL and their type; None if they can't be read."""
     header, comma, payload = data_url.removeprefix("data:").partition(",")
     mime, *options = header.lower().split(";")
     mime = mime or "application/octet-stream"

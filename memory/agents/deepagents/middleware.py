@@ -1,4 +1,4 @@
-"""Deep Agents' `SummarizationMiddleware`, with a file of all that was summarised."""
+"""Deep Agents' `SummarizationMiddleware`, with a file of all summarised messages."""
 
 import asyncio
 import logging
@@ -50,8 +50,9 @@ DONE = "Conversation compacted. Summarized {} messages into a concise summary."
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SummarizationMiddleware(langchain.SummarizationMiddleware):
-    """Takes what Deep Agents' class takes, and `history_path_prefix`: the folder of the
-    history files. As there, the call that triggers waits for its summary.
+    """Deep Agents' class, with `history_path_prefix`, the folder of history files.
+
+    As in Deep Agents, the call that triggers a summary waits for it.
 
     Each thread has a session id in its private state, which is the name of its file and
     of its memory: agents that work for another one have its thread id.
@@ -109,8 +110,10 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         return _extend_response(await super().awrap_model_call(request, send), session)
 
     def compact_thread(self, runtime: ToolRuntime) -> Command:
-        """Summarise now what would be summarised at half of the trigger. The result
-        says to the model what came of it; nothing is raised."""
+        """Summarise now what would be summarised at half of the trigger.
+
+        The result tells the model what happened; nothing is raised.
+        """
         session, job = self._start_now(runtime)
         self._wait(job)
         return self._report(session, runtime, FileCaller(self.backend))
@@ -125,7 +128,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         return threads.thread_key(state[SESSION])
 
     def _adapt(self, view: AgentView, request: ModelRequest, beside: int) -> AgentView:
-        # What names the file counts, whether it can be written or not.
+        # The words that name the file are counted even if it can't be written.
         path = self._find_path(request.state[SESSION])
         view = add_pointer(view, path, self.count_tokens)
         return self._arguments.cut_arguments(view, beside)
@@ -160,7 +163,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
 
     def _record(self, session: HistorySession, files: FileCaller) -> None:
         if self._compactor.is_running(session.thread):
-            # Its summary is too late for this call; the next one has to find it.
+            # Its summary is too late for this call; the next one must find it.
             session.update[SESSION] = session.id
         memory = self._load(session.thread)
         session.record_summary(memory, files)
@@ -197,7 +200,7 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
 
 
 def halve_trigger(policy: Policy) -> Policy:
-    """The policy with half of its trigger."""
+    """Return the policy with half of its trigger."""
 
     def halve_clause(clause: Clause) -> Clause:
         return tuple(
@@ -213,7 +216,7 @@ def halve_trigger(policy: Policy) -> Policy:
 def _extend_response(
     response: ModelResponse, session: HistorySession
 ) -> ModelResponse | ExtendedModelResponse:
-    """The response, and what has changed in the state."""
+    """Return the response, with the changes of the state."""
     if not session.update:
         return response
     return ExtendedModelResponse(response, Command(update=session.update))

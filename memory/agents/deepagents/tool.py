@@ -17,9 +17,12 @@ of the last one is no longer needed. It takes no arguments."""
 
 
 class SummarizationToolMiddleware(AgentMiddleware):
-    """Adds `compact_conversation`. `summarization` does the work; to summarise by its
-    trigger, too, it has to be in the agent's middleware itself. `system_prompt` is
-    added to that of the agent, to say when to use the tool."""
+    """A middleware that adds the tool `compact_conversation`.
+
+    `summarization` does the work; to summarise by its trigger too, it has to be in the
+    agent's middleware itself. `system_prompt` is added to that of the agent, to say
+    when to use the tool.
+    """
 
     state_schema = SummarizationState
 

@@ -1,8 +1,8 @@
-"""LangMem's short-term memory on this engine: a change of the import is enough.
+"""LangMem's short-term memory over the engine: only the import changes.
 
-The names and keywords are those of `langmem.short_term`. What is different loses
-nothing: whatever counts as summarised was read by the model, the newest user message
-stays, and a summariser that fails changes nothing. ../README.md has the list.
+The names and keywords are those of `langmem.short_term`. The differences lose nothing:
+summarised messages were read by the model, the newest user message stays, and a
+summariser that fails changes nothing. ../README.md has the list.
 """
 
 from .node import SummarizationNode

@@ -39,7 +39,7 @@ class SummarizationNode(Options, Runnable[Any, dict[str, Any]]):
         return self._update(context, await call.arun())
 
     def _open(self, state: Any) -> tuple[dict[str, Any], Thread]:
-        """The context of a state, a dict or an object with fields, and the call."""
+        """Return the context of a state (a dict or an object), and the thread."""
         values = state if isinstance(state, Mapping) else getattr(state, "__dict__", {})
         messages = values.get(self.input_messages_key)
         if messages is None:

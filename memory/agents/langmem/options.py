@@ -33,7 +33,7 @@ DEFAULT_FINAL_SUMMARY_PROMPT = ChatPromptTemplate.from_messages(
         ("placeholder", "{messages}"),
     ]
 )
-# What a prompt must have a place for; without it that would be lost silently.
+# The slots that a prompt must have; without one its content would be lost.
 SLOTS = {
     "initial_summary_prompt": {"messages"},
     "existing_summary_prompt": {"messages", "existing_summary"},
@@ -83,7 +83,7 @@ class Options:
 
     @property
     def least(self) -> int:
-        """Tokens that the messages to be summarised have together."""
+        """The tokens at which messages are due to be summarised."""
         before = self.max_tokens_before_summary
         return self.max_tokens if before is None else before
 

@@ -1,4 +1,4 @@
-"""Summarises the oldest messages of a list, and gives what the model is sent.
+"""Summaries of the oldest messages of a list, and the messages for the model.
 
 As LangMem's module of this name; the state is the caller's `RunningSummary`.
 """
@@ -49,7 +49,7 @@ Invoke = Callable[[list[BaseMessage]], Awaitable[Any]]
 
 @dataclass
 class RunningSummary:
-    """What is summarised so far, and what the next call extends."""
+    """The summary so far, which the next call extends."""
 
     summary: str
     summarized_message_ids: set[str]
@@ -58,7 +58,7 @@ class RunningSummary:
 
 @dataclass
 class SummarizationResult:
-    """What the model is to be sent; `running_summary` is None before the first one."""
+    """The messages for the model; `running_summary` is None before the first one."""
 
     messages: list[AnyMessage]
     running_summary: RunningSummary | None = None
@@ -66,11 +66,11 @@ class SummarizationResult:
 
 @dataclass(eq=False)
 class SummarizeCall(Options):
-    """The arguments of `summarize_messages` and its twin, which summarise the oldest
-    messages where they are due: two, and the keywords of `Options`.
+    """The arguments of `summarize_messages` and `asummarize_messages`.
 
-    Raises ValueError for a message without an id, and for one that is there again
-    after it was summarised.
+    These summarise the oldest messages where they are due. They take two arguments, and
+    the keywords of `Options`. Raises ValueError for a message without an id, and for
+    one that is there again after it was summarised.
     """
 
     messages: list[AnyMessage]
@@ -109,8 +109,11 @@ asummarize_messages = _make_async(SummarizeCall)
 
 
 class Thread:
-    """The messages of a call. Of `body`, those without the system messages, the running
-    summary covers the first `covered`, and the next one will cover `cutoff`."""
+    """The messages of a call.
+
+    Of `body`, those without the system messages, the running summary covers the first
+    `covered`, and the next one will cover `cutoff`.
+    """
 
     def __init__(
         self,
@@ -120,7 +123,7 @@ class Thread:
     ) -> None:
         self.options = options
         self.running = running
-        # What an earlier result showed of the running summary is no message.
+        # The running summary in an earlier result is no message.
         others = [
             each for each in messages if not running or each.additional_kwargs != MARK
         ]
@@ -153,21 +156,23 @@ class Thread:
         return self.make_result(made)
 
     async def write_summary(self, invoke: Invoke) -> RunningSummary:
-        """The summary extended to the cutoff. Raises SummaryError, or what the model
-        does."""
+        """Return the summary extended to the cutoff.
+
+        Raises SummaryError, or the model's error.
+        """
         leaving = self.body[self.covered : self.cutoff]
         known = self.running or RunningSummary("", set(), None)
         limit = self._find_chunk_tokens(known.summary)
         try:
             text = await self._write(invoke, leaving, known.summary, limit)
         except ContextOverflowError:
-            # Too much for the summariser: all of it is read, in smaller pieces.
+            # Too much for the summariser, so all of it is read in smaller pieces.
             text = await self._write(invoke, leaving, known.summary, limit // 4)
         ids = {message.id for message in leaving}
         return RunningSummary(text, known.summarized_message_ids | ids, leaving[-1].id)
 
     def make_result(self, made: RunningSummary | None) -> SummarizationResult:
-        """What the model is sent, with the summary that was made, if there is one."""
+        """Return the messages for the model, with the new summary, if there is one."""
         messages = self._show(self.cutoff if made else self.covered)
         running = made or self.running
         if running is None:
@@ -187,28 +192,33 @@ class Thread:
     def _split(
         self, body: Sequence[BaseMessage]
     ) -> tuple[list[BaseMessage], list[BaseMessage]]:
-        """What the running summary covers, and what nothing does. Raises ValueError."""
+        """Return the messages that the running summary covers, and the others.
+
+        Raises ValueError.
+        """
         ids = [each.id for each in body]
         known = self.running.summarized_message_ids if self.running else set()
         last = self.running and self.running.last_summarized_message_id
         if last is not None and last in ids:
             start = ids.index(last) + 1
         else:
-            # It was removed. A second message with an id that is known was not read.
+            # The last message was removed. A second message with a known id was not
+            # read.
             left = set(known)
             read = takewhile(lambda id_: id_ in left and not left.discard(id_), ids)
             start = len(list(read))
         if again := known.intersection(ids[start:]):
             id_ = min(again)
             raise ValueError(f"Message with ID {id_} has already been summarized.")
-        # What was put between summarised messages later was not read, either.
+        # Messages that were later inserted between summarised ones were not read
+        # either.
         unread = [each for each in body if each.id not in known]
         if any(each.id is None for each in unread):
             raise ValueError("Messages are required to have ID field.")
         return [each for each in body if each.id in known], unread
 
     def _find_cutoff(self, window: Sequence[BaseMessage]) -> int:
-        """How many messages of the window are to be summarised; 0 = none is due."""
+        """Return how many messages of the window to summarise; 0 if none is due."""
         options, count = self.options, self.options.token_counter
         if count(window) < options.least:
             return 0
@@ -224,23 +234,23 @@ class Thread:
         return ends[min(fits, len(ends) - 1)]
 
     def _show(self, start: int) -> list[BaseMessage]:
-        """The messages from `start` on, and the newest user message in any case."""
+        """Return the messages from `start` on, and always the newest user message."""
         asked = find_newest_question(self.body)
         question = self.body[asked : asked + 1] if asked < start else []
         kept = self.body[start:]
         last = kept[-1:]
-        # A call that comes last still waits for its results.
+        # A last call still waits for its results.
         is_open = any(isinstance(each, AIMessage) and each.tool_calls for each in last)
         open_call = last if is_open else []
         answered = kept[: len(kept) - len(open_call)]
         repaired = rounds.repair_rounds(answered)
         for message in repaired:
-            # In place of a result that is missing; it may come back to be summarised.
+            # A placeholder of a missing result gets an id: it may be summarised later.
             message.id = message.id or str(uuid4())
         return [*question, *repaired, *open_call]
 
     def _find_chunk_tokens(self, previous: str) -> int:
-        """Tokens of messages that one request of the summariser may have."""
+        """Return the tokens of messages that one request of the summariser may have."""
         window = find_window(self.options.model) or 0
         most = max(self.options.max_tokens, window // 2)
         most -= self.options.token_counter([SystemMessage(previous)])
@@ -254,7 +264,7 @@ class Thread:
             reply = await invoke(self._make_request(document, leaving))
             if getattr(reply, "tool_calls", None):
                 raise SummaryError("The model called a tool instead of summarising.")
-            # A model for completion answers with a text.
+            # A completion model returns a str.
             text = str(getattr(reply, "text", reply))
             return reply if isinstance(reply, AIMessage) else AIMessage(text)
 
@@ -275,13 +285,13 @@ class Thread:
     def _make_request(
         self, document: dict[str, Any], leaving: Sequence[BaseMessage]
     ) -> list[BaseMessage]:
-        """The engine's request in the form of LangMem's prompts.
+        """Return the engine's request in the form of LangMem's prompts.
 
-        Messages are sent as they are where a provider takes them so; parts of long
-        ones, calls without results and embedded pictures as the engine describes them.
+        Messages are sent as they are if a provider accepts them so; parts of long ones,
+        calls without results and embedded pictures as the engine describes them.
         """
         if parts := document.get("summaries"):
-            # Those of a long input that are to be joined: LangMem has no prompt for it.
+            # Summaries of parts, to be merged: LangMem has no prompt for that.
             messages = [HumanMessage(material.dump_json(each)) for each in parts]
             prompt = self.options.initial_summary_prompt
             return prompt.invoke({"messages": messages}).to_messages()
@@ -301,7 +311,7 @@ class Thread:
 def _run_summarizing(
     summarizing: Coroutine[Any, Any, RunningSummary], timeout: float
 ) -> RunningSummary:
-    """The result of a coroutine that may block. Raises TimeoutError.
+    """Return the result of a coroutine that may block; raise TimeoutError.
 
     It runs in a thread of its own: the caller may be inside an event loop, and no
     callback of the graph's run is inherited, so no token of a summary is streamed.
@@ -314,6 +324,6 @@ def _run_summarizing(
         except BaseException as error:  # noqa: BLE001 - raised where it is awaited
             future.set_exception(error)
 
-    # What hangs must not keep the process from ending.
+    # A daemon: a hanging call must not keep the process from ending.
     threading.Thread(target=run, name="windowpane_summary", daemon=True).start()
     return future.result(timeout)
