@@ -39,7 +39,7 @@ def test_a_pasted_image_is_sent_shown_and_accounted_for(chat):
     expect(attached(chat.page)).to_contain_text("800 × 600")
     assert attached(chat.page).locator("img").evaluate(WIDTH) == 480
     chat.say("What is this?")
-    expect(chat.message(2)).to_contain_text("I was sent an image with it (image/jpeg")
+    expect(chat.message(2)).to_contain_text("I got an image with it (image/jpeg")
     card = chat.message(1).locator(".attachment")
     expect(card).to_contain_text("image.jpg")
     assert card.locator("summary img").evaluate(WIDTH) == 480

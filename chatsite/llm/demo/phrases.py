@@ -10,11 +10,13 @@ ENGLISH = {
     "message": "message {n}",
     "summary": "the summary of messages {first}–{last}",
     "earlier": "an earlier message",
-    "unknown": "I can't find that in what I was sent: {sent}.",
-    "sent": "I was sent {sent}.",
-    "unable": "I am the demo model and can only work with what this conversation "
-    "says. For this one I was sent {sent}. A real model answers here as soon as the "
-    "site has an OPENAI_API_KEY or an OPENAI_BASE_URL.",
+    "unknown": "I don't know: nothing in {sent} says it. I am the demo model: I can "
+    "only repeat what is in this conversation. To get real answers, connect a model in "
+    ".env.",
+    "sent": "I see {sent}.",
+    "unable": "I am the demo model: I can only repeat what is in this conversation. "
+    "Now I see {sent}. To get real answers, connect a model: set OPENAI_API_KEY in "
+    ".env.",
     "messages": "{n} messages",
     "one_message": "1 message",
     "version": "the summary of messages {first}–{last} (version {version})",
@@ -27,8 +29,8 @@ ENGLISH = {
     "file_said": "{name} says: “{text}” ({where}).",
     "begins": "It begins: “{text}”",
     "result": "{tool} says: “{text}”",
-    "image": "I was sent an image with it ({kinds}), but I can't see.",
-    "images": "I was sent {n} images with it ({kinds}), but I can't see.",
+    "image": "I got an image with it ({kinds}), but I can't see images.",
+    "images": "I got {n} images with it ({kinds}), but I can't see images.",
     "space": " ",
 }
 CHINESE = {
@@ -41,10 +43,11 @@ CHINESE = {
     "message": "第 {n} 条消息",
     "summary": "第 {first}–{last} 条消息的摘要",
     "earlier": "之前的消息",
-    "unknown": "在我收到的内容里找不到：{sent}。",
-    "sent": "我收到的是：{sent}。",
-    "unable": "我是演示模型，只能使用这段对话里的内容。这次我收到的是：{sent}。"
-    "网站设置 OPENAI_API_KEY 或 OPENAI_BASE_URL 之后，就由真正的模型来回答。",
+    "unknown": "我不知道：{sent}里没有提到。我是演示模型，只能复述这段对话里的内容。"
+    "要得到真正的回答，请在 .env 中连接一个模型。",
+    "sent": "我看到的是：{sent}。",
+    "unable": "我是演示模型，只能复述这段对话里的内容。现在我看到的是：{sent}。"
+    "要得到真正的回答，请在 .env 中设置 OPENAI_API_KEY 来连接模型。",
     "messages": "{n} 条消息",
     "one_message": "1 条消息",
     "version": "第 {first}–{last} 条消息的摘要（版本 {version}）",

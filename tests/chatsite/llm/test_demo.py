@@ -96,7 +96,7 @@ class TestEnglish:
 
     @pytest.mark.parametrize("said", ["I'm German", "I'm sorry", "I am not sure"])
     def test_it_takes_no_adjective_for_a_name(self, said):
-        assert "can't find" in talk(said, "what's my name?")
+        assert "I don't know" in talk(said, "what's my name?")
 
     def test_it_greets_by_name_and_says_what_it_is(self):
         reply = talk("hi! I'm Lance")
@@ -118,15 +118,15 @@ class TestEnglish:
     @pytest.mark.parametrize(
         ("question", "answer"),
         [
-            ("What do you see of this conversation?", "I was sent 3 messages."),
-            ("这段对话里你能看到哪些内容？", "我收到的是：3 条消息。"),
+            ("What do you see of this conversation?", "I see 3 messages."),
+            ("这段对话里你能看到哪些内容？", "我看到的是：3 条消息。"),
         ],
     )
     def test_it_says_what_it_was_sent(self, question, answer):
         assert talk("I'm Lance.", question) == answer
 
     def test_it_says_that_it_cannot_do_what_it_is_asked_to(self):
-        assert "can only work with" in talk("Plan a weekend in Kyoto with me.")
+        assert "can only repeat" in talk("Plan a weekend in Kyoto with me.")
 
     @pytest.mark.parametrize(
         ("typed", "said"),
@@ -156,16 +156,16 @@ class TestEnglish:
         assert len(starters) == 3
         for starter in map(html.unescape, starters):
             reply = talk(starter)
-            assert "can only work with" not in reply
+            assert "can only repeat" not in reply
             assert "只能使用" not in reply
-            assert re.search("Noted|Nice to|was sent 1|记下|很高兴|1 条", reply)
+            assert re.search("Noted|Nice to|see 1|记下|很高兴|1 条", reply)
 
     def test_it_quotes_no_small_talk_of_its_own(self):
-        assert "can't find" in talk("hi", *FILLER, "Who is coming with me?")
+        assert "I don't know" in talk("hi", *FILLER, "Who is coming with me?")
 
     def test_it_never_invents(self):
         reply = talk("hi! I'm Lance", "What is the capital of France?")
-        assert "can't find that" in reply
+        assert "I don't know" in reply
         assert "3 messages" in reply
 
     def test_it_says_what_it_can_not_do(self):
@@ -241,7 +241,7 @@ class TestChinese:
         assert talk("你好！我叫李雷", "我叫什么名字？").startswith("你叫李雷")
 
     def test_it_never_invents(self):
-        assert "找不到" in talk("你好！我叫李雷", "法国的首都是哪里？")
+        assert "我不知道" in talk("你好！我叫李雷", "法国的首都是哪里？")
 
 
 class TestSummaryBlock:
@@ -265,7 +265,7 @@ class TestSummaryBlock:
 
     def test_it_does_not_take_the_assistants_words_for_the_users(self):
         reply = ask_summary("Assistant: I'm Demo", "what's my name?")
-        assert "can't find" in reply
+        assert "I don't know" in reply
 
     def test_it_reads_recalled_messages(self):
         note = '<message n="5" role="user" date="2026-05-01">i like tea</message>'
