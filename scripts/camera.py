@@ -44,7 +44,7 @@ class Camera:
         size: tuple[int, int] = WIDE,
         language: str = "en",
     ) -> Iterator[Page]:
-        """A signed-in browser of one size, colour scheme and language."""
+        """Open a signed-in browser of one size, colour scheme and language."""
         width, height = size
         context = self.browser.new_context(
             viewport={"width": width, "height": height},
@@ -67,7 +67,7 @@ class Camera:
     def take(
         self, page: Page, name: str, *, whole: bool = False, part: str = ""
     ) -> None:
-        """A picture of the window, of the `whole` page or of the `part` selected."""
+        """Take a picture of the window, the `whole` page or the `part` selected."""
         page.mouse.move(0, 0)
         page.wait_for_load_state("load")
         # Animations have ended by then.

@@ -1,6 +1,7 @@
-"""Takes the film at the top of the README: a summary is made, a person changes a word
-of it, and the model believes them. An animated WebP, put together from frames that the
-browser has made. Usage: python -m scripts.film
+"""The film at the top of the README, an animated WebP of frames from the browser.
+
+A summary is made, a user changes a word of it, and the model believes them. Usage:
+python -m scripts.film
 """
 
 import base64
@@ -32,14 +33,14 @@ class Frame:
 
 
 def take_film(page: Page) -> list[Frame]:
-    """The demo as people watch it, without the waiting."""
+    """Film the demo as users watch it, without the waiting."""
     page.locator("form[action='/demo/'] button").click()
     page.wait_for_url("**/c/*/?guide")
     return [*_watch_the_fold(page), *_change_the_summary(page), *_ask(page)]
 
 
 def _watch_the_fold(page: Page) -> list[Frame]:
-    """The last moments before the first summary, and what it does to the page."""
+    """Film the last moments before the first summary, and what it does to the page."""
     frames: list[bytes] = []
     divider = page.locator("#turns .divider")
     while not divider.count():
@@ -83,8 +84,10 @@ def _ask(page: Page) -> list[Frame]:
 
 
 def join_frames(frames: list[tuple[bytes, int]], size: tuple[int, int]) -> bytes:
-    """An animated WebP of still ones
-    (https://developers.google.com/speed/webp/docs/riff_container)."""
+    """Return an animated WebP of still ones.
+
+    See https://developers.google.com/speed/webp/docs/riff_container.
+    """
     canvas = b"".join((each - 1).to_bytes(3, "little") for each in size)
     # It has an animation; white behind it, repeated for as long as it is seen.
     chunks = [_chunk(b"VP8X", bytes([2, 0, 0, 0]) + canvas)]
@@ -100,7 +103,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def _find_image(webp: bytes) -> bytes:
-    """The chunk with the picture of a still one."""
+    """Return the chunk with the picture of a still one."""
     at = 12
     while webp[at : at + 4] not in (b"VP8 ", b"VP8L"):
         length = int.from_bytes(webp[at + 4 : at + 8], "little")

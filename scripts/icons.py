@@ -1,5 +1,7 @@
-"""Draws the icons of the installed site from static/icon.svg: rounded boxes, which
-Pillow draws as well as a browser. Run it when the mark has changed.
+"""Draws the icons of the installed site from static/icon.svg.
+
+They are rounded boxes, which Pillow draws as well as a browser. Run it when the mark
+has changed.
 """
 
 import re

@@ -1,6 +1,4 @@
-"""The pictures of the admin: one review from start to finish, as docs/admin.md tells
-it.
-"""
+"""The pictures of the admin: one review from start to finish, as in docs/admin.md."""
 
 import re
 

@@ -1,6 +1,7 @@
-"""The demo conversation as it stands here, and the same words in the layouts of other
-chats: how wide, how large and how far apart docs/design.md says they are. Letters and
-colours are ours everywhere, and so is what is not known of the others left out.
+"""The demo conversation as it is here, and the same words in other chats' layouts.
+
+Width, size and distances are as docs/design.md gives them. Letters and colours are ours
+everywhere; what is unknown of the others is left out.
 """
 
 import base64
@@ -44,8 +45,11 @@ PAGE = Template("""<!doctype html><meta charset="utf-8"><style>
 
 @dataclass(frozen=True)
 class Layout:
-    """Of a page: its styles, how many signs are below a message of a person and below a
-    reply, and whether they are always there or for the latest reply alone."""
+    """A page's layout: its styles, and the signs below messages and replies.
+
+    `asked` and `answered` count them; they are always there or for the latest reply
+    alone.
+    """
 
     css: str
     asked: int

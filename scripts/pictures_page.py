@@ -81,7 +81,7 @@ def take_all(camera: Camera) -> None:
 
 
 def _overview(camera: Camera, name: str, size: tuple[int, int], scheme: str) -> None:
-    """A phone shows the two views in two tabs."""
+    """Take the overview; a phone shows the two views in two tabs."""
     with camera.visit(PERSON, scheme=scheme, size=size) as page:
         _open(page)
         camera.take(page, f"page-{name}-{scheme}")
@@ -162,7 +162,7 @@ def _diff(camera: Camera, page: Page) -> None:
 
 
 def _compare(camera: Camera, page: Page) -> None:
-    """A reply with a summary, and one from before there was any."""
+    """Take a reply with a summary, and one from before there was any."""
     opened = page.url
     last = page.locator("#turns .message.assistant").last.get_attribute("data-seq")
     page.goto(f"{opened.split('?')[0]}compare/?reply={last}&with=10")
@@ -176,7 +176,7 @@ def _compare(camera: Camera, page: Page) -> None:
 
 
 def _trial(camera: Camera, page: Page) -> None:
-    """The last reply, had the question been another one."""
+    """Take the last reply, had the question been another one."""
     reply = page.locator("#turns .message.assistant").last
     reply.hover()
     reply.locator(".message-menu > summary").click()
@@ -191,7 +191,7 @@ def _trial(camera: Camera, page: Page) -> None:
 
 
 def _example(camera: Camera, page: Page) -> None:
-    """A reply, what should have been said, and what a model answers now."""
+    """Take a reply, its correction, and what a model answers now."""
     opened = page.url
     reply = page.locator("#turns .message.assistant").last
     reply.hover()
@@ -223,7 +223,7 @@ def _replay(camera: Camera, page: Page) -> None:
 
 
 def _shared(camera: Camera, page: Page) -> None:
-    """What a stranger sees, with what the model saw."""
+    """Take a shared conversation as visitors see it, with what the model saw."""
     page.keyboard.press("Escape")
     page.locator("header.bar .menu > summary").click()
     page.get_by_role("button", name="Share…").click()
@@ -235,7 +235,7 @@ def _shared(camera: Camera, page: Page) -> None:
 
 
 def _facts(camera: Camera, page: Page) -> None:
-    """What was said in one conversation and kept, in a request of another."""
+    """Take a fact of one conversation in a request of another."""
     page.goto(urljoin(page.url, "/account/"))
     choice = page.locator("[name=facts]")
     choice.select_option("on")
@@ -286,7 +286,7 @@ def _edit_in_branch(page: Page, seq: int, text: str) -> None:
 
 
 def _web(camera: Camera, page: Page) -> None:
-    """A reply that cites what it has found, and the card of the search."""
+    """Take a reply that cites its sources, and the card of the search."""
     page.goto(urljoin(page.url, "/"))
     page.locator(".option > summary", has_text="Tools").click()
     page.get_by_label("Search the web").check()
@@ -297,7 +297,7 @@ def _web(camera: Camera, page: Page) -> None:
 
 
 def _image(camera: Camera, page: Page) -> None:
-    """A screenshot beside its message, and in what the model was sent."""
+    """Take a screenshot beside its message, and in the model's request."""
     page.goto(urljoin(page.url, "/"))
     shot = page.screenshot(clip={"x": 250, "y": 250, "width": 1180, "height": 500})
     file = {"name": "screenshot.png", "mimeType": "image/png", "buffer": shot}
@@ -311,7 +311,7 @@ def _image(camera: Camera, page: Page) -> None:
 
 
 def _code(camera: Camera, page: Page) -> None:
-    """A piece of SVG below which its picture is shown."""
+    """Take a piece of SVG below which its picture is shown."""
     _begin(page, DRAWING)
     code = page.locator("#message-1 .code")
     code.get_by_role("button", name="Show").click()
@@ -321,7 +321,7 @@ def _code(camera: Camera, page: Page) -> None:
 
 
 def _diagram(camera: Camera, page: Page) -> None:
-    """A flowchart in its frame."""
+    """Take a flowchart in its frame."""
     _begin(page, DIAGRAM)
     code = page.locator("#message-1 .code")
     code.get_by_role("button", name="Show diagram").click()
@@ -331,7 +331,7 @@ def _diagram(camera: Camera, page: Page) -> None:
 
 
 def _unread(camera: Camera, page: Page) -> None:
-    """A dot for a reply that came while nobody looked at it."""
+    """Take the dot of a reply that came while its page was closed."""
     page.evaluate(HIDE, True)
     _say(page, "When do the gardens of Kyoto open?")
     other = page.context.new_page()

@@ -1,5 +1,7 @@
-"""What a lock installs, from what is installed: sbom LOCK FOLDER writes a bill of
-materials (CycloneDX, sbom.cdx.json) and the licenses (licenses.txt)."""
+"""The bill of materials of a lock, from what is installed.
+
+`sbom LOCK FOLDER` writes the bill (CycloneDX, sbom.cdx.json) and licenses.txt.
+"""
 
 import json
 import re
@@ -40,7 +42,7 @@ def applies(requirement: Requirement, extra: str = "") -> bool:
 
 
 def read_lock(lock: Path) -> dict[str, list[str]]:
-    """What the lock installs here, with the hashes of the files it may come from."""
+    """Return what the lock installs here, with the hashes of its files."""
     found = {}
     for pin, hashes in ENTRY.findall(lock.read_text(encoding="utf-8")):
         requirement = Requirement(pin)
@@ -63,7 +65,7 @@ def read_ranges(path: Path) -> Iterable[str]:
 def find_needs(
     lines: Iterable[str], extras: Iterable[str] = ("",)
 ) -> set[tuple[str, str]]:
-    """The packages that lines of requirements name, each once for every extra."""
+    """Return the packages that requirements name, each once for every extra."""
     return {
         (canonicalize_name(needed.name), each)
         for needed in map(Requirement, lines)
@@ -74,7 +76,7 @@ def find_needs(
 
 
 def draw_tree(top: set[tuple[str, str]]) -> dict[str, set[str]]:
-    """Which package brings which."""
+    """Return which package needs which others."""
     tree: dict[str, set[str]] = {}
     seen: set[tuple[str, str]] = set()
     waiting = list(top)
@@ -89,7 +91,7 @@ def draw_tree(top: set[tuple[str, str]]) -> dict[str, set[str]]:
 
 
 def read_license(name: str) -> tuple[str, bool]:
-    """The license, and whether it is an expression of SPDX."""
+    """Return the license, and if it is an expression of SPDX."""
     told = metadata.metadata(name)
     if expression := told.get("License-Expression"):
         return expression, True

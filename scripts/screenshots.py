@@ -40,7 +40,7 @@ def seeded_site() -> Iterator[Site]:
 
 
 def main(wanted: list[str]) -> None:
-    """The parts named, or all of them; each has a site of its own."""
+    """Take the parts named, or all of them; each has a site of its own."""
     for name in wanted or PARTS:
         with seeded_site() as site, sync_playwright() as playwright:
             browser = playwright.chromium.launch(

@@ -1,4 +1,4 @@
-"""Who may see which page, and where a form leads back to."""
+"""Access checks of pages, and the page that a form leads back to."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -24,7 +24,7 @@ Values = dict[str, Any] | HttpResponse
 
 
 def private_page(view: View) -> View:
-    """For signed-in people, and never kept by a browser once they have logged out."""
+    """Require a signed-in user, and keep browsers from caching the page."""
     guarded = login_required(view)
 
     @wraps(view)
@@ -40,8 +40,10 @@ def private_page(view: View) -> View:
 
 
 def conversation_view(method: str) -> Callable[[View], View]:
-    """For requests by this method. The view gets the user's conversation in place of
-    its id; another user's is as missing as one that never existed."""
+    """Restrict a view to this method, and give it the user's conversation for its id.
+
+    Conversations of other users are not found, like those that never existed.
+    """
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -61,8 +63,10 @@ def conversation_view(method: str) -> Callable[[View], View]:
 def conversation_fragment(
     template: str, method: str = "GET"
 ) -> Callable[[Callable[..., Values]], View]:
-    """A conversation_view() that gives the values of this template, which has the
-    conversation besides."""
+    """Make a conversation_view() of a function that returns a template's values.
+
+    The template gets the conversation besides.
+    """
 
     def decorate(view: Callable[..., Values]) -> View:
         @conversation_view(method)
@@ -81,9 +85,9 @@ def conversation_fragment(
 
 
 def lead_back(request: HttpRequest, otherwise: str = "/") -> HttpResponse:
-    """To the page of this site that a form names as `next`.
+    """Redirect to the page of this site that a form names as `next`.
 
-    Not by redirect(), which takes what has no slash for the name of a view.
+    Does not use redirect(), which takes a value without a slash for the name of a view.
     """
     page = request.POST.get("next", "")
     is_ours = page.startswith("/") and url_has_allowed_host_and_scheme(page, None)

@@ -1,4 +1,4 @@
-"""What happens to a whole account: its end and its sessions."""
+"""Deletion of an account, and the end of its sessions."""
 
 import logging
 from collections.abc import Callable
@@ -31,16 +31,16 @@ ATTEMPTS = 5
 
 
 class BusyError(Exception):
-    """What is going on kept some rows of the person from being removed."""
+    """Running work kept some rows of the user from being removed."""
 
 
 def delete_account(
     user: AbstractBaseUser, record: Callable[[], object] = lambda: None
 ) -> None:
-    """Everything of the person goes: replies stop, sockets close, rows are erased.
+    """Delete a user with everything of theirs: stop replies, close sockets, erase rows.
 
-    The account itself goes last, so that the person can repeat what failed in between;
-    in the same transaction record() can write down that it went. Raises BusyError.
+    The account itself goes last, so that the user can repeat what failed in between; in
+    the same transaction, record() can store that it was deleted. Raises BusyError.
     """
     sessions = _sessions_of(user)
     for _attempt in range(ATTEMPTS):
@@ -58,12 +58,12 @@ def delete_account(
 
 
 def forget_left_rows(instance: Model, **kwargs: Any) -> None:
-    """Before a person or a group is deleted, by whatever page or command."""
+    """Delete what refers to a user or group before it is deleted itself."""
     left_rows.delete_left_rows(instance)
 
 
 def _stop_everything(user: AbstractBaseUser) -> None:
-    """From here on nothing runs for the person that could write a row."""
+    """Stop everything that runs for the user and could write a row."""
     Job.objects.filter(user=user).delete()
     rows = Conversation.objects.filter(owner=user)
     rows.update(deleted_at=Now())
@@ -74,8 +74,7 @@ def _stop_everything(user: AbstractBaseUser) -> None:
 
 @receiver(user_logged_out)
 def end_temporary(user: AbstractBaseUser | None, **sent: Any) -> None:
-    """Delete the temporary conversations of a person who logs out, on whatever page,
-    with what runs for them."""
+    """Delete the temporary conversations of a user who logs out, and their jobs."""
     if user is None:
         return
     for conversation in library.find_temporary(user):
@@ -94,7 +93,7 @@ def _erase_conversation(conversation: Conversation) -> None:
 def _remove_account(
     user: AbstractBaseUser, sessions: list[str], record: Callable[[], object]
 ) -> None:
-    # Whatever is about to write a row of the person waits here, and then cannot.
+    # Work that is about to write a row of the user waits here, and then cannot.
     accounts = get_user_model().objects.filter(pk=user.pk)
     accounts.select_for_update().first()
     for conversation in Conversation.objects.filter(owner=user):
@@ -109,7 +108,7 @@ def _remove_account(
 
 
 def _sessions_of(user: AbstractBaseUser) -> list[str]:
-    """The keys of the person's sessions. No column says whose one is: all are read."""
+    """Return the keys of the user's sessions; all are read, no column has the user."""
     rows = Session.objects.values_list("session_key", "session_data")
     decode = Session.get_session_store_class()().decode
     return [

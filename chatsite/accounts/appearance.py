@@ -1,4 +1,4 @@
-"""How the pages look in one browser: cookies, so that the first byte has it already.
+"""The appearance of pages in one browser: cookies, so that the first byte has it.
 
 The scripts write the same cookies (static/js/appearance.js, layout.js).
 """
@@ -16,7 +16,7 @@ YEAR = 365 * 24 * 3600
 
 
 def appearance_of(request: HttpRequest) -> dict[str, object]:
-    """A context processor. A cookie with anything else in it counts for nothing."""
+    """Return the appearance, as a context processor; ignore invalid cookies."""
     theme = _read_cookie(request, "theme", THEMES)
     pane = _read_cookie(request, "pane", PANES)
     scheme = "light dark" if theme == "system" else theme

@@ -22,7 +22,7 @@ from .preferences import APP_FIELDS, FIELDS
 
 
 class PreferencesForm(forms.ModelForm):
-    """What new conversations begin with; only what the site offers can be chosen."""
+    """Preferences for new conversations; only what the site offers can be chosen."""
 
     class Meta:
         model = Preferences
@@ -127,8 +127,10 @@ class SignupForm(UserCreationForm):
             form.save(commit=False)
         ),
     ) -> AbstractBaseUser | None:
-        """Return the new account, or None where someone else was faster to take its
-        name, which is an error of the form then."""
+        """Return the new account, or None if the name was taken in the meantime.
+
+        The form then has an error.
+        """
         try:
             return create(self)
         except TakenNameError:

@@ -1,6 +1,7 @@
-"""User names and addresses compared as people see them. No database does that:
-PostgreSQL's upper case turns `ı` and `ſ` into ASCII letters, so that a look-alike
-address is found as another person's.
+"""Comparison of user names and addresses as readers see them.
+
+No database does that: PostgreSQL's upper case turns `ı` and `ſ` into ASCII letters, so
+that it would find a look-alike address as another user's.
 """
 
 import re
@@ -58,8 +59,11 @@ def is_taken_address(email: str, owner_id: int | None = None) -> bool:
 
 
 def make_name_keys(name: str) -> set[str]:
-    """Return what names that look alike have in common: their skeletons (UTS 39, 4) as
-    written and in lower case, where a capital I is no small L."""
+    """Return the keys that names which look alike share.
+
+    These are their skeletons (UTS 39, 4), as written and in lower case, where a capital
+    I does not look like a small L.
+    """
     lower = normalize_confusables(name).lower()
     keys = {skeleton_key(name), skeleton_key(lower)}
     for letters, prototype in PROTOTYPES:
@@ -87,8 +91,10 @@ def find_free_names(names: Collection[str]) -> list[str]:
 
 @transaction.atomic
 def save_account(user: AbstractBaseUser) -> AbstractBaseUser:
-    """Save a new account. Raises TakenNameError where another one that looks like it
-    was made since its name was checked."""
+    """Save a new account.
+
+    Raises TakenNameError if a look-alike was created since its name was checked.
+    """
     try:
         with transaction.atomic():
             user.save()
@@ -101,8 +107,10 @@ def save_account(user: AbstractBaseUser) -> AbstractBaseUser:
 
 
 def keep_name_keys(instance: Any, raw: bool = False, **kwargs: Any) -> None:
-    """Store the keys of an account that was saved, by its name in the database. A
-    fixture can have them too, so they are looked at after it was loaded."""
+    """Store the keys of an account that was saved, by its name in the database.
+
+    A fixture can have keys too, so they are checked after it was loaded.
+    """
     keep = partial(make_missing_keys, get_user_model().objects.filter(pk=instance.pk))
     if raw:
         transaction.on_commit(keep)
@@ -111,8 +119,10 @@ def keep_name_keys(instance: Any, raw: bool = False, **kwargs: Any) -> None:
 
 
 def make_all_keys(apps: Any = apps, **kwargs: Any) -> None:
-    """After each migration: make the keys of accounts of whom this version of the site
-    and of its libraries has stored none."""
+    """Make the keys that accounts lack, after each migration.
+
+    These are accounts without keys of this version of the site and its libraries.
+    """
     try:
         apps.get_model("accounts", "NameKey")._meta.get_field("made_of")
     except (LookupError, FieldDoesNotExist):
@@ -121,8 +131,10 @@ def make_all_keys(apps: Any = apps, **kwargs: Any) -> None:
 
 
 def make_missing_keys(accounts: Any, after: int = 0) -> None:
-    """Make the keys of those of the accounts after this id that have none of their name
-    as it is now, made by this version."""
+    """Make the keys of the accounts after this id that lack keys of this version.
+
+    Keys have to be of the account's name as it is now.
+    """
     made_of = Concat(Value(VERSION), OuterRef("username"), output_field=TextField())
     while True:
         # Both by id, so that the database reads no others.
@@ -139,8 +151,10 @@ def make_missing_keys(accounts: Any, after: int = 0) -> None:
 
 
 def _store_keys(names: dict[int, str]) -> None:
-    """Waits for an account that is being made with the same key, so that `save_account`
-    sees it. Of accounts that look alike, the first of these is the oldest."""
+    """Store keys; wait for new accounts with the same key, so `save_account` sees it.
+
+    Of accounts that look alike, the first of these is the oldest.
+    """
     wanted = {
         (key, pk): name for pk, name in names.items() for key in digest_name(name)
     }

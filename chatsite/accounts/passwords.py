@@ -1,4 +1,4 @@
-"""How passwords are hashed: as Django does it with Argon2, but one at a time."""
+"""Hashing of passwords: as Django does it with Argon2, but one at a time."""
 
 from threading import Lock
 

@@ -1,5 +1,6 @@
-"""What a person's new conversations begin with: a model, a way to remember, tools and
-rules; and what is known of the person besides.
+"""Preferences of a user: what new conversations begin with, and facts about the user.
+
+New conversations begin with a model, a way to remember, tools and rules.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ FIELDS = ("model", "preset", *APP_FIELDS)
 
 
 def find_preferences(user: AbstractBaseUser) -> Preferences:
-    """The person's choice; an empty one, not saved, where nothing was chosen."""
+    """Return the user's preferences; an empty row, not saved, if nothing was chosen."""
     found = _select_preferences(user=user.pk)
     return found[0] if found else Preferences(user=user)
 
@@ -33,8 +34,10 @@ def _select_preferences(user: Any) -> QuerySet[Preferences]:
 
 
 def follow_browser(request: HttpRequest) -> Preferences:
-    """The choice of the person who asks, with the time zone of their browser: tools
-    need it while no request is there. One that does not exist is not taken."""
+    """Return the preferences of the request's user, with the browser's time zone.
+
+    Tools need the time zone while there is no request. An unknown one is ignored.
+    """
     preferred = find_preferences(request.user)
     zone = request.COOKIES.get("time_zone", "")
     if zone != preferred.time_zone and find_zone(zone):

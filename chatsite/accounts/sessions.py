@@ -1,4 +1,4 @@
-"""Whose session it is, by the rules of the HTTP side: of one socket, or of many."""
+"""Session checks for sockets, one or many, by the rules of the HTTP side."""
 
 from collections.abc import Set
 from functools import lru_cache
@@ -25,7 +25,7 @@ Proof = tuple[str | None, str | None]
 
 
 def user_of(session_key: str | None) -> Any:
-    """The session's user as it is now; may be AnonymousUser."""
+    """Return the session's user as it is now; may be AnonymousUser."""
     if not (session_key and session_key.isascii() and session_key.isalnum()):
         # No session has such a key, and not every database takes every character.
         return AnonymousUser()
@@ -39,7 +39,7 @@ def user_of(session_key: str | None) -> Any:
 
 
 def select_session_data(session_key: Any, now: Any) -> Subquery:
-    """The data of this session as long as it is valid, to be read with other rows."""
+    """Return a subquery of a valid session's data, to be read with other rows."""
     rows = Session.objects.filter(session_key=session_key, expire_date__gt=now)
     return Subquery(rows.values("session_data"))
 
@@ -47,11 +47,11 @@ def select_session_data(session_key: Any, now: Any) -> Subquery:
 def find_ended(
     holders: Set[Holder], proven: dict[Holder, Proof] | None = None
 ) -> set[Holder]:
-    """Those whose session has ended, or is not that user's any more.
+    """Return the holders whose session has ended or is another user's now.
 
-    One query for any number of them; only what it puts in doubt is looked at one by
-    one. A caller that asks again and again keeps `proven`: holders of whom the database
-    says the same as when they were last found signed in are not checked again.
+    One query for any number of them; only doubtful ones are checked one by one. A
+    caller that asks repeatedly keeps `proven`: holders of whom the database says the
+    same as when they were last found signed in are not checked again.
     """
     keys, ids = {key for key, _ in holders}, {user_id for _, user_id in holders}
     found = _read_proofs(keys=keys, ids=ids, now=timezone.now())
@@ -96,7 +96,7 @@ def _is_proof(holder: Holder, said: Proof) -> bool:
 
 
 def is_signed_in(user: Any, session_data: str | None) -> bool:
-    """Whether the session is this user's; if not, user_of() looks closer."""
+    """Return if the session is this user's; if it is not, user_of() checks closer."""
     if user is None or session_data is None or not user.is_active:
         return False
     user_id, backend, password_hash = _read_claims(session_data)
@@ -109,7 +109,7 @@ def is_signed_in(user: Any, session_data: str | None) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _read_claims(session_data: str) -> tuple[str, str, str]:
-    """Who a stored session says it belongs to; its signature is checked."""
+    """Return the user that a stored session claims; its signature is checked."""
     values = SessionStore().decode(session_data)
     names = (auth.SESSION_KEY, auth.BACKEND_SESSION_KEY, auth.HASH_SESSION_KEY)
     user_id, backend, password_hash = (str(values.get(name, "")) for name in names)

@@ -1,4 +1,4 @@
-"""What a person has used of the site, as their account page says it."""
+"""Usage of the site by one user, for the account page."""
 
 from typing import NamedTuple
 

@@ -39,7 +39,7 @@ class LoginView(auth.LoginView):
 
 @never_cache
 def locked_out(request: HttpRequest, *args: object) -> HttpResponse:
-    """What django-axes answers to one wrong password too many, on any page."""
+    """Return the page after too many wrong passwords; django-axes calls it anywhere."""
     # Its own line hides the address, too, which is what an operator looks for.
     logger.warning("log-in locked address=%s", client_address(request))
     values = {

@@ -1,5 +1,6 @@
-"""Numbers of sources in replies, such as [3]: which texts have some, and the links that
-they are where the conversation has such a source.
+"""Numbers of sources in replies, such as [3], and the links made of them.
+
+A number becomes a link where the conversation has such a source.
 """
 
 import re
@@ -36,9 +37,11 @@ def find_cited(
     texts: Mapping[int, str],
     shown: "QuerySet[Message] | None" = None,
 ) -> dict[int, tuple[CitedSource, ...]]:
-    """The sources that these replies cite, by the number of the message; each had been
-    found before it. `shown`: the messages that may be quoted, else all. The database is
-    asked only where a text has a number in brackets."""
+    """Return the sources that these replies cite, by the number of the message.
+
+    Each source was found before its reply. `shown`: the messages that may be quoted,
+    else all. The database is queried only if a text has a number in brackets.
+    """
     numbers = {seq: set(_find_numbers(text)) for seq, text in texts.items()}
     wanted = sorted(set().union(*numbers.values()))[:MOST]
     if not wanted:
@@ -60,12 +63,12 @@ def _find_numbers(text: str) -> Iterator[int]:
 
 
 def are_few(text: str) -> bool:
-    """Whether so many numbers can be links."""
+    """Return if the text has few enough numbers to link them."""
     return sum(1 for _ in islice(_find_numbers(text), MOST_LINKS + 1)) <= MOST_LINKS
 
 
 def link_numbers(token: Token, cited: Mapping[int, CitedSource]) -> Iterator[Token]:
-    """The text as tokens, with raised links in the place of what is cited."""
+    """Return the text as tokens, with raised links in the place of what is cited."""
     text, end = token.content, 0
     for found in CITATION.finditer(text):
         if not any(int(number) in cited for number in NUMBER.findall(found[1])):

@@ -1,6 +1,7 @@
-"""The first run: a scripted conversation with a small budget on the demo model, so that
-a new user sees a compaction within seconds, and then a search in what is out of
-view. In the language of the page, which sends its messages one by one
+"""The first run: a scripted conversation with a small budget on the demo model.
+
+A new user sees a compaction within seconds, and then a search in messages that are out
+of view. It is in the language of the page, which sends its messages one by one
 (static/js/demo.js). Its second act is presenters/guide.py.
 """
 
@@ -50,8 +51,10 @@ class ScriptLine:
 
 
 def start_demo(user: AbstractBaseUser) -> Conversation:
-    """The conversation with its first message; its page sends the others, each when
-    the reply before it has ended."""
+    """Create the conversation with its first message.
+
+    Its page sends the others, each when the reply before it has ended.
+    """
     conversation = transcript.create_conversation(
         user, title=gettext(TITLE), policy=dict(POLICY), model=providers.DEMO
     )
@@ -64,7 +67,7 @@ def start_demo(user: AbstractBaseUser) -> Conversation:
 
 
 def find_lines(conversation: Conversation) -> list[ScriptLine]:
-    """What of the script was not sent yet, in the language of the page."""
+    """Return the lines of the script that were not sent yet, in the page's language."""
     lines = [ScriptLine(f"demo-{n}", gettext(text)) for n, text in enumerate(SCRIPT)]
     ids = [line.client_id for line in lines]
     sent = conversation.messages.filter(client_id__in=ids)

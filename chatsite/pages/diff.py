@@ -1,5 +1,7 @@
-"""What changed between two texts, word by word; Chinese, Japanese and Korean character
-by character, since nothing parts their words.
+"""Differences between two texts, word by word.
+
+Chinese, Japanese and Korean are compared by character, since no spaces part their
+words.
 """
 
 import re
@@ -30,7 +32,7 @@ class DiffPiece:
 
 
 def diff_words(old: str, new: str) -> list[DiffPiece]:
-    """The pieces in reading order.
+    """Return the pieces in reading order.
 
     The old text is what is left without the added ones, the new text what is left
     without the removed ones.
@@ -45,7 +47,7 @@ def diff_words(old: str, new: str) -> list[DiffPiece]:
 
 
 def _is_dear(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether comparing takes long: every part is tried with each that is the same."""
+    """Return if comparing takes long: each part is tried with all that are the same."""
     if max(len(before), len(after)) > MAX_WORDS:
         return True
     counts = Counter(before)

@@ -1,4 +1,4 @@
-"""What people type into forms, checked before anything is stored."""
+"""Forms of the pages, which check their input before anything is stored."""
 
 import json
 import re
@@ -47,14 +47,16 @@ def preset_choices() -> list[tuple[str, str]]:
 
 
 def preset_name(preset: str) -> str:
-    """What stands before the colon or the brackets, which not every language writes
-    alike; of a preset that is not known, its name as it was kept."""
+    """Return the name of a preset: its label up to the colon or the brackets.
+
+    Languages write these differently. An unknown preset is returned as it was stored.
+    """
     named = dict(preset_choices()).get(preset)
     return re.split("[:：(（]", named)[0].strip() if named else preset
 
 
 def name_error(label: object, why: str) -> str:
-    """What is wrong, where it is not said beside the field."""
+    """Return an error with the label of its field, to show it elsewhere."""
     return gettext("%(field)s: %(why)s") % {"field": label, "why": why}
 
 
@@ -76,7 +78,7 @@ class MultilineField(forms.CharField):
 
 
 class SystemPromptField(MultilineField):
-    """What every request begins with; empty: the site's own."""
+    """The system prompt, with which every request begins; empty: the site's own."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -97,7 +99,7 @@ class DetailedForm(forms.Form):
     fields_template = "_detailed_form_fields.html"
 
     def field_rows(self) -> Iterator[tuple[BoundField, BoundField | None]]:
-        """The fields as they are on the page: a size with its unit."""
+        """Yield the fields as the page shows them: a size with its unit."""
         for field in self.visible_fields():
             if not field.name.endswith("_kind"):
                 kind = field.name.replace("_size", "_kind")
@@ -105,7 +107,7 @@ class DetailedForm(forms.Form):
 
     @property
     def has_details(self) -> bool:
-        """Whether something was typed there, or is wrong."""
+        """True if a detail was typed, or is wrong."""
         return any(self[name].value() or self[name].errors for name in self.DETAILS)
 
 
@@ -163,7 +165,7 @@ class NewConversationForm(forms.Form):
         self.fields |= {name: make() for name, make in form_fields["start"].items()}
 
     def clean(self) -> dict[str, Any]:
-        """What was not asked, as by a script, is not chosen: it stays as it is."""
+        """Drop options that were not sent, as by a script: they stay as they are."""
         values = super().clean()
         unasked = form_fields["start"].keys() - self.data.keys()
         return {name: value for name, value in values.items() if name not in unasked}
@@ -192,7 +194,7 @@ class StorableField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """What was refused is shown again as it was typed."""
+        """Return refused input as it was typed, to show it again."""
         try:
             found = super().bound_data(data, initial)
             self._check(found)
@@ -240,7 +242,7 @@ class LinesField(forms.CharField):
 
 
 def _can_hold(field: forms.Field, value: object) -> bool:
-    """Whether the field of a setting gives back what it is given."""
+    """Return if the field of a setting gives back the value that it is given."""
     # A line of a form has no line breaks.
     if isinstance(field.widget, forms.TextInput) and len(str(value).splitlines()) > 1:
         return False
@@ -261,9 +263,9 @@ def _unit_field(names: Iterable[str], label: Any) -> forms.ChoiceField:
 
 
 class PolicyForm(DetailedForm):
-    """How a conversation is remembered: a preset, and settings of its own over it.
+    """The memory policy of a conversation: a preset, and settings that override it.
 
-    The most common settings have fields; one that is empty leaves it to the preset.
+    The most common settings have fields; an empty one leaves it to the preset.
     """
 
     # Settings with a field of the same name, beside the sizes.
@@ -336,14 +338,14 @@ class PolicyForm(DetailedForm):
 
     @classmethod
     def list_settings(cls) -> tuple[str, ...]:
-        """Settings with a field of the same name, those of apps with them."""
+        """Return the settings with a field of the same name, those of apps included."""
         return (*cls.SETTINGS, *form_fields["policy"])
 
     @classmethod
     def for_conversation(
         cls, conversation: Conversation, *, preset: str = ""
     ) -> "PolicyForm":
-        """The settings of the conversation, or of a `preset` to replace them."""
+        """Make a form of the conversation's settings, or of a `preset` instead."""
         stored = conversation.policy
         initial = (
             {"preset": preset, "seen": stored} if preset else cls.read_initial(stored)
@@ -352,8 +354,10 @@ class PolicyForm(DetailedForm):
 
     @classmethod
     def read_initial(cls, stored: object) -> dict[str, Any]:
-        """The values of the fields for a stored policy; what none of them can hold is
-        in `overrides`."""
+        """Return the fields' values for a stored policy.
+
+        Settings that no field can hold are in `overrides`.
+        """
         if not isinstance(stored, dict):
             return {"overrides": stored, "seen": stored}
         own = dict(stored)
@@ -400,7 +404,7 @@ class PolicyForm(DetailedForm):
         return values
 
     def _own(self) -> Iterator[tuple[str, Any]]:
-        """The settings that were given in a field of their own."""
+        """Yield the settings that were given in a field of their own."""
         for name in SIZES:
             size = self.cleaned_data.get(f"{name}_size")
             if size is not None:
@@ -413,15 +417,17 @@ class PolicyForm(DetailedForm):
 
     @property
     def overriding(self) -> int:
-        """How many stored settings stand in place of the preset's."""
+        """Return how many stored settings override the preset's."""
         names = {*self.DETAILS, "no_compaction", "no_recall"} - {"overrides"}
         own = self.initial.get("overrides") or {}
         filled = sum(bool(self.initial.get(name)) for name in names)
         return filled + (len(own) if isinstance(own, dict) else 1)
 
     def seen_again(self, conversation: Conversation, why: str) -> "PolicyForm":
-        """The form as it was filled in, told why it did not hold: sent once more it
-        replaces what is in force by now."""
+        """Return the form as it was filled in, with the reason why it was not saved.
+
+        Sent once more, it replaces what is in force by now.
+        """
         data = self.data.copy()
         data["seen"] = json.dumps(conversation.policy)
         form = type(self)(data)
@@ -451,7 +457,7 @@ class SearchForm(forms.Form):
 
 
 class ListForm(SearchForm):
-    """Which part of the list is asked for, and which conversation is open beside it."""
+    """The requested part of the list, and the conversation that is open beside it."""
 
     view = forms.ChoiceField(choices=[("archived", "archived")], required=False)
     open = forms.UUIDField(required=False)

@@ -10,9 +10,12 @@ from django.utils.safestring import SafeString
 
 
 class Cache(LRUCache):
-    """What was requested last: a message can have 200,000 characters, so a number of
-    entries is no bound. A key holds everything that its HTML was made from, and stands
-    in the entry, as it counts for the memory."""
+    """The rendered HTML that was requested last, bounded by its size.
+
+    A message can have 200,000 characters, so a number of entries would be no bound. A
+    key holds everything that its HTML was made from, and is in the entry, as it counts
+    for the memory.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes, getsizeof=_measure_entry)

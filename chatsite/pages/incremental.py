@@ -64,8 +64,10 @@ class Fence:
         return cls(start, markdown.code_class(token.info), pattern, inner)
 
     def find_end(self, text: str, before: int) -> int | None:
-        """Return where the code ends before a place of the text. Lines that are known
-        to go on with it are not read again."""
+        """Return the end of the code before a place of the text.
+
+        Lines that are known to continue it are not read again.
+        """
         index = bisect(self.places, (before, before))
         after, opened = self.places[index - 1] if index else (self.start, 0)
         whole = max(after, text.rfind("\n", 0, before) + 1)
@@ -80,8 +82,7 @@ class Fence:
     def _scan(
         self, text: str, after: int, before: int, opened: int
     ) -> tuple[int | None, int]:
-        """Return where the code ends between two places, and how much code is open
-        inside of it there."""
+        """Return the end of the code between two places, and how much is open in it."""
         for found in self.closing.finditer(text, after, before):
             if self.inner and self.inner.fullmatch(found[0]):
                 opened += 1
@@ -109,11 +110,11 @@ class RenderedReply:
         return self.pieces[-1].end if self.pieces else 0
 
     def is_continuation_of(self, before: "RenderedReply") -> bool:
-        """Whether it begins with the blocks of the view before."""
+        """Return if it begins with the blocks of the view before."""
         return self.pieces[: len(before.pieces)] == before.pieces
 
     def join_html(self, after: int = 0) -> SafeString:
-        """The settled blocks after this place of the text."""
+        """Return the settled blocks after this place of the text."""
         return format_html_join(
             "", "{}", ((piece.html,) for piece in self.pieces if piece.end > after)
         )
@@ -129,8 +130,11 @@ class _State:
 
 @dataclass(slots=True)
 class IncrementalRenderer:
-    """One attempt at one reply. Its state only ever grows, and is replaced as a whole,
-    so that reading it needs no lock."""
+    """The renderer of one attempt at one reply.
+
+    Its state only ever grows, and is replaced as a whole, so that reading it needs no
+    lock.
+    """
 
     state: _State = field(default_factory=_State)
     _links: dict[str, Any] = field(default_factory=dict)
@@ -140,11 +144,11 @@ class IncrementalRenderer:
     _work: Future[None] | None = None
 
     def is_same_reply(self, text: str) -> bool:
-        """Whether the text is this reply, as far as both of them go."""
+        """Return if the text is this reply, as far as both of them go."""
         return text.startswith(self._read) or self._read.startswith(text)
 
     def view_reply(self, text: str) -> RenderedReply:
-        """What is ready, at once; what is not yet is made for the next time."""
+        """Return what is ready, at once; the rest is rendered for the next time."""
         if self._is_due(text) and (self._work is None or self._work.done()):
             self._work = _pool.submit(self.settle_text, text)
         return _view_state(self.state, text)
@@ -188,7 +192,7 @@ class IncrementalRenderer:
 
 
 def find_end(text: str, blocks: list[Token]) -> tuple[int, Fence | None]:
-    """Where the settled part of a text ends, and the code that is open behind it.
+    """Return the end of a text's settled part, and the code that is open after it.
 
     The last line counts only when it is complete, and the last block can still go on:
     all but a fence that has been closed.
@@ -207,7 +211,7 @@ def find_end(text: str, blocks: list[Token]) -> tuple[int, Fence | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Where the lines of a text start, and what can be said of the places between."""
+    """The starts of a text's lines, and which lines between them are blank."""
 
     text: str
     starts: list[int]
@@ -223,10 +227,10 @@ class _Lines:
         return cls(text, starts, blank)
 
     def is_final(self, block: Token) -> bool:
-        """Whether the parser would begin this block here, whatever comes later.
+        """Return if the parser would begin this block here, whatever comes later.
 
-        It decides by the line itself, except that it looks for the end of a formula:
-        as far as the next blank line.
+        It decides by the line itself, except that it looks for the end of a formula: as
+        far as the next blank line.
         """
         first = block.map[0]
         before = self.text[: self.starts[first]]
@@ -257,8 +261,11 @@ def _place_of(turn: int, attempt: int) -> list[IncrementalRenderer]:
 
 
 def find_renderer(turn: int, attempt: int, text: str) -> IncrementalRenderer:
-    """What this process has of an attempt's reply. The same numbers come again when a
-    reply is regenerated; its text tells which one it is."""
+    """Return this process's renderer of an attempt's reply.
+
+    The same numbers come again when a reply is regenerated; its text tells which one it
+    is.
+    """
     place = _place_of(turn, attempt)
     if not place[0].is_same_reply(text):
         place[0] = IncrementalRenderer()
@@ -266,7 +273,7 @@ def find_renderer(turn: int, attempt: int, text: str) -> IncrementalRenderer:
 
 
 def view_of(turn: int, attempt: int, text: str) -> RenderedReply:
-    """A reply as a page that is drawn from the database shows it."""
+    """Return a reply for a page that is rendered from the database."""
     renderer = find_renderer(turn, attempt, text)
     renderer.settle_text(text)
     return renderer.view_reply(text)

@@ -1,5 +1,7 @@
-"""The home page, where a conversation begins, with the list; and what people do to one
-whole conversation: name, pin, archive, delete, branch.
+"""The home page with the list, and actions on one whole conversation of it.
+
+A conversation begins on the home page; the actions are to name, pin, archive, delete
+and branch it.
 """
 
 from collections.abc import Callable
@@ -64,7 +66,7 @@ def _new_form(request: HttpRequest) -> NewConversationForm:
 def _render_home(
     request: HttpRequest, form: NewConversationForm, refusal: str = ""
 ) -> HttpResponse:
-    """The page that a conversation begins on, with the list beside it."""
+    """Render the page that a conversation begins on, with the list beside it."""
     models = model_access.list_choices_for(request.user.pk)
     wanted = form["model"].value()
     values = {
@@ -82,8 +84,11 @@ def _render_home(
 @require_POST
 @private_page
 def begin_conversation(request: HttpRequest) -> HttpResponse:
-    """A new conversation, with its first message if one is sent: the same one twice,
-    as after an answer that was lost, leads to the same conversation."""
+    """Create a conversation, with its first message if one is sent.
+
+    The same message sent twice, as after a lost response, leads to the same
+    conversation.
+    """
     form = NewConversationForm(request.POST)
     if not form.is_valid():
         wrong = [
@@ -159,7 +164,7 @@ def _lead_to(
 
 
 def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
-    """The answer to what a limit refuses, with the seconds to wait."""
+    """Add the seconds to wait to the response to what a limit refuses."""
     response.status_code = 429
     response["Retry-After"] = str(ceil(error.retry_after or 1))
     return response
@@ -168,7 +173,7 @@ def retry_later(response: HttpResponse, error: CommandError) -> HttpResponse:
 def _refuse_new(
     request: HttpRequest, form: NewConversationForm, why: str
 ) -> HttpResponse:
-    """Why there is no new conversation, beside what was typed."""
+    """Answer why there is no new conversation, beside what was typed."""
     if request.htmx:
         # htmx swaps in nothing that came with an error.
         return render(request, "chat/_error.html", {"code": "refused", "detail": why})
@@ -179,7 +184,7 @@ def _refuse_new(
 
 @conversation_fragment("chat/_conversation_menu.html")
 def show_menu(request: HttpRequest, conversation: Conversation) -> Values:
-    """What can be done to one row, fetched when its menu is opened."""
+    """Show the actions on one row, fetched when its menu is opened."""
     return {"row": conversation}
 
 
@@ -232,8 +237,10 @@ unarchive = _make_action(library.unarchive_conversation, Change.Action.UNARCHIVE
 
 @conversation_view("POST")
 def delete_in_list(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Its replies stop at once; for some minutes it can be restored, unless it was
-    temporary: then it is gone."""
+    """Delete a conversation; its replies stop at once.
+
+    For some minutes it can be restored, unless it was temporary: then it is gone.
+    """
     if not conversation.is_temporary:
         return bulk.delete_rows(request, [conversation], library.delete_all)
     answer = bulk.delete_rows(

@@ -80,8 +80,11 @@ MARK = re.compile(rf"\[\^(\d{{1,3}}|(?<=[^\s(\[{{|/]\[\^){NAME}(?=\](?![+*{{\"'/
 
 class _InlineState(StateInline):
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803
-        """Return where emphasis may begin and end. Chinese, Japanese and Korean have no
-        spaces around words, so beside their characters punctuation decides nothing."""
+        """Return where emphasis may begin and end.
+
+        Chinese, Japanese and Korean have no spaces around words, so beside their
+        characters punctuation decides nothing.
+        """
         scanned = super().scanDelims(start, canSplitWord)
         end = start + scanned.length
         before = self.src[max(0, start - 2) : start].rstrip(VARIATIONS)[-1:]
@@ -96,8 +99,10 @@ def _is_inside(character: str) -> bool:
 
 
 def _is_wide(character: str) -> bool:
-    """Return if it is a letter or punctuation of Chinese, Japanese or Korean; emoji are
-    as wide, and are none."""
+    """Return if it is a letter or punctuation of Chinese, Japanese or Korean.
+
+    Emoji are as wide, and are none.
+    """
     code = ord(character or " ")
     is_emoji = code < 0x2E80 or 0x1F000 <= code < 0x20000
     is_wide = not is_emoji and east_asian_width(character) in "WFH"
@@ -116,9 +121,12 @@ class InlineParser(ParserInline):
 
 
 def _add_usual(state: StateCore) -> None:
-    """What models write beyond CommonMark: links without brackets, lists of tasks,
-    columns that are aligned, line breaks as tags, numbers of sources. A picture is a
-    link here, so the mark before it goes."""
+    """Add what models write beyond CommonMark.
+
+    These are links without brackets, lists of tasks, columns that are aligned, line
+    breaks as tags, and numbers of sources. A picture is a link here, so the mark before
+    it goes.
+    """
     tokens, cited = state.tokens, state.env.get("cited")
     for at, token in enumerate(tokens):
         if token.tag in ("td", "th") and (style := str(token.attrs.pop("style", ""))):
@@ -155,7 +163,7 @@ def _break_lines(children: list[Token], *, is_cell: bool) -> Iterator[Token]:
 
 
 def _link_addresses(children: list[Token]) -> Iterator[Token]:
-    """The same tokens, with addresses in texts outside of links as links."""
+    """Yield the same tokens, with addresses in texts outside of links as links."""
     is_inside = False
     for token, following in zip_longest(children, children[1:]):
         if token.type in ("link_open", "link_close"):
@@ -198,7 +206,7 @@ def _link_text(token: Token) -> Iterator[Token]:
 
 
 def _without_end(address: str) -> str:
-    """Without the end of the sentence, and the brackets that were opened before it."""
+    """Return the address without a sentence's end and brackets opened before it."""
     end, surplus = len(address), address.count(")") - address.count("(")
     while end and (
         address[end - 1] in AFTER_URL or (address[end - 1] == ")" and surplus > 0)
@@ -213,8 +221,11 @@ def _make_text(like: Token, content: str) -> Token:
 
 
 def _parse_footnote(state: StateInline, silent: bool) -> bool:
-    """The mark of a footnote, raised. The note stays where it was written: what comes
-    later changes no block, and pages have no addresses inside of messages."""
+    """Parse the mark of a footnote, which is raised.
+
+    The note stays where it was written: later text changes no block, and pages have no
+    addresses inside of messages.
+    """
     place = (state.src, state.pos, state.posMax)
     begins = not state.pos or state.src[state.pos - 1] == "\n"
     found = (begins and NOTE.match(*place)) or MARK.match(*place)
@@ -230,7 +241,7 @@ def _parse_footnote(state: StateInline, silent: bool) -> bool:
 
 
 def _parse_pair(state: StateInline, silent: bool) -> bool:
-    """A tag of PAIRS with its closing one; another tag is text."""
+    """Parse a tag of PAIRS with its closing one; another tag is text."""
     found = PAIR.match(state.src, state.pos, state.posMax)
     if not found:
         return False
@@ -249,8 +260,7 @@ def _parse_pair(state: StateInline, silent: bool) -> bool:
 
 
 def _parse_fence(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Parse a fence as CommonMark does, but do not end one of Markdown with the code in
-    it."""
+    """Parse a fence as CommonMark does; one of Markdown can contain other fences."""
     is_fence = fence(state, start, end, silent)
     if silent or not is_fence:
         return is_fence
@@ -287,14 +297,14 @@ def is_closed(token: Token) -> bool:
 
 
 def _parse_reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """As in CommonMark; a footnote with nothing but an address is none."""
+    """Parse as CommonMark does, except for a footnote that is just an address."""
     if state.src.startswith("[^", state.bMarks[start] + state.tShift[start]):
         return False
     return reference(state, start, end, silent)
 
 
 def _keep_spaces(state: StateInline, silent: bool) -> bool:
-    """The end of a line, without taking the spaces around it."""
+    """Parse the end of a line, without taking the spaces around it."""
     if state.src[state.pos] != "\n":
         return False
     if not silent:
@@ -337,9 +347,11 @@ def render_markdown(
     is_typed: bool = False,
     cited: tuple[citations.CitedSource, ...] = (),
 ) -> SafeString:
-    """The text as HTML: formatted, or escaped as it stands where that is safer. Of what
-    a person has typed, spaces are kept; the style of `.message.user` shows them. What
-    it has cited is linked."""
+    """Return the text as HTML: formatted, or escaped as it is where that is safer.
+
+    In a user's own text, spaces are kept; the style of `.message.user` shows them. Its
+    citations are linked.
+    """
     make = partial(render_uncached, text, is_typed=is_typed, cited=cited)
     return cache.get_or_make((text, is_typed, cited), make)
 
@@ -371,8 +383,10 @@ def render_part(
 
 
 def find_blocks(text: str, links: dict[str, Any]) -> list[Token] | None:
-    """The tokens of a text's blocks, with their lines, and nothing of what is in them:
-    that is what takes the time. None when they are nested too deep."""
+    """Return the tokens of a text's blocks, with their lines; None if nested too deep.
+
+    Tokens inside the blocks are left out: they are what takes the time.
+    """
     known = {"references": dict(links.get("references", {}))}
     source = text.replace("\r\n", "\n").replace("\r", "\n")
     tokens: list[Token] = []
@@ -384,7 +398,7 @@ def find_blocks(text: str, links: dict[str, Any]) -> list[Token] | None:
 
 
 def is_cheap(text: str) -> bool:
-    """Whether a text is formatted at all."""
+    """Return if a text is short enough to be formatted."""
     return (
         len(text) <= MAX_CHARS
         and text.count("[") <= MAX_BRACKETS
@@ -393,7 +407,7 @@ def is_cheap(text: str) -> bool:
 
 
 def _format_html(parser: MarkdownIt, text: str, links: dict[str, Any]) -> str | None:
-    """The HTML, or None when the text is nested deeper than the parser follows."""
+    """Return the HTML, or None if the text is nested deeper than the parser follows."""
     try:
         tokens = parser.parse(text, links)
         if any(token.level > MAX_LEVEL for token in tokens):
@@ -416,7 +430,7 @@ def _sanitise_html(html: str) -> str:
 
 
 def code_class(info: str) -> str:
-    """The class for a piece of code in the language that its fence names, or ""."""
+    """Return the class for code in the language that its fence names, or ""."""
     name = f"language-{info.split(maxsplit=1)[0]}" if info.strip() else ""
     return name if CODE_CLASS.fullmatch(name) else ""
 

@@ -1,7 +1,8 @@
-"""Formulas in Markdown: TeX between dollars or \\(…\\), or in an environment for
-formulas, is drawn as MathML, which browsers lay out by themselves. What can't be drawn
-is shown as it was written, for Markdown would eat its backslashes and take its stars
-and lines for emphasis.
+"""Formulas in Markdown, drawn as MathML, which browsers lay out by themselves.
+
+A formula is TeX between dollars or \\(…\\), or in an environment for formulas. One that
+cannot be drawn is shown as it was written, for Markdown would eat its backslashes and
+take its stars and lines for emphasis.
 """
 
 import re
@@ -110,7 +111,7 @@ class _UndrawableError(Exception):
 
 
 class _Definitions(dict[str, Any]):
-    """Nothing is defined: definitions of one another grow without end."""
+    """Macros that cannot be defined: definitions of one another grow without end."""
 
     def __setitem__(self, name: str, body: object) -> None:
         raise _UndrawableError
@@ -163,7 +164,7 @@ def _render_block(
 
 
 def _draw_formula(source: str, env: dict[str, Any]) -> str | None:
-    """The formula as MathML, or None. `env` counts for all parts of one text."""
+    """Return the formula as MathML, or None. `env` counts for all parts of one text."""
     tex, display = _unwrap_formula(source.strip())
     env["tex"] = env.get("tex", 0) + len(tex)
     if env["tex"] > MAX_TEX or len(tex) > MAX_FORMULA or DOLLAR.search(tex):
@@ -176,7 +177,7 @@ def _draw_formula(source: str, env: dict[str, Any]) -> str | None:
 
 
 def _unwrap_formula(source: str) -> tuple[str, str]:
-    """The TeX without its marks, and how MathML calls the way it stands."""
+    """Return the TeX without its marks, and MathML's word for its display."""
     if OPENING.match(source):
         return source, "block"
     marks = 2 if source[:2] in ("$$", "\\(", "\\[") else 1
@@ -193,7 +194,10 @@ def _rename_environment(found: re.Match[str]) -> str:
 
 
 def _write_html(element: Element, depth: int = 0) -> str:
-    """The converter's own text is not escaped, and has its characters as references."""
+    """Write the elements as HTML.
+
+    The converter's own text is not escaped, and has its characters as references.
+    """
     if depth > MAX_DEPTH or len(element) != INSIDE.get(element.tag, len(element)):
         raise _UndrawableError
     text = CHARACTER.sub(lambda found: unescape(found[0]), element.text or "")
@@ -252,7 +256,7 @@ def _is_plain_formula(tex: str) -> bool:
 
 
 def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A formula on lines of its own, from its opening signs to its closing ones."""
+    """Parse a formula on lines of its own, from its opening to its closing signs."""
     first = read_line(state, start)
     begun = OPENING.match(first)
     closing = f"\\end{{{begun[1]}}}" if begun else CLOSING.get(first[:2])

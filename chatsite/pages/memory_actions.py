@@ -1,5 +1,7 @@
-"""Actions on the memory from the page. Each answers with a notice that offers to undo
-it; the panes of every tab redraw themselves on the event that it publishes.
+"""Actions on the memory from the page.
+
+Each answers with a notice that offers to undo it; the panes of every tab redraw
+themselves on the event that it publishes.
 """
 
 import json
@@ -60,7 +62,7 @@ NOT_SENT_AGAIN = ("edited", "made", "csrfmiddlewaretoken")
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What an action has done, in words, and the form that undoes it."""
+    """The notice of an action: what it did, in words, and the form that undoes it."""
 
     text: str
     undo: str = ""  # an address
@@ -73,7 +75,7 @@ class Notice:
 
 
 def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
-    """A view that changes the memory and says what it did, or why it did not."""
+    """Make a view that changes the memory and answers what it did, or why not."""
 
     @conversation_view("POST")
     @wraps(view)
@@ -106,7 +108,7 @@ def memory_action(view: Callable[..., Notice]) -> Callable[..., HttpResponse]:
 def _refuse_action(
     request: HttpRequest, conversation: Conversation, error: CommandError
 ) -> HttpResponse:
-    """What the user's limits do not allow now."""
+    """Answer that the user's limits do not allow the action now."""
     if request.htmx:
         return answer_notice(request, conversation, Notice(error.detail, is_error=True))
     return retry_later(HttpResponse(error.detail, content_type="text/plain"), error)
@@ -118,7 +120,7 @@ def _ask_about_edited(
     error: actions.EditedError,
     named: dict[str, Any],
 ) -> HttpResponse:
-    """Nothing was done: a dialog asks what becomes of summaries that a person wrote."""
+    """Ask in a dialog what becomes of summaries that a user wrote; nothing was done."""
     if not request.htmx:
         choice = _("Send “edited” with “keep” or “write”.")
         return HttpResponse(f"{error} {choice}", status=409, content_type="text/plain")
@@ -134,7 +136,7 @@ def _ask_about_edited(
 def answer_notice(
     request: HttpRequest, conversation: Conversation, notice: Notice
 ) -> HttpResponse:
-    """The notice for htmx, whatever the target of its request is."""
+    """Render the notice for htmx, whatever the target of its request is."""
     values = {"conversation": conversation, "notice": notice}
     shown = render(request, "chat/_notice.html", values)
     if request.htmx.target == "notice":
@@ -221,8 +223,7 @@ def change_message(
 def _is_edited_since(
     conversation: Conversation, seq: int, known: Iterable[int]
 ) -> bool:
-    """Return whether a person has written a summary of the message that is not
-    `known`."""
+    """Return if a user has written a summary of the message that is not `known`."""
     by_hand = versions.by_hand(conversation, seq, seq)
     return not {row.version for row in by_hand} <= {*known}
 
@@ -239,7 +240,7 @@ def _read_edited(request: HttpRequest) -> actions.EditChoice:
 def _what_became(
     done: str, before: list[Summary], now: list[Summary], *, is_undone: bool
 ) -> str:
-    """What was done, and what became of the summaries."""
+    """Return what was done, and what became of the summaries."""
     if is_undone:
         text = _("%(done)s Its summary is again what it was.")
     elif kept := [row for row in now if row.is_by_hand and row not in before]:
@@ -252,8 +253,10 @@ def _what_became(
 
 
 def _shown_reply(conversation: Conversation, seq: int) -> int | None:
-    """The number of the reply to a message, if the model sees it: it may repeat what
-    the message said."""
+    """Return the number of the reply to a message, if the model sees it.
+
+    The reply may repeat what the message said.
+    """
     seen = context.visible_messages(conversation).filter(turn__user_message__seq=seq)
     return seen.values_list("seq", flat=True).first()
 
@@ -263,7 +266,7 @@ def _in_force(conversation: Conversation) -> list[int]:
 
 
 def _make_undoable(conversation: Conversation, text: str, before: list[int]) -> Notice:
-    """A notice whose undo puts the versions `before` in force again."""
+    """Make a notice whose undo puts the versions `before` in force again."""
     values = {"versions": _write_versions(before)}
     values["made"] = _write_versions(_in_force(conversation))
     return Notice(text, address_of(conversation, "reinstate"), values)
@@ -281,7 +284,7 @@ def _read_versions(text: str) -> list[int]:
 
 
 def _read_made(request: HttpRequest) -> list[int] | None:
-    """The versions that what is undone has made; None: the form does not say so."""
+    """Return the versions that the undone action made; None if the form lacks them."""
     made = request.POST.get("made")
     return None if made is None else _read_versions(made)
 
@@ -318,7 +321,7 @@ def rewrite_as_owner(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Notice:
     before = _in_force(conversation)
-    # Told that another version has replaced it, a user can send the text once more.
+    # After the notice that another version has replaced it, the text can be sent again.
     seen = (_read_versions(request.POST.get("seen", "")) or [version])[0]
     new = actions.rewrite_summary(
         conversation, seen, request.POST.get("text"), author=request.user
@@ -359,7 +362,7 @@ def accept_as_owner(request: HttpRequest, conversation: Conversation) -> Notice:
 
 @memory_action
 def post_system_prompt(request: HttpRequest, conversation: Conversation) -> Notice:
-    """The system prompt; the temperature, too, if it was changed in the same form."""
+    """Save the system prompt; the temperature, too, if the same form changed it."""
     before, temperature = conversation.system_prompt, conversation.temperature
     # Browsers send every line break as two characters.
     seen = request.POST.get("seen", before).replace("\r\n", "\n")

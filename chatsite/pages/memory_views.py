@@ -1,5 +1,6 @@
-"""Looking at the memory from the page: previews, drafts of summaries, versions and
-their differences, search, savings, snapshots, and what goes on in the background.
+"""Views of the memory: previews, drafts of summaries, versions and their differences.
+
+Also search, savings, snapshots, and work in the background.
 """
 
 import json
@@ -39,7 +40,7 @@ MAX_VERSIONS = 200
 def show_preview(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> Values:
-    """What compaction up to a message would do; no model is asked yet."""
+    """Show what compaction up to a message would do; no model is called yet."""
     try:
         plan = summary_proposals.plan_proposal_here(conversation, seq)
     except actions.ActionError as error:
@@ -75,7 +76,7 @@ def request_proposal(
 def show_proposal(
     request: HttpRequest, conversation: Conversation, *, seq: int
 ) -> Values:
-    """How far the summary up to a message is; a dialog that waits is left alone."""
+    """Show the progress of the summary up to a message, except in a waiting dialog."""
     job = summary_proposals.find_latest_proposal(conversation)
     if job is None or job.state == Job.State.CANCELLED or job.values["seq"] != seq:
         return show_preview(request, uuid=conversation.uuid, seq=seq)
@@ -113,14 +114,14 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_policy.html")
 def show_policy(request: HttpRequest, conversation: Conversation) -> Values:
-    """The memory settings; with a `preset` those of the preset alone, not saved yet."""
+    """Show the memory settings; with a `preset`, those of the preset alone, unsaved."""
     preset = request.GET.get("preset", "")
     return {"policy_form": PolicyForm.for_conversation(conversation, preset=preset)}
 
 
 @conversation_fragment("chat/_policy_estimate.html", "POST")
 def show_estimate(request: HttpRequest, conversation: Conversation) -> Values:
-    """What the settings in the form would do now; nothing is changed."""
+    """Show what the settings in the form would do now; nothing is changed."""
     form = PolicyForm(request.POST)
     if not form.is_valid():
         return {"form": form}
@@ -135,7 +136,7 @@ def show_estimate(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_summary_history.html")
 def show_summaries(request: HttpRequest, conversation: Conversation) -> Values:
-    """The history of versions, newest first, and what summarising again would drop."""
+    """Show the versions, newest first, and what summarising again would drop."""
     rows = conversation.summaries.order_by("-version").select_related("author")
     active = versions.active_summaries(conversation)
     covered = context.visible_messages(conversation).filter(
@@ -156,7 +157,7 @@ def show_summaries(request: HttpRequest, conversation: Conversation) -> Values:
 def show_diff(
     request: HttpRequest, conversation: Conversation, *, version: int
 ) -> Values:
-    """What a version changed in those that it replaced, word by word."""
+    """Show what a version changed in those that it replaced, word by word."""
     summary = get_object_or_404(conversation.summaries, version=version)
     older = list(summary.folded_from.order_by("first_seq"))
     before = "\n\n".join(row.text for row in older)
@@ -179,7 +180,7 @@ def edit_prompt(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_search_results.html")
 def search_memory(request: HttpRequest, conversation: Conversation) -> Values:
-    """Does it still remember? Where the model sees what was said about something."""
+    """Show where the model sees the messages that a query finds."""
     form = SearchForm(request.GET)
     query = form.cleaned_data["q"].strip() if form.is_valid() else ""
     found = search.search_conversation(conversation, query)
@@ -198,7 +199,7 @@ def show_savings(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_context.html", "POST")
 def show_draft(request: HttpRequest, conversation: Conversation) -> Values:
-    """The right pane with what is being typed, as if it were sent now."""
+    """Show the right pane with what is being typed, as if it were sent now."""
     text = request.POST.get("draft", "")[: settings.MESSAGE_MAX_CHARS]
     try:
         ids = uploads.read_upload_ids(request.POST.get("files", "").split())
@@ -223,8 +224,7 @@ def show_snapshot(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_request_json.html")
 def show_raw(request: HttpRequest, conversation: Conversation) -> Values:
-    """The request's `messages` as they are sent, or were for a reply, with its `tools`
-    if it has any."""
+    """Show the `messages` and `tools` of a past reply's request, or of the next."""
     found = find_context(request, conversation)
     shown = without_bytes(found["messages"])
     if found["tools"]:

@@ -1,7 +1,8 @@
-"""Parts of pages that are rendered once for all tabs and reloads: finished turns and
-summaries, rows of the list, messages of the right pane, forms that are not filled in.
+"""Parts of pages that are rendered once for all tabs and reloads.
 
-Each is kept by everything that it shows, so a part that has changed is another part.
+These are finished turns and summaries, rows of the list, messages of the right pane,
+and forms that are not filled in. Each is cached by everything that it shows, so a part
+that has changed is another part.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -32,8 +33,10 @@ cache = Cache(CACHE_BYTES)
 
 
 def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
-    """One turn of the transcript. What is still being written changes too often to be
-    kept."""
+    """Render one turn of the transcript.
+
+    A running one changes too often to be cached.
+    """
     template, values = "chat/_turn.html", {"conversation": conversation, "turn": view}
     if view.partial is not None:
         return render_to_string(template, values)
@@ -41,7 +44,7 @@ def render_turn(conversation: Conversation, view: TurnView) -> SafeString:
 
 
 def render_status(message: str) -> str:
-    """What a screen reader is told. Nothing to say leaves the line as it is."""
+    """Render the sentence for screen readers; an empty one leaves the line as it is."""
     if not message:
         return ""
     return render_to_string("chat/_status.html", {"message": message})
@@ -56,8 +59,10 @@ def render_row(
     selecting: bool = False,
     names: Sequence[str] = (),
 ) -> SafeString:
-    """One conversation of the list: a link, which keeps what is chosen of its filters,
-    or a box to choose it. `names` are what it has of the filters."""
+    """Render one conversation of the list: a link, or a box to choose it.
+
+    The link keeps the chosen filters. `names` are the row's marks of the filters.
+    """
     is_marked = bool(query and listed.archived_at)
     marks = tuple(slots.draw_each("row.mark", conversation=listed))
     values = {
@@ -82,13 +87,13 @@ def render_seen_message(message: SeenMessage) -> SafeString:
 
 
 def render_glances(section: ContextSection) -> SafeString:
-    """The beginnings of the texts of a closed sheet."""
+    """Render the beginnings of the texts of a closed sheet."""
     glances = tuple(section.glances)
     return _render_once("chat/_context_glances.html", {"glances": glances}, glances)
 
 
 def render_divider(conversation: Conversation, line: Divider) -> SafeString:
-    """The line in the transcript where the messages of a summary end."""
+    """Render the line in the transcript where the messages of a summary end."""
     values = {"conversation": conversation, "divider": line}
     shown = (conversation.uuid, line.covered, *_list_shown(line.summary))
     return _render_once("chat/_divider.html", values, *shown)
@@ -97,19 +102,19 @@ def render_divider(conversation: Conversation, line: Divider) -> SafeString:
 def render_summary_block(
     conversation: Conversation, summary: Summary, *, is_past: bool
 ) -> SafeString:
-    """A summary that the model sees, in the right pane."""
+    """Render a summary that the model sees, in the right pane."""
     values = {"conversation": conversation, "summary": summary, "is_past": is_past}
     shown = (conversation.uuid, is_past, *_list_shown(summary))
     return _render_once("chat/_context_summary.html", values, *shown)
 
 
 def draw_dialog_button(url: str, text: object) -> SafeString:
-    """An item of a menu that opens this page in the dialog."""
+    """Render an item of a menu that opens this page in the dialog."""
     return format_html(DIALOG_BUTTON, url, text)
 
 
 def render_form_fields(form: Form) -> SafeString:
-    """The fields of a form. One that was sent shows its own errors, and isn't kept."""
+    """Render the fields of a form; a sent one shows its errors, and isn't cached."""
     template = getattr(form, "fields_template", "_form_fields.html")
     values = {"form": form}
     if form.is_bound:
@@ -124,7 +129,7 @@ def render_form_fields(form: Form) -> SafeString:
 
 
 def _list_shown(summary: Summary) -> tuple[Hashable, ...]:
-    """What the templates show of a summary."""
+    """Return what the templates show of a summary."""
     return (
         summary.version,
         summary.level,
@@ -143,14 +148,16 @@ def _list_shown(summary: Summary) -> tuple[Hashable, ...]:
 def _render_once(
     template: str, values: dict[str, object], *shown: Hashable
 ) -> SafeString:
-    """The template rendered with these values, of which it shows `shown`."""
+    """Render the template with these values, of which it shows `shown`."""
     return render_once(cache, template, lambda: values, *shown)
 
 
 def render_once(
     kept: Cache, template: str, read: Callable[[], dict[str, object]], *shown: Hashable
 ) -> SafeString:
-    """The template rendered with the values that `read` gives, of which it shows
-    `shown`; they are read only if it is not kept."""
+    """Render the template with the values of `read`, of which it shows `shown`.
+
+    They are read only if the result is not cached.
+    """
     key = (template, get_language(), timezone.get_current_timezone_name(), *shown)
     return kept.get_or_make(key, lambda: render_to_string(template, read()))

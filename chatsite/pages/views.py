@@ -36,7 +36,7 @@ Response = TypeVar("Response", bound=HttpResponseBase)
 
 
 def read_number(request: HttpRequest, name: str) -> int | None:
-    """A number of the address; None if it is not given."""
+    """Return a number of the address; None if it is not given."""
     form = NumberForm(request.GET)
     form.is_valid()
     if name in form.errors:
@@ -64,7 +64,7 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> Value
 
 @conversation_fragment("chat/_guide_answer.html")
 def show_guide(request: HttpRequest, conversation: Conversation) -> Values:
-    """The second act of the demo, where the person is in it by now."""
+    """Show the second act of the demo, at the step that the user has reached."""
     proved, asked = (bool(request.GET.get(name)) for name in ("proved", "asked"))
     now = guide.find_guide_step(conversation, proved=proved, asked=asked)
     if now.step in ("watch", "wait"):
@@ -74,8 +74,7 @@ def show_guide(request: HttpRequest, conversation: Conversation) -> Values:
 
 @conversation_fragment("chat/_turns.html")
 def show_more_turns(request: HttpRequest, conversation: Conversation) -> Values:
-    """Earlier turns, to be put above those on the page, or some that are missing
-    between two of them."""
+    """Show earlier turns for the top of the page, or those missing between two."""
     before, after = read_number(request, "before"), read_number(request, "after")
     if before and after:
         pane = transcript_pane.show_turns_between(conversation, after, before)
@@ -90,7 +89,7 @@ def show_context(request: HttpRequest, conversation: Conversation) -> Values:
 
 
 def model_values(conversation: Conversation) -> dict[str, Any]:
-    """The list of models beside the message box."""
+    """Return the values of the list of models beside the message box."""
     model = model_of(conversation)
     choices = model_access.list_choices_for(conversation.owner_id, model)
     return {"model": model, "models": choices}
@@ -119,7 +118,7 @@ def context_json(request: HttpRequest, conversation: Conversation) -> HttpRespon
 
 
 def find_context(request: HttpRequest, conversation: Conversation) -> dict[str, Any]:
-    """The request of the next turn, or of the reply that the address names."""
+    """Return the request of the next turn, or of the reply that the address names."""
     try:
         return thread_json.describe_context(conversation, read_number(request, "reply"))
     except ModelCall.DoesNotExist:
@@ -130,7 +129,7 @@ def find_context(request: HttpRequest, conversation: Conversation) -> dict[str, 
 def attachment(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponseBase:
-    """The whole text of a file that is attached to message `seq`."""
+    """Return the whole text of a file that is attached to message `seq`."""
     message = conversation.messages.filter(seq=seq).first()
     files = message.files if message else []
     if place >= len(files):
@@ -165,7 +164,7 @@ def respond_with_json(value: dict[str, Any]) -> JsonResponse:
 def respond_with_file(
     response: Response, conversation: Conversation, extension: str
 ) -> Response:
-    """The name is made here: a title could carry anything into the header."""
+    """Return the file; its name is made here, as a title could inject a header."""
     name = f"conversation-{str(conversation.uuid)[:8]}.{extension}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"

@@ -1,5 +1,5 @@
-"""What staff see in the admin: conversations, summaries, requests, charts.
+"""The pages for staff in the admin: conversations, summaries, requests, charts.
 
-Nothing here changes what people wrote; actions go through the services of memory/ and
+Nothing here changes what users wrote; actions go through the services of memory/ and
 turns/. Start at admin/conversations.py and timeline/.
 """

@@ -59,8 +59,11 @@ def record_access(
     target: str = "",
     owner_id: int | None = None,
 ) -> None:
-    """Call it before any content leaves; `target` says which part, never its text.
-    `owner_id`: whose it was, where that is no single conversation."""
+    """Record an access; call it before any content leaves.
+
+    `target` says which part, never its text. `owner_id`: whose it was, where that is no
+    single conversation.
+    """
     event = _make_event(request, action, conversation, target)
     event.owner_id = event.owner_id or owner_id
     event.save()
@@ -94,7 +97,7 @@ def _make_event(
 
 
 def _read_address(request: HttpRequest) -> str | None:
-    """The reader's address; None where a proxy sends none: the event is written."""
+    """Return the reader's address; None where a proxy sends none."""
     address = client_address(request)
     try:
         validate_ipv46_address(address or "")
@@ -104,7 +107,7 @@ def _read_address(request: HttpRequest) -> str | None:
 
 
 def describe_target(target: str) -> str:
-    """A target as a person reads it, in their language."""
+    """Return a target in words, in the reader's language."""
     names = PARTS | collect_names("log_names")
     if target in names:
         return str(names[target])
@@ -114,8 +117,10 @@ def describe_target(target: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one of the staff did: to one conversation, or, within a minute, to all that
-    a list showed. Conversations are pairs of an id and the row, if it is still there.
+    """One action of a member of the staff: on one conversation, or on a list of them.
+
+    Within a minute, all that a list showed is one entry. Conversations are pairs of an
+    id and the row, if it still exists.
     """
 
     at: datetime
@@ -126,8 +131,7 @@ class Look:
 
 
 def list_accesses(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, Any]]:
-    """What staff did with a person's conversations, newest first, to be read page by
-    page with `read_looks`."""
+    """Return staff accesses to a user's rows for `read_looks`, newest first."""
     # Events that are not of a list stay rows of their own.
     is_list = When(target__startswith=LIST_PREFIX, then=Value(0))
     one = Case(is_list, default="id", output_field=BigIntegerField())
@@ -138,7 +142,7 @@ def list_accesses(owner: AbstractBaseUser) -> QuerySet[AccessEvent, dict[str, An
 
 
 def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[Look]:
-    """The rows of a page of list_accesses(), with their conversations."""
+    """Return the rows of a page of list_accesses(), with their conversations."""
     if not page:
         return []
     minutes = [row["minute"] for row in page]
@@ -171,7 +175,7 @@ def read_looks(owner: AbstractBaseUser, page: Sequence[dict[str, Any]]) -> list[
 
 
 def _make_event_key(event: AccessEvent) -> tuple[object, ...]:
-    """The values of KEY, as list_accesses() has them."""
+    """Return the values of KEY, as list_accesses() has them."""
     one = 0 if event.target.startswith(LIST_PREFIX) else event.pk
     minute = event.created_at.replace(second=0, microsecond=0)
     return one, minute, event.username, event.action, event.target

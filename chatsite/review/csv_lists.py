@@ -1,5 +1,6 @@
-"""Lists of the admin as CSV: the rows as their list shows them, masked as it is, sent
-while they are read. Each conversation whose texts it has is in the access log before.
+"""Lists of the admin as CSV: the rows as their list shows them, masked as it is.
+
+Each conversation whose texts it has is in the access log before.
 """
 
 import csv
@@ -33,7 +34,7 @@ TAG = re.compile("<[^<>]*>")
 def send_csv(
     listed: "ShortListAdmin", request: HttpRequest, rows: QuerySet
 ) -> StreamingHttpResponse:
-    """A file whose name says when there were more rows than it has."""
+    """Return the rows as a file; its name says if there were more rows than it has."""
     keys = list(rows.values_list("pk", flat=True)[: MAX_ROWS + 1])
     names = listed.get_list_display(request)
     name = f"{listed.opts.model_name}-{timezone.localdate():%Y-%m-%d}"
@@ -68,7 +69,7 @@ def _write_batch(
     names: Names,
     language: str | None,
 ) -> str:
-    """The rows with these keys, in their order; nothing of those that are gone."""
+    """Return the lines of these rows in the keys' order; skip rows that are gone."""
     rows = listed.get_queryset(request).order_by().filter(pk__in=keys)
     if listed.list_select_related:
         rows = rows.select_related(*listed.list_select_related)
@@ -97,13 +98,13 @@ def _show_cell(name: Any, row: Any, listed: "ShortListAdmin") -> object:
 
 
 def write_line(cells: Sequence[object]) -> str:
-    """A line of a file, in which no text is a formula."""
+    """Return a line of a file in which no text is a formula."""
     line = io.StringIO()
     csv.writer(line).writerow(map(_neutralise, cells))
     return line.getvalue()
 
 
 def _neutralise(cell: object) -> object:
-    """A text that no spreadsheet takes for a formula; numbers are none."""
+    """Return a text that no spreadsheet takes for a formula; numbers as they are."""
     is_formula = isinstance(cell, str) and FORMULA.match(cell)
     return f"'{cell}" if is_formula else cell

@@ -1,5 +1,4 @@
-"""The dashboard on the admin's first page: the site in nine tiles, and a table of the
-last days."""
+"""The dashboard on the admin's first page: nine tiles, and a table of the last days."""
 
 from dataclasses import dataclass
 from datetime import date

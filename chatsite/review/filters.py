@@ -32,7 +32,7 @@ MAX_OWNERS = 100
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """One of a few conditions, each with its name in the address."""
+    """A filter by one of a few conditions, each with its name in the address."""
 
     # The label and the condition behind each name.
     conditions: ClassVar[dict[str, tuple[Any, Q]]]
@@ -46,7 +46,7 @@ class ChoiceFilter(admin.SimpleListFilter):
 
 
 class SetFilter(admin.EmptyFieldListFilter):
-    """Whether a field has a value: yes or no, where Django has Empty and Not empty."""
+    """A filter by whether a field has a value: yes or no, not Empty and Not empty."""
 
     # Of times, what has happened then.
     TITLES: ClassVar = {
@@ -80,7 +80,7 @@ class CompactionFilter(ChoiceFilter):
 
 
 class OwnerFilter(admin.SimpleListFilter):
-    """By those whose conversations changed last, and the one in the address."""
+    """A filter by owner: those with the latest changes, and the one in the address."""
 
     title = _("owner")
     parameter_name = "owner"
@@ -103,7 +103,7 @@ class OwnerFilter(admin.SimpleListFilter):
 
 
 class ModelFilter(admin.SimpleListFilter):
-    """By the model that a conversation has, or would have as it names none."""
+    """A filter by the model that a conversation has, or would have if it names none."""
 
     title = _("model")
     parameter_name = "model"
@@ -126,7 +126,7 @@ class ModelFilter(admin.SimpleListFilter):
 
 
 class PolicyFilter(ChoiceFilter):
-    """By the preset of the policy, which the list has as `preset_name`."""
+    """A filter by the preset of the policy, which the list has as `preset_name`."""
 
     title = _("preset")
     parameter_name = "preset"
@@ -250,7 +250,7 @@ class ReviewFilter(admin.SimpleListFilter):
 
 
 class StaffFilter(admin.SimpleListFilter):
-    """By who works here now; a person who has left is found by name."""
+    """A filter by member of the staff; one who has left is found by name."""
 
     title = _("who")
     parameter_name = "staff"

@@ -1,4 +1,4 @@
-"""What lists and pages say about a version of a summary, and what tokens cost."""
+"""Labels of summaries' versions, and the cost of tokens, for lists and pages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +42,7 @@ STATUSES = {
 
 
 def trigger_label(kind: str) -> str:
-    """What set off a compaction; a kind without a label is shown as it is."""
+    """Return what set off a compaction; a kind without a label is returned as it is."""
     return str(TRIGGERS.get(kind, kind.replace("_", " ")))
 
 
@@ -80,7 +80,7 @@ def format_tokens(row: Summary) -> str:
 
 @admin.display(description=gettext_lazy("summarised"))
 def count_compacted(row: Summary) -> str:
-    """How many numbers it was the first to cover."""
+    """Return how many messages the summary was the first to cover."""
     spans = [(each.first_seq, each.last_seq) for each in row.folded_from.all()]
     before = sum(last - first + 1 for first, last in spans)
     return f"+{max(0, row.last_seq - row.first_seq + 1 - before):,}"
@@ -93,7 +93,7 @@ def name_author(row: Summary) -> str:
 
 @admin.display(description=gettext_lazy("flags"))
 def list_flags(row: Summary) -> str:
-    """What is doubtful about a version; `follows` says whether another ends before."""
+    """Return the doubts about a version; `follows`: if another one ends before it."""
     found = []
     if count := row.unsupported:
         words = ngettext("%(n)s fact unsupported", "%(n)s facts unsupported", count)

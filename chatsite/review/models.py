@@ -1,4 +1,4 @@
-"""What the review app itself records: who looked, who reviewed, what was erased."""
+"""Records of the review app: accesses, reviews and erasures."""
 
 from typing import Any
 
@@ -21,15 +21,15 @@ class AppendOnly(History):
 
 
 def list_staff_actions() -> list[tuple[str, Any]]:
-    """What staff can do: each action's name, and what people read."""
+    """Return the name and the label of each action of staff."""
     names = plugins.collect_names("staff_actions")
     return [*AccessEvent.StaffAction.choices, *names.items()]
 
 
 class AccessEvent(AppendOnly):
-    """Someone of the staff saw a person's conversation or did something to it.
+    """An access of staff to a user's conversation, or an action on it.
 
-    It outlives the conversation, so it knows only its uuid.
+    It outlives the conversation, so it has only its uuid.
     """
 
     class StaffAction(models.TextChoices):
@@ -105,8 +105,10 @@ class Review(AppendOnly):
 
 
 class Tombstone(AppendOnly):
-    """What is left of an erased conversation, or of a person with all of theirs:
-    numbers and a hash, no text and no name."""
+    """The record of an erased conversation, or of a user with all of theirs.
+
+    It has numbers and a hash, no text and no name.
+    """
 
     # Empty: of a whole account, whose number is the next value.
     conversation = models.UUIDField(_("conversation"), unique=True, null=True)

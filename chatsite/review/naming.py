@@ -1,4 +1,4 @@
-"""What tables and columns are called in the administration, in the reader's language.
+"""Names of tables and columns in the administration, in the reader's language.
 
 Named here and not on the models: no migration has to know a translation.
 """
@@ -65,7 +65,7 @@ def apply_names() -> None:
 
 
 def name_table(model: type[Model], one: str, several: str) -> None:
-    """What staff read of a table, and of its columns that are known here."""
+    """Set the names of a table, and of its columns that are known here, for staff."""
     model._meta.verbose_name = gettext_lazy(one)
     model._meta.verbose_name_plural = gettext_lazy(several)
     for field in model._meta.local_fields:

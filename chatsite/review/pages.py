@@ -26,8 +26,10 @@ MAX_NUMBER = 2**31 - 1
 
 
 def check_rights(request: HttpRequest, *needs: str) -> Rights:
-    """Return what the staff member may do. Raises PermissionDenied without metadata
-    and the rights that are named in `needs`."""
+    """Return the rights of the staff member.
+
+    Raises PermissionDenied without metadata and the rights that are named in `needs`.
+    """
     rights = rights_of(request.user)
     if not all(getattr(rights, need) for need in ("metadata", *needs)):
         raise PermissionDenied
@@ -35,8 +37,10 @@ def check_rights(request: HttpRequest, *needs: str) -> Rights:
 
 
 def review_page(*needs: str) -> Callable[[View], View]:
-    """A view of one conversation by its `pk`; `needs` names the rights it takes besides
-    metadata, such as "content". The view gets (request, conversation, rights, ...).
+    """Make a view of one conversation, by its `pk`, that needs these rights.
+
+    These come besides metadata, such as "content". The view gets (request,
+    conversation, rights, ...).
     """
 
     def decorate(view: View) -> View:
@@ -60,7 +64,7 @@ def render_page(
     title: str,
     **context: Any,
 ) -> TemplateResponse:
-    """A page that looks like the admin's own, with the way back in its breadcrumbs."""
+    """Render a page that looks like the admin's own, with breadcrumbs."""
     values = {
         **admin.site.each_context(request),
         "opts": Conversation._meta,
@@ -85,7 +89,7 @@ def timeline_link(conversation_id: int, text: str, **params: Any) -> SafeString:
 
 
 def query_number(request: HttpRequest, name: str) -> int | None:
-    """A positive number from the address; None for anything else."""
+    """Return a positive number from the address; None for anything else."""
     text = request.GET.get(name, "")
     is_number = text.isascii() and text.isdecimal() and len(text) <= 10
     return int(text) if is_number and 1 <= int(text) <= MAX_NUMBER else None

@@ -1,5 +1,6 @@
-"""What the admin's pages have in common: read-only lists and pages, without texts for
-staff who may not read them; every view of a text is logged; links between the pages.
+"""Base classes of the admin's pages: read-only lists and pages, and links between them.
+
+Staff who may not read texts get none, and every view of a text is logged.
 """
 
 import json
@@ -37,7 +38,7 @@ MAX_PEOPLE = 100
 
 
 class ShortPaginator(Paginator):
-    """Counts as far as anyone would turn pages, never a whole table."""
+    """A paginator that counts as far as users turn pages, never a whole table."""
 
     most = 10_000
 
@@ -47,7 +48,7 @@ class ShortPaginator(Paginator):
 
     @property
     def is_short(self) -> bool:
-        """Whether there is more than was counted."""
+        """True if there are more rows than were counted."""
         return self.count > self.most
 
 
@@ -72,7 +73,7 @@ class ShortListAdmin(admin.ModelAdmin):
         )
 
     def complete_rows(self, rows: Sequence[Any]) -> Sequence[Any]:
-        """Of a page, or a part of a file: with what their list shows besides."""
+        """Return the rows of a page, or a part of a file, with what their list adds."""
         return rows
 
     def record_texts(
@@ -105,8 +106,7 @@ class ShortListAdmin(admin.ModelAdmin):
 
 
 class NumbersAdmin(ShortListAdmin):
-    """Seen by staff who may see numbers, and changed by those of them who have Django's
-    permission to."""
+    """Admin for staff who may see numbers; Django's own permission allows changes."""
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return rights_of(request.user).metadata
@@ -157,8 +157,10 @@ class ReadOnlyAdmin(ShortListAdmin):
         )
 
     def without_temporary(self, rows: QuerySet) -> QuerySet:
-        """The rows of conversations that staff may see; few are temporary, so this is
-        no join."""
+        """Return the rows of conversations that staff may see.
+
+        Few are temporary, so this is no join.
+        """
         if not self.conversation_id_field:
             return rows
         part = self.conversation_id_field.removesuffix("uuid") + "pk"
@@ -194,7 +196,7 @@ class ReadOnlyAdmin(ShortListAdmin):
         return queryset.filter(**lookup), False
 
     def target_of(self, row: Any) -> str:
-        """Which part of a conversation its page is, for the access log."""
+        """Return the part of a conversation that its page shows, for the access log."""
         return f"{self.opts.model_name} {row.pk}"
 
     def changelist_view(
@@ -215,7 +217,7 @@ class ReadOnlyAdmin(ShortListAdmin):
             access_log.record_list(request, shown, target, action)
 
     def find_sections(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
-        """What the template of the page shows besides the fields."""
+        """Return the values that the page's template shows besides the fields."""
         return {}
 
     def render_change_form(
@@ -262,7 +264,7 @@ class ConversationPartAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("error"))
     def error_code(self, row: Any) -> str:
-        """The error as a code alone, for lists, which are not logged for it."""
+        """Return the error as a code alone: lists do not log an access for it."""
         return redaction.show_error_code(row.error)
 
     @admin.display(description=_("error"))
@@ -277,7 +279,7 @@ def conversation_of(row: Any) -> Conversation | None:
 
 
 def people_found(term: str) -> list[int]:
-    """The ids of those whose name begins so, or who have exactly this address."""
+    """Return the ids of users whose name begins so, or whose address this is."""
     people = get_user_model().objects
     if "@" in term and (by_mail := people.filter(email__iexact=term)):
         return list(by_mail.values_list("pk", flat=True)[:MAX_PEOPLE])
@@ -286,7 +288,7 @@ def people_found(term: str) -> list[int]:
 
 
 def uuid_span(term: str) -> tuple[UUID, UUID] | None:
-    """The first and the last id that begin so; None for what is no id."""
+    """Return the first and the last id that begin so; None if it cannot begin an id."""
     digits = term.replace("-", "").lower()
     if not 8 <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         return None
@@ -310,7 +312,7 @@ def as_text(text: str) -> SafeString:
 
 
 def json_of(row: Model, name: str) -> SafeString | str:
-    """A column of JSON, or in its place how long it is."""
+    """Return a column of JSON, or its length if it may not be read."""
     if redaction.may_read(row):
         value = getattr(row, name)
         return as_text(json.dumps(value, ensure_ascii=False, indent=2))
@@ -328,21 +330,21 @@ def format_duration(ms: float | None) -> str:
 
 
 def beginning_of(name: str, label: Any) -> Callable[..., str]:
-    """A column of a list: how the text `name` begins."""
+    """Make a column of a list: the beginning of the text `name`."""
     return admin.display(description=label)(
         lambda self, row: redaction.show_beginning(row, name)
     )
 
 
 def text_field(name: str, label: Any) -> Callable[..., SafeString]:
-    """A field of a page: the text `name`."""
+    """Make a field of a page: the text `name`."""
     return admin.display(description=label)(
         lambda self, row: as_text(redaction.show_text(row, name))
     )
 
 
 def duration_field(name: str, label: Any) -> Callable[..., str]:
-    """A column: how long `name` says that something took."""
+    """Make a column: the duration in `name`."""
     return admin.display(description=label, ordering=name)(
         lambda self, row: format_duration(getattr(row, name))
     )
@@ -351,7 +353,7 @@ def duration_field(name: str, label: Any) -> Callable[..., str]:
 def link_field(
     name: str, label: Any, write: Callable[[Any], str] = lambda row: f"#{row.seq}"
 ) -> Callable[..., SafeString | str]:
-    """A column that leads to the row in `name`, as `write` calls it."""
+    """Make a column that links to the row in `name`, as `write` calls it."""
 
     def show(self: object, row: Model) -> SafeString | str:
         related = getattr(row, name)
@@ -361,5 +363,5 @@ def link_field(
 
 
 def whole_json(name: str, label: Any) -> Callable[..., SafeString | str]:
-    """A field of a page: the JSON in `name`."""
+    """Make a field of a page: the JSON in `name`."""
     return admin.display(description=label)(lambda self, row: json_of(row, name))

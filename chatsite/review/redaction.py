@@ -1,5 +1,7 @@
-"""The texts of people and models. Staff who may not read them get rows without them,
-only with their lengths; a row that says nothing about rights shows nothing.
+"""Redaction of texts of users and models.
+
+Staff who may not read texts get rows without them, only with their lengths; a row that
+says nothing about rights shows nothing.
 """
 
 from collections.abc import Iterable
@@ -47,10 +49,10 @@ def mark_readable(
     related: Iterable[str] = (),
     heads: Iterable[str] = (),
 ) -> QuerySet:
-    """The rows without these columns; each says whether it may be read.
+    """Return the rows without these columns, each marked with whether it may be read.
 
-    They know how long their `own` columns are, and for staff who may read, how those
-    in `heads` begin.
+    They know how long their `own` columns are, and for staff who may read, how those in
+    `heads` begin.
     """
     values: dict[str, Any] = {"may_read": Value(rights.content)}
     for name in own:
@@ -61,7 +63,7 @@ def mark_readable(
 
 
 def select_lasting() -> QuerySet[Conversation]:
-    """The conversations that staff may see: a temporary one is its owner's alone."""
+    """Return the conversations that staff may see: not temporary ones."""
     return Conversation.objects.filter(temporary_until=None)
 
 
@@ -74,12 +76,12 @@ def select_conversations(rights: Rights) -> QuerySet[Conversation]:
 
 
 def select_readable(rows: QuerySet, rights: Rights, columns: Iterable[str]) -> QuerySet:
-    """The rows, without these columns for staff who may not read them."""
+    """Return the rows, without these columns for staff who may not read them."""
     return rows if rights.content else mark_readable(rows, rights, columns)
 
 
 def show_row_text(row: Any, rights: Rights) -> str:
-    """The text of a row from select_readable(), or how long it is."""
+    """Return the text of a row from select_readable(), or how long it is."""
     return row.text if rights.content else show_text(row, "text")
 
 
@@ -88,12 +90,12 @@ def may_read(row: Model) -> bool:
 
 
 def show_text(row: Model, name: str) -> str:
-    """The text, or in its place how long it is."""
+    """Return the text, or how long it is if it may not be read."""
     return getattr(row, name) if may_read(row) else _hide_column(row, name)
 
 
 def show_beginning(row: Model, name: str) -> str:
-    """The beginning of a text in a list, as the database sent it, for who may read."""
+    """Return the beginning of a text in a list, as the database sent it."""
     head = getattr(row, f"{name}_head", None) if may_read(row) else None
     if head is None:
         return _hide_column(row, name)

@@ -1,9 +1,10 @@
-"""What one member of the staff may do: four permissions, each of its own.
+"""The rights of a member of the staff: four permissions, independent of each other.
 
 `memory.view_metadata` opens the review pages: who, when, how much, but no text.
 `memory.read_content` adds texts and titles, `memory.export_conversations` the files to
-hand over, `memory.purge_conversations` erasing for good. The last three do nothing
-without the first. If STAFF_CAN_READ_CHATS is off, no one can read, not even superusers.
+hand over, `memory.purge_conversations` permanent erasing. The last three do nothing
+without the first. If STAFF_CAN_READ_CHATS is off, all staff are refused, also
+superusers.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class Rights:
     purge: bool = False
 
     def show_text(self, text: str) -> str:
-        """The text, or only how long it is."""
+        """Return the text, or only how long it is."""
         return text if self.content else describe_hidden(len(text))
 
 
@@ -34,7 +35,7 @@ NONE = Rights()
 
 
 def describe_hidden(count: int | None) -> str:
-    """In place of a text of so many characters; None: their number is not known."""
+    """Return the placeholder for a text of so many characters; None: unknown."""
     if count is None:
         return _("hidden")
     return _("hidden, %(count)s characters") % {"count": count} if count else ""

@@ -16,8 +16,10 @@ class ReviewSite(AdminSite):
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None
     ) -> list[dict[str, Any]]:
-        """With the lists of an app in the section of the one that its AppConfig names
-        as `admin_section`, if this person sees that one."""
+        """Return the sections; an app's lists are in the one of its `admin_section`.
+
+        They are there only if the user sees that section.
+        """
         found = super().get_app_list(request, app_label)
         sections = {app["app_label"]: app for app in found}
         for app in found:

@@ -1,5 +1,6 @@
-"""What happened on the site on each of the last days: numbers alone, by queries that an
-index over the time answers. What a process counts about itself is in `/metrics`.
+"""Figures of the site on each of the last days: numbers alone.
+
+Their queries use an index over the time. Each process's own counts are in `/metrics`.
 """
 
 from bisect import bisect_left
@@ -40,16 +41,16 @@ from .filters import after_a_gap
 
 OLD_SECONDS, NEW_SECONDS = 600, 60
 UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
-# Versions that a person wrote or brought back: nothing was compacted.
+# Versions that a user wrote or brought back: nothing was compacted.
 BY_HAND = ("edit", "restore")
 MEDIAN, P95 = 50, 95
-# Reply times are told apart, and shown, to so many milliseconds.
+# Reply times are grouped and shown to so many milliseconds.
 STEP_MS = 10
 
 
 @dataclass(slots=True)
 class Day:
-    """What happened on one day, or on several that were added up."""
+    """The figures of one day, or of several that were added up."""
 
     summaries: int = 0
     failed_summaries: int = 0
@@ -99,8 +100,11 @@ class SiteFigures:
 
 
 def read_figures(count: int) -> SiteFigures:
-    """The figures of the last days: of today at most a minute old; of the days before,
-    which hardly change any more, ten, and the gaps, which take reading all ranges."""
+    """Return the figures of the last days, today's at most a minute old.
+
+    Those of the days before, which hardly change any more, are at most ten minutes old;
+    so are the gaps, which take reading all ranges.
+    """
     today = timezone.localdate()
     first = today - timedelta(days=count - 1)
     spans = ((first, count - 1, OLD_SECONDS), (today, 1, NEW_SECONDS))
@@ -142,17 +146,17 @@ def _begin_day(day: date) -> datetime:
 
 
 def _by_day(rows: Any, starts: list[datetime], *values: str | Combinable) -> QuerySet:
-    """Groups of the rows of these days, by the number of the day and the values."""
+    """Return groups of these days' rows, by the number of the day and the values."""
     during = {"created_at__gte": starts[0], "created_at__lt": starts[-1]}
     number = _number_of(starts, 0, len(starts) - 1)
     return rows.filter(**during).order_by().values_list(number, *values)
 
 
 def _number_of(starts: list[datetime], low: int, high: int) -> Expression:
-    """Which day a row's time is on, from 0.
+    """Return an expression for the number of the day of a row's time, from 0.
 
-    Only comparisons: SQLite's time zones are a Python function, which takes seconds
-    for the rows of a large site.
+    Only comparisons: SQLite's time zones are a Python function, which takes seconds for
+    the rows of a large site.
     """
     if high - low == 1:
         return Value(low, output_field=IntegerField())
@@ -165,13 +169,15 @@ def _number_of(starts: list[datetime], low: int, high: int) -> Expression:
 
 
 def _made_here(model: type[Model]) -> QuerySet:
-    """A branch or an import brings older rows along: they were not made here."""
+    """Return the rows that were made here, not by a branch or an import."""
     return model.objects.filter(created_at__gte=F("conversation__created_at"))
 
 
 def _as_integer(value: Combinable) -> Expression:
-    """What the database counts is what is shown; so medians and percentiles are exact
-    and the same on both."""
+    """Return the value as an integer, so that what is counted is what is shown.
+
+    Medians and percentiles are exact, and the same on both databases.
+    """
     return ExpressionWrapper(value, output_field=IntegerField())
 
 
@@ -200,8 +206,10 @@ def _count_requests(days: list[Day], starts: list[datetime]) -> None:
 
 
 def find_percentile(counts: Counter[int], percent: int) -> float | None:
-    """The nearest rank, and of the median the mean of the two middle ones. None: there
-    are no values."""
+    """Return the nearest rank, or for the median the mean of the two middle ones.
+
+    None if there are no values.
+    """
     size = counts.total()
     if not size:
         return None

@@ -1,1 +1,1 @@
-"""What people do to several conversations of their list at once."""
+"""Actions on several conversations of the list at once."""

@@ -1,5 +1,6 @@
-"""What an action on the list answers with: the list as the page shows it, and a line
-that says what was done, or why it was not.
+"""Responses to actions on the list: the list as the page shows it, and a message.
+
+The message says what was done, or why it was not.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,17 +24,19 @@ from ..presenters import conversation_list
 
 
 class ListError(ValueError):
-    """Something that can't be done to these conversations; the message says why."""
+    """An action that these conversations do not allow; the message says why."""
 
 
 def list_action(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A view that changes the list, or says why it does not. What is missing, deleted
-    or another user's is a 404, and nothing is changed."""
+    """Make a view that changes the list, or answers why it does not.
+
+    Missing, deleted and other users' conversations are a 404, and nothing is changed.
+    """
     return require_POST(private_page(answering(view)))
 
 
 def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """The view, with an answer for what it raises."""
+    """Make a view that answers the errors that it raises."""
 
     @wraps(view)
     def acted(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -50,8 +53,10 @@ def answering(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What takes an action on several conversations back: the name of an address, which
-    gets their ids again."""
+    """The undo of an action on several conversations.
+
+    It is the name of an address, which gets their ids again.
+    """
 
     name: str
     rows: Sequence[Conversation]
@@ -60,8 +65,10 @@ class Undo:
 def show_list(
     request: HttpRequest, data: QueryDict, said: str = "", undo: Undo | None = None
 ) -> HttpResponse:
-    """The list for htmx; `data` says which part, `said` what was done, and `undo` how
-    it is undone."""
+    """Render the list for htmx.
+
+    `data` says which part, `said` what was done, and `undo` how it is undone.
+    """
     values = conversation_list.make_list(request.user, data)
     values |= {"said": said, "said_undo": undo}
     return render(request, "chat/_list_answer.html", values)
@@ -70,8 +77,10 @@ def show_list(
 def list_again(
     request: HttpRequest, said: str = "", undo: Undo | None = None, **changed: str
 ) -> HttpResponse:
-    """The list as the page shows it that sent the request, with another label or the
-    like where these have `changed`."""
+    """Render the list as the page shows it that sent the request.
+
+    `changed` replaces parameters of the address, such as its label.
+    """
     if not request.htmx:
         return redirect("conversation-list")
     data = request.POST.copy()
@@ -81,7 +90,7 @@ def list_again(
 
 
 def refuse(request: HttpRequest, why: str) -> HttpResponse:
-    """Why nothing was changed. What was typed and chosen stays on the page."""
+    """Answer why nothing was changed; the page keeps what was typed and chosen."""
     if not request.htmx:
         values = {"detail": why}
         return render(request, "chat/refused.html", values, status=409)
@@ -91,8 +100,10 @@ def refuse(request: HttpRequest, why: str) -> HttpResponse:
 
 
 def read_uuids(request: HttpRequest) -> list[UUID]:
-    """The conversations that an action is about. Raises ListError for none and for too
-    many, Http404 for what is no id."""
+    """Return the ids of an action's conversations.
+
+    Raises ListError for none and for too many, Http404 for an invalid id.
+    """
     sent = set(request.POST.getlist("conversation"))
     if not sent:
         raise ListError(_("Choose conversations first."))
@@ -106,7 +117,7 @@ def read_uuids(request: HttpRequest) -> list[UUID]:
 
 
 def read_conversations(request: HttpRequest) -> list[Conversation]:
-    """The user's conversations that an action is about."""
+    """Return the user's conversations that an action is about."""
     try:
         return library.pick_conversations(request.user, read_uuids(request))
     except Conversation.DoesNotExist:

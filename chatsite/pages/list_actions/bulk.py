@@ -1,5 +1,6 @@
-"""Several conversations archived, deleted or brought back at once: a bounded number of
-statements each, for at most `library.MOST_AT_ONCE` of them.
+"""Several conversations archived, deleted or restored at once.
+
+Each takes a bounded number of statements, for at most `library.MOST_AT_ONCE` of them.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def unarchive(request: HttpRequest) -> HttpResponse:
 def _change_each(
     rows: list[Conversation], change: Callable[..., object], action: str
 ) -> list[Conversation]:
-    """Change all that these rows of the list stand for; return these."""
+    """Change all conversations that these rows of the list represent; return these."""
     together = listing.expand_rows(rows)
     change(together)
     Change.record_each(together, action)
@@ -70,8 +71,10 @@ def delete(request: HttpRequest) -> HttpResponse:
 def delete_rows(
     request: HttpRequest, rows: list[Conversation], delete: Callable[..., object]
 ) -> HttpResponse:
-    """Delete what these rows stand for. Their replies stop at once; for some minutes
-    they can be restored."""
+    """Delete all conversations that these rows represent.
+
+    Their replies stop at once; for some minutes they can be restored.
+    """
     found = _change_each(rows, delete, Change.Action.REMOVE)
     for pk, turns in commands.stop_each(found).items():
         async_to_sync(account.end_all)(pk, turns)
@@ -99,7 +102,7 @@ def restore_listed(request: HttpRequest, uuids: list[UUID]) -> None:
 
 @list_action
 def keep_deleted(request: HttpRequest) -> HttpResponse:
-    """No longer offer to undo a deletion: the line that does so is closed."""
+    """Stop offering to undo a deletion: close the line that does so."""
     uuids = listing.find_deleted_rows(request.user, read_uuids(request))
     library.end_undo(request.user, uuids)
     return list_again(request)

@@ -1,1 +1,1 @@
-"""What a template shows, read from the tables as plain values; no request, no HTML."""
+"""The values of templates, read from the tables: no request, no HTML."""

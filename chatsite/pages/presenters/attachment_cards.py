@@ -11,9 +11,11 @@ SHOWN_CHARS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class AttachmentCard:
-    """One file of a message, by its place among them; `text` is its beginning, and
-    `rest` how many characters follow. `image`: what it shows, where it is one. `long`:
-    what it is of a text that is kept beside the message."""
+    """One file of a message, by its place among them.
+
+    `text` is its beginning, and `rest` how many characters follow. `image`: what it
+    shows, if it is one. `long`: its part of a text that is stored beside the message.
+    """
 
     place: int
     name: str
@@ -26,7 +28,7 @@ class AttachmentCard:
 
 
 def find_typed_text(row: Message) -> str:
-    """What was typed of a message that was read with its text as `head`."""
+    """Return the typed text of a message that was read with its text as `head`."""
     return typed_part(row.head, row.attachments)
 
 

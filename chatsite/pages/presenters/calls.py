@@ -11,7 +11,7 @@ from memory.models import Message
 
 # Characters of a result and of arguments that a page shows.
 RESULT_CHARS, ARGUMENT_CHARS = 4_000, 4_000
-# Characters that are not seen, or that turn the order of others around: what a person
+# Characters that are invisible, or that reverse the order of others: a call that a user
 # is asked to allow has to look like what it is.
 UNSEEN = re.compile(
     "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e"
@@ -20,9 +20,12 @@ UNSEEN = re.compile(
 
 
 def without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
-    """The rows without the texts of results, of which `head` has the beginning and
-    `chars` the length; other texts are whole in `head`. `sent_chars` is the length of
-    what a model gets instead, 0 = of the text itself."""
+    """Return the rows without the texts of results.
+
+    `head` has their beginning and `chars` their length; other texts are whole in
+    `head`. `sent_chars` is the length of what a model gets instead, 0 = of the text
+    itself.
+    """
     is_result = Q(role=Message.Role.TOOL)
     head = Case(
         When(is_result, then=Left("text", RESULT_CHARS)),
@@ -35,7 +38,7 @@ def without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
 
 
 def visible(text: str) -> str:
-    """The text with what is not seen in it written as an escape."""
+    """Return the text with its invisible characters written as escapes."""
     return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -1,5 +1,6 @@
-"""*The model sees*: the context of the next turn, or of one reply as it was sent, as
-plain values for the templates.
+"""*The model sees*: the context of the next turn, or of one reply as it was sent.
+
+It is given as plain values for the templates.
 """
 
 import json
@@ -57,8 +58,10 @@ ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 
 @dataclass(frozen=True, slots=True)
 class SeenImage:
-    """An image of a message; without `tokens` only its name is sent. `address`: where
-    its owner gets it."""
+    """An image of a message; without `tokens` only its name is sent.
+
+    `address`: where its owner gets it.
+    """
 
     name: str
     width: int
@@ -124,7 +127,7 @@ class SentTool:
 
     @classmethod
     def from_definition(cls, definition: Any) -> "SentTool":
-        """In the form of one wire or another, or whatever a client or a file has."""
+        """Return the tool of a definition in the form of any API, client or file."""
         known = definition if isinstance(definition, dict) else {}
         function = known.get("function")
         function = function if isinstance(function, dict) else known
@@ -154,7 +157,7 @@ class ContextSection:
 
     @property
     def passages(self) -> list[Passage]:
-        """What is quoted of long files."""
+        """The quoted passages of long files."""
         return read_quoted(self.text) if self.kind == "recalled" else []
 
     @property
@@ -214,12 +217,12 @@ class ContextPane:
 
     @property
     def contents(self) -> str:
-        """What the model reads, in words."""
+        """The content of the model's request in words."""
         return describe_sheets(self.sections, is_past=self.reply is not None)
 
     @property
     def tokens_read(self) -> int:
-        """Of a reply those that the provider reported, if it did; or an estimate."""
+        """Tokens that the provider reported for the reply, or an estimate."""
         reported = self.call.tokens_input if self.reply and self.call else None
         return self.gauge.used if reported is None else reported
 
@@ -229,8 +232,7 @@ class ContextPane:
 
     @property
     def is_cut(self) -> bool:
-        """Return whether the provider has read only a part of what the call has
-        sent."""
+        """True if the provider has read only a part of what the call has sent."""
         return bool(self.call and self.call.is_cut)
 
     @property
@@ -245,7 +247,7 @@ class ContextPane:
 
     @property
     def drift(self) -> str:
-        """How far the estimate was off, "" where it was not."""
+        """The error of the estimate, "" where there was none."""
         error = self.call.estimate_error if self.call else ""
         return "" if error == "0 %" else error
 
@@ -257,7 +259,7 @@ def model_view(
     draft: str = "",
     files: Sequence[Attachment] = (),
 ) -> ContextPane:
-    """The right pane; `draft` is what is being typed, with the `files` beside it.
+    """Return the right pane; `draft` is being typed, with the `files` beside it.
 
     Raises ModelCall.DoesNotExist for a number that is no reply.
     """
@@ -310,7 +312,7 @@ def model_view(
 
 @prepared_rows()
 def _select_answered(conversation: Any) -> QuerySet[ModelCall]:
-    """The newest call that a reply came from."""
+    """Return the newest call that a reply came from."""
     rows = ModelCall.objects.filter(conversation=conversation, message__isnull=False)
     return rows.filter(purpose=ModelCall.Purpose.REPLY).order_by("-id")[:1]
 
@@ -324,8 +326,10 @@ def _select_replies(conversation: Any) -> QuerySet[Message, Any]:
 
 
 def _is_verified(call: ModelCall, built: context.RequestContext) -> bool | None:
-    """Whether a request was rebuilt as it was sent. None: unknown, since a message of
-    it was deleted."""
+    """Return if a request was rebuilt as it was sent.
+
+    None if that is unknown, since a message of it was deleted.
+    """
     is_same = built.sha256 == call.sha256
     return None if not is_same and rebuilding.is_erased(call) else is_same
 
@@ -333,8 +337,10 @@ def _is_verified(call: ModelCall, built: context.RequestContext) -> bool | None:
 def _tools_of(
     conversation: Conversation, call: ModelCall | None
 ) -> tuple[tuple[str, ...], ...]:
-    """The names of those that a request offers, of those it goes without, and of those
-    that are left out beside others."""
+    """Return the names of the tools that a request offers, lacks and leaves out.
+
+    It lacks tools that the server refuses; others are left out beside the offered ones.
+    """
     if call:
         kinds = ("tools", "tools_refused", "tools_left_out")
         return tuple(tuple(call.refs.get(kind, ())) for kind in kinds)
@@ -351,8 +357,7 @@ def _policy_in_force(
     built: context.RequestContext,
     sections: Sequence[ContextSection],
 ) -> Policy:
-    """The policy with the threshold that an adaptive one has for this window's
-    turns."""
+    """Return the policy, with an adaptive one's threshold for this window's turns."""
     measures = triggers.measure_window(
         built.context.get_section("window"),
         count_tokens=context.conversation_counter(conversation),
@@ -416,8 +421,11 @@ def _list_statements(
 def _find_stored(
     conversation: Conversation, section: Section, draft: str, refs: Mapping[str, Any]
 ) -> Iterator[SeenMessage]:
-    """The messages of a section that are in the transcript: summaries and a draft are
-    not. Of recalled ones the model may see only a part; here they are whole."""
+    """Yield the messages of a section that are in the transcript.
+
+    Summaries and a draft are not. Of recalled ones the model may see only a part; here
+    they are whole.
+    """
     numbered = [message for message in section.messages if message.id]
     if section.kind in QUOTED:
         quoted = refs["pinned"]
@@ -433,8 +441,7 @@ def _find_stored(
 def _with_shortened(
     conversation: Conversation, messages: tuple[SeenMessage, ...]
 ) -> tuple[SeenMessage, ...]:
-    """The messages; calls, results and attachments of which only a part is sent say how
-    much."""
+    """Return the messages; those sent in part say how much of them was sent."""
     found = (each for each in messages if each.is_of_tools or each.is_in_part)
     seqs = [message.seq for message in found]
     if not seqs:
@@ -453,7 +460,7 @@ def _with_images(
     messages: tuple[SeenMessage, ...],
     refs: Mapping[str, Any],
 ) -> tuple[SeenMessage, ...]:
-    """The messages; those with images say which of them went along."""
+    """Return the messages; those with images say which of them were sent along."""
     seqs = [each.seq for each in messages if has_attachments(each.text)]
     if not seqs:
         return messages
@@ -486,8 +493,10 @@ def _list_unsent(
     draft: Sequence[Attachment],
     refs: Mapping[str, Any],
 ) -> tuple[str, ...]:
-    """The names of images of which the request has no more than that. Those that a
-    search brought back, and summaries, have the name at most."""
+    """Return the names of images of which the request has no more than that.
+
+    Those that a search brought back, and summaries, have the name at most.
+    """
     shown = (m for part in sections if part.kind != "recalled" for m in part.messages)
     names = [image.name for m in shown for image in m.images if not image.is_sent]
     if not any(seq for seq, *_rest in refs.get("images", ()) if seq == refs["newest"]):

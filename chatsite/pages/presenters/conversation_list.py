@@ -1,5 +1,6 @@
-"""The list of conversations as plain values for the templates: sections by date, or
-what a search has found, narrowed by the filters of apps.
+"""The list of conversations as plain values for the templates.
+
+It has sections by date, or the results of a search, narrowed by the filters of apps.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +59,7 @@ class Deletion:
 
 
 def make_list(user: AbstractBaseUser, data: QueryDict) -> dict[str, Any]:
-    """What the templates of the list need; `data` says which part is requested."""
+    """Return the values of the list's templates; `data` names the requested part."""
     form = ListForm(data)
     if not form.is_valid():
         return {"sections": [], "query": data.get("q", ""), "found": []}
@@ -131,12 +132,12 @@ def _select_rows(
 
 @prepared_rows()
 def _select_first_page(user: Any, **keys: Any) -> QuerySet[Conversation]:
-    """What every page with the list shows, and one row more, if there are more."""
+    """Return the rows that every page with the list shows, and one more if any."""
     return _select_rows(user, keys, archived=False)[: PAGE + 1]
 
 
 def _keep_state(asked: dict[str, Any]) -> QueryDict:
-    """Of the address, what the links of the list keep."""
+    """Return the parameters of the address that the links of the list keep."""
     names = ("q", "view", *plugins.sources[plugins.ListFilter], "select")
     state = QueryDict(mutable=True)
     state.update({name: asked[name] for name in names if asked[name]})
@@ -156,7 +157,7 @@ def _find_marks(
     rows: Sequence[Conversation],
     marking: Iterable[Callable[..., Mapping[int, Sequence[str]]]],
 ) -> dict[int, list[str]]:
-    """What the rows show of the filters."""
+    """Return the marks of the filters that the rows show."""
     found: dict[int, list[str]] = {}
     for find in marking if rows else ():
         for pk, names in find(rows).items():
@@ -165,8 +166,10 @@ def _find_marks(
 
 
 def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
-    """What can be undone, the latest first; several that one action deleted have one
-    time of it."""
+    """Yield the deletions that can be undone, the latest first.
+
+    All that one action deleted has the same time.
+    """
     found = groupby(_select_deleted(user=user.pk), key=lambda row: row.deleted_at)
     for _at, together in islice(found, MAX_UNDO):
         yield Deletion(list(together))
@@ -174,8 +177,10 @@ def _list_deletions(user: AbstractBaseUser) -> Iterator[Deletion]:
 
 @prepared_rows()
 def _with_archived(user: Any, **keys: Any) -> QuerySet[Any, Any]:
-    """The choices of each filter, behind its name, and how many conversations are
-    archived, behind none: in one statement, as every page with the list asks."""
+    """Return each filter's choices after its name, and the archived count after "".
+
+    One statement, as every page with the list runs it.
+    """
     listed = narrow_rows(library.list_conversations(user, archived=True))
     counted = _narrow_by_filters(listed, keys)
     count = counted.order_by().values("owner").annotate(count=Count("pk"))
@@ -195,8 +200,10 @@ def _select_deleted(user: Any) -> QuerySet[Conversation]:
 
 
 def group_by_day(rows: Iterable[Conversation]) -> Iterator[ListSection]:
-    """Pinned ones, then the others by the day of their latest change in the site's
-    zone. The rows come in this order already."""
+    """Yield pinned rows, then the others by the day of their latest change.
+
+    Days are those of the site's zone. The rows come in this order already.
+    """
     today = timezone.localdate()
     for name, section in groupby(rows, key=lambda row: _name_section(row, today)):
         yield ListSection(name, list(section))

@@ -1,5 +1,6 @@
-"""How full the model's window is: the two bars above the sheets, and in words when the
-next compaction is due.
+"""The two bars above the sheets, which show how full the model's window is.
+
+In words, they also say when the next compaction is due.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,8 +49,10 @@ class BarSegment:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """Two bars: the request in the model's window, and what the next compaction is
-    measured by on the way to it."""
+    """Two bars: the request in the model's window, and the way to the next compaction.
+
+    The second bar shows what the compaction is measured by.
+    """
 
     segments: tuple[BarSegment, ...]
     used: int
@@ -111,7 +114,7 @@ def _make_segments(sizes: list[tuple[str, int]], scale: int) -> Iterator[BarSegm
 
 
 def describe_trigger_rule(policy: Policy, most: int | None) -> str:
-    """When the window is compacted, in words; "" = never. `most`: tokens that fit."""
+    """Return the trigger of compaction in words, or "". `most`: tokens that fit."""
     if not policy.enabled:
         return ""
     both, either = _("%(first)s and %(second)s"), _("%(first)s or %(second)s")

@@ -1,6 +1,8 @@
-"""The second act of the demo, step by step: a summary edited, a question that it
-answers, a reply proved. Which step comes next is read from the conversation, so a
-reload, another tab or an undo is never out of step.
+"""The second act of the demo, step by step.
+
+A summary is edited, a question is asked that it answers, and a reply is proved. The
+next step is read from the conversation, so a reload, another tab or an undo never gets
+out of step.
 """
 
 from dataclasses import dataclass
@@ -15,15 +17,17 @@ from memory.view import rebuilding
 
 from ..demo import ScriptLine, find_lines
 
-# Where an app says why a request was dearer than the one before.
+# The slot where an app says why a request cost more than the one before.
 DEARER = "guide.dearer"
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """`step`: "watch" while the page sends `lines`, "wait" until all is answered and
-    summarised, "edit", "ask", "proof", "dearer" where an app can tell, then "end"; and
-    what it is about."""
+    """The current step of the demo, and what it is about.
+
+    `step`: "watch" while the page sends `lines`, "wait" until all is answered and
+    summarised, "edit", "ask", "proof", that of DEARER if an app fills it, then "end".
+    """
 
     step: str
     lines: tuple[ScriptLine, ...] = ()
@@ -32,12 +36,12 @@ class Guide:
     sha256: str = ""
     # Whether the request is still what was sent; None: something of it was deleted.
     verified: bool | None = None
-    # Why its request was dearer than the one before, once the person has asked: HTML.
+    # Why its request cost more than the one before, once the user has asked: HTML.
     why: str = ""
 
     @property
     def steps(self) -> int:
-        """How many the person takes."""
+        """The number of the user's steps."""
         return 4 if slots.is_filled(DEARER) else 3
 
     @property
@@ -52,8 +56,10 @@ class Guide:
 def find_guide_step(
     conversation: Conversation, *, proved: bool = False, asked: bool = False
 ) -> Guide:
-    """The step that comes next; `proved`: the person has looked at the proof, `asked`:
-    why the reply was dearer."""
+    """Return the next step; `proved`: the user has opened the proof.
+
+    `asked`: the user has asked why the reply cost more.
+    """
     if lines := find_lines(conversation):
         return Guide("watch", tuple(lines))
     summaries = versions.active_summaries(conversation)

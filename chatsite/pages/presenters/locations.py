@@ -1,4 +1,4 @@
-"""Where the model sees a message, as the tag on it says."""
+"""The location of a message: where the model sees it, for the tag on it."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from memory.models import Conversation, Message, Summary
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where the model sees a message: the words on its tag and how it is drawn."""
+    """The location of a message: the words on its tag and how it is drawn."""
 
     # window, summary, left, excluded, superseded, deleted, sending, queued
     kind: str
@@ -20,7 +20,7 @@ class Location:
 
 
 def states_of(conversation: Conversation, seqs: list[int]) -> dict[int, str]:
-    """The states of the messages' turns, by number; without a turn there is none."""
+    """Return the states of the messages' turns, by the messages' numbers."""
     rows = conversation.turns.filter(
         Q(user_message__seq__in=seqs) | Q(reply_seq__in=seqs)
     ).values_list("user_message__seq", "reply_seq", "state")
@@ -28,7 +28,7 @@ def states_of(conversation: Conversation, seqs: list[int]) -> dict[int, str]:
 
 
 def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Location:
-    """Where the model sees a message of a turn in this state."""
+    """Return the location of a message of a turn in this state."""
     if row.deleted_at:
         return Location("deleted", _("deleted"))
     if row.superseded_at:
@@ -46,7 +46,7 @@ def location_of(row: Message, state: str | None, summaries: list[Summary]) -> Lo
 
 
 def location_behind(summary: Summary) -> Location:
-    """Where the model sees the messages that a version covers."""
+    """Return the location of the messages that a version covers."""
     if summary.is_trimmed:
         return Location("left", _("left the window"))
     text = _("summarised (v%(version)s)") % {"version": summary.version}

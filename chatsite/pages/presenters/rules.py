@@ -9,9 +9,11 @@ from memory.rules.rule_source import StandingRule, rebuild_rules, restore_facts
 
 @dataclass(frozen=True, slots=True)
 class SentRule:
-    """A rule or fact as it is sent: with the number of its message, 0 for none, and its
-    date; `pk` is None in a request of the past. `place`: of a fact, the conversation
-    and message that it is from."""
+    """A rule or fact as it is sent.
+
+    It has the number of its message, 0 for none, and its date; `pk` is None in a
+    request of the past. `place`: the conversation and message that a fact is from.
+    """
 
     seq: int
     date: str
@@ -29,7 +31,7 @@ class SentRule:
 def list_sent_rules(
     conversation: Conversation, built: context.RequestContext
 ) -> tuple[SentRule, ...]:
-    """The rules of a request: of the next one, or of one of the past."""
+    """Return the rules of a request: of the next one, or of one of the past."""
     if built.view:
         return tuple(map(SentRule.from_rule, built.view.rules))
     blocks = rebuild_rules(conversation, built.refs["rules"], built.texts)
@@ -37,7 +39,7 @@ def list_sent_rules(
 
 
 def list_sent_facts(built: context.RequestContext) -> tuple[SentRule, ...]:
-    """The facts of a request, with where each is from."""
+    """Return the facts of a request, with where each is from."""
     refs = prompts.facts_in(built.refs)
     blocks = restore_facts(refs, built.texts)
     return tuple(

@@ -1,6 +1,7 @@
-"""What the memory saved: the tokens that were sent, against those of the whole
-transcript every time, less what the summaries took. Goes negative, and says so once
-there are enough replies to tell.
+"""Savings of the memory: tokens of the whole transcript, less those that were sent.
+
+The whole is counted for every request, and the summaries' own tokens are subtracted.
+The result can be negative, which is shown once there are enough replies to tell.
 """
 
 from collections.abc import Iterator
@@ -42,13 +43,12 @@ class Savings:
 
     @property
     def money_beside(self) -> float | None:
-        """Beside the tokens that were saved, or else spent beyond the whole
-        transcript."""
+        """The money saved with the tokens, or spent beyond the whole transcript."""
         return self.money if self.money is None or self.net >= 0 else -self.money
 
     @property
     def has_saved(self) -> bool:
-        """Not by an estimate alone that was above what was reported."""
+        """True if tokens were saved, and not only by a high estimate."""
         return self.net > 0 and self.summaries > 0
 
     @property
@@ -58,7 +58,7 @@ class Savings:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPrompt:
-    """What one reply was sent with, and what the whole transcript would have been."""
+    """The tokens of one reply's request, and of the whole transcript at that time."""
 
     seq: int
     sent: int
@@ -84,8 +84,10 @@ def measure_savings(conversation: Conversation) -> Savings:
 def _price_savings(
     model: str, saved: int, spent: list[tuple[str, int, int]]
 ) -> float | None:
-    """Dollars by the prices of fresh tokens, as if none came from a cache. None: the
-    conversation's model has no price."""
+    """Return dollars by the prices of fresh tokens, as if none came from a cache.
+
+    None if the conversation's model has no price.
+    """
     if not pricing.find_prices(model).input:
         return None
     summaries = sum(pricing.price_tokens(*each) for each in spent)
@@ -93,7 +95,7 @@ def _price_savings(
 
 
 def list_prompts(conversation: Conversation) -> list[ReplyPrompt]:
-    """The requests that brought a reply, in the order of the replies."""
+    """Return the requests that brought a reply, in the order of the replies."""
     rows = list(
         _select_own_calls(conversation, ModelCall.Purpose.REPLY)
         .exclude(message=None)
@@ -114,14 +116,16 @@ def list_prompts(conversation: Conversation) -> list[ReplyPrompt]:
 
 
 def _select_own_calls(conversation: Conversation, purpose: str) -> QuerySet[ModelCall]:
-    """The requests that were made here: a branch or an import has older ones as
-    copies."""
+    """Return the requests that were made here.
+
+    A branch or an import has older ones as copies.
+    """
     rows = conversation.model_calls.filter(purpose=purpose)
     return rows.filter(created_at__gte=conversation.created_at)
 
 
 def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[float]:
-    """The prompts of these replies, had each held all messages before it."""
+    """Return the prompts of these replies, had each held all messages before it."""
     if not replies:
         return
     rows = conversation.messages.filter(superseded_at=None, seq__lte=replies[-1])
@@ -133,7 +137,7 @@ def _measure_wholes(conversation: Conversation, replies: list[int]) -> Iterator[
 
 
 def _sum_summaries(conversation: Conversation) -> QuerySet[ModelCall, Any]:
-    """Of each model that has summarised: its name, and what it has read and written."""
+    """Return, for each model that has summarised, its name, tokens read and written."""
     rows = _select_own_calls(conversation, ModelCall.Purpose.SUMMARY)
     return (
         rows.order_by()

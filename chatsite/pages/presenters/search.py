@@ -1,5 +1,6 @@
-"""*Does it still remember?*: a search in one conversation that says of each hit whether
-the model sees it word for word, only through a summary, or not at all.
+"""*Does it still remember?*: a search in one conversation with each hit's location.
+
+The model sees a hit word for word, only through a summary, or not at all.
 """
 
 import re
@@ -62,8 +63,10 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SentRemainder:
-    """The place at which the words of a hidden message are still sent, and its facts
-    there if not all of it is."""
+    """The place where the words of a hidden message are still sent.
+
+    It has the facts there if not all of the message is.
+    """
 
     summary: Summary | None = None
     seq: int | None = None
@@ -71,9 +74,11 @@ class SentRemainder:
 
 
 def search_conversation(conversation: Conversation, query: str) -> list[SearchHit]:
-    """The messages that contain the query, newest first; if there are none, those that
-    match some of its words, best first. One more than MAX_HITS says that there are
-    others which contain it."""
+    """Return the messages that contain the query, newest first.
+
+    If there are none, those that match some of its words, best first. One more than
+    MAX_HITS means that there are others which contain it.
+    """
     query = query.strip()
     if not query:
         return []
@@ -146,8 +151,10 @@ def _says_same(text: str, summary: str) -> bool:
 
 
 def _share_words(text: str, other: str) -> float:
-    """The share of the words of a text that another has; all or nothing of a text
-    without any."""
+    """Return the share of a text's words that another has.
+
+    For a text without any words: all or nothing.
+    """
     if words := set(extract_terms(text)):
         return len(words & set(extract_terms(other))) / len(words)
     signs = text.strip()
@@ -157,8 +164,10 @@ def _share_words(text: str, other: str) -> float:
 def _find_sent(
     text: str, summaries: Sequence[Summary], sent: Context
 ) -> SentRemainder | None:
-    """Return the place at which the next request says this text: a summary with some of
-    it, or another message with all of it."""
+    """Return the place at which the next request says this text.
+
+    It is a summary with some of it, or another message with all of it.
+    """
     found = [fact for fact in facts.find_facts(text) if len(fact.text) > 1]
     for summary in summaries:
         said = facts.find_said(found, [summary.text])
@@ -177,8 +186,11 @@ def _find_sent(
 
 
 def _words_of(row: Message) -> str:
-    """What people read of a message: without the marks of what it quotes for a model,
-    or the labels of the tools that it calls."""
+    """Return what readers see of a message.
+
+    That is its text without the marks of what it quotes for a model, or the labels of
+    the tools that it calls.
+    """
     if row.role == Message.Role.TOOL:
         words, count = QUOTED_MESSAGE.subn(" ", row.head)
         return unescape(words) if count else words

@@ -1,5 +1,6 @@
-"""The right pane as a stack of sheets: how high each of them is, what it shows while it
-is closed, and all of them in one sentence.
+"""The right pane as a stack of sheets: heights, glances, and one sentence for all.
+
+A glance is what a sheet shows while it is closed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,8 +50,11 @@ QUOTED = ("tool", "quote")
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One sheet of the stack. `height` is a length for SVG, to scale with the others;
-    what is empty has no section and no height."""
+    """One sheet of the stack.
+
+    `height` is a length for SVG, to scale with the others; an empty sheet has no
+    section and no height.
+    """
 
     kind: str  # the sections' kinds, then free
     word: str
@@ -71,7 +75,7 @@ class Glance:
 
 
 def make_sheets(sections: Sequence["ContextSection"], free: int) -> tuple[Sheet, ...]:
-    """The sections, among them what is empty, and below all what is `free`."""
+    """Return the sections, empty ones among them, and below all what is `free`."""
     used = sum(section.tokens for section in sections)
     per_rem = max(TOKENS_PER_REM, used / STACK_REM)
     filled = {section.kind: section for section in sections}
@@ -98,8 +102,10 @@ def _length(rem: float) -> str:
 
 
 def list_glances(section: "ContextSection") -> list[Glance]:
-    """Return the texts that a closed sheet shows: of many messages, the first and the
-    last ones and how many are between."""
+    """Return the texts that a closed sheet shows.
+
+    Of many messages, these are the first and the last ones and how many are between.
+    """
     found = list(_glances_of(section))
     between = len(found) - FIRST_GLANCES - LAST_GLANCES
     if section.kind != "window" or between < 1:
@@ -131,7 +137,7 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
 
 
 def _glance_at(message: "SeenMessage") -> str:
-    """The words of a message for people, or the labels of the tools that it calls."""
+    """Return a message's words for readers, or the labels of the tools it calls."""
     if message.role in QUOTED:
         # Such a text has messages of this conversation between tags, after what it says
         # of them to the model.
@@ -142,8 +148,10 @@ def _glance_at(message: "SeenMessage") -> str:
 
 
 def describe_sheets(sections: Sequence["ContextSection"], *, is_past: bool) -> str:
-    """What the model reads, as in "5 summaries and your last 4 messages"; "" = nothing.
-    The instructions are always there, and named only if nothing else is."""
+    """Return what the model reads, as in "5 summaries and your last 4 messages".
+
+    "" = nothing. The instructions are always there, and named only if nothing else is.
+    """
     words = (
         each
         for section in sections
@@ -168,7 +176,7 @@ def _count_passages(section: "ContextSection") -> str:
 
 
 def _describe_sheet(section: "ContextSection", *, is_past: bool) -> str:
-    """The words for one section; "" for the instructions."""
+    """Return the words for one section; "" for the instructions."""
     if section.kind == "newest":
         return _("the newest message") if section.messages else _("your draft")
     lists = (section.summaries, section.rules, section.tools, section.messages)

@@ -1,5 +1,7 @@
-"""The left pane as it was when one reply was requested: what had been said, and where
-the model saw it then, by the references of that request.
+"""The left pane as it was when one reply was requested.
+
+It shows the messages by then, and where the model saw them, by the references of that
+request.
 """
 
 from dataclasses import dataclass, replace
@@ -40,8 +42,10 @@ class PastMessage:
 def messages_at(
     conversation: Conversation, call: ModelCall, among: QuerySet[Message] | None = None
 ) -> list[PastMessage]:
-    """The latest messages before the reply of `call`, and the reply, oldest first;
-    `among`: only of these."""
+    """Return the latest messages up to the reply of `call`, oldest first.
+
+    `among`: only of these.
+    """
     reply, refs = call.message.seq, call.refs
     rows = conversation.messages.all() if among is None else among
     rows = rows.filter(seq__lte=reply).order_by("-seq")

@@ -1,5 +1,6 @@
-"""A conversation as JSON for its owner: the transcript, the summaries, the context. The
-files of an export hold the same rows.
+"""A conversation as JSON for its owner: the transcript, the summaries, the context.
+
+The files of an export hold the same rows.
 """
 
 from collections.abc import Iterator
@@ -73,7 +74,7 @@ def _name_model(turn: Turn | None, conversation: Conversation) -> str:
 
 
 def describe_context(conversation: Conversation, reply: int | None) -> dict[str, Any]:
-    """What was sent for reply `reply`, or would be sent now.
+    """Return the request of reply `reply`, or of the next turn.
 
     Raises ModelCall.DoesNotExist for a number that is no reply.
     """

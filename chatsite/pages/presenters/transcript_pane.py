@@ -1,5 +1,6 @@
-"""*You see*: the whole transcript as plain values for the templates, turn by turn, with
-the location of every message: where the model sees it.
+"""*You see*: the whole transcript as plain values for the templates, turn by turn.
+
+Every message has its location: where the model sees it.
 """
 
 from bisect import bisect_right
@@ -76,7 +77,7 @@ class ShownMessage:
 
     @property
     def is_reply(self) -> bool:
-        """Whether it ends its turn: what calls tools goes on."""
+        """True if it ends its turn; a message that calls tools continues it."""
         return self.role == Message.Role.ASSISTANT and not self.is_step
 
 
@@ -109,8 +110,10 @@ class TurnView:
 
     @property
     def says_end(self) -> bool:
-        """How it ended, if not with a reply. Where the person just wrote again, there
-        is nothing to say; where a reply can be had, it is offered."""
+        """True if the page says how the turn ended without a reply.
+
+        Not if the user has already written again; if a reply can be had, it is offered.
+        """
         is_told = self.can_retry or not self.is_unanswered
         return self.state != Turn.State.DONE and is_told and not self.is_superseded
 
@@ -125,13 +128,15 @@ class TurnView:
 
     @property
     def is_in_steps(self) -> bool:
-        """Whether calls go on before the model does."""
+        """True if calls go on before the model does."""
         return any(card.is_open for card in self.cards)
 
     @property
     def versions(self) -> tuple[tuple[ShownMessage, ...], ...]:
-        """The replies to leaf through, oldest first, each with the calls of tools that
-        led to it; () while there is just one, or one is being written."""
+        """The replies, oldest first, each with the tool calls that led to it.
+
+        () while there is just one, or one is being written.
+        """
         found: list[tuple[ShownMessage, ...]] = []
         before = None
         for row in self.messages:
@@ -177,14 +182,14 @@ class TranscriptPane:
 
     @property
     def earlier(self) -> int | None:
-        """What to pass as `before` to get the earlier turns."""
+        """The value for `before` to get the earlier turns."""
         return self.items[0].id if self.previous else None
 
 
 def show_latest_turns(
     conversation: Conversation, *, before: int | None = None, turns: int = PAGE_TURNS
 ) -> TranscriptPane:
-    """The latest `turns` turns, or those before turn id `before`."""
+    """Return the latest `turns` turns, or those before turn id `before`."""
     rows = _select_turns(conversation).order_by("-id")
     if before:
         rows = rows.filter(id__lt=before)
@@ -196,7 +201,7 @@ def show_latest_turns(
 def show_turns_around(
     conversation: Conversation, seq: int | None
 ) -> TranscriptPane | None:
-    """The turns around message `seq`, if it is before the latest page."""
+    """Return the turns around message `seq`, if it is before the latest page."""
     if seq is None:
         return None
     rows = _select_turns(conversation).order_by("-id")
@@ -211,7 +216,7 @@ def show_turns_around(
 def show_turns_between(
     conversation: Conversation, after: int, before: int
 ) -> TranscriptPane:
-    """Turns that follow turn id `after`, as far as turn id `before`."""
+    """Return turns that follow turn id `after`, as far as turn id `before`."""
     return _fill_up(conversation, [], before, None, after=after)
 
 
@@ -233,7 +238,7 @@ def _fill_up(
     *,
     after: int = 0,
 ) -> TranscriptPane:
-    """These turns and a page of those that follow; the gap that is then left."""
+    """Return these turns and a page of those that follow; then the gap that is left."""
     last = turns[-1].pk if turns else after
     rows = _select_turns(conversation).filter(id__gt=last, id__lt=before).order_by("id")
     following = list(rows[: PAGE_TURNS + 1])
@@ -282,7 +287,7 @@ def _turn_before_next(conversation: Any, turn: Any) -> QuerySet[Turn]:
 def _list_items(
     conversation: Conversation, turns: list[Turn], summaries: list[Summary]
 ) -> Iterator[TurnView | Divider]:
-    """The turns, each followed by the dividers of the summaries that end in it."""
+    """Yield the turns, each before the dividers of the summaries that end in it."""
     if not turns:
         return
     following = conversation.turns.filter(id__gt=turns[-1].pk).order_by("id")
@@ -369,7 +374,7 @@ def _view_turns(
 
 
 def _find_waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
-    """The unfinished turns of the conversation, if one of these waits for others."""
+    """Return the conversation's unfinished turns, if one of these waits for others."""
     if all(turn.state != Turn.State.QUEUED for turn in turns):
         return []
     rows = conversation.turns.filter(state__one_of=Turn.UNFINISHED).order_by("id")
@@ -379,7 +384,7 @@ def _find_waiting(conversation: Conversation, turns: list[Turn]) -> list[int]:
 def _messages_by_turn(
     conversation: Conversation, turns: list[Turn], end: int | None
 ) -> dict[int, list[Message]]:
-    """The messages of each turn: from its user message to the next turn's."""
+    """Return the messages of each turn: from its user message to the next turn's."""
     starts = [turn.user_message.seq for turn in turns]
     edges = {"start": starts[0], **({"end": end} if end else {})}
     rows = _select_messages(conversation=conversation.pk, **edges)
@@ -404,8 +409,11 @@ def _select_messages(
 
 
 def _author_of(row: Message, turn: Turn, conversation: Conversation) -> str:
-    """The model that wrote a reply. Without a request of its own, the turn may have the
-    name; of one that was imported, only until another reply is written here."""
+    """Return the model that wrote a reply.
+
+    Without a request of its own, the turn may have the name; for an imported one, only
+    until another reply is written here.
+    """
     if row.model:
         return row.model
     if row.imported_at and (turn.call_id or not turn.model):

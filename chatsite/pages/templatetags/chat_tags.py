@@ -43,7 +43,7 @@ register.filter("written_elsewhere", plugins.find_write_refusal)
 register.simple_tag(plugins.find_write_refusal, name="write_refusal")
 register.filter("why_not_compacted", errors.explain_compaction)
 
-# A person's text that is longer is folded to about 12 lines (transcript.css).
+# A user's text that is longer is folded to about 12 lines (transcript.css).
 FOLD_LINES, FOLD_CHARS = 16, 2_000
 # Pages that show themselves again when a form on them is wrong.
 FORMS = ("login", "signup", "account", "password-change")
@@ -70,7 +70,7 @@ DROPPED_KINDS = {
 
 @register.simple_tag(takes_context=True)
 def address(context: template.Context) -> str:
-    """Where this page can be opened again, though it may be the answer to a form."""
+    """Return the URL that opens this page again, also where it is a form's response."""
     request = context.get("request")
     if request is None:
         return "/"
@@ -86,14 +86,16 @@ def turn(context: template.Context, view: TurnView) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def slot(context: template.Context, place: str, **values: object) -> SafeString:
-    """What apps show at this place of a page."""
+    """Return all that apps show in this slot of a page."""
     return slots.draw(place, context=context, **values)
 
 
 @register.simple_tag(takes_context=True)
-def leaf_stylesheets(context: template.Context) -> SafeString:
-    """Links to the stylesheets of apps, and to those of steps and of files where
-    the page shows some, or the next reply may have some."""
+def app_stylesheets(context: template.Context) -> SafeString:
+    """Return links to the stylesheets of apps, and to those of steps and of files.
+
+    The latter only if the page shows some, or the next reply may have some.
+    """
     link, paths = '<link rel="stylesheet" href="{}">', [*slots.stylesheets("list")]
     if conversation := context.get("conversation"):
         turns = list(_list_turns(context))
@@ -107,7 +109,7 @@ def leaf_stylesheets(context: template.Context) -> SafeString:
 
 
 def _list_turns(context: template.Context) -> Iterator[TurnView]:
-    """The turns that the page of a conversation shows."""
+    """Yield the turns that the page of a conversation shows."""
     panes = filter(None, map(context.get, ("older", "pane")))
     items = (item for pane in panes for item in pane.items)
     return (item for item in items if isinstance(item, TurnView))
@@ -115,15 +117,17 @@ def _list_turns(context: template.Context) -> Iterator[TurnView]:
 
 @register.simple_tag
 def scripts(name: str) -> SafeString:
-    """The elements of scripts that are collected as this one, "js/page.js"."""
+    """Return script elements for those collected as this one, such as "js/page.js"."""
     addresses = ((each,) for each in staticfiles_storage.list_addresses(name))
     return format_html_join("", '<script src="{}" defer></script>', addresses)
 
 
 @register.simple_tag
 def first_use(part: str) -> str:
-    """The addresses of what is loaded when this part of the page is first used
-    (static/js/first-use.js)."""
+    """Return the addresses to load when this part of the page is first used.
+
+    See static/js/first-use.js.
+    """
     paths = (*FIRST_USE[part], *slots.stylesheets(part))
     return " ".join(map(static, paths))
 
@@ -165,14 +169,14 @@ def markdown(text: str, role: str = "") -> SafeString:
 
 @register.filter
 def message_html(message: ShownMessage) -> SafeString:
-    """Its text, here or on a shared page, with links to the sources that it cites."""
+    """Return a message's text, here or on a shared page, with its citations linked."""
     is_typed = message.role == Message.Role.USER
     return render_markdown(message.text, is_typed=is_typed, cited=message.cited)
 
 
 @register.filter
 def is_folded(message: ShownMessage) -> bool:
-    """Whether a person's own text is folded until the rest is requested."""
+    """Return if a user's own text is folded until the rest is requested."""
     has_more = len(message.text) > FOLD_CHARS or message.text.count("\n") >= FOLD_LINES
     return message.role == Message.Role.USER and has_more
 
@@ -184,7 +188,7 @@ def thousands(number: int | None) -> str:
 
 @register.filter
 def local_time(time: datetime) -> SafeString:
-    """A time inside of a sentence, which the page shows in the reader's zone."""
+    """Return a time inside of a sentence, which the page shows in the reader's zone."""
     shown = date_format(localtime(time), _("j M H:i"))
     return format_html('<time datetime="{}">{}</time>', time.isoformat(), shown)
 
@@ -201,14 +205,14 @@ def versions(found: Iterable[Summary | int]) -> str:
 
 @register.filter
 def spans_of(spans: dict[int, Ranges], version: int) -> str:
-    """The messages that a version has there, as in "#3, #5–#8"."""
+    """Return the messages that a version has there, as in "#3, #5–#8"."""
     found = spans.get(version, ())
     return ", ".join(f"#{a}" if a == b else f"#{a}–#{b}" for a, b in found)
 
 
 @register.simple_tag
 def attachment_limits() -> dict[str, int]:
-    """What the page says at once, and the server would say in a moment."""
+    """Return the limits that the page checks at once, and the server in a moment."""
     return {
         "max_mb": settings.ATTACHMENT_MAX_MB,
         "max_bytes": settings.ATTACHMENT_MAX_MB * 1024 * 1024,
@@ -223,33 +227,33 @@ def staff_can_read() -> bool:
 
 @register.simple_tag
 def temporary_minutes() -> int:
-    """How long a temporary conversation outlives its last open page."""
+    """Return how many minutes a temporary conversation outlives its last open page."""
     return transcript.TEMPORARY_MINUTES
 
 
 @register.filter
 def percent(permille: int) -> str:
-    """A length for SVG."""
+    """Return a length for SVG."""
     return f"{permille / 10}%"
 
 
 @register.filter
 def dropped(summary: Summary) -> list[DroppedDetail]:
-    """What of its messages a summary did not carry over, as far as was noticed."""
+    """Return details that a summary did not carry over from its messages."""
     lines = summary.flags.get("dropped", ())
     return list(filter(None, map(DroppedDetail.parse_line, lines)))
 
 
 @register.filter
 def lacking(summary: Summary) -> list[DroppedCount]:
-    """What it did not carry over, counted by messages; old versions noted no counts."""
+    """Return what it did not carry over, by messages; old versions have no counts."""
     lines = summary.flags.get("dropped_from", ())
     return list(filter(None, map(DroppedCount.parse_line, lines)))
 
 
 @register.filter
 def lacking_words(each: DroppedCount) -> str:
-    """As in "numbers from 41 messages"."""
+    """Return the words for a count, as in "numbers from 41 messages"."""
     words = ngettext(
         "%(kind)s from %(n)s message", "%(kind)s from %(n)s messages", each.count
     )

@@ -1,3 +1,4 @@
-"""What staff may do to a conversation besides looking: rebuild, restore, mark reviewed,
-take a copy, erase. Nothing here changes what was said.
+"""Actions of staff on a conversation: rebuild, restore, mark reviewed, copy, erase.
+
+Nothing here changes what was said.
 """

@@ -1,5 +1,4 @@
-"""The right to erasure: everything of a conversation goes, a tombstone with numbers and
-a hash stays.
+"""The right to erasure: a conversation goes, a tombstone with numbers and a hash stays.
 
 docs/admin.md says what the database's own files, its journal and backups still hold;
 `manage.py scrub` rewrites the files.
@@ -40,7 +39,7 @@ ATTEMPTS = 3
 
 
 def count_rows(rows: models.QuerySet[Conversation]) -> dict[str, int]:
-    """The rows of each kind of these conversations, as a tombstone names them."""
+    """Count the rows of each kind of these conversations, by the tombstone's names."""
     counts = {
         name: model.objects.filter(conversation__in=rows.order_by()).count()
         for name, model in PARTS.items()
@@ -93,7 +92,7 @@ def erase_with_tombstone(
     """
     for _attempt in range(ATTEMPTS):
         try:
-            # From here on no one opens it, and nothing new begins for it.
+            # From here on the conversation cannot be opened, and no work begins for it.
             library.delete_conversation(conversation)
             account.end_running(conversation)
             tombstone = _replace_by_tombstone(conversation, user, reason)
@@ -132,7 +131,7 @@ def _replace_by_tombstone(
 
 
 def forget_log(conversation: Conversation) -> None:
-    """The admin's own log, which earlier versions of the site filled with titles."""
+    """Delete the admin's own log, to which earlier versions wrote titles."""
     _select_log_entries(Conversation.objects.filter(pk=conversation.pk)).delete()
     parts = {
         relation.related_model: relation.field.name

@@ -40,7 +40,7 @@ class ReviewForm(ActionForm):
 
 
 class PurgeForm(ActionForm):
-    """Erases the conversations, or a person, once their code was typed."""
+    """A form that erases the conversations, or a user, once their code was typed."""
 
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
@@ -65,7 +65,7 @@ class PurgeForm(ActionForm):
 
 
 def code_of(uuids: Sequence[UUID]) -> str:
-    """The beginning of the uuid; of several a code that changes with any of them."""
+    """Return the beginning of the uuid; of several, a code that depends on all."""
     texts = sorted(map(str, uuids))
     if len(texts) == 1:
         return texts[0][:CODE_CHARS]

@@ -1,5 +1,6 @@
-"""The right to erasure of a whole person: the account and all that is of it, with one
-deletion record in its place. For staff on a page, for operators by a command.
+"""The right to erasure of a whole account, with one deletion record in its place.
+
+Staff have a page for it, operators a command.
 """
 
 import hashlib
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def code_of_person(user: Any) -> str:
-    """What has to be typed to erase this account, and no other."""
+    """Return what has to be typed to erase this account, and no other."""
     value = f"{user.pk} {user.get_username()}"
     return salted_hmac("chatsite.erase_person", value).hexdigest()[:CODE_CHARS]
 
 
 def refuse_erasure(user: Any, by: Any) -> str:
-    """Why `by`, or an operator (None), may not erase this account; "" if they may."""
+    """Return why `by`, or an operator (None), may not erase this account, or ""."""
     if by is not None and by.pk == user.pk:
         return _("This is your own account: delete it on your account page.")
     if by is not None and user.is_staff and not by.is_superuser:
@@ -41,9 +42,10 @@ def refuse_erasure(user: Any, by: Any) -> str:
 
 
 def erase_person(user: Any, *, by: Any = None, reason: str) -> Tombstone:
-    """Remove the account with everything of the person, and leave a record.
+    """Delete the account with everything of the user, and leave a record.
 
-    Raises ActionError where it may not be, or what runs for the person prevents it.
+    Raises ActionError if that is not allowed, or if something running for the user
+    prevents it.
     """
     if refusal := refuse_erasure(user, by):
         raise ActionError(refusal)

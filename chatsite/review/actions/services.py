@@ -1,8 +1,8 @@
-"""What staff may do to one conversation. Each action takes the request of a reviewer,
-is written into the access log and the admin's own log, and reaches open pages.
+"""Actions of staff on one conversation.
 
-Each returns a sentence, or raises ActionError with the reason; a conversation that is
-gone raises Conversation.DoesNotExist.
+Each takes the request of a reviewer, is written into the access log and the admin's own
+log, and reaches open pages. Each returns a sentence, or raises ActionError with the
+reason; a conversation that is gone raises Conversation.DoesNotExist.
 """
 
 from dataclasses import astuple, dataclass
@@ -30,7 +30,7 @@ from . import erasing
 
 
 class RebuildCause(models.TextChoices):
-    """Why summaries are written again: a word for the access log, never a text."""
+    """The reason to write summaries again: a word for the access log, never a text."""
 
     LOST = "lost", gettext_lazy("something was lost")
     INVENTED = "invented", gettext_lazy("something was invented")
@@ -41,7 +41,7 @@ class RebuildCause(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a conversation has come: what a reviewer can have seen of it."""
+    """The state of a conversation: what a reviewer can have seen of it."""
 
     memory_version: int
     version: int
@@ -59,7 +59,7 @@ class State:
 
     @classmethod
     def parse_text(cls, text: str) -> Self:
-        """From what str() gave. Raises ActionError."""
+        """Return the state that str() wrote; raise ActionError."""
         parts = text.split(".")
         if len(parts) != 3 or not all(p.isdecimal() and len(p) < 10 for p in parts):
             raise ActionError(_("The form was not complete. Open the page again."))
@@ -86,7 +86,7 @@ def rebuild_as_staff(
     """
     with transaction.atomic():
         row = _lock_seen(conversation, seen)
-        # What a person wrote stays, unless that is what is wrong.
+        # What users wrote stays, unless that is what is wrong.
         is_wrong = cause == RebuildCause.CHANGED
         current = versions.active_summaries(row)
         if current and not is_wrong and all(each.is_by_hand for each in current):
@@ -122,8 +122,10 @@ def restore_as_staff(
     seen: State | None = None,
     edited: actions.EditChoice = actions.EditChoice.ASK,
 ) -> str:
-    """Put an older version in force again, as a new one by the reviewer. Raises
-    EditedError when `edited` says that the reviewer is asked about others."""
+    """Put an older version in force again, as a new one by the reviewer.
+
+    Raises EditedError when `edited` says that the reviewer is asked about others.
+    """
     with transaction.atomic():
         row = _lock_seen(conversation, seen)
         new = actions.restore_version(row, version, author=request.user, edited=edited)
@@ -136,7 +138,7 @@ def restore_as_staff(
 
 
 def _lock_seen(conversation: Conversation, seen: State | None) -> Conversation:
-    """The row as it is now, kept from others until the transaction ends."""
+    """Return the row as it is now, locked until the transaction ends."""
     row = Conversation.objects.select_for_update().get(pk=conversation.pk)
     if row.deleted_at:
         raise ActionError(_("Its owner has deleted it: there is no view to change."))
@@ -163,7 +165,7 @@ def mark_reviewed(
 ) -> str:
     """Mark what was `seen` as reviewed; without it, everything up to now.
 
-    Raises ActionError when the same person has said the same about the same before.
+    Raises ActionError if the same reviewer has already recorded the same.
     """
     with transaction.atomic():
         row = Conversation.objects.select_for_update().get(pk=conversation.pk)
@@ -196,7 +198,7 @@ def mark_reviewed(
 
 
 def is_outdated(row: Review, now: State) -> bool:
-    """Whether the conversation went on, or its view changed, after the review."""
+    """Return if the conversation continued, or its view changed, after the review."""
     return (row.memory_version, row.last_seq) != (now.memory_version, now.last_seq)
 
 

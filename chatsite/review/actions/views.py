@@ -1,5 +1,6 @@
-"""The addresses of the staff's actions: a POST for one conversation, or a page that
-asks first, for one or for those chosen in the list.
+"""The URLs of the staff's actions: a POST, or a page that asks first.
+
+The page is for one conversation or for those chosen in the list.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,8 +76,10 @@ BULK_ACTIONS = {
 
 
 def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
-    """A POST that does something and goes back to the page it came from, where a
-    message says what was done, or why not."""
+    """Make a POST view that does something and redirects to the page it came from.
+
+    A message there says what was done, or why not.
+    """
 
     def decorate(view: View) -> Callable[..., HttpResponse]:
         @require_POST
@@ -104,7 +107,7 @@ def post_action(*needs: str) -> Callable[[View], Callable[..., HttpResponse]]:
 
 
 def _posted_uuids(request: HttpRequest) -> list[UUID]:
-    """The conversations of the form, by what outlives their rows."""
+    """Return the conversations of the form, by the ids that outlive their rows."""
     try:
         return [UUID(text) for text in request.POST.getlist("uuid")]
     except ValueError:
@@ -123,7 +126,7 @@ def _answer_gone(request: HttpRequest) -> HttpResponse:
 
 
 def _read_form(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, Any]:
-    """The form's values, with the state that the reviewer saw. Raises ActionError."""
+    """Return the form's values and the state the reviewer saw; raise ActionError."""
     form = form_class(request.POST)
     if not form.is_valid():
         raise ActionError(first_error(form))
@@ -131,7 +134,7 @@ def _read_form(request: HttpRequest, form_class: type[ActionForm]) -> dict[str, 
 
 
 def _make_post(action: BulkAction) -> Callable[..., HttpResponse]:
-    """The action for one conversation, whose page has its form."""
+    """Make the view of an action for one conversation, whose page has its form."""
 
     @post_action(action.need)
     def post(request: HttpRequest, conversation: Conversation, rights: Rights) -> str:
@@ -187,7 +190,7 @@ def show_confirmation(
     rows: Sequence[Conversation],
     form: ActionForm | None = None,
 ) -> HttpResponse:
-    """The page before the action; with a form that was not right, what is wrong."""
+    """Render the page before the action, with the errors of its form."""
     action, uuids = BULK_ACTIONS[name], [row.uuid for row in rows]
     values: dict[str, Any] = {
         **admin.site.each_context(request),
@@ -210,7 +213,7 @@ def show_confirmation(
 def ask_about_chosen(
     request: HttpRequest, name: str, queryset: QuerySet
 ) -> HttpResponse | None:
-    """The page before an action of the list; None: back to it, with a message."""
+    """Render the page before an action of the list; None: back to it with a message."""
     rows = list(queryset.select_related("owner").order_by("pk")[: MAX_AT_ONCE + 1])
     if len(rows) <= MAX_AT_ONCE:
         return show_confirmation(request, name, rows)

@@ -137,7 +137,7 @@ class PromptAdmin(ReadOnlyAdmin):
     wide_text = text_field("text", _("text"))
 
     def without_temporary(self, rows: QuerySet) -> QuerySet:
-        """The requests that were sent in any other conversation."""
+        """Return the requests that were sent in any other conversation."""
         return rows.filter(
             Exists(redaction.select_lasting().filter(prompts=OuterRef("pk")).order_by())
         )

@@ -56,7 +56,7 @@ from ..timeline import views as timeline_views
 
 
 def _count_related(model: type[Model], **lookups: Any) -> Coalesce:
-    """The number of a conversation's rows, without joining them all."""
+    """Return the number of a conversation's rows, without joining them all."""
     rows = model.objects.filter(conversation=OuterRef("pk"), **lookups).order_by()
     counts = rows.values("conversation").annotate(count=Count("pk")).values("count")
     return Coalesce(Subquery(counts), 0, output_field=IntegerField())

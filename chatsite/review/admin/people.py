@@ -1,5 +1,6 @@
-"""People in the admin: Django's own page of a user, what they have used of the site,
-and the one number about them that staff may change here.
+"""Users in the admin: Django's own page, their usage, and their token limit.
+
+The limit is the one number about users that staff may change here.
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ DAYS = 14
 
 
 def figures_of(user: Any) -> dict[str, Any]:
-    """What one person has used of the site, from their own rows alone."""
+    """Return the usage of one user, from their own rows alone."""
     stored = Allowance.objects.filter(user=user).first()
     allowance = stored or Allowance(user=user)
     uses = _sum_uses(user)
@@ -70,7 +71,7 @@ def figures_of(user: Any) -> dict[str, Any]:
 
 
 def _sum_uses(user: Any) -> list[dict[str, Any]]:
-    """Requests by day and model, the latest day first."""
+    """Return requests by day and model, the latest day first."""
     rows = (
         ModelCall.objects.filter(
             conversation__owner=user,
@@ -97,7 +98,7 @@ def _sum_uses(user: Any) -> list[dict[str, Any]]:
 
 
 class FiguresAdmin(ShortListAdmin):
-    """Shows below a form what the person has used, to staff who may see numbers."""
+    """Admin that shows usage below a form, to staff who may see numbers."""
 
     change_form_template = "admin/review/person.html"
 
@@ -113,8 +114,9 @@ class FiguresAdmin(ShortListAdmin):
 
 @admin.register(Allowance)
 class AllowanceAdmin(FiguresAdmin, NumbersAdmin):
-    """What people have used; `tokens_per_day` alone can be changed, by staff with
-    Django's permission to change allowances besides the one to see numbers.
+    """The usage of users, of which only `tokens_per_day` can be changed.
+
+    Staff need Django's permission to change allowances besides the one to see numbers.
     """
 
     list_display = (
@@ -172,7 +174,7 @@ def may_erase_person(user: Any) -> bool:
 
 
 def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
-    """The page before a person is erased, and then the deed."""
+    """Show the page before a user is erased; on POST, erase the user."""
     if not may_erase_person(request.user):
         raise PermissionDenied
     user = get_object_or_404(User, pk=person)
@@ -208,7 +210,7 @@ def _erase_by_form(request: HttpRequest, user: Any, reason: str) -> HttpResponse
 
 @admin.register(AccessAttempt)
 class WrongLogInAdmin(ShortListAdmin, AccessAttemptAdmin):
-    """Of each name and address, until it gets in: deleting one unlocks it."""
+    """Wrong logins of each name and address; deleting one unlocks it."""
 
     list_display = (
         "username",
@@ -231,8 +233,10 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class PersonAdmin(FiguresAdmin, UserAdmin):
-    """Django's own page of a user, with what the person has used below. Deleting a user
-    is deleting the account, as the person can."""
+    """Django's own page of a user, with the user's usage below.
+
+    Deleting a user deletes the account, as users can do themselves.
+    """
 
     def get_urls(self) -> list[URLPattern]:
         page = path("<int:person>/erase/", self.erase_view, name="review-erase-person")
@@ -256,7 +260,7 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
             return [], {}, set(), kept
         shown, counts, _needed, kept = super().get_deleted_objects(objs, request)
         # Both views that call this have asked for the permission to delete users. What
-        # belongs to an account goes with it, also what no one may delete by itself.
+        # belongs to an account goes with it, also rows that cannot be deleted alone.
         return shown, counts, set(), kept
 
     def delete_view(
@@ -292,8 +296,10 @@ class PersonAdmin(FiguresAdmin, UserAdmin):
             self._delete(request, user)
 
     def _delete(self, request: HttpRequest, user: Any) -> None:
-        """Remove the account with all that is the person's. The entry in the admin's
-        own log has the number of the account, not the name."""
+        """Delete the account with all that is the user's.
+
+        The entry in the admin's own log has the number of the account, not the name.
+        """
         account.delete_account(user)
         LogEntry.objects.create(
             user_id=request.user.pk,

@@ -1,5 +1,6 @@
-"""What the review app records itself: the access log, reviews and tombstones. In the
-admin no one adds to them, changes them or deletes from them.
+"""Records of the review app in the admin: the access log, reviews and tombstones.
+
+They cannot be added, changed or deleted there.
 """
 
 from django.contrib import admin
@@ -74,7 +75,7 @@ class AccessEventAdmin(RecordAdmin):
     )
 
     def find_by_name(self, rows: QuerySet, name: str) -> QuerySet:
-        """Rows by or of this person."""
+        """Return rows by or about this user."""
         people = get_user_model().objects.filter(username=name)
         owners = list(people.values_list("pk", flat=True))
         return rows.filter(Q(username=name) | Q(owner__in=owners))
@@ -92,7 +93,7 @@ class AccessEventAdmin(RecordAdmin):
         return self._link(row, str(row.conversation))
 
     def _link(self, row: AccessEvent, name: str) -> SafeString | str:
-        """A link to the conversation, which may be erased: then the list is empty."""
+        """Return a link to the conversation; if it was erased, the list is empty."""
         if not row.conversation:
             return "–"
         return link_to_list(Conversation, name, q=str(row.conversation))

@@ -1,4 +1,5 @@
 """Summaries in the admin: every version, what set it off and what is doubtful about it.
+
 The timeline of its conversation shows what it was made of.
 """
 

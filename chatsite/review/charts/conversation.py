@@ -1,5 +1,6 @@
-"""The figures of one conversation: what its prompts took, turn by turn, with its
-summaries, and how large the whole transcript would have been. Numbers, no text.
+"""The figures of one conversation: tokens of its prompts, turn by turn, and summaries.
+
+They also show how large the whole transcript would have been. Numbers, no text.
 """
 
 from bisect import bisect_right
@@ -29,7 +30,7 @@ UNDONE = (Summary.Status.FAILED, Summary.Status.REJECTED)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the policy compacts at: in tokens where it counts them, always in words."""
+    """The limit at which the policy compacts: in words, and in tokens if known."""
 
     tokens: float | None
     text: str
@@ -157,7 +158,7 @@ def _describe_prompts(
 def _place_compactions(
     conversation: Conversation, prompts: Sequence[ReplyPrompt]
 ) -> list[tuple[float, str]]:
-    """After which turn each version was made: its place, between two turns."""
+    """Yield the place of each version: between the two turns where it was made."""
     times = [prompt.at for prompt in prompts]
     rows = conversation.summaries.exclude(status__in=UNDONE).filter(
         created_at__gte=F("conversation__created_at")

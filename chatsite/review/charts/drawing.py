@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values over the places of a chart; None: nothing is known there.
+    """The values over the places of a chart; None: unknown.
 
-    `kind` names its look in the style sheet; `mark` the shape of its points, so that
-    no line is told from another by its colour alone.
+    `kind` names its look in the style sheet; `mark` is the shape of its points, so that
+    lines differ not by colour alone.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class ChartTable:
-    """The numbers of a chart, to be read, heard or copied."""
+    """The numbers of a chart, for reading, screen readers and copying."""
 
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
@@ -80,7 +80,7 @@ class Plot:
         return self.bottom - value / self.ticks[-1] * (self.bottom - TOP)
 
     def draw_axes(self) -> dict[str, Any]:
-        """What is around the values, for a Chart."""
+        """Return what is drawn around the values, for a Chart."""
         count = len(self.labels)
         places = spread_places(count, max(2, (self.right - LEFT) // LABEL_WIDTH))
         return {
@@ -95,8 +95,10 @@ class Plot:
 
 
 def group_points(points: Sequence[T]) -> tuple[int, list[Sequence[T]], list[str]]:
-    """The points in groups of neighbours, few enough to draw, with how many there are
-    in each, and what it is called: the numbers of its points, from 1."""
+    """Return the points in groups of neighbours, few enough to draw.
+
+    With the size of a group, and the label of each: the numbers of its points, from 1.
+    """
     step = ceil(len(points) / MAX_POINTS)
     groups = [points[n : n + step] for n in range(0, len(points), step)]
     ends = [(n * step + 1, n * step + len(group)) for n, group in enumerate(groups)]
@@ -115,8 +117,11 @@ def draw_lines(
     mark_label: str = "",
     level: tuple[float, str] | None = None,
 ) -> Chart:
-    """Lines of tokens over turns. `marks`: place and words of what
-    happened there; `level`: a value that all lines are read against."""
+    """Draw lines of tokens over turns.
+
+    `marks`: place and words of what happened there; `level`: a value that all lines are
+    read against.
+    """
     highest = [value for each in series for value in each.values if value is not None]
     top = max([*highest, level[0] if level else 0], default=0)
     plot = Plot(labels, top)
@@ -168,14 +173,14 @@ def find_ticks(top: float, steps: int = 4) -> list[float]:
 
 
 def round_up(step: float) -> float:
-    """The next number above with one digit that is 1, 2 or 5."""
+    """Return the next number above with one digit that is 1, 2 or 5."""
     power = 10.0 ** floor(log10(step))
     sizes = (n * power for n in (1, 2, 5, 10))
     return next(size for size in sizes if size >= step * (1 - 1e-9))
 
 
 def to_digits(value: float | None) -> str:
-    """The number with separators and no digits that say nothing; "–" if unknown."""
+    """Return the number with separators and without useless digits; "–" if unknown."""
     if value is None:
         return "–"
     digits = 0 if value == round(value) or abs(value) >= 100 else 2
@@ -188,10 +193,10 @@ def format_percent(share: float | None) -> str:
 
 
 def to_svg(value: float) -> str:
-    """A coordinate, written the same in every language."""
+    """Return a coordinate, written the same in every language."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def spread_places(count: int, most: int) -> range:
-    """At most so many of the places 0..count-1, evenly apart."""
+    """Return at most so many of the places 0..count-1, evenly apart."""
     return range(0, count, max(1, ceil(count / most)))

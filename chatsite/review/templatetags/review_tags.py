@@ -1,5 +1,6 @@
-"""What templates show of the review app: on the admin's pages, and on the account page
-the conversations of a person that staff have read.
+"""Template tags of the review app, for the admin's pages and the account page.
+
+The account page lists the conversations of a user that staff have read.
 """
 
 from typing import Any
@@ -37,7 +38,7 @@ register.filter("summary_tokens", labels.format_tokens)
 
 @register.simple_tag(takes_context=True)
 def site_dashboard(context: dict[str, Any]) -> Dashboard | None:
-    """None for staff who may not see numbers."""
+    """Return the dashboard; None for staff who may not see numbers."""
     request = context["request"]
     if not rights_of(request.user).metadata:
         return None
@@ -66,8 +67,7 @@ def actions_of(
 
 @register.inclusion_tag("review/_accesses.html", takes_context=True)
 def show_accesses(context: dict[str, Any]) -> dict[str, Any]:
-    """What staff did with the conversations of the signed-in person, if the settings
-    let people know."""
+    """Show staff accesses to the user's conversations, if the settings allow it."""
     request: HttpRequest = context["request"]
     shown = settings.STAFF_ACCESS_SHOWN
     if shown == "no":

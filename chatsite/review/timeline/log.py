@@ -1,5 +1,6 @@
-"""What was done with a conversation, newest first: requests to models, versions made,
-what its owner changed, and what staff did.
+"""The log of a conversation, newest first.
+
+It has requests to models, versions made, changes by its owner, and actions of staff.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ Values = dict[str, Any]
 
 
 def build_log(conversation: Conversation, rights: Rights, page: int | None) -> Values:
-    """A page of the log: its entries, its number, and whether another follows."""
+    """Return a page of the log: its entries, its number, and if another follows."""
     number = min(page or 1, 1_000_000)
     start = (number - 1) * PAGE
     sources = (
@@ -46,7 +47,7 @@ def _select_keys(rows: QuerySet, kind: str) -> QuerySet:
 
 
 def _load_entries(found: list[tuple[str, int]], rights: Rights) -> list[Values]:
-    """The rows with these keys as entries, in the order of the keys."""
+    """Return the rows with these keys as entries, in the order of the keys."""
     calls = ModelCall.objects.select_related("message", "summary").defer(
         *redaction.CALL,
         *redaction.prefix_names("message", redaction.MESSAGE),

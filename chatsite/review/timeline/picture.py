@@ -1,6 +1,7 @@
-"""The map of a conversation: message numbers from left to right, and a bar for the
-messages that each version covers. Coordinates are texts, so that no language's way to
-write numbers gets into the SVG.
+"""The map of a conversation: message numbers from left to right, bars for versions.
+
+A bar shows the messages that a version covers. Coordinates are texts, so that no
+language's number format gets into the SVG.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +41,7 @@ LEGEND = (
 
 
 class SummaryMap:
-    """What `_map.html` draws, row by row: bars, the names of rows, and ticks."""
+    """The values for `_map.html`, row by row: bars, the names of rows, and ticks."""
 
     width = str(WIDTH)
 
@@ -125,7 +126,7 @@ def of_versions(
 def of_levels(
     conversation: int, rows: Sequence[Summary], newest: int, shown: int
 ) -> SummaryMap:
-    """What covers which messages now: a row for each level, then the window."""
+    """Return what covers messages now: a row for each level, then the window."""
     drawn = SummaryMap(conversation, newest, shown)
     by_level = sorted(rows, key=lambda row: (-row.level, row.first_seq))
     for level, group in groupby(by_level, lambda row: row.level):

@@ -1,5 +1,6 @@
-"""What was sent for one reply, rebuilt from the references that were kept, part by part
-with where each comes from; and whether it is proved.
+"""The request for one reply, rebuilt from stored references, and whether it is proved.
+
+Each part says where it comes from.
 """
 
 import json
@@ -65,7 +66,7 @@ class InspectedRequest:
 
 
 def call_of(conversation: Conversation, seq: int) -> ModelCall | None:
-    """The request that the reply with this number came from, or was to come from."""
+    """Return the request that the reply with this number came, or was to come, from."""
     call = reply_call(conversation, seq)
     if call is None:
         turns = Turn.objects.filter(conversation=conversation, reply_seq=seq)
@@ -153,7 +154,7 @@ class _Parts:
         if section.kind == "pinned":
             seqs = [n for n in sorted(self.messages) if is_within(n, refs["pinned"])]
         else:
-            # What stands for a result that never came has no row.
+            # A message in place of a result that never came has no row.
             seqs = [int(message.id) for message in section.messages if message.id]
         return [self._message(self.messages[n]) for n in seqs]
 

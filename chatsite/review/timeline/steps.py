@@ -1,5 +1,6 @@
-"""One step of a conversation's memory: a version, what it was made of, and which facts
-were lost or came from nowhere on the way.
+"""One step of a conversation's memory: a version, its sources, and its lost facts.
+
+Facts that came from nowhere are marked, too.
 """
 
 import re
@@ -42,7 +43,7 @@ def _prefetch_ranges(rows: QuerySet[Summary]) -> QuerySet[Summary]:
 def find_step_version(
     conversation: Conversation, rights: Rights, version: int | None
 ) -> Summary | None:
-    """A version, without a number the newest; None: there is none."""
+    """Return a version, without a number the newest; None if there is none."""
     rows = _prefetch_ranges(
         select_readable(conversation.summaries, rights, redaction.SUMMARY)
     )
@@ -51,7 +52,7 @@ def find_step_version(
 
 
 def find_neighbours(conversation: Conversation, shown: Summary) -> Values:
-    """The versions around the shown one, as a list and as two pictures."""
+    """Return the versions around the shown one, as a list and as two maps."""
     first = (shown.version - 1) // PAGE_VERSIONS * PAGE_VERSIONS + 1
     last = first + PAGE_VERSIONS - 1
     rows = _prefetch_ranges(conversation.summaries.defer(*redaction.SUMMARY))
@@ -81,7 +82,7 @@ def find_neighbours(conversation: Conversation, shown: Summary) -> Values:
 def step_of(
     conversation: Conversation, rights: Rights, shown: Summary, page: int | None
 ) -> Values:
-    """The version with its sources: {row, pieces, lost} for each."""
+    """Return the version with its sources: {row, pieces, lost} for each."""
     older_ranges = list(shown.folded_from.all())
     older = select_readable(conversation.summaries, rights, redaction.SUMMARY)
     older = older.filter(pk__in=[row.pk for row in older_ranges])
@@ -122,7 +123,7 @@ def step_of(
 
 
 def mark_facts(text: str, found: Sequence[str]) -> list[Piece]:
-    """The text in pieces, those marked that are one of the facts found."""
+    """Return the text in pieces, those marked that are one of the facts found."""
     if not found:
         return [(text, False)] if text else []
     longest_first = sorted(filter(None, found), key=len, reverse=True)
@@ -132,7 +133,7 @@ def mark_facts(text: str, found: Sequence[str]) -> list[Piece]:
 
 
 def _match_whole(fact: str) -> str:
-    """A fact, not as part of a longer word or number."""
+    """Return a pattern of a fact, not as part of a longer word or number."""
     before = r"(?<![A-Za-z0-9])" if fact[0].isalnum() and fact[0].isascii() else ""
     after = r"(?![A-Za-z0-9])" if fact[-1].isalnum() and fact[-1].isascii() else ""
     return before + re.escape(fact) + after
@@ -141,7 +142,7 @@ def _match_whole(fact: str) -> str:
 def _find_lost(
     texts: Sequence[str], summaries: Iterable[str]
 ) -> list[list[str]] | None:
-    """For each text its facts that the summaries do not say; None: it is too much."""
+    """Return the facts of each text that the summaries lack; None if it is too much."""
     if sum(map(len, texts)) > MAX_CHARS:
         return None
     return list(facts.not_carried_over(texts, summaries))
@@ -150,8 +151,10 @@ def _find_lost(
 def _find_invented(
     shown: Summary, older: list[Summary], messages: list[Message] | None
 ) -> list[str]:
-    """The facts noted when it was written, and, where all of its source is here, those
-    that are not in it now."""
+    """Return the facts that were noted when it was written, and invented ones.
+
+    The latter only if all of its source is here: facts that are not in it now.
+    """
     flags = shown.flags if isinstance(shown.flags, dict) else {}
     noted = flags.get("unsupported")
     found = list(noted) if isinstance(noted, list) else []
@@ -167,7 +170,7 @@ def _find_invented(
 def _select_fresh(
     conversation: Conversation, rights: Rights, shown: Summary, older: list[Summary]
 ) -> QuerySet[Message]:
-    """The messages that this version was the first to cover."""
+    """Return the messages that this version was the first to cover."""
     fresh = []
     start, end = shown.first_seq, shown.last_seq
     for first, last in sorted((row.first_seq, row.last_seq) for row in older):
@@ -181,7 +184,7 @@ def _select_fresh(
 
 
 def compare_versions(conversation: Conversation, old: int, new: int) -> Values:
-    """What changed from one version to another."""
+    """Return what changed from one version to another."""
     rows = conversation.summaries.filter(version__in=(old, new))
     texts = dict(rows.values_list("version", "text"))
     for version in (old, new):

@@ -84,7 +84,7 @@ def _show_steps(
 def _show_transcript(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> Values:
-    """The whole transcript, and where the model sees each message."""
+    """Show the whole transcript, and where the model sees each message."""
     page, seq = query_number(request, "page"), query_number(request, "seq")
     if seq and not page:
         page = conversation.messages.filter(seq__lt=seq).count() // PAGE_MESSAGES + 1

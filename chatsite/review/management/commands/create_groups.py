@@ -1,5 +1,6 @@
-"""Makes groups of staff with the permissions that belong together, when it is asked to:
-no upgrade changes who may do what.
+"""Creates groups of staff with the permissions that belong together.
+
+It only runs on demand: no upgrade changes who may do what.
 """
 
 from typing import Any

@@ -1,5 +1,6 @@
-"""Erases a person with everything of theirs, as the page of the admin does. Without a
-code it says what would go, and with which code it goes.
+"""Erases a user with everything of theirs, as the page of the admin does.
+
+Without a code it shows what would be erased, and the code that erases it.
 """
 
 from typing import Any

@@ -31,16 +31,22 @@ class Command(BaseCommand):
 
 
 def _list_sqlite(cursor: Any) -> list[str]:
-    """Merging the parts of the text indexes drops the words of rows that are gone."""
+    """Return the statements that merge the parts of text indexes and rewrite the file.
+
+    Merging drops the words of rows that are gone.
+    """
     names = [name for (name,) in cursor.execute(INDEXES).fetchall()]
     merges = [f"INSERT INTO {name} ({name}) VALUES ('optimize')" for name in names]  # noqa: S608
     return [*merges, *SQLITE]
 
 
 def _list_vacuums() -> list[str]:
-    """A plain VACUUM frees the space of dead rows without clearing it; FULL writes new
+    """Return the statements that rewrite the tables.
+
+    A plain VACUUM frees the space of dead rows without clearing it; FULL writes new
     files, with their indexes, and removes the old ones. The planner's statistics hold
-    values of the columns, too: they are taken again."""
+    values of the columns, too: they are made again.
+    """
     tables = connection.introspection.django_table_names(only_existing=True)
     quoted = ", ".join(map(connection.ops.quote_name, sorted(tables)))
     return [
