@@ -335,7 +335,7 @@ class TestImports:
         assert [line for line in found if not line.startswith(tuple(folders))] == []
 
     @pytest.mark.parametrize("app", settings.OPTIONAL_APPS)
-    def test_no_app_imports_another(self, app):
+    def test_app_imports_no_other_app(self, app):
         known = {app, BUILDS_ON.get(app)}
         others = [other for other in settings.OPTIONAL_APPS if other not in known]
         assert find_imports(app.replace(".", "/"), others) == []
@@ -355,7 +355,7 @@ class TestImports:
         # The engine knows messages, but no conversation.
         assert [line for line in found if " memory.engine." not in line] == []
 
-    def test_no_folder_is_a_hall(self):
+    def test_folders_have_a_limited_number_of_modules(self):
         folders = Counter(path.parent for path in product() if path.stem != "__init__")
         assert {str(f): n for f, n in folders.items() if n > MOST_MODULES} == {}
 
@@ -377,16 +377,16 @@ class TestImports:
         names = [n for n in imports_of(path) if not n.startswith("memory.database.")]
         assert [n for n in names if n.startswith(forbidden)] == []
 
-    def test_nothing_imports_the_tests(self):
+    def test_product_does_not_import_the_tests(self):
         for package in PACKAGES:
             assert find_imports(package, ["tests", "bench"]) == []
 
-    def test_nothing_revives_objects_from_text(self):
+    def test_product_does_not_unpickle_objects(self):
         forbidden = ["pickle", "marshal", "shelve", "langchain_core.load"]
         for package in PACKAGES:
             assert find_imports(package, forbidden) == []
 
-    def test_only_the_models_know_the_provider(self):
+    def test_provider_is_imported_by_the_models_only(self):
         providers = ["openai", "langchain_openai"]
         found = [f for f in find_imports("chatsite", providers) if "/llm/" not in f]
         assert found == []
@@ -412,7 +412,7 @@ class TestDocumentation:
     def settings(self):
         return sorted(env.settings)
 
-    def test_it_finds_the_settings(self):
+    def test_settings_are_found_in_the_documentation(self):
         assert "OPENAI_BASE_URL" in self.settings()
 
     def test_every_setting_is_in_the_example(self):
@@ -474,7 +474,7 @@ class TestDocumentation:
 
 
 class TestChecks:
-    def test_no_model_lacks_its_migration(self):
+    def test_models_have_all_their_migrations(self):
         done = manage("makemigrations", "--check", "--dry-run")
         assert done.returncode == 0, done.stdout
 
@@ -502,19 +502,19 @@ class TestChecks:
         assert "no issues" in done.stdout
 
     @pytest.mark.parametrize("name", ["SECRET_KEY", "ALLOWED_HOSTS"])
-    def test_it_refuses_to_start_open(self, name):
+    def test_site_refuses_to_start_without_its_secrets(self, name):
         done = manage("check", **{**PRODUCTION, name: ""})
         assert done.returncode != 0
         assert "Set SECRET_KEY and ALLOWED_HOSTS" in done.stderr
 
-    def test_no_address_of_a_database_is_the_file_of_the_project(self):
+    def test_invalid_database_url_never_means_the_file_of_the_project(self):
         code = "from chatsite.settings import DATABASES as d; print(d['default'])"
         done = run("-c", code, DEBUG="true", DATABASE_URL="")
         assert "db.sqlite3" in done.stdout, done.stderr
 
 
 class TestLeftovers:
-    def test_no_test_depends_on_being_run_by_hand(self):
+    def test_tests_have_no_leftovers_of_debugging(self):
         marks = r"pytest\.(?:set_trace|mark\.(?:skip|only))|\bbreakpoint\(|\bpdb\b"
         exempt = {Path(__file__), ROOT / "tests" / "test_plugin.py"}
         found = [

@@ -50,7 +50,7 @@ def strings():
     return marked()
 
 
-def test_it_finds_strings_of_every_kind(tmp_path):
+def test_strings_of_every_kind_are_found(tmp_path):
     python = tmp_path / "one.py"
     python.write_text(
         '_("a" "b")\ngettext_noop("c")\nngettext("d", "ds", 2)\npgettext("x", "e")\n'
@@ -65,7 +65,7 @@ def test_it_finds_strings_of_every_kind(tmp_path):
     assert strings_of(template) == {("", "f"), ("", "g %(n)s"), ("", "h")}
 
 
-def test_there_is_a_language_to_translate_to(settings):
+def test_languages_of_the_settings_have_a_locale(settings):
     assert "zh_Hans" in locales()
     offered = {code for code, _ in settings.LANGUAGES} - {settings.LANGUAGE_CODE}
     assert {locale.replace("_", "-").lower() for locale in locales()} == offered
@@ -75,7 +75,7 @@ def test_there_is_a_language_to_translate_to(settings):
 class TestCatalog:
     """`make messages` adds what is missing; it has to be translated by hand."""
 
-    def test_it_has_every_string_of_the_sources(self, locale, strings):
+    def test_catalog_has_every_string_of_the_sources(self, locale, strings):
         rows = catalog(locale, "po")
         done = {key for key, row in rows.items() if all(texts(row.string))}
         missing = {
@@ -83,10 +83,10 @@ class TestCatalog:
         }
         assert missing == {}
 
-    def test_it_has_no_other_strings(self, locale, strings):
+    def test_catalog_has_no_other_strings(self, locale, strings):
         assert [key for key in catalog(locale, "po") if key not in strings] == []
 
-    def test_nothing_in_it_is_a_guess(self, locale):
+    def test_catalog_has_no_fuzzy_entries(self, locale):
         rows = catalog(locale, "po")
         assert [key for key, row in rows.items() if row.fuzzy] == []
 
@@ -98,7 +98,7 @@ class TestCatalog:
             wrong += [text for text in texts(row.string) if shape(text) != wanted]
         assert wrong == []
 
-    def test_what_is_compiled_is_what_is_written(self, locale):
+    def test_compiled_catalog_is_up_to_date(self, locale):
         written = {key: texts(row.string) for key, row in catalog(locale, "po").items()}
         compiled = {
             key: texts(row.string) for key, row in catalog(locale, "mo").items()
@@ -106,7 +106,7 @@ class TestCatalog:
         assert compiled == written
 
 
-def test_no_string_is_filled_in_before_it_is_looked_up():
+def test_strings_are_filled_in_after_the_lookup():
     markers = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "pgettext"}
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
@@ -119,7 +119,7 @@ def test_no_string_is_filled_in_before_it_is_looked_up():
     assert found == []
 
 
-def test_no_words_for_people_are_bare():
+def test_user_facing_texts_are_marked_for_translation():
     """In errors and notices, and on labels; commands speak English."""
     found = [
         f"{path.relative_to(ROOT)}:{value.lineno} {value.value}"
@@ -140,7 +140,7 @@ def shown_texts(call):
     yield from (each.value for each in call.keywords if each.arg in LABELS)
 
 
-def test_no_template_has_words_outside_of_the_catalogs():
+def test_templates_have_no_words_outside_of_the_catalogs():
     found = {
         str(path.relative_to(ROOT)): words
         for path in templates()
@@ -149,7 +149,7 @@ def test_no_template_has_words_outside_of_the_catalogs():
     assert found == {}
 
 
-def test_no_template_adds_a_space_to_a_sentence():
+def test_templates_add_no_space_to_a_sentence():
     """{% space %} adds it in the languages that have one there."""
     found = {
         str(path.relative_to(ROOT)): spaced

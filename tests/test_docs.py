@@ -96,7 +96,7 @@ def names_in(path):
 
 
 class TestProtocol:
-    def test_it_finds_the_codes(self):
+    def test_codes_of_errors_are_found(self):
         assert {"conflict", "superseded", "unavailable"} <= error_codes()
 
     def test_every_error_code_is_there_and_no_other(self):

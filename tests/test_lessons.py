@@ -107,7 +107,7 @@ def test_a_message_that_no_model_can_take_is_refused_and_the_limit_is_named(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_word_of_a_reply_is_announced(compacted):
+def test_words_of_a_reply_are_not_announced(compacted):
     page = fragments.Page()
     list(page.sync(compacted))
     turn = commands.submit_message(compacted, text="Speak", client_id="s").turn

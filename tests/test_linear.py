@@ -137,7 +137,7 @@ def test_patterns_are_linear():
     assert list(map(str, filter(None, slow))) == []
 
 
-def test_nor_is_another_in_modules_that_are_not_loaded():
+def test_unloaded_modules_have_no_slow_pattern():
     """Their tables are there only where a setting asks for them, so they are read."""
     calls = {
         (node.func.attr, node.args[0].value)

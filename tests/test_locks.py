@@ -54,7 +54,7 @@ def version(pin):
 
 @pytest.mark.parametrize("name", LOCKED)
 class TestOneLock:
-    def test_its_versions_are_in_the_ranges(self, name):
+    def test_versions_are_in_the_ranges(self, name):
         pins = locked(name)
         wrong = [
             str(requirement)
@@ -64,7 +64,7 @@ class TestOneLock:
         ]
         assert not wrong, f"make lock: {name}.lock has no version for {wrong}"
 
-    def test_nothing_asks_for_more(self, name):
+    def test_lock_has_all_that_is_required(self, name):
         """What is installed here would bring nothing that the lock lacks."""
         pins = locked(name)
         extras = {
@@ -80,7 +80,7 @@ class TestOneLock:
         ]
         assert not missing, f"make lock: {name}.lock lacks {missing}"
 
-    def test_nothing_is_left_that_no_one_asks_for(self, name):
+    def test_lock_has_nothing_that_is_not_required(self, name):
         text = (ROOT / f"{name}.lock").read_text()
         asked = {
             Requirement(pin).name
@@ -112,7 +112,7 @@ def applies(requirement, extras):
 
 
 @pytest.mark.parametrize("name", LOCKED)
-def test_all_locks_have_the_versions_of_the_tests(name):
+def test_locks_have_the_versions_of_the_tests(name):
     tests = locked("requirements/tests")
     here = locked(name)
     assert {

@@ -100,7 +100,7 @@ class TestRun:
         (folder / "pyproject.toml").write_text('[project]\nversion = "1.0"\n')
         return tmp_path / "checkout"
 
-    def test_only_the_import_is_changed(self, checkout, tmp_path):
+    def test_import_is_the_only_change(self, checkout, tmp_path):
         source = command.find_library(make(), checkout)
         assert source == checkout / "libs" / "it"
         assert (
@@ -114,7 +114,7 @@ class TestRun:
         assert not command.report(make(total=3), sys.executable, checkout, False)
         assert "tests: 2, expected 3" in capsys.readouterr().out
 
-    def test_another_version_is_refused(self, checkout):
+    def test_different_version_is_refused(self, checkout):
         with pytest.raises(SystemExit, match="is of version 1.0, expected 2.0"):
             command.find_library(make(version="2.0"), checkout)
 

@@ -80,7 +80,7 @@ def relative(path):
     return path.relative_to(ROOT)
 
 
-def test_it_holds_the_engine_and_the_agents_and_nothing_else(wheel):
+def test_wheel_holds_the_engine_and_the_agents_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     here = {
         re.sub("^(memory|deploy/package)/", "windowpane_memory/", str(path))
@@ -90,7 +90,7 @@ def test_it_holds_the_engine_and_the_agents_and_nothing_else(wheel):
     assert {name for name in names if ".dist-info/" not in name} == here
 
 
-def test_it_names_the_versions_that_are_tested(wheel):
+def test_metadata_names_the_tested_versions(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if n.endswith("/METADATA")]
         metadata = archive.read(name).decode()
@@ -116,7 +116,7 @@ def test_install_lines_name_files_and_the_own_distribution_only():
     assert [line for line in lines if not OURS.fullmatch(line)] == []
 
 
-def test_it_is_used_where_nothing_else_is(python):
+def test_package_works_without_its_extras(python):
     loaded, beside, collision = run(
         python, "-I", "-c", IMPORT_ALL, cwd=python.parent
     ).splitlines()
@@ -192,7 +192,7 @@ def test_page_names_the_class_that_strict_msgpack_reads(python, tmp_path):
     assert shown.split() == ["dict", "RunningSummary"]
 
 
-def test_its_root_has_the_public_names(python, tmp_path):
+def test_package_root_has_the_public_names(python, tmp_path):
     code = """
 import windowpane_memory as package
 for name in package.__all__:
@@ -207,7 +207,7 @@ assert version("windowpane-memory") == package.__version__
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", run(python, "-c", code, cwd=tmp_path))
 
 
-def test_it_loads_little_until_it_is_used(python, tmp_path):
+def test_package_loads_little_until_it_is_used(python, tmp_path):
     code = """
 import sys, time
 start = time.process_time()
@@ -224,7 +224,7 @@ print([n for n in sys.modules if n.split(".")[0] in ("langchain", "langgraph")])
     assert int(milliseconds) < 300
 
 
-def test_its_functions_name_their_keywords(python, tmp_path):
+def test_functions_name_their_keywords(python, tmp_path):
     code = """
 import inspect
 from importlib import import_module
@@ -308,7 +308,7 @@ def test_a_strict_type_checker_knows_its_names(python, tmp_path):
     assert sorted(set(lines)) == list(expected), done.stdout + done.stderr
 
 
-def test_its_changelog_begins_with_its_version():
+def test_changelog_begins_with_its_version():
     changes = (ROOT / "deploy" / "package" / "CHANGELOG.md").read_text()
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     (newest, *_) = re.findall("^## (.+)", changes, re.MULTILINE)

@@ -33,7 +33,7 @@ def run_suite(tmp_path):
 @pytest.mark.parametrize(
     ("database", "ci", "code"), [("sqlite", "true", 1), ("postgresql", "", 0)]
 )
-def test_it_leaves_out_what_needs_the_other_database_and_lets_only_people_skip(
+def test_suite_deselects_the_other_database_and_fails_on_skips_in_ci(
     run_suite, database, ci, code
 ):
     done = run_suite(CI=ci, TEST_DATABASE=database)
@@ -43,11 +43,11 @@ def test_it_leaves_out_what_needs_the_other_database_and_lets_only_people_skip(
     assert ("1 skipped tests count as failed" in done.stdout) is bool(ci)
 
 
-def test_it_refuses_an_unknown_database(run_suite):
+def test_unknown_database_is_refused(run_suite):
     done = run_suite(TEST_DATABASE="oracle")
     assert done.returncode != 0
     assert "TEST_DATABASE is 'oracle'" in done.stderr
 
 
-def test_it_leaves_no_key_to_the_tests(settings):
+def test_keys_are_hidden_from_the_tests(settings):
     assert (settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL) == ("", "")

@@ -33,7 +33,7 @@ def lock(request):
     return ROOT / request.param
 
 
-def test_it_is_valid_and_has_all_that_is_installed(lock, tmp_path):
+def test_bill_is_valid_and_has_all_that_is_installed(lock, tmp_path):
     sbom.main(lock, tmp_path)
     text = (tmp_path / "sbom.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
@@ -46,7 +46,7 @@ def test_it_is_valid_and_has_all_that_is_installed(lock, tmp_path):
     assert "unknown" not in licenses
 
 
-def test_everything_is_brought_by_something(lock):
+def test_package_is_required_by_another(lock):
     names = {*sbom.read_lock(lock), *VENDORED.values()}
     tree = {
         each["ref"]: each["dependsOn"] for each in sbom.build_sbom(lock)["dependencies"]
@@ -69,11 +69,11 @@ def test_the_notice_names_every_license_that_is_not_permissive(lock):
     ] == []
 
 
-def test_what_comes_with_the_source_is_of_the_version_that_is_named():
+def test_vendored_source_has_the_named_version():
     assert f'"{sbom.MERMAID["version"]}"' in (ROOT / MERMAID).read_text()
 
 
-def test_another_version_than_the_locked_one_is_refused(tmp_path):
+def test_version_different_from_the_lock_is_refused(tmp_path):
     text = (ROOT / "requirements/site.lock").read_text()
     other = re.sub("(?m)^django==.+? ", "django==5.2 ", text)
     (tmp_path / "other.lock").write_text(other)

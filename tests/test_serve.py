@@ -19,7 +19,7 @@ from .servers import ROOT, Site
 
 
 @pytest.mark.parametrize("prefix", ["", "@"])
-def test_it_finds_the_socket_of_the_service_manager(monkeypatch, tmp_path, prefix):
+def test_socket_of_the_service_manager_is_notified(monkeypatch, tmp_path, prefix):
     path = str(tmp_path / "notify")
     monkeypatch.setenv("NOTIFY_SOCKET", prefix + path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
@@ -29,7 +29,7 @@ def test_it_finds_the_socket_of_the_service_manager(monkeypatch, tmp_path, prefi
         assert manager.recv(64) == b"READY=1"
 
 
-def test_it_is_silent_without_one(monkeypatch):
+def test_server_is_silent_without_a_socket(monkeypatch):
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     sent = []
     monkeypatch.setattr(socket.socket, "sendto", lambda *args: sent.append(args))
@@ -81,7 +81,7 @@ def test_make_run_serves_an_empty_database(tmp_path):
 
 @pytest.mark.server
 @pytest.mark.database("sqlite")
-def test_it_refuses_a_database_that_is_older(tmp_path):
+def test_server_refuses_an_older_database(tmp_path):
     url = copy_sqlite(tmp_path / "db.sqlite3")
     with closing(sqlite3.connect(tmp_path / "db.sqlite3")) as database:
         database.execute("DELETE FROM django_migrations WHERE app = 'retention'")

@@ -13,7 +13,7 @@ from .servers import Redis, find_chromium, free_port
 pytestmark = pytest.mark.server
 
 
-def test_it_keeps_committed_rows_over_a_crash():
+def test_postgres_keeps_committed_rows_over_a_crash():
     with Postgres() as server, server.database() as url:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE TABLE t (n int)")
@@ -24,7 +24,7 @@ def test_it_keeps_committed_rows_over_a_crash():
             assert connection.execute("SELECT n FROM t").fetchone() == (7,)
 
 
-def test_it_restarts_redis_on_the_same_port():
+def test_redis_restarts_on_the_same_port():
     with Redis() as server:
         url = server.url
         server.kill()
@@ -33,7 +33,7 @@ def test_it_restarts_redis_on_the_same_port():
         assert server.is_ready()
 
 
-def test_it_serves_the_site(start_site):
+def test_site_is_served(start_site):
     site = start_site()
     with urllib.request.urlopen(f"{site.url}/healthz") as response:
         assert response.status == 200
@@ -42,21 +42,21 @@ def test_it_serves_the_site(start_site):
     assert site.is_ready()
 
 
-def test_it_says_why_a_server_did_not_start(start_site):
+def test_error_names_why_a_server_did_not_start(start_site):
     with pytest.raises(RuntimeError, match="SECRET_KEY"):
         start_site(DEBUG="false", SECRET_KEY="")
 
 
-def test_it_finds_a_browser():
+def test_browser_is_found():
     assert find_chromium()
 
 
-def test_it_gives_up_waiting():
+def test_wait_gives_up_after_its_time():
     with pytest.raises(AssertionError, match="for nothing"):
         wait_for(lambda: False, seconds=0.1, what="nothing")
 
 
-def test_it_picks_free_ports():
+def test_ports_are_free():
     assert free_port() != free_port()
 
 

@@ -26,7 +26,7 @@ NUMBERS = re.compile(
 
 
 @pytest.mark.parametrize("sheet", SHEETS, ids=lambda path: path.stem)
-def test_no_stylesheet_names_a_number_of_its_own(sheet):
+def test_stylesheets_have_no_numbers_of_their_own(sheet):
     css = CONDITIONS.sub("", COMMENTS.sub("", sheet.read_text()))
     urls_apart = re.sub(r"url\(.*?\)", "", css)
     assert NUMBERS.findall(urls_apart) == []

@@ -76,7 +76,7 @@ def test_a_suite_that_passes_has_nothing_to_say(run_suite):
         (("fails", "both", "hangs"), "Failed: Timeout (>0.5s)"),
     ],
 )
-def test_what_passes_alone_is_listed(run_suite, ways, error):
+def test_suite_lists_a_test_that_passes_alone(run_suite, ways, error):
     first, last = run_suite(PASSES, *map(ONCE.get, ways))
     assert (first.returncode, last.returncode) == (0, 0), first.stdout + last.stdout
     head, *lines = last.stdout.splitlines()
@@ -86,7 +86,7 @@ def test_what_passes_alone_is_listed(run_suite, ways, error):
     assert error in last.stdout
 
 
-def test_what_fails_twice_is_red_without_workers_as_well(run_suite):
+def test_suite_fails_when_a_test_fails_twice_also_without_workers(run_suite):
     first, last = run_suite(ALWAYS, ONCE["fails"], options=())
     assert (first.returncode, last.returncode) == (0, 1)
     twice, once = last.stdout.split("Unsteady: failed, but passed alone:")
@@ -108,7 +108,9 @@ def test_very_many_are_not_run_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
-def test_what_cannot_be_run_again_is_red_at_once(run_suite, tmp_path, options):
+def test_suite_fails_at_once_when_a_module_cannot_be_imported(
+    run_suite, tmp_path, options
+):
     (tmp_path / "test_broken.py").write_text("import missing")
     first, _ = run_suite(ONCE["fails"], options=options)
     assert first.returncode != 0, first.stdout

@@ -116,7 +116,7 @@ def site(old_url):
     return make_site(old_url)
 
 
-def test_it_migrates_and_its_audit_is_clean(site):
+def test_upgraded_database_migrates_and_passes_its_audit(site):
     site.manage("migrate", "--verbosity", "0")
     check_all_is_there(site)
 

@@ -167,7 +167,7 @@ def test_a_session_that_no_row_can_hold_is_none(conversation):
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
-def test_what_the_database_refuses_is_a_bad_request(rf, db, name):
+def test_value_that_the_database_refuses_is_a_bad_request(rf, db, name):
     with pytest.raises(RefusedInputError) as refused:
         get_user_model().objects.filter(username=name).exists()
     middleware = UnavailableMiddleware(lambda request: None)

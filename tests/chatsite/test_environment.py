@@ -111,7 +111,7 @@ def read_settings():
 
 
 @pytest.mark.parametrize(("given", "said"), AT_START)
-def test_it_refuses_with_a_sentence(monkeypatch, given, said):
+def test_invalid_setting_is_refused_with_a_sentence(monkeypatch, given, said):
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
@@ -145,7 +145,7 @@ def test_doctor_names_what_does_not_answer(tmp_path, given, found):
         assert rows["migrations"] == "not known without the database"
 
 
-def test_it_names_all_that_is_wrong_at_once(monkeypatch):
+def test_errors_of_all_settings_are_reported_at_once(monkeypatch):
     for name, value in {"TIME_ZONE": "x", "TOOL_ROUNDS": "x"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
@@ -176,7 +176,7 @@ def test_it_names_all_that_is_wrong_at_once(monkeypatch):
         ),
     ],
 )
-def test_it_reads_what_is_allowed(monkeypatch, given, expected):
+def test_valid_values_are_read(monkeypatch, given, expected):
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     name, value = expected
@@ -196,14 +196,14 @@ def test_it_reads_what_is_allowed(monkeypatch, given, expected):
         "http://chat.example.com:80",
     ],
 )
-def test_it_refuses_what_no_browser_sends_as_origin(monkeypatch, origin):
+def test_invalid_origins_are_refused(monkeypatch, origin):
     monkeypatch.setenv("SITE_ORIGINS", f"https://good.example,{origin}")
     env = SiteEnv()
     assert env.origin_list("SITE_ORIGINS") == []
     assert len(env.problems) == 1
 
 
-def test_it_knows_where_a_value_is_from(monkeypatch, tmp_path):
+def test_source_of_a_value_is_known(monkeypatch, tmp_path):
     file = tmp_path / "some.env"
     file.write_text("TIME_ZONE=Asia/Tokyo\nTOOL_ROUNDS=5\n")
     monkeypatch.setattr(os, "environ", {"ENV_FILE": str(file), "TOOL_ROUNDS": "6"})
@@ -243,7 +243,7 @@ def test_folder_of_a_socket_is_read_from_the_address(monkeypatch):
     assert host == "/var/run/pg"
 
 
-def test_it_names_what_may_be_meant(monkeypatch, tmp_path):
+def test_misspelt_settings_are_named(monkeypatch, tmp_path):
     """Of the file all that is no setting, of the environment what is like one."""
     file = tmp_path / "some.env"
     file.write_text("CHAT_MODLE=x\nWHATEVER=1\nHTTPS_PROXY=http://x\n")

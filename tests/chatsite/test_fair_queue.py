@@ -25,7 +25,7 @@ def put(queue, who, *works):
             queue.put(work)
 
 
-def test_before_each_piece_of_one_person_the_others_have_one():
+def test_users_alternate_after_each_piece_of_work():
     queue = FairQueue()
     put(queue, ME, "a", "b", "c", "d")
     put(queue, OTHER, 1, 2)
@@ -35,7 +35,7 @@ def test_before_each_piece_of_one_person_the_others_have_one():
     assert not queue._circle
 
 
-def test_who_comes_while_one_person_is_served_is_next():
+def test_user_who_comes_while_another_is_served_is_next():
     queue = FairQueue()
     put(queue, ME, "a", "b", "c")
     assert queue.get() == "a"
@@ -71,7 +71,7 @@ async def test_the_database_thread_is_fair(monkeypatch):
     assert [each for each in order if each != "other"] == list(range(9))
 
 
-async def test_what_goes_on_in_the_background_is_the_same_persons():
+async def test_background_task_belongs_to_the_same_user():
     found = []
 
     async def work():
@@ -84,7 +84,7 @@ async def test_what_goes_on_in_the_background_is_the_same_persons():
     assert found == [ME, None]
 
 
-async def test_of_one_persons_streams_one_is_read_in_a_round_of_the_loop():
+async def test_streams_of_one_user_are_read_one_in_a_round_of_the_loop():
     size, rounds, read = event_stream.TURN_BYTES, 0, []
 
     async def body():
@@ -134,7 +134,7 @@ async def test_a_stream_in_turn_is_the_same_bytes():
     assert max(map(len, parts)) <= event_stream.TURN_BYTES
 
 
-async def test_no_one_waits_for_a_drawing_to_send_a_message(monkeypatch):
+async def test_message_does_not_wait_for_a_rendering(monkeypatch):
     drawing = fair_queue.make_fair_thread()
     monkeypatch.setattr(fair_queue.FragmentThread, "thread", drawing)
     begun, sent = threading.Event(), threading.Event()

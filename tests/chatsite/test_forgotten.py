@@ -362,14 +362,16 @@ class TestTables:
         assert columns - places_of(WORD) - coded <= {*OF_ROWS, *OF_CONVERSATION}
         assert {*OF_ROWS, *OF_CONVERSATION} <= columns
 
-    def test_no_column_has_a_word_of_deleted_messages(self, client, planted):
+    def test_columns_hold_no_word_of_deleted_messages(self, client, planted):
         assert recall.recall_messages(planted, WORD)
         delete_messages(client, planted)
         assert places_of(WORD) == set()
         assert set(RecallEntry.objects.values_list("terms", "dates")) == {("", "")}
         assert not recall.recall_messages(planted, WORD)
 
-    def test_nor_has_an_export_a_page_or_a_link(self, client, planted):
+    def test_exports_pages_and_links_hold_no_word_of_deleted_messages(
+        self, client, planted
+    ):
         delete_messages(client, planted)
         names = ("detail", "transcript", "context-json", "summaries")
         names += ("export-json", "export-md")
@@ -477,7 +479,7 @@ def test_the_file_has_no_word_of_deleted_messages(client, planted):
 @pytest.mark.django_db(transaction=True)
 class TestConversation:
     @pytest.mark.parametrize("by", ["purge", "undo ended", "staff", "temporary"])
-    def test_nothing_of_a_deleted_one_is_left(self, client, planted, staff, by):
+    def test_deleted_conversation_leaves_nothing(self, client, planted, staff, by):
         if by == "staff":
             erasing.erase_with_tombstone(planted, user=staff, reason="Asked for.")
         elif by == "temporary":

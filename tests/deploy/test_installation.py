@@ -167,7 +167,7 @@ def test_static_files_are_compressed_and_kept_for_ever(site):
     )
 
 
-def test_it_says_that_it_is_healthy(site):
+def test_installation_reports_that_it_is_healthy(site):
     assert ask(site.nginx, "/healthz").status == 200
 
 

@@ -57,7 +57,7 @@ def test_the_configuration_names_settings_as_texts():
     assert all(isinstance(value, str) for value in values.values())
 
 
-def test_no_secret_is_in_the_files():
+def test_files_contain_no_secret():
     secret = {"SECRET_KEY", "DATABASE_URL", "REDIS_URL", "METRICS_TOKEN"}
     secret.add("OPENAI_API_KEY")
     assert not secret & set(BY_KIND["ConfigMap"]["data"])
@@ -121,7 +121,7 @@ def test_a_process_leaves_the_service_and_hands_its_turns_back():
     assert BY_KIND["PodDisruptionBudget"]["spec"]["minAvailable"] < replicas
 
 
-def test_one_job_migrates_and_processes_wait_for_it():
+def test_migration_runs_in_one_job_and_processes_wait_for_it():
     job = BY_KIND["Job"]["spec"]
     assert (job["parallelism"], job["completions"]) == (1, 1)
     migrating = [each for each in CONTAINERS if "migrate --no-input" in said(each)]

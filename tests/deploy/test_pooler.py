@@ -120,7 +120,7 @@ def test_people_chat_and_the_history_is_audited_meanwhile(site):
 
 @pytest.mark.server
 @pytest.mark.database("postgresql")
-def test_its_limits_are_those_of_the_site(pooled):
+def test_pooler_keeps_the_limits_of_the_site(pooled):
     address = pooled.partition("?")[0]
     with closing(psycopg.connect(address)) as connection:
         names = ("lock_timeout", "idle_in_transaction_session_timeout")

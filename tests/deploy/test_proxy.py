@@ -37,7 +37,7 @@ def ask(nginx, path, *, method="GET", body=None, headers=()):
     return response
 
 
-def test_what_a_client_claims_about_itself_is_dropped(proxy, passed_on):
+def test_forged_headers_are_dropped(proxy, passed_on):
     assert ask(proxy, "/", headers=FORGED).status == 200
     ((_, headers),) = passed_on()
     claims = {name: headers.get(name) for name in FORGED}
@@ -50,7 +50,7 @@ def test_what_a_client_claims_about_itself_is_dropped(proxy, passed_on):
     assert headers["host"] == f"{HOST}:{proxy.port}"
 
 
-def test_only_a_socket_is_upgraded(proxy, passed_on):
+def test_upgrade_is_for_sockets_only(proxy, passed_on):
     ask(proxy, "/ws/", headers={"Upgrade": "WebSocket", "Connection": "upgrade"})
     ((_, headers),) = passed_on()
     assert headers["upgrade"] == "websocket"
@@ -62,7 +62,7 @@ def test_only_a_socket_is_upgraded(proxy, passed_on):
     ["/metrics", "/metrics/", "//metrics", "/%6detrics", "/a/../metrics?x=1"]
     + ["/readyz", "/./readyz"],
 )
-def test_what_watches_the_site_stays_inside(proxy, passed_on, path):
+def test_monitoring_paths_are_not_public(proxy, passed_on, path):
     assert ask(proxy, path).status == 404
     assert passed_on() == []
 
@@ -96,7 +96,7 @@ def test_admin_is_reached_from_its_network_alone(mirrors, passed_on, tmp_path):
             ] == []
 
 
-def test_while_no_process_answers_a_page_says_so_and_comes_again(tmp_path):
+def test_proxy_shows_a_page_that_reloads_while_no_process_answers(tmp_path):
     shutil.copy(ROOT / "static" / "unavailable.html", tmp_path)
     with Nginx([free_port(), free_port()], tmp_path) as nginx:
         for method in ("GET", "POST"):
@@ -156,7 +156,7 @@ def test_log_leaves_out_the_secrets_of_links(proxy):
     assert "AAAA" not in proxy.access_log
 
 
-def test_no_search_is_logged(proxy):
+def test_searches_are_not_logged(proxy):
     ask(proxy, "/c/?q=secret-wish", headers={"Referer": "https://x/?q=secret-wish"})
     # nginx writes the line after the answer has gone out.
     wait_for(lambda: '"GET /c/" 200' in proxy.access_log, what="the line in the log")

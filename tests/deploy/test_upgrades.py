@@ -18,7 +18,7 @@ def prepared():
         yield made
 
 
-def test_no_one_notices_an_upgrade(prepared):
+def test_upgrade_has_no_visible_faults(prepared):
     seen = prepared.run(people=1)
     assert upgrades.find_faults(seen) == {}
     assert seen["messages"] > 5

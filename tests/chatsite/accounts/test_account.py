@@ -37,18 +37,18 @@ def post(client, name, password="alice-secret"):
 
 class TestAccess:
     @pytest.mark.parametrize("name", [*PAGES, *POSTS])
-    def test_it_is_for_people_who_are_signed_in(self, db, name):
+    def test_page_needs_a_login(self, db, name):
         client = Client()
         send = client.post if name in POSTS else client.get
         assert send(reverse(name)).url.startswith(reverse("login"))
 
     @pytest.mark.parametrize("name", [*POSTS, "account", "import"])
-    def test_it_demands_a_csrf_token(self, alice, name):
+    def test_form_needs_a_csrf_token(self, alice, name):
         strict = signed_in(alice, enforce_csrf_checks=True)
         assert strict.post(reverse(name)).status_code == 403
 
     @pytest.mark.parametrize("readable", [True, False])
-    def test_it_says_whether_staff_can_read(self, client, settings, readable):
+    def test_page_says_whether_staff_can_read(self, client, settings, readable):
         settings.STAFF_CAN_READ_CHATS = readable
         page = client.get(reverse("account")).content.decode()
         assert ("can open transcripts" in page) is readable
@@ -64,7 +64,7 @@ def usage_of(client):
 
 
 class TestUsage:
-    def test_it_is_the_persons_own_of_today(self, client, alice, bob, settings):
+    def test_usage_is_the_users_own_of_today(self, client, alice, bob, settings):
         settings.TOKENS_PER_DAY = 50_000
         limits.charge_tokens(alice.pk, 1_234)
         limits.charge_tokens(bob.pk, 99)
@@ -77,7 +77,7 @@ class TestUsage:
             "Messages": "4",
         }
 
-    def test_without_a_limit_and_on_another_day(self, client, alice):
+    def test_usage_without_a_limit_starts_at_zero_each_day(self, client, alice):
         assert usage_of(client)["Tokens today"] == "0, no limit"
         limits.charge_tokens(alice.pk, 5)
         Allowance.objects.update(day="2020-01-01", tokens_per_day=10)
@@ -107,7 +107,9 @@ class TestPasswords:
     }
 
     @pytest.mark.parametrize("name", PLACES)
-    def test_it_locks_after_as_many_guesses_as_the_log_in(self, client, settings, name):
+    def test_password_form_locks_after_as_many_guesses_as_the_login(
+        self, client, settings, name
+    ):
         settings.AXES_FAILURE_LIMIT = 3
         guess = partial(client.post, reverse(name), self.PLACES[name])
         found = [guess().status_code for _ in range(4)]
@@ -137,7 +139,7 @@ class TestPasswords:
         assert answer.url == reverse("password-change")
 
     @pytest.mark.parametrize("path", [*PLACES, "login", "admin:login"])
-    def test_no_browser_keeps_it(self, alice, settings, path):
+    def test_page_forbids_browsers_to_cache_it(self, alice, settings, path):
         settings.AXES_FAILURE_LIMIT = 1
         fields = {"username": "alice", "password": "wrong", **self.PLACES.get(path, {})}
         visitor = signed_in(alice) if path in self.PLACES else Client()
@@ -157,13 +159,13 @@ class TestPreferences:
         made = Conversation.objects.get()
         assert (made.model, made.get_policy().preset) == ("other-model", "guide")
 
-    def test_what_is_chosen_now_comes_first(self, client, alice):
+    def test_choice_of_the_form_comes_before_preferences(self, client, alice):
         Preferences.objects.create(user=alice, preset="guide")
         client.post("/c/", {"preset": "langgraph"})
         assert Conversation.objects.get().get_policy().preset == "langgraph"
 
     @pytest.mark.parametrize("chosen", [{"model": "gpt-9"}, {"preset": "none"}])
-    def test_it_takes_only_what_is_offered(self, client, chosen):
+    def test_preferences_accept_only_what_is_offered(self, client, chosen):
         assert client.post(reverse("account"), chosen).status_code == 422
         assert not Preferences.objects.exists()
 
@@ -181,7 +183,7 @@ class TestTimeZone:
         client.cookies["time_zone"] = zone
         page_of(client, conversation)
 
-    def test_it_follows_the_browser(self, client, alice):
+    def test_time_zone_follows_the_browser(self, client, alice):
         conversation = transcript.create_conversation(alice)
         for zone in ("Asia/Tokyo", "America/Argentina/Ushuaia"):
             self.visit(client, conversation, zone)
@@ -190,7 +192,7 @@ class TestTimeZone:
     @pytest.mark.parametrize(
         "zone", ["", "undefined", "Europe", "../../etc", "x" * 999]
     )
-    def test_what_is_none_changes_nothing(self, client, alice, zone):
+    def test_invalid_time_zone_changes_nothing(self, client, alice, zone):
         Preferences.objects.create(user=alice, preset="guide", time_zone="Asia/Tokyo")
         self.visit(client, transcript.create_conversation(alice), zone)
         stored = Preferences.objects.get(user=alice)
@@ -216,7 +218,7 @@ class TestExport:
         assert "attachment" in answer["Content-Disposition"]
         return "".join([part.decode() async for part in answer.streaming_content])
 
-    async def test_it_holds_everything_and_can_be_imported(self, alice, bob):
+    async def test_export_holds_everything_and_can_be_imported(self, alice, bob):
         def prepare():
             for title in ("One", "Two", "Gone"):
                 made = transcript.create_conversation(alice, title=title)
@@ -242,7 +244,7 @@ class TestExport:
         assert "Bob" not in text
         assert len((await in_thread(take_in, text)).imported) == 2
 
-    async def test_it_is_valid_when_there_is_nothing(self, alice):
+    async def test_export_is_valid_when_there_is_nothing(self, alice):
         assert json.loads(await self.fetch(alice))["conversations"] == []
 
 
@@ -253,7 +255,7 @@ async def in_thread(work, *args):
 
 
 class TestSignOut:
-    def test_it_ends_all_other_sessions(self, client, alice, conversation):
+    def test_sign_out_ends_all_other_sessions(self, client, alice, conversation):
         other = signed_in(alice)
         key = other.session.session_key
         open_socket = socket_client.Client(
@@ -264,7 +266,7 @@ class TestSignOut:
         assert other.get("/").url.startswith(reverse("login"))
         assert open_socket.perform(events.Sync()) is socket_client.SIGNED_OUT
 
-    def test_it_asks_for_the_password(self, client, alice):
+    def test_sign_out_needs_the_password(self, client, alice):
         other = signed_in(alice)
         answer = post(client, "account-sign-out", "wrong")
         assert answer.status_code == 422
@@ -278,7 +280,7 @@ class TestSignOut:
 
 
 class TestPassword:
-    def test_it_can_be_changed(self, client, alice):
+    def test_password_can_be_changed(self, client, alice):
         fields = {
             "old_password": "alice-secret",
             "new_password1": "a much longer one 9",
@@ -298,7 +300,7 @@ class TestDelete:
         talk_in_turns(made, "Mine stays")
         return made
 
-    def test_everything_is_gone(self, client, alice, conversation, other):
+    def test_deletion_removes_everything(self, client, alice, conversation, other):
         summarise(conversation, 1, 2)
         hidden = transcript.create_conversation(alice, system_prompt="My own prompt.")
         talk_in_turns(hidden, "Deleted before")
@@ -311,17 +313,17 @@ class TestDelete:
         assert not Prompt.objects.filter(text="My own prompt.").exists()
         assert not Session.objects.filter(pk=client.session.session_key).exists()
 
-    def test_it_asks_for_the_password(self, client, alice, conversation):
+    def test_deletion_needs_the_password(self, client, alice, conversation):
         assert post(client, "account-delete", "wrong").status_code == 422
         assert Conversation.objects.filter(owner=alice, deleted_at=None).exists()
 
-    def test_it_stops_what_is_running(self, client, conversation):
+    def test_deletion_stops_running_turns(self, client, conversation):
         commands.submit_message(conversation, text="One", client_id="1")
         claim = lifecycle.claim(conversation.pk)
         post(client, "account-delete")
         assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.LOST
 
-    def test_its_sockets_are_refused_at_once(self, client, conversation):
+    def test_deletion_closes_sockets_at_once(self, client, conversation):
         key = client.session.session_key
         open_socket = socket_client.Client(
             conversation.owner_id, key, str(conversation.uuid), conversation.pk

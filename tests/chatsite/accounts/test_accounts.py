@@ -18,22 +18,22 @@ class TestAccount:
         secret = "correct horse battery"
         return {"username": name, "password1": secret, "password2": secret}
 
-    def test_it_signs_up_and_in(self, db):
+    def test_user_signs_up_and_logs_in(self, db):
         client = Client()
         assert client.post(reverse("signup"), self.fields()).url == "/"
         assert client.get("/").status_code == 200
 
-    def test_it_refuses_a_name_that_is_taken(self, alice):
+    def test_taken_name_is_refused(self, alice):
         answer = Client().post(reverse("signup"), self.fields("alice"))
         assert answer.status_code == 400
         assert get_user_model().objects.count() == 1
 
-    def test_what_is_wrong_with_a_password_stands_beside_it(self, db):
+    def test_errors_of_a_password_are_beside_its_field(self, db):
         short = {"username": "carol", "password1": "abc", "password2": "abc"}
         errors = Client().post(reverse("signup"), short).context["form"].errors
         assert set(errors) == {"password1"}
 
-    def test_it_honours_the_switch(self, db, settings):
+    def test_sign_up_can_be_disabled(self, db, settings):
         settings.SIGNUP_ENABLED = False
         assert Client().get(reverse("signup")).status_code == 404
         assert Client().post(reverse("signup"), self.fields()).status_code == 404
@@ -48,17 +48,17 @@ class TestAccount:
     @pytest.mark.parametrize(
         "there", ["https://evil.example", "//evil.example", "\\\\evil", "javascript:x"]
     )
-    def test_it_stays_on_site_after_the_log_in(self, alice, there):
+    def test_redirect_after_the_login_stays_on_the_site(self, alice, there):
         assert self.log_in(Client(), next=there).url == "/"
 
-    def test_it_changes_the_session_key_at_the_log_in(self, alice):
+    def test_login_changes_the_session_key(self, alice):
         client = Client()
         client.get("/")
         before = client.session.session_key
         self.log_in(client)
         assert client.session.session_key != before
 
-    def test_it_locks_out_after_too_many_tries(self, alice, settings, caplog):
+    def test_login_is_locked_after_too_many_tries(self, alice, settings, caplog):
         settings.AXES_FAILURE_LIMIT = 3
         for _ in range(3):
             answer = self.log_in(Client(), typed="wrong")
@@ -69,7 +69,7 @@ class TestAccount:
         assert "log-in locked address=127.0.0.1" in caplog.messages
         assert "alice" not in str(caplog.messages)
 
-    def test_it_logs_out_by_post_only(self, client):
+    def test_logout_needs_a_post(self, client):
         assert client.get(reverse("logout")).status_code == 405
         assert client.post(reverse("logout")).url == reverse("login")
         assert client.get("/").status_code == 302

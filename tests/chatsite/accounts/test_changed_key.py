@@ -23,11 +23,11 @@ def status_of(browser):
     return browser.get(reverse("account")).status_code
 
 
-def test_they_end_with_it(browser):
+def test_sessions_end_with_the_key(browser):
     assert status_of(browser) == 302
 
 
-def test_they_go_on_with_the_new_one(browser, settings):
+def test_sessions_continue_with_a_fallback_key(browser, settings):
     settings.SECRET_KEY_FALLBACKS = [OLD]
     assert status_of(browser) == 200
     settings.SECRET_KEY_FALLBACKS = []

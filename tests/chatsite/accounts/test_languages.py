@@ -67,7 +67,7 @@ class TestChoice:
             ("\x00;q=zh", "en"),
         ],
     )
-    def test_it_is_the_browsers_at_first(self, wish, lang):
+    def test_language_is_the_browsers_at_first(self, wish, lang):
         assert self.lang(Client(headers={"Accept-Language": wish})) == lang
 
     def test_a_stranger_can_choose_and_stays_where_they_were(self):
@@ -128,7 +128,7 @@ class TestPages:
         }
         assert found == {}, found
 
-    def test_no_space_follows_a_chinese_sentence(self, alice, conversation):
+    def test_chinese_sentences_are_followed_by_no_space(self, alice, conversation):
         found = {
             name: spaced
             for name, answer in self.read(alice, conversation, CHINESE)
@@ -183,7 +183,9 @@ class TestSockets:
         english = "There is no such turn in this conversation."
         assert details == [english, "这个对话里没有这一轮。"] * 2
 
-    async def test_what_all_are_told_each_gets_in_its_own(self, conversation, session):
+    async def test_events_reach_each_page_in_its_own_language(
+        self, conversation, session
+    ):
         pages = [
             Chat(conversation, session, protocol="", language=language)
             for language in (CHINESE, "en")

@@ -122,7 +122,7 @@ class TestNothingIsLeft:
         }[request.param]
 
     @pytest.mark.database("sqlite")
-    def test_in_the_file(self, zyq, staff, leave):
+    def test_file_holds_no_word_after_deletion(self, zyq, staff, leave):
         signed_in(zyq), signed_in(zyq)
         assert WORD.encode() in bytes_of_database()
         leave()
@@ -133,7 +133,7 @@ class TestNothingIsLeft:
         assert set(people) <= {str(staff.pk)}
 
     @pytest.mark.database("postgresql")
-    def test_in_any_table(self, zyq, leave):
+    def test_tables_hold_no_word_after_deletion(self, zyq, leave):
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         assert "pg_statistic" in tables_with(WORD)
@@ -196,7 +196,7 @@ class TestWhileThingsGoOn:
         assert {row.conversation for row in ModelCall.objects.all()} == {kept}
         assert [*audit.check_memory()] == []
 
-    def test_what_keeps_it_is_said_and_it_can_be_repeated(self, alice, monkeypatch):
+    def test_deletion_reports_a_conflict_and_can_be_repeated(self, alice, monkeypatch):
         talk_in_turns(transcript.create_conversation(alice), "Hello")
         client = signed_in(alice)
 
@@ -217,7 +217,7 @@ class TestWhileThingsGoOn:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_over_http_while_a_reply_is_streamed(start_site):
+def test_deletion_over_http_works_while_a_reply_is_streamed(start_site):
     """It answered 500, and account, texts and sessions stayed."""
     site = start_site(DEMO_TOKENS_PER_SECOND="20")
     person = Person(site, "leaving")

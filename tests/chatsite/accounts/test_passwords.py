@@ -55,7 +55,7 @@ def test_many_log_ins_are_hashed_one_at_a_time(hasher, most_at_once):
     assert max(most_at_once) == 1
 
 
-def test_what_is_stored_is_what_django_stores(hasher):
+def test_stored_hash_is_the_same_as_djangos(hasher):
     django = Argon2PasswordHasher()
     assert hasher.verify("secret", django.encode("secret", "salt-salt-salt-salt"))
     assert django.verify("secret", hasher.encode("secret", "salt-salt-salt-salt"))

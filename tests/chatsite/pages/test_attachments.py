@@ -32,7 +32,9 @@ def send(conversation, *files, text="Look"):
 
 
 class TestCard:
-    def test_it_has_the_beginning_and_a_link_to_the_whole(self, client, conversation):
+    def test_card_shows_the_beginning_and_a_link_to_the_whole_file(
+        self, client, conversation
+    ):
         message = send(conversation, ("lamps.txt", LONG))
         answer(conversation)
         page = page_of(client, conversation)
@@ -42,7 +44,7 @@ class TestCard:
         assert url("attachment", conversation, message.seq, 0) in page
         assert "more characters." in page
 
-    def test_its_styles_come_with_it(self, client, conversation):
+    def test_styles_come_with_the_first_file(self, client, conversation):
         sheet = "/static/css/files.css"
         link = f'<link rel="stylesheet" href="{sheet}">'
         assert link not in page_of(client, conversation)
@@ -52,7 +54,7 @@ class TestCard:
         # For a page that had none so far.
         assert f'data-styles="{sheet}"' in page
 
-    def test_what_was_typed_stands_alone(self, client, conversation):
+    def test_typed_text_is_shown_apart_from_files(self, client, conversation):
         message = send(conversation, ("a.txt", "In the file"), text="**Typed**")
         page = page_of(client, conversation)
         left = page.split('id="context"')[0]
@@ -62,13 +64,13 @@ class TestCard:
         assert message.text.count("<attachment-") == 1
 
     @pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", "{{ 7 }}{% x %}"])
-    def test_nothing_of_a_file_becomes_a_page(self, client, conversation, hostile):
+    def test_text_of_a_file_is_never_html(self, client, conversation, hostile):
         send(conversation, (hostile, hostile))
         page = page_of(client, conversation)
         assert "<script>alert" not in page
         assert hostile.replace("<", "&lt;").replace(">", "&gt;") in page
 
-    def test_it_says_how_much_the_model_gets(self, client, conversation, settings):
+    def test_card_shows_how_much_the_model_gets(self, client, conversation, settings):
         settings.ATTACHMENT_TOKENS = 300
         message = send(conversation, ("lamps.txt", LONG), text="What costs lamp 77?")
         answer(conversation)

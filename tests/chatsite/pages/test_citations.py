@@ -38,7 +38,7 @@ def links_in(text, cited=CITED):
         ("$x[1]$", []),
     ],
 )
-def test_what_is_cited_is_linked(text, links):
+def test_citation_is_linked(text, links):
     assert links_in(text) == links
 
 
@@ -70,7 +70,7 @@ def test_the_same_text_with_other_sources_is_another():
     assert "<a" not in markdown.render_markdown("So [1].")
 
 
-def test_no_text_has_more_links_than_it_can_bear():
+def test_links_of_a_text_are_limited():
     assert len(links_in("So 【1】. " * citations.MOST_LINKS)) == citations.MOST_LINKS
     assert links_in("So 【1】. " * (citations.MOST_LINKS + 1)) == []
 

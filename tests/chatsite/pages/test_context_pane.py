@@ -22,7 +22,7 @@ def make(user, *texts, **policy):
     return made
 
 
-def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
+def test_segments_are_adjacent_and_in_the_order_of_the_payload(alice):
     made = make(alice, "One", "Two", "Three")
     summarise(made, 1, 2)
     segments = gauge_of(made).segments
@@ -34,13 +34,13 @@ def test_its_segments_stand_side_by_side_in_the_order_of_the_payload(alice):
     assert ends[-1] == 1000
 
 
-def test_its_parts_add_up_to_what_is_used(alice):
+def test_sections_add_up_to_the_used_tokens(alice):
     view = context_pane.model_view(make(alice, "One", "Two"))
     assert view.gauge.used == sum(part.tokens for part in view.sections)
     assert view.gauge.used == view.tokens_estimated
 
 
-def test_its_first_bar_is_the_window_of_the_model(alice, settings):
+def test_first_bar_is_the_window_of_the_model(alice, settings):
     settings.CONTEXT_WINDOW = 2000
     gauge = gauge_of(make(alice, "One", "Two"))
     taken = [each for each in gauge.segments if each.kind not in ("free", "reserve")]
@@ -49,7 +49,7 @@ def test_its_first_bar_is_the_window_of_the_model(alice, settings):
     assert gauge.segments[-1].width == pytest.approx(gauge.reserve / 2, abs=2)
 
 
-def test_its_second_bar_leads_to_the_next_compaction(alice):
+def test_second_bar_leads_to_the_next_compaction(alice):
     made = make(alice, "One", trigger=["tokens", 1000], keep=["tokens", 100])
     made.refresh_from_db()
     view = context_pane.model_view(made, draft="word " * 100)
@@ -85,7 +85,7 @@ def test_a_share_of_the_window_has_its_place_on_the_first_bar(alice):
 
 
 @pytest.mark.parametrize("policy", [{"preset": "langgraph"}, {"enabled": False}])
-def test_without_a_trigger_in_tokens_there_is_no_second_bar(alice, policy):
+def test_second_bar_needs_a_trigger_in_tokens(alice, policy):
     made = make(alice, "One", **policy)
     assert gauge_of(made).window_limit is None
     page = signed_in(alice).get(url("context", made)).content.decode()
@@ -114,7 +114,7 @@ def test_a_full_window_shows_the_reserve(alice, settings):
     assert all(0 <= segment.x + segment.width <= 1000 for segment in gauge.segments)
 
 
-def test_it_says_how_far_the_estimate_was_off(alice):
+def test_pane_shows_the_error_of_the_estimate(alice):
     made = make(alice, "One")
     plant(ModelCall.objects.get(), tokens_estimated=44)
     assert context_pane.model_view(made, reply=2).drift == "+10 %"
@@ -122,7 +122,7 @@ def test_it_says_how_far_the_estimate_was_off(alice):
     assert context_pane.model_view(made, reply=2).drift == ""
 
 
-def test_it_says_that_a_message_was_deleted_instead_of_crying_foul(alice):
+def test_pane_names_a_deleted_message_when_the_hash_differs(alice):
     made = make(alice, "One", "Two")
     actions.delete_message(made, 1)
     client, address = signed_in(alice), url("context", made)

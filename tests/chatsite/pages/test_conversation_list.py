@@ -31,7 +31,7 @@ def test_titles_are_found_in_other_forms(alice):
 
 
 class TestSections:
-    def test_it_groups_by_the_day_of_the_latest_change(self, alice):
+    def test_list_groups_by_the_day_of_the_latest_change(self, alice):
         for days in (0, 1, 3, 7, 40):
             age(transcript.create_conversation(alice, title=f"{days} days"), days)
         library.pin_conversation(Conversation.objects.get(title="40 days"))
@@ -46,7 +46,7 @@ class TestSections:
         month = timezone.localtime() - timedelta(days=400)
         assert found[4].name == f"{month:%B %Y}"
 
-    def test_it_takes_the_days_of_the_sites_zone(self, alice):
+    def test_list_uses_the_days_of_the_sites_zone(self, alice):
         made = transcript.create_conversation(alice)
         evening = timezone.now().replace(hour=23, minute=30) - timedelta(days=1)
         Conversation.objects.update(updated_at=evening)
@@ -57,7 +57,7 @@ class TestSections:
         with timezone.override("UTC"):
             assert conversation_list._name_section(made, today) == "Yesterday"
 
-    def test_it_names_months_in_the_language_of_the_page(self, alice):
+    def test_list_names_months_in_the_language_of_the_page(self, alice):
         age(transcript.create_conversation(alice), 400)
         with translation.override("zh-hans"):
             [section] = conversation_list.group_by_day(
@@ -65,7 +65,7 @@ class TestSections:
             )
         assert "年" in section.name
 
-    def test_it_shows_more_on_request(self, client, alice, monkeypatch):
+    def test_list_shows_more_on_request(self, client, alice, monkeypatch):
         monkeypatch.setattr(conversation_list, "PAGE", 2)
         for number in range(3):
             transcript.create_conversation(alice, title=f"Number {number}")
@@ -77,24 +77,24 @@ class TestSections:
 
 class TestActs:
     @pytest.mark.parametrize("name", ACTS)
-    def test_it_is_missing_for_a_stranger(self, conversation, bob, name):
+    def test_action_is_a_404_for_another_user(self, conversation, bob, name):
         assert signed_in(bob).post(url(name, conversation)).status_code == 404
         stored = Conversation.objects.get()
         assert (stored.pinned_at, stored.archived_at, stored.deleted_at) == (None,) * 3
 
     @pytest.mark.parametrize("name", [*ACTS, "undelete"])
-    def test_it_needs_a_post_with_a_token(self, alice, conversation, name):
+    def test_action_needs_a_post_with_a_token(self, alice, conversation, name):
         strict = signed_in(alice, enforce_csrf_checks=True)
         assert strict.get(url(name, conversation)).status_code == 405
         assert strict.post(url(name, conversation)).status_code == 403
 
-    def test_it_draws_the_list_anew_for_htmx(self, client, conversation):
+    def test_action_renders_the_list_again_for_htmx(self, client, conversation):
         answer = client.post(url("pin", conversation), headers=HTMX)
         page = answer.content.decode()
         assert "<html" not in page
         assert page.index("Pinned") < page.index("Trip to Kyoto")
 
-    def test_it_marks_the_open_one_again(self, client, conversation):
+    def test_action_marks_the_open_conversation_again(self, client, conversation):
         fields = {"open": str(conversation.uuid), "view": "", "q": ""}
         page = client.post(url("archive", conversation), fields, headers=HTMX)
         assert b"Archived" in page.content
@@ -107,7 +107,7 @@ class TestActs:
         assert b"Trip to Kyoto" in client.get("/", {"view": "archived"}).content
         assert b"Trip to Kyoto" in client.get("/", {"q": "kyoto"}).content
 
-    def test_it_offers_what_can_be_done_to_a_row(self, client, conversation):
+    def test_menu_offers_the_actions_on_a_row(self, client, conversation):
         menu = client.get(url("menu", conversation)).content.decode()
         for name in ("rename", "pin", "archive", "delete"):
             assert url(name, conversation) in menu
@@ -116,30 +116,34 @@ class TestActs:
 class TestDelete:
     PAGES = ("detail", "messages", "context", "transcript", "menu")
 
-    def test_it_is_gone_from_every_page_at_once(self, client, conversation):
+    def test_deletion_removes_a_conversation_from_every_page(
+        self, client, conversation
+    ):
         client.post(url("delete", conversation))
         for name in self.PAGES:
             assert client.get(url(name, conversation)).status_code == 404
         assert b"Reply to: Hello" not in client.get("/", {"q": "hello"}).content
 
-    def test_it_can_be_undone(self, client, conversation):
+    def test_deletion_can_be_undone(self, client, conversation):
         client.post(url("delete", conversation))
         assert b"was deleted" in client.get("/").content
         answer = client.post(url("undelete", conversation))
         assert answer.url == url("detail", conversation)
         assert client.get(answer.url).status_code == 200
 
-    def test_only_its_owner_can_undo_it(self, client, conversation, bob):
+    def test_deletion_can_be_undone_by_the_owner_alone(self, client, conversation, bob):
         client.post(url("delete", conversation))
         assert signed_in(bob).post(url("undelete", conversation)).status_code == 404
         assert b"Trip to Kyoto" not in signed_in(bob).get("/").content
 
-    def test_it_leaves_the_page_of_the_open_one(self, client, conversation):
+    def test_deletion_of_the_open_conversation_leaves_its_page(
+        self, client, conversation
+    ):
         fields = {"open": str(conversation.uuid)}
         answer = client.post(url("delete", conversation), fields, headers=HTMX)
         assert answer["HX-Redirect"] == reverse("conversation-list")
 
-    def test_it_stops_what_is_running_and_what_waits(self, client, conversation):
+    def test_deletion_stops_running_and_waiting_turns(self, client, conversation):
         for text in ("One", "Two"):
             commands.submit_message(conversation, text=text, client_id=text)
         claim = lifecycle.claim(conversation.pk)
@@ -151,7 +155,7 @@ class TestDelete:
 
 
 class TestSearch:
-    def test_it_leads_to_the_message(self, client, conversation):
+    def test_search_links_to_the_message(self, client, conversation):
         page = client.get("/", {"q": "budget"}).content.decode()
         assert f"{url('detail', conversation)}?at=3#message-3" in page
         assert "<mark>budget</mark>" in page
@@ -166,12 +170,12 @@ class TestSearch:
         assert [found.count(f">{title}<") for title in ("Lamps", "Beds")] == [1, 1]
         assert found.count("<time ") == 4
 
-    def test_it_shows_nothing_of_others(self, bob, conversation):
+    def test_search_hides_conversations_of_others(self, bob, conversation):
         page = signed_in(bob).get("/", {"q": "budget"}).content.decode()
         assert "budget?" not in page
         assert "Trip to Kyoto" not in page
 
-    def test_it_escapes_what_it_found(self, client, alice):
+    def test_search_escapes_its_hits(self, client, alice):
         made = transcript.create_conversation(alice, title="t")
         talk_in_turns(made, "<img src=x> needle <b>bold</b>", reply="ok")
         page = client.get("/", {"q": "needle"}).content.decode()
@@ -196,7 +200,7 @@ class TestAt:
             transcript_pane.show_latest_turns.__kwdefaults__, "turns", 3
         )
 
-    def test_it_shows_the_turns_about_a_message_and_the_latest(self, client, long):
+    def test_page_shows_the_turns_around_a_message_and_the_latest(self, client, long):
         page = client.get(url("detail", long), {"at": 7}).content.decode()
         shown = [n for n in range(1, 25, 2) if f'id="message-{n}"' in page]
         assert shown == [5, 7, 9, 11, 13, 19, 21, 23]
@@ -212,11 +216,11 @@ class TestAt:
         assert 'class="earlier gap"' not in page
 
     @pytest.mark.parametrize("at", [20, 24, 999])
-    def test_it_changes_nothing_for_the_latest_page(self, client, long, at):
+    def test_page_ignores_a_number_of_the_latest_page(self, client, long, at):
         page = client.get(url("detail", long), {"at": at}).content.decode()
         assert 'class="earlier gap"' not in page
         assert 'id="message-1"' not in page
 
     @pytest.mark.parametrize("at", ["0", "-1", "x", "9" * 30])
-    def test_it_refuses_what_is_no_number(self, client, long, at):
+    def test_page_refuses_an_invalid_number(self, client, long, at):
         assert client.get(url("detail", long), {"at": at}).status_code == 404

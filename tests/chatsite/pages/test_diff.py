@@ -12,7 +12,7 @@ from tests.patience import within
 TEXTS = st.text(alphabet="ab 你好。\n", max_size=40)
 
 
-def test_it_shows_changed_words_whole():
+def test_diff_shows_changed_words_whole():
     assert diff_words("Anna has 3,200 boxes.", "Anna has 2,500 boxes.") == [
         DiffPiece("same", "Anna has "),
         DiffPiece("removed", "3,200"),
@@ -21,7 +21,7 @@ def test_it_shows_changed_words_whole():
     ]
 
 
-def test_it_compares_chinese_by_character():
+def test_diff_compares_chinese_by_character():
     assert diff_words("她喜欢红茶。", "她喜欢绿茶。") == [
         DiffPiece("same", "她喜欢"),
         DiffPiece("removed", "红"),
@@ -34,12 +34,12 @@ def test_it_compares_chinese_by_character():
     ("old", "new", "kinds"),
     [("", "", []), ("", "a b", ["added"]), ("a b", "", ["removed"])],
 )
-def test_it_compares_with_nothing(old, new, kinds):
+def test_diff_handles_an_empty_text(old, new, kinds):
     assert [piece.kind for piece in diff_words(old, new)] == kinds
 
 
 @given(TEXTS, TEXTS)
-def test_both_texts_can_be_read_from_it(old, new):
+def test_diff_contains_both_texts(old, new):
     pieces = diff_words(old, new)
     assert "".join(p.text for p in pieces if p.kind != "added") == old
     assert "".join(p.text for p in pieces if p.kind != "removed") == new

@@ -34,7 +34,7 @@ def edit(conversation):
     )
 
 
-def test_it_waits_for_the_last_reply_and_for_a_summary(client, conversation):
+def test_guide_waits_for_the_last_reply_and_for_a_summary(client, conversation):
     assert text_of(client, conversation) == ""
     page = client.get(url("detail", conversation), {"guide": ""}).content.decode()
     assert page.count("data-line=") == len(demo.SCRIPT)
@@ -43,7 +43,7 @@ def test_it_waits_for_the_last_reply_and_for_a_summary(client, conversation):
     assert text_of(client, conversation) == ""
 
 
-def test_its_steps_follow_what_the_person_did(client, summarised):
+def test_guide_steps_follow_the_actions_of_the_user(client, summarised):
     edit_url = reverse("memory-edit", args=[summarised.uuid, 1])
     assert edit_url in text_of(client, summarised)
     edit(summarised)
@@ -66,7 +66,7 @@ def test_its_steps_follow_what_the_person_did(client, summarised):
     assert "Step 2 of 4" in text_of(client, summarised)
 
 
-def test_without_comparisons_it_ends_with_the_proof(client, summarised, monkeypatch):
+def test_guide_ends_with_the_proof_without_comparisons(client, summarised, monkeypatch):
     monkeypatch.delitem(slots._parts, "guide.dearer")
     edit(summarised)
     talk_in_turns(summarised, "Where am I going?")
@@ -77,7 +77,7 @@ def test_without_comparisons_it_ends_with_the_proof(client, summarised, monkeypa
     assert "dearer" not in end
 
 
-def test_it_does_not_claim_what_is_not_so(client, summarised):
+def test_guide_claims_no_proof_when_the_hash_differs(client, summarised):
     edit(summarised)
     talk_in_turns(summarised, "Where am I going?", "And when?")
     call = ModelCall.objects.filter(purpose="reply").latest("pk")
@@ -95,5 +95,5 @@ def test_the_page_has_it_only_after_the_demo(client, summarised):
     assert client.post("/demo/").url.endswith("/?guide")
 
 
-def test_it_is_missing_for_a_stranger(bob, summarised):
+def test_guide_is_a_404_for_another_user(bob, summarised):
     assert signed_in(bob).get(url("guide", summarised)).status_code == 404

@@ -32,7 +32,7 @@ def test_looking_at_it_stores_nothing(client):
     assert not Conversation.objects.exists()
 
 
-def test_it_is_explained_until_there_is_a_conversation(client):
+def test_home_explains_the_site_until_there_is_a_conversation(client):
     assert "Two views of every conversation" in _page(client)
     begin(client, first="Hello")
     assert "Two views of every conversation" not in _page(client)
@@ -72,7 +72,7 @@ def _page(client):
     ],
     ids=["blank", "long", "NUL", "hot", "no number"],
 )
-def test_what_is_refused_is_said_above_the_box_and_stays_in_it(client, fields, said):
+def test_refused_message_stays_in_the_box_with_the_reason(client, fields, said):
     fragment = begin(client, **fields)
     assert fragment.status_code == 200
     assert said in fragment.content.decode()
@@ -115,6 +115,6 @@ def test_a_model_that_is_not_offered_is_no_choice(client):
     assert "evil" not in page
 
 
-def test_one_model_is_no_choice(client, settings):
+def test_model_list_is_hidden_when_there_is_one_model(client, settings):
     settings.CHAT_MODELS = []
     assert 'name="model"' not in _page(client)

@@ -58,7 +58,7 @@ def grow(text, steps=(1,)):
 @example("```md\n```py\nx\n```\ny\n```\nend\n\nmore", [1])
 @example("a <b>\n\nb</b> c\n\nend", [1])
 @example("a | b\n---|---\n1 | 2\n\nend", [3])
-def test_what_is_settled_is_how_the_whole_begins(text, steps):
+def test_settled_part_is_the_beginning_of_the_final_html(text, steps):
     settler = grow(text, steps)
     settled = str(settler.view_reply(text).join_html())
     rest = markdown.render_part(text[settler.view_reply(text).end :], {})
@@ -181,7 +181,7 @@ def test_open_code_ends_where_a_search_from_its_start_ends(text, steps):
 
 
 @pytest.mark.parametrize("text", ["x" * 41_000 + "\n", "> " * 99 + "deep\n\nEnd\n"])
-def test_what_is_not_formatted_in_the_end_is_not_on_the_way(text):
+def test_unformatted_text_is_plain_while_it_is_written(text):
     view = grow(f"One.\n\n{text}", [500]).view_reply(f"One.\n\n{text}")
     assert (view.form, view.pieces) == ("wrap", ())
     assert markdown.render_markdown(f"One.\n\n{text}").startswith('<pre class="wrap">')

@@ -25,7 +25,7 @@ def answer_with_tools(turn):
 
 
 class TestJson:
-    def test_it_gives_the_transcript(self, client, conversation):
+    def test_json_has_the_transcript(self, client, conversation):
         answer = client.get(url("transcript", conversation)).json()
         rows = answer["messages"]
         assert [row["seq"] for row in rows] == [1, 2, 3, 4]
@@ -33,7 +33,7 @@ class TestJson:
         assert (rows[3]["role"], rows[3]["state"]) == ("assistant", "done")
         assert (rows[3]["model"], rows[2]["model"]) == ("demo", "")
 
-    def test_it_lists_a_running_reply_in_its_place(self, client, conversation):
+    def test_json_lists_a_running_reply_in_its_place(self, client, conversation):
         commands.submit_message(conversation, text="One", client_id="1")
         commands.submit_message(conversation, text="Two", client_id="2")
         lifecycle.checkpoint(lifecycle.claim(conversation.pk), "Part")
@@ -46,13 +46,13 @@ class TestJson:
         "text",
         ["\r\n a\u2028b ", "{{ 7*7 }} {x} %s", "👩‍👩‍👧 e\u0301 \u202eabc", "<b>&amp;"],
     )
-    def test_it_gives_texts_byte_for_byte(self, client, alice, text):
+    def test_json_has_texts_byte_for_byte(self, client, alice, text):
         made = transcript.create_conversation(alice)
         talk_in_turns(made, text, reply="{}")
         rows = client.get(url("transcript", made)).json()["messages"]
         assert [row["text"] for row in rows] == [text, text]
 
-    def test_it_gives_the_context_with_its_hash(self, client, conversation):
+    def test_json_has_the_context_with_its_hash(self, client, conversation):
         value = client.get(url("context-json", conversation), {"reply": 4}).json()
         canonical = json.dumps(
             value["messages"], ensure_ascii=False, sort_keys=True, separators=(",", ":")
@@ -62,7 +62,7 @@ class TestJson:
         assert value["tokens"]["reported"] == 40
         assert value["refs"]["newest"] == 3
 
-    def test_it_gives_what_would_be_sent_now(self, client, conversation):
+    def test_json_has_the_next_request(self, client, conversation):
         value = client.get(url("context-json", conversation)).json()
         assert value["tokens"]["reported"] is None
         assert len(value["messages"]) == 5
@@ -108,7 +108,7 @@ class TestJson:
         after = client.get(url("context-json", made), {"reply": 2}).json()
         assert (after["parts"], after["tokens"]) == (before["parts"], before["tokens"])
 
-    def test_it_gives_every_summary(self, client, conversation):
+    def test_json_has_every_summary(self, client, conversation):
         first = summarise(conversation, 1, 2)
         summarise(conversation, 1, 4, replaces=[first])
         rows = client.get(url("summaries", conversation)).json()["summaries"]

@@ -32,7 +32,7 @@ def get(client, conversation, view, **values):
     return html.unescape(client.get(target, values, headers=HTMX).content.decode())
 
 
-def test_they_are_marked_and_counted(client, left):
+def test_messages_that_left_the_window_are_marked_and_counted(client, left):
     page = html.unescape(page_of(client, left))
     assert page.count('<span class="mark mark-left">Left the window</span>') == 4
     assert "Left the window here: #1–#4, without a summary" in page

@@ -44,7 +44,7 @@ ACTS = {
 
 
 @pytest.mark.django_db
-def test_it_takes_the_same_number_of_queries_at_30_and_at_1200_messages(client, pair):
+def test_number_of_queries_is_the_same_at_30_and_at_1200_messages(client, pair):
     counted = {}
     for made in pair:
         client.force_login(made.owner)

@@ -65,7 +65,7 @@ class TestFinding:
         found = search.search_conversation(conversation, query)
         return {each.seq: (each.location.kind, each.in_summary) for each in found}
 
-    def test_it_says_where_the_model_sees_it(self, long):
+    def test_search_shows_where_the_model_sees_a_hit(self, long):
         actions.exclude_messages(long, [17])
         assert self.find(long, "33 pears") == {
             7: ("summary", True),
@@ -153,7 +153,7 @@ class TestFinding:
         shown = page(client, made, "find", q="dog")
         assert "Summary v1 covers this message but says nothing of it." in shown
 
-    def test_what_is_missing_is_named_once(self, alice):
+    def test_missing_details_are_named_once(self, alice):
         made = transcript.create_conversation(alice)
         talk_in_turns(made, "You said: “We are 4 and have 3,200 euros.”", reply="Ok")
         summarise(made, 1, 2, text="They talked.")
@@ -167,10 +167,10 @@ class TestFinding:
             [hit, *_] = search.search_conversation(long, query)
             assert word in hit.parts
 
-    def test_it_finds_chinese(self, long):
+    def test_search_finds_chinese(self, long):
         assert self.find(long, "小敏")[19] == ("window", None)
 
-    def test_it_finds_some_of_the_words(self, long):
+    def test_search_finds_some_of_the_words(self, long):
         assert 15 in self.find(long, "where is box number 7")
 
     def test_the_excerpt_shows_what_matches(self, long):
@@ -189,7 +189,7 @@ class TestFinding:
     def test_odd_queries_do_no_harm(self, client, long, query):
         assert ask(client, long, "find", q=query).status_code == 200
 
-    def test_without_a_query_it_lists_what_the_summaries_lack(self, client, long):
+    def test_empty_query_lists_what_the_summaries_lack(self, client, long):
         flags = {"dropped": ["#3 number: 11 pears"]}
         counted = ["41 number: #3–#43", "1 name: #3"]
         summarise(long, 13, 14, flags=flags | {"dropped_from": counted})
@@ -204,7 +204,7 @@ class TestFinding:
             not in ask(client, long, "find", q="x").content.decode()
         )
 
-    def test_without_a_count_the_length_of_the_list_is_none(self, client, long):
+    def test_length_of_the_list_is_no_count_when_none_was_noted(self, client, long):
         lines = [f"#{n} number: {n} pears" for n in range(3, 7)]
         summarise(long, 13, 14, flags={"dropped": lines})
         page = ask(client, long, "find", q="").content.decode()
@@ -223,7 +223,7 @@ class TestFinding:
         actions.delete_message(long, 15)
         assert 15 not in self.find(long, "77 pears")
 
-    def test_it_asks_a_fixed_number_of_questions(self, client, long):
+    def test_search_takes_a_fixed_number_of_queries(self, client, long):
         def count(query):
             with CaptureQueriesContext(connection) as seen:
                 page(client, long, "find", q=query)
@@ -255,13 +255,13 @@ class TestSavings:
     @pytest.mark.parametrize(
         ("replies", "told"), [(1, ""), (20, "No savings yet: the whole transcript")]
     )
-    def test_without_a_summary_nothing_is_saved(self, replies, told):
+    def test_savings_are_none_without_a_summary(self, replies, told):
         saved = savings.Savings(replies, sent=100, whole=344, summaries=0)
         html = render_to_string("chat/_savings.html", {"savings": saved})
         assert "saved" not in html
         assert told in html
 
-    def test_it_counts_the_whole_transcript_for_every_reply(self, long):
+    def test_savings_count_the_whole_transcript_for_every_reply(self, long):
         saved = savings.measure_savings(long)
         sizes = dict(long.messages.values_list("seq", "tokens"))
         prompt = savings.count_text(requests.next_turn(long).wire[0]["content"]) + 4
@@ -272,7 +272,7 @@ class TestSavings:
         estimated = expected * long.token_ratio + 10 * long.token_overhead
         assert saved.whole == pytest.approx(estimated, abs=1)
 
-    def test_it_takes_the_summariser_off(self, long):
+    def test_savings_subtract_the_tokens_of_the_summariser(self, long):
         before = savings.measure_savings(long).net
         call = long.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
         plant(call, tokens_input=1001, tokens_output=200)
@@ -296,13 +296,13 @@ class TestSavings:
 
 
 class TestDraft:
-    def test_it_is_shown_as_if_it_were_sent(self, client, conversation):
+    def test_draft_is_shown_as_if_it_were_sent(self, client, conversation):
         shown = page(client, conversation, "draft", draft="Where to?")
         assert "Your draft" in shown
         assert "Where to?" in shown
         assert conversation.messages.count() == 4
 
-    def test_it_brings_what_would_be_recalled(self, client, long):
+    def test_draft_shows_what_would_be_recalled(self, client, long):
         assert "Recalled" in page(client, long, "draft", draft="How many in box 2?")
 
     @pytest.mark.parametrize("draft", ["", "  \n", "a\0b", "x" * 50_000])
@@ -311,14 +311,14 @@ class TestDraft:
 
 
 class TestMoment:
-    def test_it_shows_what_had_been_said(self, client, long):
+    def test_moment_shows_the_messages_of_its_time(self, client, long):
         shown = page(client, long, "moment", reply=6)
         assert re.findall(r'class="message \w+" data-seq="(\d+)"', shown) == list(
             "123456"
         )
         assert "As sent for reply #6" in shown
 
-    def test_its_marks_are_those_of_that_moment(self, long):
+    def test_moment_shows_the_marks_of_its_time(self, long):
         talk_in_turns(long, "And now?")
         calls = [requests.reply_call(long, seq) for seq in (6, 22)]
         early, late = (snapshot.messages_at(long, call) for call in calls)
@@ -328,7 +328,7 @@ class TestMoment:
         assert late[11].ends.version == 1
         assert late[12].location.kind == "window"
 
-    def test_what_is_no_reply_is_not_there(self, client, long):
+    def test_moment_of_an_invalid_reply_is_a_404(self, client, long):
         for reply in ("3", "99", "", "x", "-1"):
             assert ask(client, long, "moment", reply=reply).status_code == 404
 
@@ -340,30 +340,30 @@ class TestMoment:
 
 
 class TestRaw:
-    def test_it_is_what_is_sent(self, client, long):
+    def test_raw_request_is_what_is_sent(self, client, long):
         text = re.search(r"<pre[^>]*>(.*)</pre>", page(client, long, "raw"), re.S)[1]
         unescaped = text.replace("&quot;", '"').replace("&#x27;", "'")
         unescaped = unescaped.replace("&lt;", "<").replace("&gt;", ">")
         unescaped = unescaped.replace("&amp;", "&")
         assert json.loads(unescaped) == requests.next_turn(long).wire
 
-    def test_it_shows_a_reply_of_the_past(self, client, long):
+    def test_raw_request_of_a_past_reply_is_shown(self, client, long):
         assert "Fact 4" not in page(client, long, "raw", reply=4)
 
 
 class TestEstimate:
-    def test_it_says_what_would_be_compacted(self, client, long):
+    def test_estimate_names_the_messages_to_summarise(self, client, long):
         settings = {"preset": "langgraph"}
         assert "will summarise messages #13–#18" in page(
             client, long, "estimate", **settings
         )
         assert long.summaries.count() == 1
 
-    def test_it_says_when_nothing_would(self, client, long):
+    def test_estimate_reports_when_nothing_would_be_summarised(self, client, long):
         shown = page(client, long, "estimate", preset="langgraph", no_compaction="on")
         assert "Nothing to summarise yet" in shown
         assert "8 messages" in shown
 
-    def test_it_says_what_is_wrong(self, client, long):
+    def test_estimate_shows_errors_of_the_settings(self, client, long):
         shown = page(client, long, "estimate", overrides='{"keep": ["turns", -1]}')
         assert "-1" in shown

@@ -65,7 +65,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_it_lets_nothing_live_through(text):
+def test_html_has_only_allowed_tags_and_attributes(text):
     for tag, attributes in Tags(render_markdown(text)).found:
         assert tag in TAGS
         allowed = ATTRIBUTES.get(tag, set()) | {"rel", "target"}
@@ -76,13 +76,13 @@ def test_it_lets_nothing_live_through(text):
 
 @given(st.text(max_size=200))
 @settings(max_examples=150, deadline=None)
-def test_it_keeps_to_its_tags_whatever_the_text(text):
+def test_html_keeps_to_its_tags_for_any_text(text):
     for tag, attributes in Tags(render_markdown(text)).found:
         assert tag in TAGS
         assert not any(name.startswith(("on", "hx-", "data-")) for name in attributes)
 
 
-def test_it_formats():
+def test_markdown_is_formatted():
     html = render_markdown(
         "**bold** ~~gone~~ `code`\n\n1. one\n2. two\n\n| a |\n|---|\n| 二 |"
     )
@@ -96,7 +96,7 @@ def test_it_formats():
     assert "<td>二</td>" in html
 
 
-def test_it_marks_links_as_foreign():
+def test_links_are_marked_as_external():
     html = render_markdown("[x](https://ok.example)")
     assert 'rel="nofollow noopener noreferrer"' in html
     assert 'target="_blank"' in html
@@ -111,7 +111,7 @@ def test_it_marks_links_as_foreign():
         ("- **https://ok.example/a?b=1&c=2**", "https://ok.example/a?b=1&c=2"),
     ],
 )
-def test_it_makes_links_of_addresses(text, address):
+def test_addresses_become_links(text, address):
     [(_, link)] = [
         found for found in Tags(render_markdown(text)).found if found[0] == "a"
     ]
@@ -126,7 +126,7 @@ def test_it_makes_links_of_addresses(text, address):
         "[https://other.example](/inside)",
     ],
 )
-def test_it_makes_no_other_links(text):
+def test_other_texts_become_no_links(text):
     assert "<a href" not in render_markdown(text)
 
 
@@ -137,14 +137,14 @@ def test_a_link_with_an_address_for_a_name_leads_where_it_says():
     ]
 
 
-def test_it_draws_lists_of_tasks():
+def test_lists_of_tasks_have_boxes():
     html = render_markdown("- [ ] one\n- [x] two [x]\n- [y] three\n\n[x] four")
     task = '<li class="task">'
     for part in (f"{task}☐ one", f"{task}☑ two [x]", "<li>[y] three", "<p>[x] four"):
         assert part in html
 
 
-def test_it_aligns_the_columns_of_tables():
+def test_columns_of_tables_are_aligned():
     html = render_markdown("| a | b | c |\n| --: | :-: | :-- |\n| 1 | 2 | 3 |")
     for tag, end in (("th", "a b c"), ("td", "1 2 3")):
         first, second, third = end.split()
@@ -192,7 +192,7 @@ def test_other_brackets_are_no_footnotes(text):
     assert "<sup>" not in render_markdown(text)
 
 
-def test_what_a_person_types_keeps_its_spaces():
+def test_typed_text_keeps_its_spaces():
     text = "one  two\n   three \n  - four"
     typed = markdown.render_markdown(text, is_typed=True)
     assert typed == "<p>one  two<br>   three</p>\n<ul>\n<li>four</li>\n</ul>\n"
@@ -307,7 +307,7 @@ def test_other_code_ends_with_its_first_closing_line(text):
     assert "<strong>on</strong>" in render_markdown(text)
 
 
-def test_it_breaks_lines_where_the_text_does():
+def test_line_breaks_of_the_text_are_kept():
     assert "<br>" in render_markdown("one\ntwo")
 
 
@@ -331,7 +331,7 @@ DEEP = (
 
 
 @pytest.mark.parametrize("text", DEEP, ids=range(len(DEEP)))
-def test_it_loses_no_word_to_nesting_and_answers_soon(text):
+def test_deep_nesting_loses_no_word_and_takes_little_time(text):
     with within(2, time.thread_time):
         html = markdown.render_uncached(text)
     shown = unescape(re.sub(r"<[^>]*>", "", html))
@@ -339,12 +339,12 @@ def test_it_loses_no_word_to_nesting_and_answers_soon(text):
     assert words <= set(re.findall(r"[a-z]+\d*", shown))
 
 
-def test_it_shows_long_texts_as_they_are():
+def test_long_text_is_shown_unformatted():
     html = render_markdown("**x** " * (MAX_CHARS // 6 + 1))
     assert html.startswith('<pre class="wrap">**x**')
 
 
-def test_it_escapes_what_it_shows_as_it_is():
+def test_unformatted_text_is_escaped():
     html = render_markdown("<script>" + "x" * MAX_CHARS)
     assert "<script>" not in html
 

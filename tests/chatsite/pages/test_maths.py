@@ -30,7 +30,7 @@ from tests.patience import within
         (r"$\text{if }x$", "<mtext>if&nbsp;</mtext><mi>x</mi>"),
     ],
 )
-def test_it_draws_a_formula(formula, drawn):
+def test_formula_is_drawn(formula, drawn):
     html = render_markdown(f"So {formula} holds.")
     assert drawn in html
     assert html.startswith("<p>So <math display=")
@@ -50,7 +50,7 @@ def test_it_draws_a_formula(formula, drawn):
         r"\begin{align*}\unheard{x} * a * b\end{align*}",
     ],
 )
-def test_what_it_can_not_draw_stays_as_it_was_written(formula):
+def test_undrawable_formula_stays_as_written(formula):
     html = render_markdown(f"So {formula} holds.")
     shown = re.search(r'<code class="math">(.*?)</code>', html, re.DOTALL)
     assert unescape(shown[1]) == formula
@@ -87,7 +87,7 @@ def test_an_environment_for_formulas_needs_no_dollars(name):
         "    \\begin{align}a\\end{align}",
     ],
 )
-def test_what_is_not_closed_or_not_for_formulas_is_text(text):
+def test_unclosed_or_other_environment_is_text(text):
     html = render_markdown(text)
     assert "math" not in html
     assert "\\begin{" in html
@@ -163,7 +163,7 @@ def test_a_hostile_formula_costs_little(name):
     html.encode()
 
 
-def test_so_much_of_a_text_is_drawn():
+def test_formulas_are_drawn_up_to_a_limit():
     formula = "$" + "x + 1 " * 100 + "+ 1$"
     most = maths.MAX_TEX // (len(formula) - 2)
     html = render_uncached("\n\n".join([formula] * (most + 5)))
@@ -287,7 +287,7 @@ def test_odd_languages_have_no_name(info):
         "\\begin{align}\n\\end{align*}\n" * 1_400,
     ],
 )
-def test_it_answers_soon(text):
+def test_hostile_formula_takes_little_time(text):
     # Of this thread alone: a busy machine makes nothing here slower.
     with within(2, time.thread_time):
         render_uncached(text)

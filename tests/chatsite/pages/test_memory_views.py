@@ -129,7 +129,7 @@ class TestEditedSummaries:
         assert in_force(edited) == [(3, "My words.")]
         assert not context.visible_messages(edited).filter(seq=1).exists()
 
-    def test_it_can_be_written_again(self, client, edited):
+    def test_edited_summary_can_be_written_again(self, client, edited):
         question = self.act(client, edited)
         done = self.answer(client, question, "write")
         assert "Its summary is being written again." in done.content.decode()
@@ -186,7 +186,7 @@ class TestEditedSummaries:
         assert client.post(target, {"edited": "keep"}).status_code == 302
         assert in_force(edited) == [(3, "My words.")]
 
-    def test_another_answer_is_refused(self, client, edited):
+    def test_unknown_answer_is_refused(self, client, edited):
         refused = self.act(client, edited, edited="perhaps")
         assert "ask, keep, write" in refused.content.decode()
         assert in_force(edited) == [(2, "My words.")]
@@ -199,7 +199,7 @@ class TestEditedSummaries:
         post(client, edited, "restore", version=2)
         assert in_force(edited) == [(3, "My words.")]
 
-    def test_what_was_deleted_is_not_offered(self, client, edited):
+    def test_deleted_version_is_not_offered(self, client, edited):
         self.act(client, edited, "delete", edited="keep")
         history = get(client, edited, "summaries").content.decode()
         assert ">Restore<" not in history
@@ -225,7 +225,7 @@ class TestMessages:
         notice = post(client, conversation, "message", seq=3, name="bring-back")
         assert "Hide the reply" not in notice.content.decode()
 
-    def test_it_is_said_what_becomes_of_the_summary(self, client, compacted):
+    def test_notice_tells_what_becomes_of_the_summary(self, client, compacted):
         notice = post(client, compacted, "message", seq=1, name="leave-out")
         assert "Its summary is being written again." in notice.content.decode()
 
@@ -250,12 +250,12 @@ class TestMessages:
         ]
         assert found == []
 
-    def test_what_is_not_there_is_said(self, client, conversation):
+    def test_missing_message_is_reported(self, client, conversation):
         notice = post(client, conversation, "message", seq=77, name="pin")
         assert 'role="alert"' in notice.content.decode()
         assert "#77" in notice.content.decode()
 
-    def test_without_htmx_it_leads_back_to_the_page(self, client, conversation):
+    def test_action_redirects_to_the_page_without_htmx(self, client, conversation):
         target = memory_url("message", conversation, seq=1, name="pin")
         assert client.post(target).url.endswith(f"/c/{conversation.uuid}/")
         again = memory_url("message", conversation, seq=77, name="pin")
@@ -302,7 +302,7 @@ class TestCompactionByHand:
         assert "Try again" in page
         assert versions.active_summaries(conversation) == []
 
-    def test_what_was_said_since_stays_in_the_window(self, client, conversation):
+    def test_messages_since_the_preview_stay_in_the_window(self, client, conversation):
         page = propose(client, conversation, 2)
         signature = re.search(r'name="signature" value="([^"]+)"', page)[1]
         talk_in_turns(conversation, "And now?")
@@ -338,7 +338,7 @@ class TestVersions:
         post(client, compacted, "restore", version=1)
         assert in_force(compacted) == [(3, "They said hello.")]
 
-    def test_all_is_rebuilt_and_that_undone(self, client, compacted):
+    def test_rebuild_of_all_summaries_can_be_undone(self, client, compacted):
         notice = post(client, compacted, "rebuild")
         assert window(compacted) == [[1, 4]]
         undo(client, notice)
@@ -350,7 +350,7 @@ class TestVersions:
         assert 'role="alert"' in notice.content.decode()
         assert in_force(compacted) == [(1, "They said hello.")]
 
-    def test_what_a_model_wrote_is_not_called_edited(self, client, compacted):
+    def test_summary_by_a_model_is_not_called_edited(self, client, compacted):
         page = get(client, compacted, "summaries").content.decode()
         assert "will no longer be used" not in page
 

@@ -35,7 +35,7 @@ def reply_by(conversation, model, text):
 
 
 class TestModel:
-    def test_it_is_chosen_for_a_conversation_and_undone(self, client, conversation):
+    def test_model_of_a_conversation_is_changed_and_undone(self, client, conversation):
         notice = choose(client, conversation, "other-model")
         assert "other-model writes the replies from now on." in notice
         assert conversation.model == "other-model"
@@ -47,11 +47,11 @@ class TestModel:
         synced = "".join(fragments.Page().sync(conversation))
         assert 'data-model="other-model"' in synced
 
-    def test_another_than_those_offered_is_refused(self, client, conversation):
+    def test_unknown_model_is_refused(self, client, conversation):
         assert 'role="alert"' in choose(client, conversation, "evil")
         assert conversation.model == ""
 
-    def test_one_that_is_offered_no_longer_stays_in_the_list(
+    def test_model_no_longer_offered_stays_in_the_list(
         self, client, conversation, settings
     ):
         choose(client, conversation, "other-model")
@@ -117,7 +117,7 @@ class TestTemperature:
     @pytest.mark.parametrize(
         ("own", "sent"), [("", 1.0), ("0", 0.0), ("0.7", 0.7), ("2", 2.0)]
     )
-    def test_it_is_sent_with_each_request(
+    def test_temperature_is_sent_with_each_request(
         self, client, conversation, settings, own, sent
     ):
         settings.CHAT_TEMPERATURE = 1.0
@@ -138,7 +138,7 @@ class TestTemperature:
         conversation.refresh_from_db()
         assert (conversation.system_prompt, conversation.temperature) == ("", None)
 
-    def test_one_that_was_not_touched_stays_as_it_is_by_now(self, client, conversation):
+    def test_untouched_temperature_stays_as_stored(self, client, conversation):
         opened = {"temperature": "", "seen_temperature": ""}
         actions.set_temperature(conversation, 0.5)
         self.save(client, conversation, **opened)
@@ -146,7 +146,7 @@ class TestTemperature:
         self.save(client, conversation, **{**opened, "temperature": "0.9"})
         assert conversation.temperature == 0.9
 
-    def test_it_is_undone(self, client, conversation):
+    def test_temperature_change_is_undone(self, client, conversation):
         notice = self.save(client, conversation, temperature="0.5")
         assert conversation.temperature == 0.5
         fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', notice))

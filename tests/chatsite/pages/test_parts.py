@@ -28,7 +28,7 @@ def test_a_reply_that_is_being_written_is_not_kept(client, conversation, rendere
     assert rendered["chat/_live_reply.html"] == 2
 
 
-def test_what_has_changed_is_rendered_again(client, conversation):
+def test_changed_parts_are_rendered_again(client, conversation):
     before = page_of(client, conversation)
     actions.pin_message(conversation, 1)
     transcript.rename_conversation(conversation, "Another title")
@@ -76,14 +76,14 @@ def test_fields_that_were_filled_in_are_not_kept(client, conversation):
 
 
 class TestCache:
-    def test_it_is_bounded_by_the_memory_it_takes(self):
+    def test_cache_is_bounded_by_its_memory(self):
         cache = Cache(max_bytes=1_000_000)
         for number in range(300):
             cache.get_or_make(("part", f"{number}"), lambda: "梨" * 10_000)
             assert cache.currsize <= 1_000_000
         assert 30 < len(cache) < 60
 
-    def test_what_was_requested_last_stays(self):
+    def test_cache_keeps_what_was_requested_last(self):
         cache = Cache(max_bytes=1_000)
         made = []
 

@@ -38,7 +38,7 @@ def sent(**values):
     ],
     ids=str,
 )
-def test_what_is_sent_as_it_was_shown_changes_nothing(own):
+def test_unchanged_form_changes_nothing(own):
     again = sent_again({**PRESET, **own})
     assert Policy.load(again) == Policy.load({**PRESET, **own})
     assert again.keys() == {*PRESET, *own}
@@ -96,7 +96,7 @@ def test_fields_become_settings():
     ],
     ids=str,
 )
-def test_what_is_wrong_is_said_where_it_is_seen(values, said):
+def test_errors_are_shown_at_a_visible_field(values, said):
     form = sent(**values)
     assert not form.is_valid()
     assert said in str(form.errors)

@@ -47,7 +47,7 @@ class TestSeveral:
         page = client.get("/", headers=HTMX).content.decode()
         assert 'class="pick"' not in page
 
-    def test_they_are_archived_and_unarchived(self, client, alice, some):
+    def test_conversations_are_archived_and_unarchived(self, client, alice, some):
         page = several(client, "archive", some[:2], select="1").content.decode()
         assert "2 conversations archived." in page
         assert 'class="pick"' not in page
@@ -78,7 +78,7 @@ class TestSeveral:
         page = several(client, "archive", some[:2]).content.decode()
         assert "Undo" not in page[page.index('id="list-said"') :]
 
-    def test_they_are_deleted_and_brought_back_together(self, client, alice, some):
+    def test_conversations_are_deleted_and_restored_together(self, client, alice, some):
         page = several(client, "delete", some[:2]).content.decode()
         assert "2 conversations were deleted." in page
         for each in some[:2]:
@@ -102,11 +102,11 @@ class TestSeveral:
         assert url("undelete", some[2]) in page
         assert several(client, "undelete", some[:2]).status_code == 404
 
-    def test_it_leaves_the_page_of_the_open_one(self, client, some):
+    def test_deletion_of_the_open_conversation_leaves_its_page(self, client, some):
         answer = several(client, "delete", some[:2], open=str(some[1].uuid))
         assert answer["HX-Redirect"] == reverse("conversation-list")
 
-    def test_their_replies_stop(self, client, some):
+    def test_replies_of_deleted_conversations_stop(self, client, some):
         for text in ("One", "Two"):
             submit(some[0], text)
         claim = lifecycle.claim(some[0].pk)
@@ -116,16 +116,14 @@ class TestSeveral:
         assert lifecycle.checkpoint(claim, "More") is lifecycle.LeaseStatus.CANCELLED
         assert running.pk == claim.row_id
 
-    def test_only_those_that_run_cost_statements_to_stop(self, alice, some):
+    def test_stopping_takes_statements_for_running_turns_only(self, alice, some):
         with CaptureQueriesContext(connection) as queries:
             stopped = commands.stop_each(some)
         assert stopped == {each.pk: [] for each in some}
         assert len(queries) == 1
 
     @pytest.mark.parametrize("name", [*ACTS, "undelete"])
-    def test_as_many_as_there_may_be_take_the_statements_of_one(
-        self, client, alice, name
-    ):
+    def test_largest_selection_takes_the_statements_of_one(self, client, alice, name):
         def count(number):
             made = [transcript.create_conversation(alice) for _ in range(number)]
             if name == "undelete":
@@ -138,7 +136,7 @@ class TestSeveral:
 
         assert count(1) == count(library.MOST_AT_ONCE)
 
-    def test_too_many_and_none_are_refused(self, client, some, monkeypatch):
+    def test_selection_of_too_many_or_none_is_refused(self, client, some, monkeypatch):
         monkeypatch.setattr(library, "MOST_AT_ONCE", 2)
         page = several(client, "delete", some).content.decode()
         assert "Choose at most 2 conversations at a time." in page
@@ -148,7 +146,7 @@ class TestSeveral:
         )
         assert library.deleted_lately(some[0].owner).count() == 0
 
-    def test_without_a_script_it_leads_to_the_list(self, client, some):
+    def test_action_redirects_to_the_list_without_a_script(self, client, some):
         fields = {"conversation": ids_of(some)}
         assert client.post(reverse("several-archive"), fields).url == "/"
         refused = client.post(reverse("several-archive"))
@@ -157,7 +155,7 @@ class TestSeveral:
 
 class TestStrangers:
     @pytest.mark.parametrize("name", [*ACTS, "undelete"])
-    def test_their_conversations_are_missing(self, bob, some, name):
+    def test_conversations_of_other_users_are_a_404(self, bob, some, name):
         theirs = signed_in(bob)
         own = transcript.create_conversation(bob)
         assert (
@@ -170,16 +168,16 @@ class TestStrangers:
         assert (own.archived_at, own.deleted_at) == (None, None)
 
     @pytest.mark.parametrize("value", ["x", UNKNOWN, "../", "\u202e"])
-    def test_what_is_no_conversation_is_missing(self, client, some, value):
+    def test_invalid_id_is_a_404(self, client, some, value):
         fields = {"conversation": [*ids_of(some), value]}
         answer = send(client, reverse("several-archive"), **fields)
         assert answer.status_code == 404
         assert library.list_conversations(some[0].owner).count() == 3
 
-    def test_they_log_in_first(self, db):
+    def test_anonymous_user_is_sent_to_the_login_page(self, db):
         assert Client().post(reverse("several-delete")).url.startswith(reverse("login"))
 
-    def test_it_needs_a_post_with_a_token(self, alice):
+    def test_action_needs_a_post_with_a_token(self, alice):
         strict = signed_in(alice, enforce_csrf_checks=True)
         assert strict.get(reverse("several-archive")).status_code == 405
         assert strict.post(reverse("several-archive")).status_code == 403

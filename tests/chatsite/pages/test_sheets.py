@@ -28,7 +28,7 @@ def sheets_of(conversation, **shown):
 
 
 @pytest.mark.parametrize("words", [3, 900])
-def test_their_heights_are_their_tokens(alice, words):
+def test_heights_are_proportional_to_tokens(alice, words):
     made = make(alice, "word " * words, "Two", "Three")
     summarise(made, 1, 2)
     filled = [sheet for sheet in sheets_of(made).values() if sheet.section]
@@ -39,7 +39,7 @@ def test_their_heights_are_their_tokens(alice, words):
     assert sum(map(rem_of, filled)) <= sheets.STACK_REM + 0.1
 
 
-def test_what_is_free_is_torn_where_it_is_nearly_all(alice, settings):
+def test_free_sheet_is_torn_when_it_is_nearly_all(alice, settings):
     free = sheets_of(make(alice, "One"))["free"]
     assert free.is_torn
     assert rem_of(free) == sheets.FREE_REM
@@ -75,7 +75,7 @@ def test_the_sentence_counts_what_the_model_reads(alice):
     assert view.contents.endswith("your last 2 messages and your draft")
 
 
-def test_of_a_reply_it_says_what_was_reported(alice):
+def test_sheet_of_a_reply_shows_reported_tokens(alice):
     made = make(alice, "One", "Two")
     view = context_pane.model_view(made, reply=4)
     assert view.is_reported
@@ -94,7 +94,7 @@ def test_a_pinned_message_is_shown_as_one_and_as_it_is_read(alice):
     assert [each.label for each in pinned.glances] == ["#1"]
 
 
-def test_what_is_recalled_is_counted_and_shown_as_messages(alice):
+def test_recalled_messages_are_counted_and_shown(alice):
     made = make(alice, "My sister is vegetarian", "Two", "Three")
     summarise(made, 1, 2)
     view = context_pane.model_view(made, draft="What does my sister eat?")

@@ -33,7 +33,7 @@ def first_message(conversation):
     return context.build_request_context(conversation).wire[0]
 
 
-def test_it_is_set_on_the_page_and_sent(client, conversation):
+def test_system_prompt_is_saved_on_the_page_and_sent(client, conversation):
     notice = save(client, conversation, OWN.replace("\n", "\r\n"), seen="")
     assert "System prompt saved" in notice.content.decode()
     conversation.refresh_from_db()
@@ -48,7 +48,7 @@ def test_the_dialog_shows_it(client, conversation):
     assert html.escape(settings.SYSTEM_PROMPT) in shown
 
 
-def test_it_is_undone(client, conversation):
+def test_system_prompt_change_is_undone(client, conversation):
     notice = save(client, conversation, OWN, seen="").content.decode()
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', notice))
     target = re.search(r'hx-post="([^"]+)"', notice)[1]
@@ -83,7 +83,7 @@ def test_a_request_that_waited_keeps_what_it_was_built_with(conversation):
     assert Prompt.objects.filter(pk=built.refs["system"]).exists()
 
 
-def test_what_was_changed_elsewhere_is_not_overwritten(client, conversation):
+def test_system_prompt_changed_elsewhere_is_not_overwritten(client, conversation):
     save(client, conversation, "Mine", seen="")
     notice = save(client, conversation, "Yours", seen="").content.decode()
     assert "changed elsewhere" in notice
@@ -92,7 +92,7 @@ def test_what_was_changed_elsewhere_is_not_overwritten(client, conversation):
 
 
 @pytest.mark.parametrize("text", ["x" * 8_001, "a\0b", None])
-def test_what_can_not_be_stored_is_refused(client, conversation, text):
+def test_invalid_system_prompt_is_refused(client, conversation, text):
     values = {} if text is None else {"text": text}
     target = memory_url("set-system-prompt", conversation)
     answer = client.post(target, values, headers=HTMX).content.decode()
@@ -106,11 +106,11 @@ def test_a_stranger_gets_the_404_of_a_missing_one(conversation, bob):
 
 
 class TestNew:
-    def test_it_is_given_with_a_new_conversation(self, client, db):
+    def test_system_prompt_is_set_with_a_new_conversation(self, client, db):
         client.post("/c/", {"system_prompt": OWN.replace("\n", "\r\n")})
         assert Conversation.objects.get().system_prompt == OWN
 
-    def test_too_long_a_one_is_refused_and_stays(self, client, db):
+    def test_system_prompt_that_is_too_long_is_refused_and_stays(self, client, db):
         answer = client.post("/c/", {"system_prompt": "x" * 8_001})
         assert answer.status_code == 400
         assert "x" * 8_001 in answer.content.decode()
@@ -122,7 +122,7 @@ class TestCopies:
         actions.set_system_prompt(conversation, OWN)
         assert copies.branch_conversation(conversation, 2).system_prompt == OWN
 
-    def test_it_is_erased_with_the_conversation(self, alice):
+    def test_system_prompt_is_erased_with_the_conversation(self, alice):
         made = transcript.create_conversation(alice, system_prompt=OWN)
         talk_in_turns(made, "Hello")
         assert Prompt.objects.filter(text=OWN).exists()

@@ -54,20 +54,20 @@ def test_the_switch_makes_one_that_no_list_has(client):
     assert "No results" in client.get("/", {"q": SECRET}).content.decode()
 
 
-def test_without_the_switch_it_is_kept(client):
+def test_conversation_is_permanent_without_the_switch(client):
     client.post("/c/", {"first": "Hello"}, headers=HTMX)
     made = Conversation.objects.get()
     assert not made.is_temporary
     assert "data-temporary" not in page_of(client, made)
 
 
-def test_no_request_is_made_for_a_title(fleeting):
+def test_temporary_conversation_gets_no_title_request(fleeting):
     assert not titles.may_be_due(fleeting)
     fleeting.refresh_from_db()
     assert fleeting.title == "Temporary conversation"
 
 
-def test_what_was_spent_stays_when_it_is_gone(alice, fleeting):
+def test_spent_tokens_stay_counted_after_deletion(alice, fleeting):
     used = Allowance.objects.get(user=alice).tokens_used
     assert used > 0
     library.delete_conversation(fleeting)
@@ -104,7 +104,7 @@ def test_logging_out_deletes_it(alice, bob, client, fleeting, page):
     assert signed_in(alice).get(url("detail", fleeting)).status_code == 404
 
 
-def test_others_who_log_out_delete_nothing(bob, fleeting):
+def test_logout_of_other_users_deletes_nothing(bob, fleeting):
     for client in (Client(), signed_in(bob)):
         client.post(reverse("logout"))
     assert Conversation.objects.count() == 1

@@ -34,7 +34,7 @@ def queries_of(client, address):
 
 class TestAccess:
     @pytest.mark.parametrize("name", [*GET_VIEWS, *POST_VIEWS])
-    def test_it_gives_a_stranger_the_404_of_a_missing_one(
+    def test_page_of_another_user_is_the_404_of_a_missing_one(
         self, conversation, bob, name
     ):
         client = signed_in(bob)
@@ -46,73 +46,75 @@ class TestAccess:
         assert Conversation.objects.filter(pk=conversation.pk).exists()
 
     @pytest.mark.parametrize("name", [*GET_VIEWS, *POST_VIEWS])
-    def test_it_sends_the_anonymous_to_the_log_in_page(self, conversation, name):
+    def test_anonymous_user_is_sent_to_the_login_page(self, conversation, name):
         client = Client()
         send = client.post if name in POST_VIEWS else client.get
         answer = send(url(name, conversation))
         assert answer.status_code == 302
         assert answer.url.startswith(reverse("login"))
 
-    def test_it_sends_a_page_whose_session_ended_to_the_log_in_page(self, conversation):
+    def test_fragment_of_an_ended_session_redirects_to_the_login_page(
+        self, conversation
+    ):
         address = url("context", conversation)
         answer = Client().get(address, headers=HTMX)
         assert answer["HX-Redirect"] == reverse("login")
         assert answer.content == b""
 
     @pytest.mark.parametrize("name", LISTS)
-    def test_it_keeps_lists_from_the_anonymous(self, db, name):
+    def test_list_needs_a_login(self, db, name):
         send = Client().get if name == "conversation-list" else Client().post
         assert send(reverse(name)).url.startswith(reverse("login"))
 
     @pytest.mark.parametrize("name", GET_VIEWS)
-    def test_it_rejects_post_on_pages(self, client, conversation, name):
+    def test_page_rejects_post(self, client, conversation, name):
         assert client.post(url(name, conversation)).status_code == 405
 
     @pytest.mark.parametrize("name", POST_VIEWS)
-    def test_it_rejects_get_on_changes(self, client, conversation, name):
+    def test_change_rejects_get(self, client, conversation, name):
         assert client.get(url(name, conversation)).status_code == 405
         assert Conversation.objects.get().title == "Trip to Kyoto"
 
     @pytest.mark.parametrize("name", POST_VIEWS)
-    def test_it_demands_a_csrf_token(self, alice, conversation, name):
+    def test_change_needs_a_csrf_token(self, alice, conversation, name):
         strict = signed_in(alice, enforce_csrf_checks=True)
         answer = strict.post(url(name, conversation), {"title": "x"})
         assert answer.status_code == 403
         assert Conversation.objects.get().title == "Trip to Kyoto"
 
     @pytest.mark.parametrize("path", ["/c/none/", "/c/../admin", "/c/%00/", "/c/1/"])
-    def test_it_has_nothing_at_odd_addresses(self, client, path):
+    def test_odd_addresses_are_a_404(self, client, path):
         assert client.get(path).status_code == 404
 
-    def test_it_forbids_browsers_to_keep_pages(self, client, conversation):
+    def test_page_forbids_browsers_to_cache_it(self, client, conversation):
         answer = client.get(url("detail", conversation))
         assert "no-store" in answer["Cache-Control"]
 
-    def test_it_sends_a_strict_csp(self, client, conversation):
+    def test_page_has_a_strict_csp(self, client, conversation):
         policy = client.get(url("detail", conversation))["Content-Security-Policy"]
         assert "unsafe" not in policy
         assert "default-src 'none'" in policy
 
 
 class TestList:
-    def test_it_explains_itself_when_empty(self, client):
+    def test_list_is_explained_when_empty(self, client):
         page = client.get("/").content.decode()
         assert "Watch a 30-second demo" in page
         assert "Two views of every conversation" in page
 
-    def test_it_lists_only_ones_own(self, client, bob, conversation):
+    def test_list_has_only_the_users_conversations(self, client, bob, conversation):
         transcript.create_conversation(bob, title="Secret of Bob")
         page = client.get("/").content.decode()
         assert "Trip to Kyoto" in page
         assert "Secret of Bob" not in page
 
-    def test_it_searches_titles(self, client, alice, conversation):
+    def test_list_searches_titles(self, client, alice, conversation):
         transcript.create_conversation(alice, title="Garden")
         page = client.get("/", {"q": "kyo"}).content.decode()
         assert "Trip to Kyoto" in page
         assert "Garden" not in page
 
-    def test_it_gives_htmx_the_fragment(self, client, conversation):
+    def test_list_is_a_fragment_for_htmx(self, client, conversation):
         answer = client.get("/", {"q": "kyo"}, headers=HTMX)
         assert b"<html" not in answer.content
         assert b"Trip to Kyoto" in answer.content
@@ -120,27 +122,27 @@ class TestList:
     @pytest.mark.parametrize(
         "query", ["\0", "x" * 5000, "%", "\ud800".encode("utf-8", "surrogatepass")]
     )
-    def test_it_survives_odd_queries(self, client, conversation, query):
+    def test_list_survives_odd_queries(self, client, conversation, query):
         assert client.get("/", {"q": query}).status_code == 200
 
-    def test_it_escapes_titles(self, client, alice):
+    def test_list_escapes_titles(self, client, alice):
         transcript.create_conversation(alice, title="<img src=x onerror=alert(1)>")
         assert b"<img src=x" not in client.get("/").content
 
 
 class TestCreate:
-    def test_it_creates_and_leads_there(self, client, alice):
+    def test_creation_redirects_to_the_conversation(self, client, alice):
         answer = client.post("/c/", {"title": "Plan", "preset": "langgraph"})
         made = Conversation.objects.get()
         assert answer.url == url("detail", made)
         assert (made.owner, made.title) == (alice, "Plan")
         assert made.get_policy().preset == "langgraph"
 
-    def test_it_needs_no_fields(self, client):
+    def test_creation_needs_no_fields(self, client):
         client.post("/c/")
         assert Conversation.objects.get().get_policy().preset == "layered"
 
-    def test_it_begins_with_what_is_said_at_once(self, client):
+    def test_creation_sends_the_first_message(self, client):
         answer = client.post("/c/", {"first": "Plan a weekend."})
         made = Conversation.objects.get()
         assert answer.url == url("detail", made)
@@ -158,20 +160,20 @@ class TestCreate:
             {"title": "Kept", "first": "a\0b"},
         ],
     )
-    def test_it_refuses_wrong_values_and_keeps_what_was_typed(self, client, fields):
+    def test_creation_refuses_invalid_values_and_keeps_the_input(self, client, fields):
         answer = client.post("/c/", fields)
         assert answer.status_code == 400
         assert not Conversation.objects.exists()
         assert b'role="alert"></div>' not in answer.content
         assert fields.get("title", "")[:200] in answer.content.decode()
 
-    def test_it_ignores_fields_that_are_not_ones_to_set(self, client, bob):
+    def test_creation_ignores_unknown_fields(self, client, bob):
         client.post("/c/", {"owner": bob.pk, "model": "evil", "token_ratio": "9"})
         made = Conversation.objects.get()
         assert made.owner != bob
         assert (made.model, made.token_ratio) == ("", 1.0)
 
-    def test_it_starts_the_demo(self, client):
+    def test_demo_is_started(self, client):
         answer = client.post("/demo/")
         made = Conversation.objects.get()
         assert answer.url == url("detail", made) + "?guide"
@@ -180,7 +182,7 @@ class TestCreate:
 
 
 class TestDetail:
-    def test_it_shows_both_views(self, client, conversation):
+    def test_page_shows_both_views(self, client, conversation):
         page = page_of(client, conversation)
         assert "You see" in page
         assert "The model sees" in page
@@ -188,7 +190,7 @@ class TestDetail:
         assert "All 4 messages accounted for" in page
         assert page.count("mark-window") == 4
 
-    def test_it_marks_compacted_messages_and_draws_the_divider(
+    def test_page_marks_compacted_messages_and_draws_the_divider(
         self, client, conversation
     ):
         summarise(conversation, 1, 2, text="They said hello.")
@@ -199,7 +201,7 @@ class TestDetail:
         assert "#1–#2 → v1" in page
         assert page.count("They said hello.") == 4
 
-    def test_it_shows_what_a_reply_was_sent(self, client, conversation):
+    def test_page_shows_the_request_of_a_reply(self, client, conversation):
         page = client.get(url("detail", conversation), {"reply": 2}).content.decode()
         assert "As sent for reply #2" in page
         assert "hash matches" in page
@@ -207,12 +209,12 @@ class TestDetail:
     @pytest.mark.parametrize(
         "value", ["1", "99", "0", "-1", "x", "9" * 30, "9" * 5000, "\0"]
     )
-    def test_it_knows_no_other_replies(self, client, conversation, value):
+    def test_page_of_an_unknown_reply_is_a_404(self, client, conversation, value):
         for name in ("detail", "context", "context-json"):
             answer = client.get(url(name, conversation), {"reply": value})
             assert answer.status_code == 404
 
-    def test_it_shows_a_failed_turn_with_its_reason_and_a_retry(self, client, alice):
+    def test_page_shows_a_failed_turn_with_its_reason_and_a_retry(self, client, alice):
         made = transcript.create_conversation(alice)
         sent = commands.submit_message(made, text="Hi", client_id="1")
         claim = lifecycle.claim(made.pk)
@@ -225,7 +227,7 @@ class TestDetail:
         assert "The model took too long to answer" in page
         assert 'value="retry"' in page
 
-    def test_it_shows_a_running_reply_as_far_as_it_was_saved(self, client, alice):
+    def test_page_shows_the_saved_part_of_a_running_reply(self, client, alice):
         made = transcript.create_conversation(alice)
         sent = commands.submit_message(made, text="Hi", client_id="1")
         lifecycle.checkpoint(lifecycle.claim(made.pk), "Half a <reply>")
@@ -233,7 +235,7 @@ class TestDetail:
         assert f'id="turn-{sent.turn.pk}-tail">Half a &lt;reply&gt;</div>' in page
         assert 'value="stop"' in page
 
-    def test_it_takes_the_same_number_of_queries_for_any_length(
+    def test_page_takes_the_same_number_of_queries_for_any_length(
         self, client, conversation
     ):
         address = url("detail", conversation)
@@ -244,26 +246,28 @@ class TestDetail:
 
 
 class TestEarlierMessages:
-    def test_it_gives_the_turns_before_one(self, client, conversation):
+    def test_earlier_messages_are_the_turns_before_one(self, client, conversation):
         last = conversation.turns.order_by("-pk").first()
         answer = client.get(url("messages", conversation), {"before": last.pk})
         assert b"Reply to: Hello" in answer.content
         assert b"What is my budget?" not in answer.content
 
     @pytest.mark.parametrize("value", ["0", "-5", "x", str(2**70), "\0"])
-    def test_it_refuses_numbers_no_turn_has(self, client, conversation, value):
+    def test_earlier_messages_of_an_unknown_turn_are_a_404(
+        self, client, conversation, value
+    ):
         answer = client.get(url("messages", conversation), {"before": value})
         assert answer.status_code == 404
 
 
 class TestContext:
-    def test_it_is_a_fragment(self, client, conversation):
+    def test_context_is_a_fragment(self, client, conversation):
         page = client.get(url("context", conversation)).content.decode()
         assert "<html" not in page
         assert "Next turn" in page
         assert '<option value="4"' in page
 
-    def test_it_says_estimated_or_reported_with_every_number(
+    def test_context_marks_every_number_as_estimated_or_reported(
         self, client, conversation
     ):
         address = url("context", conversation)
@@ -272,27 +276,25 @@ class TestContext:
         assert "<strong>40</strong>" in shown
         assert "reported" in shown
 
-    def test_it_says_so_when_the_hash_does_not_match(self, client, conversation):
+    def test_context_reports_a_hash_that_does_not_match(self, client, conversation):
         plant(Message.objects.get(seq=1), text="Tampered")
         page = client.get(url("context", conversation), {"reply": 4})
         assert b"hash does not match" in page.content
 
-    def test_it_offers_to_compact_again_after_the_job_gave_up(
-        self, client, conversation
-    ):
+    def test_context_offers_to_compact_again_after_failures(self, client, conversation):
         Conversation.objects.update(compaction_failures=3)
         page = client.get(url("context", conversation))
         assert b"Try again" in page.content
 
 
 class TestChanges:
-    def test_it_renames(self, client, conversation):
+    def test_title_is_changed(self, client, conversation):
         answer = client.post(url("rename", conversation), {"title": "New"})
         assert answer.status_code == 302
         renamed = Conversation.objects.get()
         assert (renamed.title, renamed.title_set_by) == ("New", "user")
 
-    def test_it_gives_htmx_the_new_title_in_both_places(self, client, conversation):
+    def test_title_change_for_htmx_is_shown_in_both_places(self, client, conversation):
         answer = client.post(
             url("rename", conversation),
             {"title": "New"},
@@ -302,7 +304,7 @@ class TestChanges:
         assert b"hx-swap-oob" in answer.content
 
     @pytest.mark.parametrize("title", ["", "  ", "\u200b\u00ad", "x" * 201, "a\0b"])
-    def test_it_refuses_bad_titles(self, client, conversation, title):
+    def test_invalid_title_is_refused(self, client, conversation, title):
         answer = client.post(
             url("rename", conversation),
             {"title": title},
@@ -311,14 +313,14 @@ class TestChanges:
         assert b'role="alert"' in answer.content
         assert Conversation.objects.get().title == "Trip to Kyoto"
 
-    def test_what_can_not_be_seen_is_neither_title_nor_message(self, client, alice):
+    def test_invisible_text_is_neither_title_nor_message(self, client, alice):
         refused = client.post("/c/", {"title": "Kept", "first": "\u200b\u202e\u00ad"})
         assert refused.status_code == 400
         client.post("/c/", {"title": "\u2060"})
         made = Conversation.objects.get(owner=alice)
         assert (made.title, made.title_set_by) == ("", "")
 
-    def test_it_deletes_everything_of_a_conversation(self, client, conversation):
+    def test_deletion_erases_everything_of_a_conversation(self, client, conversation):
         summarise(conversation, 1, 2)
         commands.submit_message(conversation, text="Waiting", client_id="w")
         assert client.post(url("delete", conversation)).url == "/"
@@ -329,13 +331,13 @@ class TestChanges:
         assert not Message.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
-    def test_it_lets_compaction_be_tried_again(self, conversation, alice):
+    def test_compaction_can_be_tried_again(self, conversation, alice):
         Conversation.objects.update(compaction_failures=3)
         signed_in(alice).post(url("compact", conversation))
         assert Conversation.objects.get().compaction_failures == 0
 
 
-def test_it_says_that_it_is_well(db):
+def test_health_check_answers_ok(db):
     answer = Client().get("/healthz")
     assert (answer.status_code, answer.content) == (200, b"ok")
 
@@ -350,7 +352,7 @@ class TestPolicy:
     def post(self, client, conversation, **fields):
         return client.post(f"/c/{conversation.uuid}/policy/", fields)
 
-    def test_it_changes_how_a_conversation_is_remembered(self, client, conversation):
+    def test_policy_form_changes_the_policy(self, client, conversation):
         overrides = '{"keep": ["messages", 4]}'
         answer = self.post(
             client, conversation, preset="langgraph", overrides=overrides

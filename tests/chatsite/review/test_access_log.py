@@ -49,7 +49,7 @@ class TestWriting:
         assert written.username == "staff-metadata-content"
         assert (written.action, written.address) == ("view", "127.0.0.1")
 
-    def test_it_says_which_message(self, page, conversation):
+    def test_access_names_the_message(self, page, conversation):
         page("message_change", conversation.messages.get(seq=3).pk)
         assert AccessEvent.objects.get().target == "message #3"
 
@@ -73,7 +73,7 @@ class TestWriting:
         assert client.get(page).status_code == 200
         assert not AccessEvent.objects.exists()
 
-    def test_without_the_log_nothing_is_shown(
+    def test_page_shows_nothing_when_the_access_cannot_be_logged(
         self, client, reviewer, conversation, monkeypatch
     ):
         def fail(*args, **kwargs):
@@ -93,7 +93,9 @@ class TestWriting:
             ("<b>", None),
         ],
     )
-    def test_it_knows_from_where(self, sent, stored, settings, staff, conversation):
+    def test_access_has_the_address_of_the_reader(
+        self, sent, stored, settings, staff, conversation
+    ):
         settings.BEHIND_PROXY = True
         request = RequestFactory(REMOTE_ADDR=sent).get("/", HTTP_X_FORWARDED_FOR=sent)
         request.user = staff
@@ -105,18 +107,18 @@ class TestWriting:
 
 
 class TestKeeping:
-    def test_it_outlives_the_conversation(self, event, conversation):
+    def test_access_outlives_the_conversation(self, event, conversation):
         uuid = conversation.uuid
         library.erase_conversation(conversation)
         assert AccessEvent.objects.get().conversation == uuid
 
-    def test_it_outlives_both_people(self, event, conversation, staff):
+    def test_access_outlives_both_accounts(self, event, conversation, staff):
         account.delete_account(conversation.owner)
         staff.delete()
         event.refresh_from_db()
         assert (event.user, event.owner, event.username) == (None, None, "staff")
 
-    def test_no_one_changes_or_deletes_it(self, event):
+    def test_access_cannot_be_changed_or_deleted(self, event):
         for act in (
             event.save,
             event.delete,
@@ -142,14 +144,16 @@ class TestFinding:
         client.force_login(staff_with("metadata"))
         return client
 
-    def test_by_conversation_or_exact_name(self, viewer, event):
+    def test_search_finds_a_conversation_or_an_exact_name(self, viewer, event):
         for found in (event.conversation, event.conversation.hex, "staff", "alice"):
             assert rows(viewer, q=str(found)) == 1
             assert rows(viewer, q=str(found)[:8]) == 1
         for other in (uuid.uuid4(), "staf", "alic", "message", "'; --", "192"):
             assert rows(viewer, q=str(other)) == 0
 
-    def test_by_action_date_and_person(self, viewer, event, staff, alice):
+    def test_filters_find_an_action_a_date_and_a_user(
+        self, viewer, event, staff, alice
+    ):
         assert rows(viewer, action__exact="view") == 1
         assert rows(viewer, action__exact="purge") == 0
         assert rows(viewer, created_at__gte="2020-01-01 00:00:00+00:00") == 1
@@ -184,16 +188,16 @@ class TestOwner:
         settings.STAFF_ACCESS_SHOWN = "names"
         assert ">staff</td>" in self.text(owner)
 
-    def test_nothing_is_shown_where_the_site_wants_it(self, owner, settings):
+    def test_account_page_hides_accesses_if_the_setting_says_so(self, owner, settings):
         settings.STAFF_ACCESS_SHOWN = "no"
         assert "message #3" not in self.text(owner)
 
-    def test_no_one_sees_what_was_done_to_others(self, event, bob):
+    def test_account_page_hides_accesses_to_others(self, event, bob):
         client = Client()
         client.force_login(bob)
         assert "Nothing so far." in self.text(client)
 
-    def test_it_has_pages(self, owner, conversation, staff):
+    def test_account_page_splits_accesses_into_pages(self, owner, conversation, staff):
         for number in range(25):
             make_event(staff, conversation, target=f"message #{number + 100}")
         first, second = self.text(owner), self.text(owner, accesses=2)
@@ -202,7 +206,9 @@ class TestOwner:
         assert "message #3<" in second
         assert "message #124" in self.text(owner, accesses="x")
 
-    def test_one_look_at_a_list_is_one_line(self, owner, conversation, page):
+    def test_list_of_conversations_is_one_line_for_each_look(
+        self, owner, conversation, page
+    ):
         for number in range(38):
             transcript.create_conversation(conversation.owner, title=f"Talk {number}")
         page("conversation_changelist")

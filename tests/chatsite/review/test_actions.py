@@ -83,7 +83,7 @@ def test_each_act_needs_metadata_and_its_own_right(
     assert Conversation.objects.filter(deleted_at=None).exists()
 
 
-def test_no_one_reads_or_acts_where_staff_may_not_read(
+def test_actions_are_refused_where_staff_may_not_read(
     client, staff, settings, versions, conversation
 ):
     settings.STAFF_CAN_READ_CHATS = False
@@ -117,7 +117,7 @@ def test_the_page_offers_what_may_be_done(client, staff_with, versions, conversa
 
 
 class TestRebuild:
-    def test_all_summaries_go_and_everybody_is_told(
+    def test_rebuild_voids_all_summaries_and_informs_everyone(
         self, reviewer, versions, conversation, published
     ):
         assert post(reviewer, "rebuild", conversation).status_code == 302
@@ -152,7 +152,7 @@ class TestRebuild:
         post(reviewer, "rebuild", conversation, cause="changed")
         assert in_force(conversation) == []
 
-    def test_there_has_to_be_something_to_rebuild(self, reviewer, conversation):
+    def test_rebuild_needs_a_current_summary(self, reviewer, conversation):
         answer = post(reviewer, "rebuild", conversation)
         assert "nothing to summarise again" in said(answer)[0]
         assert not LogEntry.objects.exists()
@@ -181,7 +181,7 @@ class TestRebuild:
             assert "not complete" in said(answer)[-1]
         assert in_force(conversation) == [2]
 
-    def test_what_the_owner_has_deleted_is_left_alone(
+    def test_rebuild_leaves_a_deleted_conversation_alone(
         self, reviewer, versions, conversation
     ):
         library.delete_conversation(conversation)
@@ -235,7 +235,7 @@ class TestRestore:
         assert in_force(conversation) == [4]
         assert AccessEvent.objects.get(action="restore").target == "version 1 as 4"
 
-    def test_of_two_reviewers_the_second_is_told(
+    def test_restore_by_a_second_reviewer_is_refused(
         self, reviewer, versions, conversation
     ):
         seen = str(State.of_conversation(conversation))
@@ -244,7 +244,9 @@ class TestRestore:
         assert "another reviewer" in said(again)[-1]
         assert in_force(conversation) == [3]
 
-    def test_it_says_why_not(self, reviewer, versions, conversation):
+    def test_restore_refuses_versions_with_the_reason(
+        self, reviewer, versions, conversation
+    ):
         for number, version in enumerate(("2", "7", "", "-1", "1e9", "9" * 30), 1):
             answer = post(reviewer, "restore", conversation, version=version)
             assert len(said(answer)) == number
@@ -271,7 +273,7 @@ class TestRestore:
 
 
 class TestReview:
-    def test_it_says_who_saw_what(self, reviewer, versions, conversation):
+    def test_review_records_who_saw_what(self, reviewer, versions, conversation):
         post(reviewer, "review", conversation)
         row = Review.objects.get()
         assert (row.version, row.last_seq, row.note) == (2, 8, "Nothing is missing.")
@@ -279,7 +281,7 @@ class TestReview:
         assert AccessEvent.objects.get(action="review").target == "transcript #1-#8, v2"
         assert "Nothing is missing" not in LogEntry.objects.get().change_message
 
-    def test_it_speaks_of_what_the_page_showed(self, reviewer, conversation):
+    def test_review_covers_what_the_page_showed(self, reviewer, conversation):
         seen = str(State.of_conversation(conversation))
         say(conversation, "Said while the reviewer was reading")
         post(reviewer, "review", conversation, seen=seen)
@@ -292,7 +294,7 @@ class TestReview:
         assert post(reviewer, "review", conversation, note="").status_code == 302
         assert Review.objects.count() == 2
 
-    def test_no_one_can_review_what_is_not_there_yet(self, reviewer, conversation):
+    def test_review_of_a_later_state_is_refused(self, reviewer, conversation):
         answer = post(reviewer, "review", conversation, seen="999.1.1")
         assert "belongs to another conversation" in said(answer)[0]
         assert not Review.objects.exists()
@@ -337,7 +339,7 @@ class TestReview:
 
 
 class TestAddress:
-    def test_it_leads_back_and_nowhere_else(self, reviewer, conversation):
+    def test_redirect_leads_back_within_the_site_only(self, reviewer, conversation):
         own = reverse("admin:memory_conversation_change", args=[conversation.pk])
         for page in ("//evil.example/", "https://evil.example/", "", "\\\\evil"):
             answer = post(reviewer, "review", conversation, next=page)
@@ -345,7 +347,9 @@ class TestAddress:
         page = reverse("admin:memory_summary_changelist") + "?q=x"
         assert post(reviewer, "review", conversation, next=page).url == page
 
-    def test_what_is_gone_is_said_to_be(self, client, staff, conversation):
+    def test_action_on_a_missing_conversation_reports_it(
+        self, client, staff, conversation
+    ):
         client.force_login(staff)
         for name in ACTS:
             url = reverse(f"admin:review-{name}", args=[conversation.pk + 1000])

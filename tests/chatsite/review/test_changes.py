@@ -211,7 +211,7 @@ def test_an_act_on_a_rule(owner, conversation, name):
     assert recorded(conversation) == [(name, None, None)]
 
 
-def test_what_is_done_with_the_whole(owner, conversation):
+def test_changes_of_the_whole_conversation_are_recorded(owner, conversation):
     owner.post(url("rename", conversation), {"title": "Kyoto"})
     owner.post(url("model", conversation), {"model": "demo"})
     owner.post(url("policy", conversation), {"preset": "langgraph"})
@@ -234,12 +234,12 @@ def test_what_is_done_with_the_whole(owner, conversation):
         *(("unarchive", "unarchive"), ("delete", "remove"), ("compact", "summarise")),
     ],
 )
-def test_what_is_done_in_the_list(owner, conversation, name, action):
+def test_changes_in_the_list_are_recorded(owner, conversation, name, action):
     owner.post(url(name, conversation))
     assert recorded(conversation) == [(action, None, None)]
 
 
-def test_what_is_done_with_several(owner, conversation):
+def test_changes_of_several_conversations_are_recorded(owner, conversation):
     done = {"archive": "archive", "unarchive": "unarchive", "delete": "remove"}
     done |= {"undelete": "undelete"}
     for name in done:
@@ -298,7 +298,7 @@ def test_the_answer_to_a_call(alice, owner, settings, allow, action):
     assert recorded(made) == [(action, call.request.seq, None)]
 
 
-def test_what_was_refused_is_no_change(owner, conversation):
+def test_refused_changes_are_not_recorded(owner, conversation):
     owner.post(memory_url("message", conversation, seq=99, name="pin"))
     owner.post(memory_url("restore", conversation, version=7))
     owner.post(memory_url("set-system-prompt", conversation), {"text": "\x00"})

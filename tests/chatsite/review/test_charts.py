@@ -38,7 +38,7 @@ class TestConversationFigures:
     def draw(self, conversation):
         return chart_of.draw_prompts(conversation)
 
-    def test_it_shows_what_was_sent_and_the_whole_transcript(self, talked):
+    def test_chart_shows_sent_tokens_and_the_whole_transcript(self, talked):
         rows = self.draw(talked).table.rows
         calls = list(talked.model_calls.filter(purpose="reply").order_by("id"))
         expected = [77, *(each.tokens_estimated for each in calls[1:])]
@@ -146,7 +146,7 @@ class TestDrawing:
             *("0", "1,234,567", "8.5", "0.12", "–")
         ]
 
-    def test_no_more_labels_are_chosen_than_there_is_room_for(self):
+    def test_number_of_labels_is_limited_by_their_room(self):
         assert list(spread_places(30, 6)) == [0, 5, 10, 15, 20, 25]
         assert list(spread_places(2, 6)) == [0, 1]
 
@@ -177,7 +177,7 @@ class TestDrawing:
         rows = tree.find(".//details").findall(".//tbody/tr")
         assert [row.find("th").text for row in rows] == ["1", "2"]
 
-    def test_it_needs_no_inline_style_or_script(self):
+    def test_chart_needs_no_inline_style_or_script(self):
         tree = parse(
             lines([1, 2], level=(3, "limit"), marks=[(0.5, "v1")], mark_label="f")
         )
@@ -208,7 +208,7 @@ class TestDrawing:
         dots = [float(dot["x"]) for dot in chart.lines[0]["dots"]]
         assert dots[0] < float(mark.find("line").get("x1")) < dots[1]
 
-    def test_nothing_to_draw_is_said_in_words(self):
+    def test_empty_chart_shows_a_message(self):
         tree = parse(Chart("empty", "Title", message="Nothing yet."))
         assert tree.find("svg") is None
         assert tree.find("p").text == "Nothing yet."

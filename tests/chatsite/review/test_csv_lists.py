@@ -61,7 +61,7 @@ def make(owner, title):
     return made
 
 
-async def test_it_has_what_the_list_shows(fetch, alice):
+async def test_csv_has_what_the_list_shows(fetch, alice):
     rows = [await in_thread(make, alice, f"{SECRET}, <b>&amp; 你好</b>")]
     answer, lines = await fetch(READS, Conversation, rows)
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
@@ -72,7 +72,7 @@ async def test_it_has_what_the_list_shows(fetch, alice):
     assert (line["owner"], line["messages"]) == ("alice", "2")
 
 
-async def test_it_is_masked_as_the_list_is(fetch, alice):
+async def test_csv_is_masked_as_the_list_is(fetch, alice):
     rows = [await in_thread(make, alice, SECRET)]
     _answer, (line,) = await fetch(HANDS, Conversation, rows)
     assert line["title"] == f"hidden, {len(SECRET)} characters"
@@ -88,7 +88,7 @@ def events_of():
     return [*rows.values_list("target", "conversation")]
 
 
-async def test_whose_texts_it_has_is_written_down(fetch, alice):
+async def test_csv_records_whose_texts_it_has(fetch, alice):
     rows = [await in_thread(make, alice, title) for title in ("One", "Two")]
     await fetch(READS, Conversation, rows)
     whose = {(target, uuid) for target, uuid in await in_thread(events_of) if uuid}
@@ -96,7 +96,7 @@ async def test_whose_texts_it_has_is_written_down(fetch, alice):
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", " =", "\uff1d"])
-async def test_no_text_is_a_formula(fetch, alice, start):
+async def test_csv_has_no_text_that_is_a_formula(fetch, alice, start):
     rows = [await in_thread(make, alice, "x")]
     await in_thread(lambda: plant(rows[0], title=f"{start}1+1|cmd"))
     _answer, (line,) = await fetch(READS, Conversation, rows)
@@ -113,7 +113,7 @@ async def test_a_file_that_is_not_all_says_so(fetch, alice, monkeypatch):
     assert "-first-2.csv" in answer["Content-Disposition"]
 
 
-async def test_it_takes_the_right_to_hand_over(fetch, alice):
+async def test_csv_needs_the_right_to_export(fetch, alice):
     rows = [await in_thread(make, alice, SECRET)]
     answer, lines = await fetch(("metadata", "content"), Conversation, rows)
     assert (answer.status_code, lines) == (302, [])

@@ -57,7 +57,7 @@ def days():
 
 
 class TestDays:
-    def test_it_counts_compactions_and_failures_on_their_days(self, old):
+    def test_figures_count_compactions_and_failures_on_their_days(self, old):
         compact(old, 1)
         compact(old, 2, at=NOON - timedelta(days=2))
         compact(old, 3, status="failed")
@@ -67,7 +67,7 @@ class TestDays:
             *((1, 0), (0, 0), (1, 2), (0, 0))
         ]
 
-    def test_what_a_person_wrote_or_brought_back_is_no_compaction(self, old):
+    def test_figures_leave_out_edited_and_restored_versions(self, old):
         compact(old, 1, trigger={"kind": "edit"})
         compact(old, 2, trigger={"kind": "restore"})
         compact(old, 3, trigger={"kind": "manual"})
@@ -102,7 +102,7 @@ class TestDays:
             found = days()
         assert [day.summaries for day in found] == [1, 1, 1, 0]
 
-    def test_it_sums_the_tokens_of_all_requests(self, old, settings):
+    def test_figures_sum_the_tokens_of_all_requests(self, old, settings):
         settings.PRICE_INPUT, settings.PRICE_OUTPUT = 1.0, 2.0
         call(old, tokens_input=70, tokens_output=7)
         call(old)
@@ -143,7 +143,7 @@ class TestDays:
         plant(turn, created_at=NOON)
         assert [day.failing_turns for day in days()] == [0, 0, 1, 0]
 
-    def test_it_asks_as_much_for_many_rows_as_for_few(self, old):
+    def test_figures_take_as_many_queries_for_many_rows_as_for_few(self, old):
         call(old)
         with CaptureQueriesContext(connection) as few:
             days()
@@ -156,7 +156,7 @@ class TestDays:
 
 
 class TestFigures:
-    def test_it_counts_who_stopped_compaction_and_where_gaps_are(self, old, alice):
+    def test_figures_count_stopped_compactions_and_gaps(self, old, alice):
         plant(old, compaction_failures=3)
         compact(old, 1, status="active", first_seq=1, last_seq=4)
         found = site_figures.read_figures(7)
@@ -168,7 +168,7 @@ class TestFigures:
         cache.clear()
         assert site_figures.read_figures(7).gaps == 2
 
-    def test_they_are_kept_for_a_while(self, old):
+    def test_figures_are_cached_for_a_while(self, old):
         site_figures.read_figures(7)
         compact(old, 1, at=timezone.now())
         assert site_figures.read_figures(7).total.summaries == 0
@@ -191,13 +191,13 @@ class TestFigures:
 
 
 class TestDashboard:
-    def test_those_who_see_numbers_see_the_dashboard(self, client, staff_with, old):
+    def test_dashboard_is_shown_to_staff_who_see_numbers(self, client, staff_with, old):
         client.force_login(staff_with("metadata"))
         text = client.get(reverse("admin:index")).content.decode()
         assert "review-dashboard" in text
         assert "SECRET" not in text
 
-    def test_it_is_for_no_one_else(self, client, django_user_model):
+    def test_dashboard_is_hidden_from_other_staff(self, client, django_user_model):
         client.force_login(django_user_model.objects.create_user("new", is_staff=True))
         text = client.get(reverse("admin:index")).content.decode()
         assert "review-dashboard" not in text
@@ -207,7 +207,7 @@ class TestDashboard:
         assert answer.status_code == 403
         assert "given by the superusers" in answer.content.decode()
 
-    def test_who_has_a_right_is_not_sent_to_anyone(self, client, staff_with):
+    def test_index_names_no_superuser_to_staff_with_rights(self, client, staff_with):
         client.force_login(staff_with("metadata"))
         text = client.get(reverse("admin:index")).content.decode()
         assert "Ask one of its superusers" not in text

@@ -36,7 +36,7 @@ def is_there(name):
     return get_user_model().objects.filter(username=name).exists()
 
 
-def test_one_page_erases_and_one_record_stays(eraser, alice, conversation):
+def test_page_erases_the_account_and_leaves_one_record(eraser, alice, conversation):
     page = eraser.get(page_of(alice))
     code = people.code_of_person(alice)
     assert code in page.text
@@ -56,7 +56,7 @@ def test_one_page_erases_and_one_record_stays(eraser, alice, conversation):
 
 
 @pytest.mark.parametrize("sent", [{"code": "12345678"}, {"reason": ""}])
-def test_without_its_code_and_a_reason_nothing_goes(eraser, alice, sent):
+def test_erasure_needs_the_code_and_a_reason(eraser, alice, sent):
     values = {"reason": REASON, "code": people.code_of_person(alice), **sent}
     assert eraser.post(page_of(alice), values).status_code == 422
     assert is_there("alice")
@@ -67,7 +67,7 @@ def test_the_code_is_of_one_account(alice, bob):
 
 
 @pytest.mark.parametrize("rights", [("metadata",), ("metadata", "purge")])
-def test_it_takes_the_right_to_erase_and_that_to_delete_users(
+def test_erasure_needs_the_rights_to_erase_and_to_delete_users(
     client, staff_with, alice, rights
 ):
     client.force_login(staff_with(*rights))
@@ -87,7 +87,7 @@ def test_staff_erase_neither_superusers_nor_themselves(eraser, staff, staff_with
         people.erase_person(staff, reason=REASON)
 
 
-def test_what_is_still_running_is_said(eraser, alice, monkeypatch):
+def test_erasure_reports_running_work(eraser, alice, monkeypatch):
     def fail(*args):
         raise account.BusyError
 
@@ -97,7 +97,7 @@ def test_what_is_still_running_is_said(eraser, alice, monkeypatch):
     assert not Tombstone.objects.exists()
 
 
-def test_it_speaks_chinese(eraser, alice):
+def test_page_is_translated_to_chinese(eraser, alice):
     # The language of a request stays on in the thread of the test.
     with translation.override(None):
         page = eraser.get(page_of(alice), headers={"accept-language": "zh-hans"}).text
@@ -111,7 +111,9 @@ class TestCommand:
         call_command("erase_person", *arguments, stdout=printed)
         return printed.getvalue()
 
-    def test_it_says_what_would_go_and_then_erases(self, alice, conversation):
+    def test_command_shows_what_would_be_erased_and_then_erases(
+        self, alice, conversation
+    ):
         printed = self.run("alice")
         code = people.code_of_person(alice)
         assert "8 messages" in printed
@@ -123,7 +125,7 @@ class TestCommand:
         stone = Tombstone.objects.get()
         assert (stone.user, stone.username) == (None, "")
 
-    def test_it_finds_an_account_by_its_number(self, alice):
+    def test_command_finds_an_account_by_its_number(self, alice):
         assert f"of account {alice.pk}, alice," in self.run(str(alice.pk))
 
     @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ class TestCommand:
             (["alice", "--code", "right"], "Give the reason"),
         ],
     )
-    def test_it_says_what_is_missing(self, alice, arguments, said):
+    def test_command_names_the_missing_arguments(self, alice, arguments, said):
         code = people.code_of_person(alice)
         given = [code if each == "right" else each for each in arguments]
         with pytest.raises(CommandError, match=said):

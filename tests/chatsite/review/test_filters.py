@@ -62,14 +62,14 @@ def titles(client, **params):
         ("model", "other-model", "demo"),
     ],
 )
-def test_it_finds_those(reviewer, both, settings, name, value, against):
+def test_filter_finds_conversations(reviewer, both, settings, name, value, against):
     settings.CHAT_MODEL = "demo"
     settings.CHAT_MODELS = ["other-model"]
     assert titles(reviewer, **{name: value}) == {"Found"}
     assert titles(reviewer, **{name: against}) == {"Other"}
 
 
-def test_what_a_client_sent_is_not_imported(reviewer, both):
+def test_messages_of_a_client_are_not_imported(reviewer, both):
     assert titles(reviewer, imported="yes") == {"Found"}
     assert titles(reviewer, imported="no") == set()
 
@@ -107,7 +107,9 @@ def test_odd_values_find_all(reviewer, both, value):
         assert titles(reviewer, **{name: value}) == {"Found", "Other"}
 
 
-def test_all_at_once_ask_no_more_for_many_than_for_few(client, staff_with, both, alice):
+def test_filters_take_as_many_queries_for_many_rows_as_for_few(
+    client, staff_with, both, alice
+):
     client.force_login(staff_with("metadata"))
     chosen = {"failed": "yes", "bad": "no", "shared": "no", "labelled": "no"}
     chosen |= {"model": "demo", "preset": "layered", "owner": alice.pk}

@@ -22,11 +22,11 @@ def codes_of(name):
     return list_codes(Group.objects.get(name=name))
 
 
-def test_no_upgrade_makes_any():
+def test_upgrade_creates_no_groups():
     assert not Group.objects.filter(name__in=GROUPS).exists()
 
 
-def test_they_are_made_with_what_belongs_together():
+def test_command_creates_groups_with_their_permissions():
     said = run()
     assert codes_of("auditors") == {"memory.view_metadata"}
     assert codes_of("moderators") >= {"memory.read_content", "sharing.revoke_links"}
@@ -42,14 +42,14 @@ def test_they_are_made_with_what_belongs_together():
         ("data protection", Rights(metadata=True, export=True, purge=True)),
     ],
 )
-def test_what_one_of_the_staff_may_do_in_it(django_user_model, name, rights):
+def test_group_allows_its_pages(django_user_model, name, rights):
     run()
     user = django_user_model.objects.create_user("sue", is_staff=True)
     user.groups.set(Group.objects.filter(name=name))
     assert rights_of(user) == rights
 
 
-def test_one_that_is_there_stays_as_it_is_unless_it_is_reset():
+def test_existing_group_stays_as_it_is_unless_it_is_reset():
     group = Group.objects.create(name="reviewers")
     group.permissions.add(Permission.objects.get(codename="view_user"))
     said = run()

@@ -77,7 +77,7 @@ def copy_of(row):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_nothing_changes_a_row(conversation, model):
+def test_rows_of_history_cannot_be_changed(conversation, model):
     before = states()
     for change in CHANGES.values():
         with pytest.raises(REFUSED), transaction.atomic():
@@ -85,7 +85,7 @@ def test_nothing_changes_a_row(conversation, model):
     assert states() == before
 
 
-async def test_nothing_changes_a_row_from_async_code():
+async def test_rows_of_history_cannot_be_changed_from_async_code():
     for model, name in FIXED.items():
         with pytest.raises(TypeError):
             await model.objects.aupdate(**{name: "x"})
@@ -101,7 +101,7 @@ def test_the_rows_of_a_conversation_are_guarded_too(conversation):
         conversation.messages.update(text="x")
 
 
-def test_what_a_request_made_is_never_taken_from_it(conversation):
+def test_results_of_a_request_are_never_detached_from_it(conversation):
     reply = conversation.messages.get(seq=2)
     with pytest.raises(TypeError, match="what it made"):
         reply.model_calls.update(message=None)

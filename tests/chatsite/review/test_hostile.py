@@ -88,7 +88,7 @@ def pages(client, walked):
                 yield place, client.get(url)
 
 
-def test_it_is_text_on_every_page_of_the_admin(client, staff, walked):
+def test_hostile_text_is_escaped_on_every_page_of_the_admin(client, staff, walked):
     client.force_login(staff)
     shown = set()
     for place, answer in pages(client, walked):
@@ -102,7 +102,7 @@ def test_it_is_text_on_every_page_of_the_admin(client, staff, walked):
     assert {"memory_message_change", "memory_summary_change"} <= shown
 
 
-def test_what_is_downloaded_is_no_page(client, staff, walked):
+def test_downloads_are_no_html_pages(client, staff, walked):
     client.force_login(staff)
     found = [place for place in walked if place.name == "staff-export"]
     for place, kind in product(found, ("json", "md")):

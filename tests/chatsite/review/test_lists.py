@@ -29,7 +29,7 @@ def name_of(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_shows_lists_and_pages(model, page, versions):
+def test_lists_and_pages_are_shown(model, page, versions):
     row = model.objects.first()
     assert "Windowpane" in page(f"{name_of(model)}_changelist")
     text = page(f"{name_of(model)}_change", row.pk)
@@ -40,7 +40,7 @@ def test_it_shows_lists_and_pages(model, page, versions):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_needs_no_inline_script_or_style(model, page, versions):
+def test_pages_need_no_inline_script_or_style(model, page, versions):
     """The site's CSP would block them."""
     inline = re.compile(r"<script(?![^>]* src=)|<style|<[^>]+ (style|on[a-z]+)=", re.I)
     name = name_of(model)
@@ -52,7 +52,7 @@ def test_it_needs_no_inline_script_or_style(model, page, versions):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_asks_as_much_for_many_rows_as_for_few(
+def test_list_takes_as_many_queries_for_many_rows_as_for_few(
     model, client, staff_with, alice, bob, versions
 ):
     client.force_login(staff_with("metadata"))
@@ -69,14 +69,14 @@ def test_it_asks_as_much_for_many_rows_as_for_few(
     assert len(many) == len(few) <= 8
 
 
-def test_it_does_not_count_a_whole_table(page, conversation, monkeypatch):
+def test_paginator_does_not_count_a_whole_table(page, conversation, monkeypatch):
     monkeypatch.setattr(ShortPaginator, "most", 5)
     text = page("message_changelist")
     assert "more than 5 messages" in text
     assert "7 messages" not in text
 
 
-def test_it_shows_the_beginning_of_a_long_text(page, conversation):
+def test_list_shows_the_beginning_of_a_long_text(page, conversation):
     say(conversation, "word " * 5000)
     text = page("message_changelist")
     assert len(text) < 40_000
@@ -84,7 +84,7 @@ def test_it_shows_the_beginning_of_a_long_text(page, conversation):
 
 
 class TestConversations:
-    def test_it_counts_what_a_conversation_has(self, page, conversation, versions):
+    def test_page_counts_the_rows_of_a_conversation(self, page, conversation, versions):
         text = page("conversation_change", conversation.pk)
         assert f"?conversation__id__exact={conversation.pk}" in text
         assert ">8</a>" in text
@@ -98,7 +98,7 @@ class TestConversations:
             (3, "stopped", "stopped after 3 failures"),
         ],
     )
-    def test_it_finds_where_compaction_fails(
+    def test_list_finds_conversations_whose_compaction_fails(
         self, page, conversation, failures, state, words
     ):
         plant(conversation, compaction_failures=failures)
@@ -107,14 +107,14 @@ class TestConversations:
         for other in others:
             assert "Audited" not in page("conversation_changelist", compaction=other)
 
-    def test_its_title_leads_to_it_and_its_page_to_its_log(self, page, conversation):
+    def test_list_links_titles_to_pages_and_pages_to_logs(self, page, conversation):
         here = f"/admin/memory/conversation/{conversation.pk}"
         title = rf'<a href="{here}/change/[^"]*">Audited</a>'
         assert re.search(title, page("conversation_changelist"))
         log = f'href="{here}/timeline/?tab=log"'
         assert log in page("conversation_change", conversation.pk)
 
-    def test_it_is_found_by_its_id_and_owner_only(self, page, conversation):
+    def test_list_finds_conversations_by_id_and_owner_only(self, page, conversation):
         for query in (str(conversation.uuid), conversation.uuid.hex, "ali"):
             assert "Audited" in page("conversation_changelist", q=query)
         for query in ("Audited", "Text", "'; --", "lice"):
@@ -130,7 +130,7 @@ class TestConversations:
             assert (">Audited<" in found) is is_there
 
     @pytest.mark.parametrize("value", ["\0", "x" * 300, "-1", "\ud800", ""])
-    def test_it_survives_odd_questions(self, reviewer, conversation, value):
+    def test_list_survives_odd_queries(self, reviewer, conversation, value):
         url = reverse("admin:memory_conversation_changelist")
         for name in ("compaction", "q", "p", "o", "archived_at__isempty", "owner__id"):
             query = urlencode({name: value}, errors="surrogatepass")
@@ -139,19 +139,19 @@ class TestConversations:
 
 
 class TestCalls:
-    def test_it_shows_what_the_model_saw(self, page, conversation):
+    def test_page_shows_what_the_model_saw(self, page, conversation):
         call = say(conversation, "What was my first text?")
         text = page("modelcall_change", call.pk)
         assert "the hash matches what was sent" in text
         assert "What was my first text?" in text
 
-    def test_it_says_when_the_hash_does_not_match(self, page, conversation):
+    def test_page_reports_a_hash_that_does_not_match(self, page, conversation):
         call = say(conversation, "What was my first text?")
         plant(conversation.messages.get(seq=1), text="changed")
         assert "the hash does not match" in page("modelcall_change", call.pk)
 
     @pytest.mark.parametrize("refs", [{}, [], {"system": 5}])
-    def test_it_survives_broken_references(self, page, conversation, refs):
+    def test_page_survives_broken_references(self, page, conversation, refs):
         call = say(conversation, "Hi")
         plant(call, refs=refs)
         assert "The references are broken" in page("modelcall_change", call.pk)
@@ -163,7 +163,7 @@ class TestCalls:
             (150, "-33 %", "40%", "$0.0004"),
         ],
     )
-    def test_it_shows_what_it_took(
+    def test_list_shows_tokens_and_cost(
         self, client, staff_with, conversation, settings, reported, drift, cached, cost
     ):
         settings.PRICE_INPUT, settings.PRICE_OUTPUT = 2.0, 10.0
@@ -176,7 +176,7 @@ class TestCalls:
         for value in (drift, cached, cost):
             assert f">{value}</td>" in text
 
-    def test_it_is_found_by_its_model(self, page, conversation):
+    def test_list_finds_calls_by_model(self, page, conversation):
         plant(say(conversation, "Hi"), model="gpt-9")
         assert "gpt-9" in page("modelcall_changelist", q="gpt-9")
         assert (
@@ -237,7 +237,7 @@ class TestTurns:
         admin = TurnAdmin(Turn, site)
         assert (admin.queued_for(turn), admin.total_time(turn)) == ("–", "–")
 
-    def test_it_shows_how_a_reply_came_about(self, staff_client, alice):
+    def test_page_shows_the_steps_of_a_reply(self, staff_client, alice):
         turn = failed_turn(alice, SCRIPT)
         text = staff_client.get(
             reverse("admin:chat_turn_change", args=[turn.pk])
@@ -246,7 +246,7 @@ class TestTurns:
         assert b"&lt;script&gt;" in text
         assert b"<script>alert" not in text
 
-    def test_it_filters_by_state(self, staff_client, alice):
+    def test_list_filters_by_state(self, staff_client, alice):
         failed_turn(alice)
         assert (
             b"timeout"
@@ -257,13 +257,15 @@ class TestTurns:
             not in staff_client.get(reverse(TURNS), {"state__exact": "done"}).content
         )
 
-    def test_no_one_can_change_anything(self, staff_client, alice):
+    def test_pages_of_turns_cannot_change_anything(self, staff_client, alice):
         turn = failed_turn(alice)
         for act, args in (("add", []), ("change", [turn.pk]), ("delete", [turn.pk])):
             url = reverse(f"admin:chat_turn_{act}", args=args)
             assert staff_client.post(url, {"post": "yes"}).status_code == 403
 
-    def test_it_asks_as_much_for_many_rows_as_for_few(self, staff_client, alice, bob):
+    def test_list_takes_as_many_queries_for_many_rows_as_for_few(
+        self, staff_client, alice, bob
+    ):
         failed_turn(alice)
         staff_client.get(reverse(TURNS))
         with CaptureQueriesContext(connection) as few:
@@ -274,7 +276,7 @@ class TestTurns:
             staff_client.get(reverse(TURNS))
         assert len(many) == len(few)
 
-    def test_what_went_wrong_comes_first(self, staff_client, alice):
+    def test_list_has_failed_turns_first(self, staff_client, alice):
         make_turns(
             alice, "failed", "done", "truncated", "stopped", "interrupted", "queued"
         )
@@ -301,7 +303,7 @@ class TestTurns:
                 in rows.only("pk").select_related(None)[:50].explain()
             )
 
-    def test_it_says_how_long_each_part_took(self, staff_client, alice):
+    def test_page_shows_the_duration_of_each_part(self, staff_client, alice):
         turn = failed_turn(alice)
         start = turn.created_at
         plant(turn, started_at=start + timedelta(seconds=1.5))
@@ -339,7 +341,7 @@ def get(client, name, act, *args, **params):
 
 
 class TestReviewsAndTombstones:
-    def test_they_show_hostile_words_as_words(self, reviewer, rows):
+    def test_hostile_texts_are_shown_as_text(self, reviewer, rows):
         for name, row in rows.items():
             for text in (
                 get(reviewer, name, "changelist"),
@@ -364,7 +366,7 @@ class TestReviewsAndTombstones:
                 reviewer, "tombstone", "changelist", q=query
             )
 
-    def test_no_one_adds_changes_or_deletes_one(self, client, staff, rows):
+    def test_records_cannot_be_added_changed_or_deleted(self, client, staff, rows):
         client.force_login(staff)
         for name, row in rows.items():
             for act, args in (("add", []), ("change", [row.pk]), ("delete", [row.pk])):

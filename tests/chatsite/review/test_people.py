@@ -48,7 +48,7 @@ def test_staff_see_what_was_used_and_change_the_budget(reader, allowance):
     assert "tokens" in entry.get_change_message().lower()
 
 
-def test_nothing_used_can_be_given_back(reader, allowance):
+def test_used_tokens_cannot_be_given_back(reader, allowance):
     page = f"/admin/chat/allowance/{allowance.pk}/delete/"
     assert reader.post(page, {"post": "yes"}).status_code == 403
 
@@ -92,7 +92,7 @@ class TestUse:
         return call
 
     @pytest.mark.parametrize("page", ["auth_user_change", "chat_allowance_change"])
-    def test_it_shows_use_by_day_and_model(self, reader, allowance, call, page):
+    def test_page_shows_usage_by_day_and_model(self, reader, allowance, call, page):
         text = reader.get(reverse(f"admin:{page}", args=[allowance.pk])).content
         row = text.decode().partition("gpt-9</td>")[2].partition("</tr>")[0]
         cells = re.findall(r"<td>(.*?)</td>", row)
@@ -101,7 +101,7 @@ class TestUse:
         for words in ("10 messages", "1,234 tokens today"):
             assert words in text.decode()
 
-    def test_it_asks_as_much_for_much_as_for_little(
+    def test_page_takes_as_many_queries_for_much_usage_as_for_little(
         self,
         reader,
         alice,
@@ -132,12 +132,12 @@ class TestUse:
         reader.post(reverse("admin:auth_user_changelist"), {**chosen, "post": "yes"})
         assert Conversation.objects.filter(owner=alice).exists()
 
-    def test_one_without_is(self, reader, bob):
+    def test_account_without_conversations_is_deleted(self, reader, bob):
         page = reverse("admin:auth_user_delete", args=[bob.pk])
         assert reader.post(page, {"post": "yes"}).status_code == 302
         assert not get_user_model().objects.filter(username="bob").exists()
 
-    def test_what_no_one_may_delete_by_itself_goes_with_the_account(
+    def test_protected_rows_are_deleted_with_the_account(
         self, reader, allowance, alice
     ):
         chosen = {"action": "delete_selected", "_selected_action": [alice.pk]}
@@ -156,7 +156,7 @@ class TestUse:
         assert get_user_model().objects.filter(username="bob").exists()
 
     @pytest.mark.parametrize("name", ["delete_model", "delete_queryset"])
-    def test_what_is_still_running_is_said(self, reader, bob, monkeypatch, name):
+    def test_deletion_reports_running_work(self, reader, bob, monkeypatch, name):
         def fail(user):
             raise account.BusyError
 
@@ -178,7 +178,7 @@ def log_in(name, password):
     return Client().post(reverse("login"), fields).status_code
 
 
-def test_it_says_who_is_locked_out_and_deleting_that_row_unlocks(
+def test_list_names_locked_users_and_deleting_a_row_unlocks(
     admin_client, django_user_model
 ):
     full = settings.AXES_FAILURE_LIMIT
@@ -203,6 +203,6 @@ def test_it_says_who_is_locked_out_and_deleting_that_row_unlocks(
     assert log_in("one", "right-one") == 302
 
 
-def test_no_list_of_log_ins_is_there_that_is_always_empty(admin_client):
+def test_empty_list_of_logins_is_not_offered(admin_client):
     listed = admin_client.get("/admin/").content.decode()
     assert set(re.findall(r"/admin/axes/(\w+)/", listed)) == {"accessattempt"}

@@ -88,7 +88,7 @@ def tables_with(word):
 
 
 class TestErasing:
-    def test_no_row_of_any_table_holds_a_word_of_it(self, eraser, staff, secret):
+    def test_erasing_leaves_no_word_in_any_table(self, eraser, staff, secret):
         Review.objects.create(
             conversation=secret, user=staff, username="staff", note=SECRET,
             **vars_of(secret),
@@ -140,7 +140,7 @@ class TestErasing:
         value["messages"][0]["text"] += "."
         assert digest != erasing.digest_rows(str(secret.uuid), value["messages"], [])
 
-    def test_what_runs_is_stopped_and_comes_to_nothing(self, eraser, secret, caplog):
+    def test_erasing_stops_running_and_waiting_turns(self, eraser, secret, caplog):
         commands.submit_message(secret, text="One more", client_id="1")
         commands.submit_message(secret, text="And one", client_id="2")
         claim = lifecycle.claim(secret.pk)
@@ -176,7 +176,7 @@ class TestErasing:
         prompts = Prompt.objects.filter(text__contains=SECRET)
         assert prompts.count() == 1  # the branch was sent with it, too
 
-    def test_others_are_as_they_were(self, eraser, secret, bob):
+    def test_erasing_leaves_other_conversations_as_they_were(self, eraser, secret, bob):
         other = transcript.create_conversation(bob)
         talk(other, 2)
         before = erasing.fingerprint_conversation(other)
@@ -184,7 +184,7 @@ class TestErasing:
         assert erasing.fingerprint_conversation(other) == before
         assert [hit.seq for hit in recall.recall_messages(other, "Text 1")][:1] == [3]
 
-    def test_its_owner_may_have_deleted_it_already(self, eraser, secret):
+    def test_erasing_works_after_the_owner_has_deleted_it(self, eraser, secret):
         library.delete_conversation(secret)
         purge(eraser, secret)
         assert Tombstone.objects.filter(conversation=secret.uuid).exists()
@@ -205,7 +205,7 @@ def vars_of(conversation):
 
 
 class TestAsking:
-    def test_it_shows_what_will_go(self, eraser, secret):
+    def test_confirmation_shows_what_will_be_erased(self, eraser, secret):
         page = ask(eraser, secret)
         assert f"<td>{8}</td>" in page
         assert SECRET not in page
@@ -229,7 +229,7 @@ class TestAsking:
         assert "staff-metadata-purge has already erased" in said(again)[-1]
         assert Tombstone.objects.count() == 1
 
-    def test_one_that_goes_while_it_is_erased_is_said_to_be_gone(
+    def test_conversation_erased_in_the_meantime_is_reported(
         self, eraser, secret, monkeypatch
     ):
         def vanish(conversation):
@@ -252,7 +252,7 @@ class TestAsking:
         assert Tombstone.objects.count() == 2
         assert not Conversation.objects.exists()
 
-    def test_not_too_many_at_once(self, eraser, alice):
+    def test_selection_of_too_many_is_refused(self, eraser, alice):
         rows = [transcript.create_conversation(alice) for _ in range(51)]
         fields = {"action": "purge", "_selected_action": [row.pk for row in rows]}
         url = reverse("admin:memory_conversation_changelist")

@@ -164,7 +164,7 @@ def of_the_desk(place):
     return place.is_own or place.name.startswith(("memory_", "chat_", "desk_"))
 
 
-def test_without_metadata_there_is_no_desk(signed_in, walked):
+def test_pages_need_the_right_to_metadata(signed_in, walked):
     for rights in WITHOUT_METADATA:
         client = signed_in(*rights)
         has_most = rights is WITHOUT_METADATA[-1]
@@ -199,7 +199,7 @@ def test_lists_and_rows_are_not_even_loaded_with_their_words(signed_in, walked):
     assert [(one.url, one.loaded) for one in found if one.loaded] == []
 
 
-def test_no_one_reads_where_the_site_promises_so(signed_in, walked, settings):
+def test_texts_are_hidden_where_the_site_promises_so(signed_in, walked, settings):
     settings.STAFF_CAN_READ_CHATS = False
     client = signed_in(is_superuser=True)
     for one in walk(client, shorter(walked)):
@@ -220,7 +220,7 @@ def test_a_post_does_nothing_without_the_right_to_it(signed_in, walked):
     assert Conversation.objects.count() == count
 
 
-def test_no_table_of_history_is_written_by_hand(signed_in, walked):
+def test_tables_of_history_cannot_be_written_by_hand(signed_in, walked):
     client = signed_in(is_superuser=True)
     acts = ("_add", "_change", "_delete")
     tables = [one for one in walked if of_the_desk(one) and one.name.endswith(acts)]
@@ -235,7 +235,7 @@ def test_no_table_of_history_is_written_by_hand(signed_in, walked):
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_who_is_no_staff_is_sent_to_the_login(signed_in, walked, is_known):
+def test_users_without_staff_status_are_sent_to_the_login(signed_in, walked, is_known):
     client = signed_in(*RIGHTS, is_staff=False) if is_known else Client()
     for place in walked:
         for answer in (client.get(place.url), client.post(place.url)):
@@ -255,7 +255,7 @@ QUESTIONS = {
 }
 
 
-def test_no_question_about_words_is_answered(signed_in):
+def test_lookups_of_texts_are_refused(signed_in):
     client = signed_in(*RIGHTS)
     for model, questions in QUESTIONS.items():
         for question in questions:
@@ -263,13 +263,13 @@ def test_no_question_about_words_is_answered(signed_in):
             assert answer.status_code in (302, 400), question
 
 
-def test_no_words_are_searched(signed_in):
+def test_texts_are_not_searched(signed_in):
     client = signed_in("metadata")
     for model in COLUMNS.keys() - {Prompt}:
         assert client.get(list_of(model), {"q": WORD}).context["cl"].result_count == 0
 
 
-def test_no_words_are_completed(signed_in):
+def test_texts_are_not_completed(signed_in):
     question = {"app_label": "memory", "model_name": "message", "term": ""}
     url = reverse("admin:autocomplete")
     question["field_name"] = "conversation"
@@ -282,7 +282,7 @@ def test_no_words_are_completed(signed_in):
 
 
 @pytest.mark.parametrize("model", COLUMNS)
-def test_no_list_is_sorted_by_words(model):
+def test_lists_are_not_sorted_by_texts(model):
     listed = admin.site.get_model_admin(model)
     for name in listed.list_display:
         shown = name if callable(name) else getattr(listed, name, None)
@@ -343,9 +343,7 @@ class TestUpgrade:
         fresh = django_user_model.objects.get(pk=user.pk)
         assert rights_of(fresh) == Rights(metadata=True, content=True)
 
-    def test_what_opens_nothing_any_more_goes_from_the_list(
-        self, django_user_model, old
-    ):
+    def test_obsolete_permissions_are_removed(self, django_user_model, old):
         give(django_user_model)
         rows = Permission.objects.filter(content_type__app_label="memory")
         assert set(rows.values_list("codename", flat=True)) == {

@@ -27,7 +27,7 @@ def test_lists_of_leaves_stand_in_the_sections_of_the_core(admin_client):
     assert {"conversation", "feedback", "rule", "share"} <= set(found["memory"])
 
 
-def test_who_does_not_see_a_section_sees_the_list_by_itself(client, staff_with):
+def test_list_stands_alone_when_its_section_is_hidden(client, staff_with):
     user = staff_with()
     user.user_permissions.add(Permission.objects.get(codename="view_announcement"))
     client.force_login(user)

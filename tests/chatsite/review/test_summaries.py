@@ -57,13 +57,13 @@ def varied(conversation, django_user_model):
         ({"q": "alice@example.org"}, "v4 v3 v2 v1"),
     ],
 )
-def test_it_finds_what_is_asked_for(page, varied, query, expected):
+def test_filters_find_summaries(page, varied, query, expected):
     varied.owner.email = "alice@example.org"
     varied.owner.save()
     assert rows_of(page(LIST, **query)) == expected.split()
 
 
-def test_it_says_of_each_what_a_reviewer_has_to_know(page, varied):
+def test_list_shows_what_a_reviewer_has_to_know(page, varied):
     plant(Summary.objects.get(version=1), tokens_before=400, tokens_after=100)
     text = page(LIST)
     for words in (
@@ -90,7 +90,9 @@ def test_flags_that_may_not_be_read_are_hidden(client, staff_with, conversation)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_says_of_a_mended_one_that_messages_had_changed(reviewer, page, alice):
+def test_list_marks_a_repaired_summary_whose_messages_had_changed(
+    reviewer, page, alice
+):
     policy = {"trigger": ["messages", 6], "keep": ["messages", 2]}
     made = transcript.create_conversation(alice, policy=policy)
     for turns in (3, 2):
@@ -126,7 +128,7 @@ def test_a_page_follows_another_and_few_are_counted(
     assert "more than 60 summaries" in reviewer.get(url).content.decode()
 
 
-def test_its_questions_are_answered_by_an_index(varied):
+def test_queries_use_an_index(varied):
     """On an empty table a database prefers to read it: so it is told not to."""
     rows = Summary.objects.order_by("-created_at", "-id").values("pk")
     questions = {
@@ -161,20 +163,20 @@ def explained_without(indexes, question):
     return plan
 
 
-def test_it_loads_no_text_for_a_list(reviewer, versions):
+def test_list_loads_no_text(reviewer, versions):
     with CaptureQueriesContext(connection) as queries:
         reviewer.get(reverse(f"admin:memory_{LIST}"))
     assert not any('"memory_summary"."text",' in query["sql"] for query in queries)
 
 
-def test_its_page_leads_to_what_it_was_made_of(page, versions):
+def test_page_links_to_its_sources(page, versions):
     text = page("summary_change", versions[1].pk)
     assert '<pre class="wrap">The second text.</pre>' in text
     assert f"/timeline/?v={versions[1].version}" in text
     assert f">{versions[0]}</a>" in text
 
 
-def test_it_hides_the_words_from_who_may_see_numbers_alone(
+def test_page_hides_texts_from_staff_who_see_numbers_alone(
     client, staff_with, conversation
 ):
     first = summarise(
@@ -191,14 +193,14 @@ def test_it_hides_the_words_from_who_may_see_numbers_alone(
 @pytest.mark.parametrize(
     "trigger", [{}, [], {"kind": None}, {"kind": ["x"], "limit": {"a": 1}}, "text"]
 )
-def test_it_survives_a_trigger_that_is_none(page, conversation, trigger):
+def test_list_survives_an_invalid_trigger(page, conversation, trigger):
     version = summarise(conversation, 1, 4)
     plant(version, trigger=trigger, flags=trigger)
     assert rows_of(page(LIST)) == ["v1"]
     assert "#1–#4" in page("summary_change", version.pk)
 
 
-def test_it_asks_as_much_for_many_as_for_few(page, alice, conversation):
+def test_list_takes_as_many_queries_for_many_rows_as_for_few(page, alice, conversation):
     counts = []
     for _ in range(2):
         more = transcript.create_conversation(alice)

@@ -53,7 +53,7 @@ def marked(text, kind):
     return re.findall(rf'<mark class="fact-{kind}" title="[^"]+">([^<]+)</mark>', text)
 
 
-def test_it_underlines_what_was_lost_and_what_came_from_nowhere(timeline, told):
+def test_step_underlines_lost_and_invented_facts(timeline, told):
     text = timeline()
     assert marked(text, "new") == ["4711", "Kafka"]
     assert marked(text, "lost") == ["300", "12 May."] * 2
@@ -61,12 +61,12 @@ def test_it_underlines_what_was_lost_and_what_came_from_nowhere(timeline, told):
     assert "underlined with dashes" in text
 
 
-def test_it_trusts_what_was_noted_when_the_version_was_written(timeline, told):
+def test_step_trusts_the_flags_of_the_version(timeline, told):
     plant(told, flags={"unsupported": ["Anna"]})
     assert marked(timeline(), "new") == ["Anna", "4711", "Kafka"]
 
 
-def test_it_shows_the_messages_of_the_step_beside_its_text(timeline, told):
+def test_step_shows_its_messages_beside_its_text(timeline, told):
     text = timeline(v=2).partition("Source")[2].partition("<form")[0]
     assert re.findall(r">#(\d+)</a> (User|Assistant)", text) == [
         ("9", "User"),
@@ -83,19 +83,19 @@ def test_it_shows_the_messages_of_the_step_beside_its_text(timeline, told):
         ("我们住在京都。", "我们住在东京。", "我们住在<ins>东</ins>京<del>都</del>。"),
     ],
 )
-def test_it_compares_any_two_versions(timeline, conversation, old, new, words):
+def test_comparison_takes_any_two_versions(timeline, conversation, old, new, words):
     summarise(conversation, 1, 2, text=old)
     summarise(conversation, 3, 4, text="between")
     summarise(conversation, 5, 6, text=new)
     assert words in timeline(a=1, b=3)
 
 
-def test_it_says_which_version_is_missing(timeline, told):
+def test_page_names_a_missing_version(timeline, told):
     assert "There is no version 7." in timeline(v=7)
     assert "There is no version 9." in timeline(a=9, b=2, v=2)
 
 
-def test_it_draws_a_bar_for_every_version_with_words_for_it(timeline, told):
+def test_map_draws_a_bar_with_words_for_every_version(timeline, told):
     plant(conversation_row(told, 1), status=Status.STALE)
     text = timeline(v=2)
     url = re.escape(url_of(told.conversation))
@@ -113,7 +113,7 @@ def conversation_row(summary, version):
     return summary.conversation.summaries.get(version=version)
 
 
-def test_its_bars_stand_where_their_messages_are():
+def test_bars_are_where_their_messages_are():
     rows = [
         Summary(version=1, first_seq=1, last_seq=50, status="active"),
         Summary(version=2, first_seq=51, last_seq=90, status="active", level=1),
@@ -130,7 +130,7 @@ def test_its_bars_stand_where_their_messages_are():
 
 
 @pytest.mark.parametrize("newest", [1, 7, 80, 99, 1234, 10_000_000])
-def test_its_scale_has_few_numbers(newest):
+def test_scale_has_few_numbers(newest):
     drawn = picture.of_levels(1, [], newest=newest, shown=0)
     assert 1 <= len(drawn.ticks) <= 10
     assert all(picture.LEFT <= int(tick["x"]) <= picture.RIGHT for tick in drawn.ticks)
@@ -143,7 +143,7 @@ def test_a_fact_is_marked_whole_or_not_at_all():
     assert "".join(piece for piece, _is_marked in pieces) == text
 
 
-def test_it_steps_with_links_that_say_their_keys(timeline, conversation):
+def test_links_to_steps_name_their_keys(timeline, conversation):
     for n in range(1, 4):
         summarise(conversation, n, n)
     text = timeline(v=2)
@@ -152,7 +152,7 @@ def test_it_steps_with_links_that_say_their_keys(timeline, conversation):
     assert "<kbd>[</kbd>" in text
 
 
-def test_it_shows_a_part_of_many_versions(timeline, conversation):
+def test_list_shows_a_part_of_many_versions(timeline, conversation):
     values = {"conversation": conversation, "status": "superseded", "model": "m"}
     Summary.objects.bulk_create(
         Summary(version=n, first_seq=1, last_seq=2, **values) for n in range(1, 101)
@@ -164,7 +164,7 @@ def test_it_shows_a_part_of_many_versions(timeline, conversation):
     assert 'href="?v=81"' in text
 
 
-def test_it_says_when_nothing_was_compacted(timeline):
+def test_page_says_when_nothing_was_compacted(timeline):
     assert "Nothing has been summarised yet" in timeline()
 
 
@@ -220,7 +220,7 @@ def test_the_log_has_everything_in_the_order_of_time(timeline, conversation, ali
     assert "Odd." in text
 
 
-def test_it_writes_down_what_was_read(timeline, told, client, staff_with):
+def test_page_records_what_was_read(timeline, told, client, staff_with):
     timeline(v=1)
     timeline(tab="transcript")
     timeline(tab="log")
@@ -231,7 +231,9 @@ def test_it_writes_down_what_was_read(timeline, told, client, staff_with):
 
 
 @pytest.mark.parametrize("tab", ["steps", "transcript", "view", "raw", "log"])
-def test_it_shows_no_word_to_who_may_see_numbers_alone(client, staff_with, told, tab):
+def test_page_hides_texts_from_staff_who_see_numbers_alone(
+    client, staff_with, told, tab
+):
     client.force_login(staff_with("metadata", "export", "purge"))
     say(told.conversation, "Zanzibar")
     url = url_of(told.conversation)
@@ -242,7 +244,7 @@ def test_it_shows_no_word_to_who_may_see_numbers_alone(client, staff_with, told,
 
 
 @pytest.mark.parametrize("value", ["-1", "9" * 40, "2147483647", "\0٣"])
-def test_it_survives_odd_questions(reviewer, told, value):
+def test_page_survives_odd_queries(reviewer, told, value):
     names = ("v", "a", "b", "page", "reply", "seq")
     for tab in ("steps", "transcript", "view", "log", value):
         query = {"tab": tab, **dict.fromkeys(names, value)}
@@ -250,7 +252,7 @@ def test_it_survives_odd_questions(reviewer, told, value):
         assert response.status_code == 200, tab
 
 
-def test_it_asks_as_much_for_many_as_for_few(reviewer, alice):
+def test_page_takes_as_many_queries_for_many_versions_as_for_few(reviewer, alice):
     counts = []
     for size in (4, 12):
         made = transcript.create_conversation(alice)
@@ -299,7 +301,7 @@ def execute(statement, *values):
 
 
 class TestRequestInspector:
-    def test_it_shows_where_each_part_comes_from(self, inspector, replied):
+    def test_inspector_shows_where_each_part_comes_from(self, inspector, replied):
         text = inspector(10)
         parts = re.findall(r'class="review-part review-part-(\w+)"', text)
         assert parts == ["system", "summaries", "pinned", "window", "newest", "reply"]
@@ -309,7 +311,9 @@ class TestRequestInspector:
         assert "Reply to: And now?" in text
         assert AccessEvent.objects.get().target == "request #10"
 
-    def test_it_compares_the_estimate_with_what_was_reported(self, inspector, replied):
+    def test_inspector_compares_the_estimate_with_reported_tokens(
+        self, inspector, replied
+    ):
         plant(replied, tokens_estimated=150, tokens_input=100, tokens_cached=64)
         plant(replied, tokens_output=7, first_token_ms=321, total_ms=4321, attempts=2)
         text = inspector(10)
@@ -324,7 +328,7 @@ class TestRequestInspector:
             ("memory_summary", "text = 'Forged'", "version = 1"),
         ],
     )
-    def test_it_finds_a_forged_text_and_says_which(
+    def test_inspector_finds_and_names_a_forged_text(
         self, inspector, replied, table, change, where
     ):
         execute(f"UPDATE {table} SET {change} WHERE {where}")  # noqa: S608
@@ -332,7 +336,7 @@ class TestRequestInspector:
         assert "the hash does not match" in text
         assert text.count("changed since it was written") == 1
 
-    def test_it_finds_a_forged_reference(self, inspector, replied):
+    def test_inspector_finds_a_forged_reference(self, inspector, replied):
         refs = {**replied.refs, "window": [[6, 8]]}
         value = connection.ops.adapt_json_value(refs, None)
         execute(
@@ -340,28 +344,28 @@ class TestRequestInspector:
         )
         assert "the hash does not match" in inspector(10)
 
-    def test_it_finds_a_forged_reply(self, inspector, replied):
+    def test_inspector_finds_a_forged_reply(self, inspector, replied):
         execute("UPDATE memory_message SET text = 'Forged' WHERE seq = 10")
         text = inspector(10)
         assert "the hash matches what was sent" in text
         assert "changed since it was written" in text
 
-    def test_it_tells_what_its_owner_erased_from_what_was_forged(
+    def test_inspector_distinguishes_erased_from_forged_texts(
         self, inspector, conversation, replied
     ):
         actions.delete_message(conversation, 6)
         assert "can no longer be verified" in inspector(10)
 
     @pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text"])
-    def test_it_survives_broken_references(self, inspector, replied, refs):
+    def test_inspector_survives_broken_references(self, inspector, replied, refs):
         plant(replied, refs=refs)
         assert "The references are broken" in inspector(10)
 
-    def test_it_shows_a_prompt_that_has_changed(self, inspector, replied):
+    def test_inspector_shows_a_prompt_that_has_changed(self, inspector, replied):
         plant(Prompt.objects.get(text__startswith="You are"), text="You are a pirate.")
         assert "the hash does not match" in inspector(10)
 
-    def test_it_shows_the_request_of_a_turn_without_a_reply(
+    def test_inspector_shows_the_request_of_a_turn_without_a_reply(
         self, inspector, conversation
     ):
         message = commands.submit_message(
@@ -377,7 +381,7 @@ class TestRequestInspector:
         assert "the hash matches what was sent" in text
         assert "This request got no reply" in text
 
-    def test_there_is_none_for_what_is_no_reply(self, reviewer, conversation):
+    def test_inspector_of_an_invalid_reply_is_a_404(self, reviewer, conversation):
         assert reviewer.get(request_url(conversation, 1)).status_code == 404
         assert reviewer.get(request_url(conversation, 99)).status_code == 404
 
@@ -388,7 +392,7 @@ class TestRequestInspector:
         plant(row.model_calls.get(), message=conversation.messages.get(seq=6))
         assert "its request is unknown" in inspector(8)
 
-    def test_it_shows_no_word_to_who_may_see_numbers_alone(
+    def test_inspector_hides_texts_from_staff_who_see_numbers_alone(
         self, client, staff_with, conversation, replied
     ):
         client.force_login(staff_with("metadata", "export", "purge"))
