@@ -67,7 +67,7 @@ class ApiKeyForm(forms.Form):
     def clean_models_allowed(self) -> list[str]:
         names = re.split(r"[,\s]+", self.cleaned_data["models_allowed"])
         names = [name for name in dict.fromkeys(names) if name]
-        if len(names) > keys.MOST_MODELS:
+        if len(names) > keys.MAX_MODELS:
             text = _("Name at most %(limit)s models, or none.")
-            raise ValidationError(text % {"limit": keys.MOST_MODELS})
+            raise ValidationError(text % {"limit": keys.MAX_MODELS})
         return names

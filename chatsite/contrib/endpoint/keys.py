@@ -28,8 +28,8 @@ SCOPES = (SEND, READ)
 # Days that a key can be valid for; 0 = until it is revoked.
 DAYS = (0, 7, 30, 90, 365)
 # Per user: valid keys, and ended ones that are kept for staff.
-MOST_OPEN, MOST_ENDED = 50, 100
-MOST_MODELS = 50
+MAX_VALID, MAX_ENDED = 50, 100
+MAX_MODELS = 50
 # The precision of a key's last use.
 USED_EVERY = timedelta(minutes=1)
 # The columns of a key in the download of the account.
@@ -66,11 +66,11 @@ def create_api_key(
     # Locked, so that two keys made at once count each other.
     get_user_model().objects.select_for_update().filter(pk=owner.pk).first()
     rows = list_api_keys(owner)
-    if only_valid(rows).count() >= MOST_OPEN:
+    if only_valid(rows).count() >= MAX_VALID:
         text = _("You have %(count)s keys. Revoke one of them first.")
-        raise KeyLimitError(text % {"count": MOST_OPEN})
+        raise KeyLimitError(text % {"count": MAX_VALID})
     ended = rows.exclude(pk__in=only_valid(rows)).order_by("-pk")
-    rows.filter(pk__in=list(ended.values_list("pk", flat=True)[MOST_ENDED:])).delete()
+    rows.filter(pk__in=list(ended.values_list("pk", flat=True)[MAX_ENDED:])).delete()
     key = PREFIX + secrets.token_urlsafe(KEY_BYTES)
     made = ApiKey.objects.create(
         owner=owner,

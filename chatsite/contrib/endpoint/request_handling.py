@@ -39,7 +39,7 @@ from .store.request_store import RequestWriter, StoredRequest, store_request
 T = TypeVar("T")
 # Requests of all users in this process, and of one user. They include token counts,
 # which take no slot of replies.
-AT_ONCE, OF_ONE = 200, 64
+MAX_RUNNING, MAX_USER_RUNNING = 200, 64
 _running: Counter[int] = Counter()
 # Copies long conversations, one user after the other, while the database thread does
 # other work.
@@ -84,10 +84,10 @@ def acquire_slot(owner_id: int) -> None:
 
     Raise ApiError where there is none.
     """
-    if _running[owner_id] >= OF_ONE:
+    if _running[owner_id] >= MAX_USER_RUNNING:
         detail = "Too many of your requests run at once. Wait for one to end."
         raise ApiError(429, "too_many_requests", detail, retry_after=1)
-    if _running.total() >= AT_ONCE:
+    if _running.total() >= MAX_RUNNING:
         detail = "This site answers as many requests as it can. Try again in a moment."
         raise ApiError(503, "too_busy", detail, retry_after=2)
     _running[owner_id] += 1

@@ -14,7 +14,7 @@ from .apis.openai_responses import make_kept_response
 from .models import ApiKey
 from .relay.provider_answer import ProviderAnswer, make_json_answer, read_answer
 from .relay.upstream import send_upstream
-from .store.owner_history import NotYoursError, OwnerHistory
+from .store.owner_history import NotOwnedError, OwnerHistory
 
 
 def find_response_call(
@@ -26,7 +26,7 @@ def find_response_call(
     """
     try:
         served = OwnerHistory(key.owner_id).find_reply(response_id)
-    except NotYoursError:
+    except NotOwnedError:
         served = None
     if served is None:
         raise ApiError(404, "not_found", "There is no response with this id.")

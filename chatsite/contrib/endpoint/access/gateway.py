@@ -26,7 +26,7 @@ from chatsite.strict_json import make_object
 # As Open WebUI sends it with FORWARD_USER_INFO_HEADER_JWT_SECRET: HS256, valid for
 # minutes, with the e-mail address of the user.
 TOKEN_HEADER = "x-openwebui-user-jwt"  # noqa: S105
-MOST_CHARS = 4_096
+MAX_CHARS = 4_096
 # Seconds that the clocks of two machines may differ.
 LEEWAY = 60
 
@@ -91,7 +91,7 @@ def read_token(token: str, secret: str) -> dict[str, Any]:
 
     This site chooses the algorithm, not the token.
     """
-    signed, _, signature = token[:MOST_CHARS].rpartition(".")
+    signed, _, signature = token[:MAX_CHARS].rpartition(".")
     head, _, body = signed.partition(".")
     digest = hmac.new(
         secret.encode(), signed.encode("utf-8", "replace"), hashlib.sha256

@@ -30,7 +30,7 @@ NOT_KEPT = Metric(
     "Requests of clients that were forwarded while nothing could be stored.",
 )
 # Keys that were valid a short time ago, by their hashes: how many, and for how long.
-MOST_KEYS, KEY_SECONDS = 1_000, 300.0
+MAX_KEYS, KEY_SECONDS = 1_000, 300.0
 RETRY_SECONDS = 60
 _valid: OrderedDict[str, tuple[ApiKey, float]] = OrderedDict()
 # Tokens that this process has forwarded on a day, by key and by user. No row counts
@@ -44,7 +44,7 @@ def remember_key(key: str, found: ApiKey | None) -> None:
     _valid.pop(name, None)
     if found is not None:
         _valid[name] = found, time.monotonic()
-        while len(_valid) > MOST_KEYS:
+        while len(_valid) > MAX_KEYS:
             _valid.popitem(last=False)
 
 

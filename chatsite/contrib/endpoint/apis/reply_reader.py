@@ -12,8 +12,8 @@ from chatsite.llm.gathered import Calls, Words
 
 from .rows import make_call_value, read_call_arguments
 
-MOST_CHARS = 1_000_000
-MOST_TOKENS = 10_000_000
+MAX_CHARS = 1_000_000
+MAX_TOKENS = 10_000_000
 
 
 class ReplyReader:
@@ -28,7 +28,7 @@ class ReplyReader:
         self.tokens_input: int | None = None
         self.tokens_cached: int | None = None
         self.tokens_output: int | None = None
-        self.calls = Calls(MOST_CHARS)
+        self.calls = Calls(MAX_CHARS)
         # The number of pieces of other choices.
         self.others = 0
         self.is_error = False
@@ -36,7 +36,7 @@ class ReplyReader:
         self.is_done = False
         self.is_garbled = False
         self._new: list[str] = []
-        self._text, self._reasoning = Words(MOST_CHARS), Words(MOST_CHARS)
+        self._text, self._reasoning = Words(MAX_CHARS), Words(MAX_CHARS)
         self._events = EventReader() if "event-stream" in kind else None
         self._whole = bytearray()
         is_packed = encoding in ("gzip", "deflate")
@@ -132,4 +132,4 @@ class ReplyReader:
 
 def _read_token_count(value: object) -> int | None:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 < value <= MOST_TOKENS else None
+    return value if is_number and 0 < value <= MAX_TOKENS else None

@@ -10,7 +10,7 @@ from chatsite.llm.streaming import clean_json, clean_text
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 # Of a longer text, only the body has all.
-MOST_CHARS = 200_000
+MAX_CHARS = 200_000
 CALL_ID_CHARS = 100
 # Text parts of OpenAI's two APIs, with the field that holds the text.
 TEXTS = {"text": "text", "input_text": "text", "output_text": "text"}
@@ -27,8 +27,8 @@ class TranscriptRow(NamedTuple):
 
 def make_row(role: str, text: str, **more: Any) -> TranscriptRow:
     text = clean_text(text)
-    if len(text) > MOST_CHARS:
-        text = text[: MOST_CHARS - 1] + "…"
+    if len(text) > MAX_CHARS:
+        text = text[: MAX_CHARS - 1] + "…"
     return TranscriptRow(role, text, **more)
 
 

@@ -22,8 +22,8 @@ from .notes import NAMED, list_sent_spans
 from .reason_texts import LINEAGES, WHY
 
 # Requests on one page, changed messages, and characters compared of each.
-MOST_REQUESTS, MOST_CHANGED, MOST_CHARS = 50, 20, 20_000
-MOST_RELATED = 50
+MAX_REQUESTS, MAX_CHANGED, MAX_CHARS = 50, 20, 20_000
+MAX_RELATED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def list_requests(conversation: Conversation, before: int | None) -> list[Reques
         rows = rows.filter(pk__lt=before)
     columns = ("pk", "call__message__seq", "call__created_at", "call__model")
     values = rows.order_by("-pk").values_list(*columns, "key__name", "lineage", "why")
-    return [_make_row(*each) for each in values[: MOST_REQUESTS + 1]]
+    return [_make_row(*each) for each in values[: MAX_REQUESTS + 1]]
 
 
 def _make_row(
@@ -135,12 +135,12 @@ def _read_instructions(call: ModelCall) -> str:
 
 
 def list_changed(call: ModelCall) -> list[ChangedMessage]:
-    changed = [*read_changed_texts(call).items()][-MOST_CHANGED:]
+    changed = [*read_changed_texts(call).items()][-MAX_CHANGED:]
     return [ChangedMessage(seq, _compare(*texts)) for seq, texts in changed]
 
 
 def _compare(old: str, new: str) -> list[DiffPiece]:
-    return diff_words(old[:MOST_CHARS], new[:MOST_CHARS])
+    return diff_words(old[:MAX_CHARS], new[:MAX_CHARS])
 
 
 def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
@@ -162,13 +162,13 @@ def list_related(own: ClientConversation) -> list[RelatedConversation]:
     family = owned.filter(family=own.family).exclude(pk=own.pk)
     found = [
         RelatedConversation(each.conversation, _name_relation(own, each))
-        for each in family.order_by("-pk")[:MOST_RELATED]
+        for each in family.order_by("-pk")[:MAX_RELATED]
     ]
     if main := owned.filter(pk=own.linked_id).first():
         found.append(
             RelatedConversation(main.conversation, _("this was made beside it"))
         )
-    beside = owned.filter(linked=own.pk).order_by("-pk")[:MOST_RELATED]
+    beside = owned.filter(linked=own.pk).order_by("-pk")[:MAX_RELATED]
     for each in beside:
         how = _("made beside this")
         if each.is_agent:

@@ -18,7 +18,7 @@ from memory.models import Conversation
 
 JOIN, SEPARATE = "join", "separate"
 # Conversations that a user can choose from.
-MOST_OFFERED = 50
+MAX_OFFERED = 50
 
 
 class JoinError(ValueError):
@@ -40,7 +40,7 @@ def list_offered(own: ClientConversation) -> list[Conversation]:
     """
     rows = list_of_owner(own.conversation.owner_id).exclude(family=own.family)
     rows = rows.select_related("conversation").order_by("-conversation__updated_at")
-    return [each.conversation for each in rows[:MOST_OFFERED]]
+    return [each.conversation for each in rows[:MAX_OFFERED]]
 
 
 @transaction.atomic

@@ -20,7 +20,7 @@ from memory.ranges import Ranges, is_within
 from .reason_texts import CHANGES
 
 # Agents named below one message, and agents read for one part of the page.
-MOST_NAMED, MOST_READ = 10, 500
+MAX_NAMED, MAX_AGENTS = 10, 500
 # The code of a request that names an earlier reply: the provider has the rest.
 NAMED = "previous"
 
@@ -52,8 +52,8 @@ def read_notes(
         new = (code for code in codes.split() if code not in known)
         notes[seq].changes, notes[seq].reply = (*known, *new), reply
     for seq, agents in _list_agents(conversation, first, end).items():
-        notes[seq].agents = (*agents[:MOST_NAMED],)
-        notes[seq].more_agents = len(agents[MOST_NAMED:])
+        notes[seq].agents = (*agents[:MAX_NAMED],)
+        notes[seq].more_agents = len(agents[MAX_NAMED:])
     for seq in _list_forgotten(conversation, first, end):
         notes[seq].is_forgotten = True
     return notes
@@ -87,7 +87,7 @@ def _list_agents(
     rows = rows.filter(linked_at__lt=end) if end else rows
     columns = ("linked_at", "conversation__uuid", "conversation__title")
     found: dict[int, list[tuple[Any, str]]] = defaultdict(list)
-    for seq, *agent in rows.values_list(*columns)[:MOST_READ]:
+    for seq, *agent in rows.values_list(*columns)[:MAX_AGENTS]:
         found[seq].append((*agent,))
     return found
 

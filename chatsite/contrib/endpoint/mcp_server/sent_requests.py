@@ -17,10 +17,10 @@ from memory.models import Conversation, ModelCall
 from memory.ranges import Ranges, in_ranges
 from memory.view import rebuilding
 
-from .transcripts import MOST_CHARS, NotReadableError
+from .transcripts import MAX_CHARS, NotReadableError
 
 # Limits of one answer: stretches of messages, and messages sent in part.
-MOST_STRETCHES, MOST_NUMBERS = 200, 500
+MAX_STRETCHES, MAX_NUMBERS = 200, 500
 # Why a message was not sent word for word.
 SUMMARISED = "summarised"
 LEFT = "left the window without a summary"
@@ -43,7 +43,7 @@ def find_call(conversation: Conversation, reply: int) -> ModelCall:
 def describe_request(call: ModelCall, first: int) -> tuple[dict[str, Any], int | None]:
     """Return a part of the request, and the character where the next begins."""
     text, digest, is_whole = _read_text_and_hash(call)
-    last = first + MOST_CHARS
+    last = first + MAX_CHARS
     value = {
         "model": call.model,
         "at": call.created_at,
@@ -86,16 +86,16 @@ def describe_left_out(call: ModelCall, first: int) -> tuple[dict[str, Any], int 
     begins.
     """
     refs = call.refs
-    found = [*islice(_list_stretches(call, first), MOST_STRETCHES + 1)]
-    following = found.pop()["first"] if len(found) > MOST_STRETCHES else None
+    found = [*islice(_list_stretches(call, first), MAX_STRETCHES + 1)]
+    following = found.pop()["first"] if len(found) > MAX_STRETCHES else None
     rows = call.conversation.messages.filter(in_ranges(_list_sent(call)))
     rows = rows.exclude(sent_text="").order_by("-seq")
     shorter = rows.values_list("seq", flat=True)
     cut = {seq for seq, *_ in refs.get("shortened", ())}
     value = {
         "left_out": found,
-        "sent_in_part": sorted({*shorter[:MOST_NUMBERS], *cut})[-MOST_NUMBERS:],
-        "recalled": sorted(refs["recalled"])[:MOST_NUMBERS],
+        "sent_in_part": sorted({*shorter[:MAX_NUMBERS], *cut})[-MAX_NUMBERS:],
+        "recalled": sorted(refs["recalled"])[:MAX_NUMBERS],
         "summaries": refs["summaries"],
     }
     return value, following

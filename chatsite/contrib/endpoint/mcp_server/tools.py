@@ -101,7 +101,7 @@ class SearchTranscripts(Arguments):
     query: str = Field(min_length=1, max_length=200)
     conversation: UUID | None = None
     """Only in this one."""
-    limit: int = Field(10, ge=1, le=transcripts.MOST_FOUND)
+    limit: int = Field(10, ge=1, le=transcripts.MAX_FOUND)
 
 
 class ReadMessages(InConversation):

@@ -21,10 +21,10 @@ from memory.models import Conversation, Message
 from memory.search import conversation_search
 
 # Characters of messages in one answer, and the extra that each message counts.
-MOST_CHARS, ROW_CHARS = 40_000, 400
+MAX_CHARS, ROW_CHARS = 40_000, 400
 # Characters of the arguments of one tool call, and calls of one message.
-MOST_ARGUMENT_CHARS, MOST_CALLS = 1_000, 64
-MOST_FOUND = conversation_search.LIMIT
+MAX_ARGUMENT_CHARS, MAX_CALLS = 1_000, 64
+MAX_FOUND = conversation_search.LIMIT
 # Why a message is no longer in the model's view.
 REMOVED = {
     "deleted_at": "deleted",
@@ -123,7 +123,7 @@ def read_transcript(
     """
     rows = conversation.messages.filter(seq__gte=begin.seq).order_by("seq")
     sizes = rows.values_list("seq", Length("text"))[: limit + 1]
-    room, taken, following = MOST_CHARS, dict[int, int](), None
+    room, taken, following = MAX_CHARS, dict[int, int](), None
     for seq, size in sizes:
         start = min(begin.character, size) if seq == begin.seq else 0
         if len(taken) == limit or room <= 0:
@@ -136,7 +136,7 @@ def read_transcript(
         room -= taken[seq] + ROW_CHARS
     first = Case(When(seq=begin.seq, then=begin.character + 1), default=1)
     read = rows.filter(seq__in=taken).defer("text", "sent_text", "reasoning")
-    read = read.annotate(size=Length("text"), piece=Substr("text", first, MOST_CHARS))
+    read = read.annotate(size=Length("text"), piece=Substr("text", first, MAX_CHARS))
     found = [
         _describe_message(row, row.piece[: taken[row.seq]])
         for row in requests.with_model(read)
@@ -156,7 +156,7 @@ def _describe_message(row: Any, text: str) -> dict[str, Any]:
         "removed": removed[:1],
         "pinned": row.pinned_at is not None,
         "files": [place["name"] for place in row.attachments],
-        "calls": [_describe_tool_call(call) for call in row.tool_calls[:MOST_CALLS]],
+        "calls": [_describe_tool_call(call) for call in row.tool_calls[:MAX_CALLS]],
         "result_of_call": row.tool_call_id,
     }
     known = {name: value for name, value in said.items() if value}
@@ -165,6 +165,6 @@ def _describe_message(row: Any, text: str) -> dict[str, Any]:
 
 def _describe_tool_call(call: dict[str, Any]) -> dict[str, Any]:
     arguments = json.dumps(call.get("args"), ensure_ascii=False)
-    cut = {"characters": len(arguments)} if len(arguments) > MOST_ARGUMENT_CHARS else {}
-    shown = arguments[:MOST_ARGUMENT_CHARS]
+    cut = {"characters": len(arguments)} if len(arguments) > MAX_ARGUMENT_CHARS else {}
+    shown = arguments[:MAX_ARGUMENT_CHARS]
     return {"id": call.get("id"), "name": call.get("name"), "arguments": shown, **cut}

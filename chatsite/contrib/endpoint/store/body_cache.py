@@ -25,16 +25,16 @@ from chatsite.contrib.endpoint.identity.history import (
 from .bodies import Body, BodyPrefix, SentPiece, read_body
 
 # Shorter histories are not cached.
-LEAST = 64
+MIN_MESSAGES = 64
 # Estimated bytes of memory for the bodies of all users, and of one user.
-MOST_MEMORY, MOST_OF_ONE = 48 * 1024 * 1024, 16 * 1024 * 1024
+MAX_MEMORY, MAX_USER_MEMORY = 48 * 1024 * 1024, 16 * 1024 * 1024
 # Bodies of one user: each of them may be compared with a new one.
-MOST_BODIES = 8
+MAX_BODIES = 8
 # Estimates for a piece, for the forms of its text, and for each value in it.
 OF_PIECE, FORMS, OF_VALUE = 900, 3, 100
 # Clients put marks into their newest messages and remove them later. A body still
 # counts as continued if the new one lacks at most so many of its cache marks.
-MOST_LOST = 2
+MAX_LOST = 2
 
 
 class Mark(NamedTuple):
@@ -151,9 +151,9 @@ class BodyCache:
         if not new and (same is None or not same.lost):
             return
         marks = [*known, *new]
-        if marks[-1].pause.items >= LEAST:
+        if marks[-1].pause.items >= MIN_MESSAGES:
             kept = _cut_to_marks(api.list_name, reading, marks)
-            is_same = same is not None and same.lost <= MOST_LOST
+            is_same = same is not None and same.lost <= MAX_LOST
             self._add(whose, kept, same.kept if is_same else None)
 
     def clear_all(self) -> None:
@@ -182,9 +182,11 @@ class BodyCache:
             self.memory -= earlier.memory
         own.append(kept)
         self.memory += kept.memory
-        while len(own) > MOST_BODIES or sum(each.memory for each in own) > MOST_OF_ONE:
+        while (
+            len(own) > MAX_BODIES or sum(each.memory for each in own) > MAX_USER_MEMORY
+        ):
             self.memory -= own.pop(0).memory
-        while self.memory > MOST_MEMORY:
+        while self.memory > MAX_MEMORY:
             oldest, bodies = next(iter(self._people.items()))
             self.memory -= bodies.pop(0).memory
             if not bodies:
@@ -203,7 +205,7 @@ def _list_new_marks(raw: bytes, reading: ParsedBody) -> Iterator[Mark]:
     for n, piece in enumerate(body.pieces[first:], first):
         end += len(body.between[n].encode()) + len(piece.text.encode())
         memory += OF_PIECE + _weigh(body.between[n]) + _weigh(piece.text)
-        if memory > MOST_OF_ONE:
+        if memory > MAX_USER_MEMORY:
             return
         if piece.at is not None and (pause := pauses.get(piece.at + 1)):
             sha256.update(view[hashed:end])

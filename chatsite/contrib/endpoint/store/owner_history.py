@@ -40,7 +40,7 @@ IS_INSIDE = Case(
 GONE = Kept(b"", "", 0)
 
 
-class NotYoursError(Exception):
+class NotOwnedError(Exception):
     """Raised for a reply that is, or could be, another user's."""
 
 
@@ -60,7 +60,7 @@ def find_previous(known: "OwnerHistory", response_id: str) -> ServedReply | None
     """
     try:
         return known.find_reply(response_id) if response_id else None
-    except NotYoursError:
+    except NotOwnedError:
         detail = "There is no response with the id of `previous_response_id`."
         code = "previous_response_not_found"
         raise ApiError(404, code, detail, param=PREVIOUS) from None
@@ -115,7 +115,7 @@ class OwnerHistory:
     def find_reply(self, response_id: str) -> "ServedReply | None":
         """Return the reply with this id of the provider, or None.
 
-        Raise NotYoursError where the reply is, or could be, another user's.
+        Raise NotOwnedError where the reply is, or could be, another user's.
         """
         # SQLite uses the partial index only for statements with its condition.
         rows = ClientRequest.objects.filter(response_id=response_id)
@@ -124,7 +124,7 @@ class OwnerHistory:
         requests = [*found.select_related("call__message")[:2]]
         are_passed = settings.ENDPOINT_PROVIDER_IDS == "passed"
         if not requests and (not are_passed or rows.exists()):
-            raise NotYoursError
+            raise NotOwnedError
         if len(requests) != 1 or requests[0].call.message_id is None:
             return None
         call = requests[0].call

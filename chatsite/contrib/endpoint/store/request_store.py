@@ -56,11 +56,11 @@ from .recording import store_call
 # No summaries and no searches of the site: a client's request stays as it is.
 POLICY = {"enabled": False, "recall_tokens": 0, "rules": "off", "facts": "off"}
 # Messages stored, and messages copied for a branch, in one transaction.
-BATCH, MOST_COPIED = 20, 200
+BATCH, MAX_COPIED = 20, 200
 TITLE_CHARS = 400
-NOTE = re.compile(r"\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
+CLIENT_NOTE = re.compile(r"\s*<([A-Za-z][\w-]*)(?:\s[^<>]*)?>.*?</\1>\s*", re.DOTALL)
 # The columns of ClientConversation that a request changes.
-STANDS = ("key_id", "client", "length", "open_position", "is_single")
+STANDING_COLUMNS = ("key_id", "client", "length", "open_position", "is_single")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class RequestWriter:
             again = []
         # Without new messages, only this row says where the conversation stands.
         if again or not self.todo:
-            self._note(again, is_again=True)
+            self._store_hashes(again, is_again=True)
 
     @transaction.atomic
     def store_more(self) -> StoredRequest | OversizedRequest | None:
@@ -198,8 +198,8 @@ class RequestWriter:
     def _store_batch(self) -> StoredRequest | OversizedRequest | None:
         some, self.todo = self.todo[:BATCH], self.todo[BATCH:]
         if some:
-            self._append(some)
-        return None if self.todo else self._record()
+            self._store_rows(some)
+        return None if self.todo else self._store_record()
 
     def _decide(self) -> Decision:
         # Requests of one user are decided one after the other. Not by the row of the
@@ -223,7 +223,7 @@ class RequestWriter:
         is_inside = of_client.length > decision.parent_position + 1
         is_again = decision.kind == "retry" and is_inside
         if decision.kind == "branch" or is_busy or is_again:
-            if decision.parent_position > MOST_COPIED:
+            if decision.parent_position > MAX_COPIED:
                 self.parent = found
             else:
                 self._branch(found, decision, copies.branch_conversation)
@@ -236,7 +236,7 @@ class RequestWriter:
         is_branch = of_client.shared > 0
         of_client.is_single &= stays_single(self.history, decision, is_branch=is_branch)
         if decision.kind == "retry":
-            self._take_back(decision.parent_position)
+            self._supersede_reply(decision.parent_position)
         return decision
 
     def _make_conversation(self, linked: str | None) -> None:
@@ -245,7 +245,7 @@ class RequestWriter:
         made = transcript.create_conversation(
             self.key.owner, policy=self.policy, own_rules=rules
         )
-        self._mark(made)
+        self._name_after_client(made)
         self.of_client = ClientConversation(conversation=made, family=made.uuid)
         self.of_client.is_single = len(self.messages) == 1
         if linked:
@@ -254,7 +254,7 @@ class RequestWriter:
             self.of_client.linked = found = rows.filter(pk=int(linked)).first()
             self.of_client.linked_at = found and _find_last_question(found)
 
-    def _mark(self, made: Conversation) -> None:
+    def _name_after_client(self, made: Conversation) -> None:
         made.imported_from = f"{SOURCE}{self.key.name}"
         made.save(update_fields=["imported_from"])
         self.conversation = made
@@ -270,7 +270,7 @@ class RequestWriter:
         made = branch(parent, seq)
         made.policy = self.policy
         made.save(update_fields=["policy"])
-        self._mark(made)
+        self._name_after_client(made)
         is_single = of_parent.is_single and stays_single(
             self.history, decision, is_branch=True
         )
@@ -283,7 +283,7 @@ class RequestWriter:
             shared=shared,
         )
 
-    def _take_back(self, position: int) -> None:
+    def _supersede_reply(self, position: int) -> None:
         """Supersede the last reply, as another one is wanted."""
         rows = self.conversation.messages.filter(superseded_at=None)
         last = rows.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
@@ -294,7 +294,7 @@ class RequestWriter:
             conversation=self.conversation, position__gte=position
         ).delete()
 
-    def _append(self, some: list[tuple[int, int]]) -> None:
+    def _store_rows(self, some: list[tuple[int, int]]) -> None:
         """Store the rows of these messages, with their turns and pieces."""
         request = self.request
         sent = request.api.list_sent(request.body.value)
@@ -319,7 +319,7 @@ class RequestWriter:
         self.rows |= wanted
         pieces = (each for each in self.new_pieces if each.at in wanted)
         self.pieces.store_new(pieces, self.rows)
-        self._note(some, ends)
+        self._store_hashes(some, ends)
 
     def _make_message(self, row: Any) -> Message:
         is_told = row.role != Message.Role.USER
@@ -333,7 +333,7 @@ class RequestWriter:
             imported_at=timezone.now() if is_told else None,
         )
 
-    def _note(
+    def _store_hashes(
         self,
         some: list[tuple[int, int]],
         ends: dict[int, Message] | None = None,
@@ -362,7 +362,7 @@ class RequestWriter:
         if self.of_client._state.adding:
             self.of_client.save()
         else:
-            stands = {name: getattr(self.of_client, name) for name in STANDS}
+            stands = {name: getattr(self.of_client, name) for name in STANDING_COLUMNS}
             update_standing(pk=self.of_client.pk, **stands)
 
     def _hash_message(
@@ -403,10 +403,10 @@ class RequestWriter:
         (row,) = _find_message(conversation_id=self.conversation.pk, position=position)
         return row.message
 
-    def _record(self) -> StoredRequest | OversizedRequest:
+    def _store_record(self) -> StoredRequest | OversizedRequest:
         if self.decision.kind == "retry":
             self.of_client.length = self.decision.parent_position
-            self._note([])
+            self._store_hashes([])
         self._store_rest()
         if self.bounds:
             self.sent = self.bounds.choose(self)
@@ -542,7 +542,7 @@ def cut_notes(text: str) -> str:
 
     An example is `<environment_context>…</environment_context>`.
     """
-    while note := NOTE.match(text):
+    while note := CLIENT_NOTE.match(text):
         text = text[note.end() :]
     return text
 

@@ -21,9 +21,9 @@ from .bodies import Hollow, fill_in
 from .body_pieces import find_pieces
 
 # Forms read for one message; a client that adds a time stamp has sent many.
-MOST_FORMS = 8
+MAX_FORMS = 8
 # Pieces read for one body.
-MOST_PIECES = 2_000
+MAX_PIECES = 2_000
 # The names of the list of messages in a body.
 LISTS = ("messages", "input")
 
@@ -34,7 +34,7 @@ def find_form(conversation: int, message: int, digest: bytes) -> str | None:
     values = pieces.order_by("-number").values_list(
         "text", "hole", "is_ascii", "message__text"
     )
-    for text, hole, is_ascii, said in values[:MOST_FORMS]:
+    for text, hole, is_ascii, said in values[:MAX_FORMS]:
         written = fill_in(Hollow(text, hole, is_ascii), said)
         for role, parts in _read_entries(written):
             if digest_of(role, parts) == digest:
@@ -56,7 +56,7 @@ def read_changed_texts(call: ModelCall) -> dict[int, tuple[str, str]]:
     values = pieces.filter(hole=None).order_by("-number").values_list(*columns)
     written: dict[int, list[str]] = {}
     texts: dict[int, str] = {}
-    for text, seq, said in values[:MOST_PIECES]:
+    for text, seq, said in values[:MAX_PIECES]:
         if seq not in same:
             written.setdefault(seq, []).insert(0, text)
             texts[seq] = said

@@ -27,10 +27,10 @@ from .parsed_request import ParsedRequest
 
 # The size of an item without the text of its message. Of a larger one, such as an
 # image, only the kind is stored.
-MOST_CHARS = 65_536
+MAX_CHARS = 65_536
 # Ids that one body may have, and ids in one statement.
-MOST_IDS, AT_ONCE = 10_000, 500
-MOST_ID_CHARS = BodyPiece._meta.get_field("item_id").max_length
+MAX_IDS, IDS_PER_STATEMENT = 10_000, 500
+MAX_ID_CHARS = BodyPiece._meta.get_field("item_id").max_length
 
 Items = Mapping[str, Any]
 
@@ -67,14 +67,14 @@ def _write_items(message: Message, output: Sequence[Any]) -> Iterator[dict[str, 
         digest = hashlib.sha256(f"{item_id} {text}".encode()).digest()
         hollow = hollow_out(text, [message.text])
         # Reasoning is not part of the text.
-        if find_kind(item) == "reasoning" or len(hollow.text) > MOST_CHARS:
+        if find_kind(item) == "reasoning" or len(hollow.text) > MAX_CHARS:
             hollow = Hollow(json.dumps({"type": find_kind(item), "id": item_id}))
         yield {"item_id": item_id, "digest": digest, **hollow._asdict()}
 
 
 def _is_item_id(value: object) -> bool:
     """Return whether a row can store this id and be found by it."""
-    is_short = isinstance(value, str) and 0 < len(value) <= MOST_ID_CHARS
+    is_short = isinstance(value, str) and 0 < len(value) <= MAX_ID_CHARS
     return is_short and value.isprintable()
 
 
@@ -88,13 +88,13 @@ def find_items(owner_id: int, request: ParsedRequest) -> Items:
         detail = "The id of an item has to be a string."
         raise ApiError(400, "invalid_item_id", detail, param="input")
     counts = Counter(request.references)
-    if len(counts) > MOST_IDS:
-        detail = f"A body may name {MOST_IDS:,} items by their ids. Send fewer."
+    if len(counts) > MAX_IDS:
+        detail = f"A body may name {MAX_IDS:,} items by their ids. Send fewer."
         raise ApiError(400, "too_many_items", detail, param="input")
     found, size = {}, 0
     every = [*counts]
-    for first in range(0, len(every), AT_ONCE):
-        ids = every[first : first + AT_ONCE]
+    for first in range(0, len(every), IDS_PER_STATEMENT):
+        ids = every[first : first + IDS_PER_STATEMENT]
         named = BodyPiece.objects.filter(item_id__in=[*filter(_is_item_id, ids)])
         # SQLite takes the index of ids for a statement that has its condition only.
         named = named.exclude(item_id="")

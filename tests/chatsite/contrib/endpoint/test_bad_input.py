@@ -294,7 +294,7 @@ async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
         go_on.wait(60 * PATIENCE)
         MODES["ok"](x)
 
-    upstream.script(*[hold] * request_handling.AT_ONCE)
+    upstream.script(*[hold] * request_handling.MAX_RUNNING)
     made = []
     for number in range(5):
         create = sync_to_async(django_user_model.objects.create_user)
@@ -312,6 +312,8 @@ async def test_two_hundred_clients_at_once_are_answered_and_one_more_is_not(
     for number, call in enumerate(calls):
         [choice] = json.loads(call.answer)["choices"]
         assert choice["message"]["content"] == f"Reply to: Hi {number}"
-    assert await Turn.objects.filter(state="done").acount() == request_handling.AT_ONCE
+    assert (
+        await Turn.objects.filter(state="done").acount() == request_handling.MAX_RUNNING
+    )
     assert not request_handling._running
     assert await sync_to_async(violations)() == []

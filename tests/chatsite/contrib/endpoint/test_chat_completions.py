@@ -278,7 +278,7 @@ async def test_second_branch_leaves_the_first_unchanged(key, upstream):
 
 
 async def test_a_long_conversation_is_branched_in_batches(key, upstream, monkeypatch):
-    monkeypatch.setattr(request_store, "MOST_COPIED", 3)
+    monkeypatch.setattr(request_store, "MAX_COPIED", 3)
     said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
     await complete(key, said[0])
     said += [says("user", "Left"), says("assistant", "Reply to: Left")]
@@ -296,7 +296,7 @@ async def test_a_long_conversation_is_branched_in_batches(key, upstream, monkeyp
 async def test_a_copy_that_ends_in_the_middle_is_seen_nowhere_and_purged(
     alice, key, upstream, monkeypatch
 ):
-    monkeypatch.setattr(request_store, "MOST_COPIED", 1)
+    monkeypatch.setattr(request_store, "MAX_COPIED", 1)
     said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
     await complete(key, said[0])
     await complete(key, *said, says("user", "Left"))

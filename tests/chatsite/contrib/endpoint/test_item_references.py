@@ -11,7 +11,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis import OPENAI_RESPONSES
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import BodyPiece, ClientConversation
-from chatsite.contrib.endpoint.store.owner_history import NotYoursError, OwnerHistory
+from chatsite.contrib.endpoint.store.owner_history import NotOwnedError, OwnerHistory
 from chatsite.contrib.endpoint.store.parsed_request import read_client_request
 from chatsite.contrib.endpoint.store.sent_forms import read_changed_texts
 from chatsite.contrib.endpoint.store.served_items import find_items
@@ -222,7 +222,7 @@ def test_ids_are_found_by_their_indexes(alice):
     with CaptureQueriesContext(connection) as queries:
         with pytest.raises(ApiError):
             find_items(alice.pk, asked)
-        with pytest.raises(NotYoursError):
+        with pytest.raises(NotOwnedError):
             OwnerHistory(alice.pk).find_reply("resp_1")
     for query in queries.captured_queries:
         with connection.cursor() as cursor:

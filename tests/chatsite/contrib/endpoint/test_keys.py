@@ -57,7 +57,7 @@ def test_a_wrong_choice_makes_no_key(client, field, value):
 
 
 def test_number_of_keys_is_limited(client, monkeypatch):
-    monkeypatch.setattr(keys, "MOST_OPEN", 1)
+    monkeypatch.setattr(keys, "MAX_VALID", 1)
     make_key(client)
     page, found = make_key(client)
     assert page.status_code == 422
@@ -226,6 +226,6 @@ def test_a_site_starts_whose_demo_user_has_all_keys_there_can_be(alice, settings
     settings.DEBUG = True
     alice.username = "demo"
     alice.save()
-    for number in range(keys.MOST_OPEN):
+    for number in range(keys.MAX_VALID):
         keys.create_api_key(alice, f"Client {number}")
     assert offer_demo_key("127.0.0.1", "8000") == ""

@@ -68,7 +68,9 @@ async def test_models_reach_others_when_the_first_client_hangs_up(upstream):
 
 
 async def test_models_take_a_slot(key, alice, monkeypatch):
-    monkeypatch.setitem(request_handling._running, alice.pk, request_handling.OF_ONE)
+    monkeypatch.setitem(
+        request_handling._running, alice.pk, request_handling.MAX_USER_RUNNING
+    )
     assert (await ask_models(key))[0] == [429]
     monkeypatch.undo()
     assert (await ask_models(key))[0] == [200]

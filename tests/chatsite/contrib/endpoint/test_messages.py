@@ -166,7 +166,7 @@ async def test_token_counts_of_one_user_leave_slots_to_others(
     key, bob, claude, monkeypatch
 ):
     """Token counts take no slot of replies."""
-    monkeypatch.setattr(request_handling, "OF_ONE", 2)
+    monkeypatch.setattr(request_handling, "MAX_USER_RUNNING", 2)
     came, go_on = threading.Semaphore(0), threading.Event()
 
     def wait_and_count(x):

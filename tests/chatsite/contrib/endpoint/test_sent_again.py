@@ -100,7 +100,10 @@ def list_known(owner_id=1):
 @contextmanager
 def short():
     """Short histories are cached, too, with many places to go on from."""
-    with patch.object(body_cache, "LEAST", 2), patch.object(entry, "PAUSE_AFTER", 2):
+    with (
+        patch.object(body_cache, "MIN_MESSAGES", 2),
+        patch.object(entry, "PAUSE_AFTER", 2),
+    ):
         yield
 
 
@@ -193,8 +196,8 @@ def test_longer_body_replaces_the_shorter_one_in_the_cache():
 
 
 def test_cache_memory_of_one_user_is_limited(monkeypatch):
-    monkeypatch.setattr(body_cache, "MOST_OF_ONE", 600_000)
-    monkeypatch.setattr(body_cache, "MOST_MEMORY", 1_500_000)
+    monkeypatch.setattr(body_cache, "MAX_USER_MEMORY", 600_000)
+    monkeypatch.setattr(body_cache, "MAX_MEMORY", 1_500_000)
     read("chat", write([{"role": "user", "content": "Of one"}] * 100), 1)
     for n in range(20):
         read("chat", write([{"role": "user", "content": f"Of two {n}"}] * 200), 2)
@@ -211,7 +214,7 @@ def test_cache_memory_of_one_user_is_limited(monkeypatch):
 
 @pytest.mark.parametrize("value", ["x" * 500_000, [[]] * 50_000, ["🙂é"] * 20_000])
 def test_a_large_message_is_known_up_to_the_one_before(monkeypatch, value):
-    monkeypatch.setattr(body_cache, "MOST_OF_ONE", 1_000_000)
+    monkeypatch.setattr(body_cache, "MAX_USER_MEMORY", 1_000_000)
     large = {"role": "user", "content": "x", "more": value}
     read("chat", write([*[SAID] * 70, large, *[SAID] * 70]), 1)
     (kept,) = list_known()

@@ -113,7 +113,7 @@ def test_an_agent_is_named_where_it_was_started(client, key, monkeypatch):
     assert related.count("an agent beside this") == 2
     assert "a single call beside this" in related
     assert "· made beside this" in related
-    monkeypatch.setattr(notes, "MOST_NAMED", 1)
+    monkeypatch.setattr(notes, "MAX_NAMED", 1)
     assert "and 1 more" in page_of(client, main)
     ClientConversation.objects.get(pk=one.pk).conversation.delete()
     assert find_notes(client, main) == {3: ["Agents beside this:"]}

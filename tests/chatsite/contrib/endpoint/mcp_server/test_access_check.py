@@ -66,7 +66,9 @@ async def test_a_person_has_a_pace(reader, alice, bob, settings):
 
 
 async def test_places_are_those_of_all_requests(reader, alice, monkeypatch):
-    monkeypatch.setitem(request_handling._running, alice.pk, request_handling.OF_ONE)
+    monkeypatch.setitem(
+        request_handling._running, alice.pk, request_handling.MAX_USER_RUNNING
+    )
     assert (await post(reader))[0] == 429
     monkeypatch.undo()
     assert not request_handling._running

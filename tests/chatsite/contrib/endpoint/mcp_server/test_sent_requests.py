@@ -53,7 +53,7 @@ def ask(key, tool, **given):
 
 
 def test_the_messages_of_the_site_are_proved_by_their_hash(reader, talked, monkeypatch):
-    monkeypatch.setattr(sent_requests, "MOST_CHARS", 100)
+    monkeypatch.setattr(sent_requests, "MAX_CHARS", 100)
     call = last_call(talked)
     given = {"conversation": str(talked.uuid), "reply": call.message.seq}
     pieces = ask(reader, "what_the_model_saw", **given)
@@ -111,7 +111,7 @@ def test_left_out_messages_have_a_reason(reader, talked, monkeypatch):
     )
     talked.messages.filter(pk=hidden.pk).update(excluded_at=timezone.now())
     call = say(talked, "Once more") and last_call(talked)
-    monkeypatch.setattr(sent_requests, "MOST_STRETCHES", 1)
+    monkeypatch.setattr(sent_requests, "MAX_STRETCHES", 1)
     given["reply"] = call.message.seq
     pieces = ask(reader, "what_was_left_out", **given)
     found = [each for piece in pieces for each in piece["left_out"]]

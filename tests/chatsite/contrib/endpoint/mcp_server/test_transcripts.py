@@ -97,7 +97,7 @@ async def test_a_list_comes_in_pages(reader, alice):
 
 
 async def test_pieces_of_a_transcript_lose_no_character(reader, alice, monkeypatch):
-    monkeypatch.setattr(transcripts, "MOST_CHARS", 50)
+    monkeypatch.setattr(transcripts, "MAX_CHARS", 50)
     monkeypatch.setattr(transcripts, "ROW_CHARS", 7)
     texts = ["äöü🙂" * 40, "short", "京都" * 13, "x" * 50, "y" * 51]
     made = await in_database(talk)(alice, *texts)
