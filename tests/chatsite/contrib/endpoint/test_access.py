@@ -59,7 +59,7 @@ def people(alice, bob):
         person.save()
 
 
-async def test_a_gateway_sends_for_the_person_of_its_token(
+async def test_gateway_sends_for_the_user_of_its_token(
     gateway, people, upstream, settings
 ):
     settings.GATEWAY_JWT_SECRET = SECRET
@@ -126,7 +126,7 @@ async def test_token_for_another_audience_is_refused(
     assert call.status == status
 
 
-async def test_token_of_one_key_is_none_of_another(
+async def test_token_of_one_key_is_invalid_for_another(
     admin_user, people, upstream, settings
 ):
     settings.GATEWAY_JWT_SECRET, settings.GATEWAY_SECRET_PER_KEY = SECRET, True
@@ -152,7 +152,7 @@ def test_command_prints_the_secret_of_a_key_beside_it(admin_user, settings):
     assert find_token_secret(row) in beside.getvalue()
 
 
-async def test_a_header_is_believed_only_where_the_operator_says_so(
+async def test_user_header_counts_only_if_configured(
     gateway, people, admin_user, upstream, settings
 ):
     settings.GATEWAY_USER_HEADER = "X-Windowpane-User"
@@ -165,7 +165,7 @@ async def test_a_header_is_believed_only_where_the_operator_says_so(
     assert call.status == 403
 
 
-def test_a_token_of_no_object_says_nothing():
+def test_malformed_token_has_no_claims():
     assert read_token(sign([1]), SECRET) == {}
     assert read_token("x" * 10_000, SECRET) == {}
 
@@ -186,7 +186,7 @@ async def test_request_that_the_database_refuses_is_not_forwarded(
     assert upstream.requests == []
 
 
-async def test_a_key_that_has_expired_since_lets_no_one_in(alice):
+async def test_cached_key_is_refused_once_it_has_expired(alice):
     row, key = await sync_to_async(keys.create_api_key)(alice, "llm")
     outage.remember_key(key, row)
     assert outage.recall_key(key) == row

@@ -71,7 +71,7 @@ async def test_a_scheme_that_a_client_makes_up_is_in_no_address(
     assert call.headers["x-windowpane-view"].startswith("http://testserver/c/")
 
 
-async def test_two_keys_are_none(key):
+async def test_request_with_two_keys_is_refused(key):
     call = Call(PATH, body_of(), key=key)
     call.scope["headers"].append((b"authorization", f"Bearer {key}".encode()))
     await call.run()
@@ -228,7 +228,7 @@ def send_unknown_status(x):
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
-async def test_a_provider_of_the_other_wires_stalls_or_sends_garbage(
+async def test_provider_of_the_other_apis_stalls_or_sends_garbage(
     key, upstream, settings, path, answer, status, state
 ):
     settings.MODEL_FIRST_TOKEN_TIMEOUT = settings.MODEL_IDLE_TIMEOUT = 0.2

@@ -127,7 +127,7 @@ def asking(call):
     return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
 
 
-async def test_a_history_that_was_never_served_is_taken_as_told(key, upstream):
+async def test_history_without_served_replies_is_marked_as_imported(key, upstream):
     said = [says("user", "A"), says("assistant", "B"), says("assistant", "C")]
     said += [says("user", "D"), says("user", "E"), says("system", "F")]
     await complete(key, says("assistant", "Welcome"), *said)
@@ -247,7 +247,7 @@ async def test_invalid_request_stores_nothing(key, upstream, raw, status):
     assert await state() == []
 
 
-async def test_two_people_with_one_text_never_meet(alice, bob, upstream):
+async def test_equal_texts_of_two_users_stay_apart(alice, bob, upstream):
     for owner in (alice, bob):
         _, key = await sync_to_async(keys.create_api_key)(owner, "llm")
         await complete(key, says("user", "Hello"))
@@ -293,9 +293,7 @@ async def test_a_long_conversation_is_branched_in_batches(key, upstream, monkeyp
     assert (made.deleted_at, made.temporary_until) == (None, None)
 
 
-async def test_a_copy_that_ends_in_the_middle_is_seen_nowhere_and_purged(
-    alice, key, upstream, monkeypatch
-):
+async def test_unfinished_copy_is_hidden_and_purged(alice, key, upstream, monkeypatch):
     monkeypatch.setattr(request_store, "MAX_COPIED", 1)
     said = [says("user", "Hello"), says("assistant", "Reply to: Hello")]
     await complete(key, said[0])

@@ -27,7 +27,7 @@ def count_requests(shape):
     return TURNS * (ROUNDS + 1 if shape.has_tools else 1)
 
 
-def test_the_table_has_fourteen_clients_on_all_wires():
+def test_table_has_fourteen_clients_of_all_apis():
     assert len({shape.name for shape in SHAPES}) == 14
     assert {shape.wire for shape in SHAPES} == {"chat", "messages", "responses"}
 

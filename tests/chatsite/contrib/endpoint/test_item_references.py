@@ -82,7 +82,7 @@ async def test_named_items_count_with_their_text(key, upstream):
     assert second > first + len(SECRET) * 60 // 4
 
 
-async def test_thoughts_stand_for_nothing(key, upstream):
+async def test_references_to_reasoning_add_no_message(key, upstream):
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted": "gA" * 99}
     item = {"id": "msg_1", "type": "message", "role": "assistant"}
     item["content"] = [{"type": "output_text", "text": SECRET}]
@@ -139,7 +139,7 @@ def check_not_found(call):
 
 @pytest.mark.parametrize("ids", ["refused", "passed"])
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/compact"])
-async def test_items_of_another_person_are_not_found(
+async def test_items_of_another_user_are_not_found(
     key, bob, upstream, settings, ids, path
 ):
     settings.ENDPOINT_PROVIDER_IDS = ids
@@ -167,7 +167,7 @@ async def test_ids_that_are_no_strings_are_refused(key, upstream, item_id):
     assert (refused.status, len(upstream.requests)) == (400, asked)
 
 
-async def test_unknown_items_are_names_where_ids_are_passed(key, upstream, settings):
+async def test_unknown_items_are_passed_as_ids_if_allowed(key, upstream, settings):
     settings.ENDPOINT_PROVIDER_IDS = "passed"
     unknown = {"type": "item_reference", "id": "msg_unknown"}
     given = [user("Another?"), unknown, user("And?")]
@@ -179,7 +179,7 @@ async def test_unknown_items_are_names_where_ids_are_passed(key, upstream, setti
     assert more.headers["x-windowpane-lineage"] == "continued"
 
 
-async def test_references_are_refused_while_the_store_is_away(
+async def test_references_are_refused_without_a_database(
     key, upstream, settings, monkeypatch
 ):
     """Nothing says whose the items are."""
@@ -263,7 +263,7 @@ async def test_items_without_words_go_on(key, upstream, text, size):
     assert not [each for each in texts if len(each) > 70_000]
 
 
-async def test_items_count_as_what_they_stand_for(alice, upstream, settings):
+async def test_references_count_as_their_items_when_bounded(alice, upstream, settings):
     """A bounded request is as long as the replies that it names."""
     settings.CONTEXT_WINDOW = 2_500
     _, bound = await sync_to_async(keys.create_api_key)(alice, "agent", mode="bound")

@@ -49,7 +49,7 @@ def test_a_key_is_shown_once_and_kept_as_its_hash(client):
         ("mode", "half"),
     ],
 )
-def test_a_wrong_choice_makes_no_key(client, field, value):
+def test_invalid_form_makes_no_key(client, field, value):
     page, found = make_key(client, **{field: value})
     assert page.status_code == 422
     assert not found
@@ -85,9 +85,7 @@ def spoil(row, how):
 
 
 @pytest.mark.parametrize("how", ["wrong", "expired", "revoked", "locked"])
-def test_every_key_that_lets_no_one_in_costs_one_statement(
-    alice, how, django_assert_num_queries
-):
+def test_invalid_key_costs_one_statement(alice, how, django_assert_num_queries):
     row, key = keys.create_api_key(alice, "aider")
     spoil(row, how)
     with django_assert_num_queries(1):
@@ -95,7 +93,7 @@ def test_every_key_that_lets_no_one_in_costs_one_statement(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_every_key_that_lets_no_one_in_gets_the_same_answer(alice, bob):
+def test_invalid_keys_get_the_same_answer(alice, bob):
     sent = ["", "wp_" + "x" * 43, "sk-of-someone-else", "x" * 10_000]
     for owner, how in ((alice, "expired"), (alice, "revoked"), (bob, "locked")):
         row, key = keys.create_api_key(owner, "aider")
@@ -111,9 +109,7 @@ def test_every_key_that_lets_no_one_in_gets_the_same_answer(alice, bob):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("mode", ["closed", "open"])
-def test_every_key_that_lets_no_one_in_takes_the_same_work(
-    alice, bob, settings, monkeypatch, mode
-):
+def test_invalid_keys_take_the_same_work(alice, bob, settings, monkeypatch, mode):
     settings.ENDPOINT_WITHOUT_STORE = mode
     hashed, hash_key = [], keys.hash_key
     monkeypatch.setattr(
@@ -169,7 +165,7 @@ def test_a_script_makes_a_key(alice, capsys):
             call_command("create_key", *wrong)
 
 
-def test_a_person_chooses_what_a_key_may(client, alice):
+def test_form_sets_the_rights_of_a_key(client, alice):
     make_key(client, mode="bound", may_read="on")
     [row] = keys.list_api_keys(alice)
     assert (row.mode, row.scopes) == ("bound", ["send", "read"])
@@ -208,7 +204,7 @@ def test_the_download_of_the_account_has_no_hash(alice):
     assert "sha256" not in row
 
 
-def test_a_machine_of_ones_own_has_a_new_key_at_each_start(alice, settings):
+def test_demo_key_is_new_at_each_start(alice, settings):
     settings.DEBUG = True
     assert offer_demo_key("127.0.0.1", "8000") == ""  # there is no user demo
     alice.username = "demo"
@@ -222,7 +218,7 @@ def test_a_machine_of_ones_own_has_a_new_key_at_each_start(alice, settings):
     assert offer_demo_key("127.0.0.1", "8000") == ""
 
 
-def test_a_site_starts_whose_demo_user_has_all_keys_there_can_be(alice, settings):
+def test_site_starts_if_the_demo_user_has_the_most_keys(alice, settings):
     settings.DEBUG = True
     alice.username = "demo"
     alice.save()

@@ -86,7 +86,7 @@ async def test_models_take_a_slot(key, alice, monkeypatch):
         ("/v1/conversations/x/transcript.json", b""),
     ],
 )
-async def test_requests_without_a_turn_have_a_pace(key, bob, settings, path, body):
+async def test_requests_without_a_turn_are_rate_limited(key, bob, settings, path, body):
     settings.ENDPOINT_REQUESTS_PER_MINUTE = 3
     statuses = [(await ask(path, body, key=key))[0] for _ in range(4)]
     assert 429 not in statuses[:3]

@@ -145,7 +145,7 @@ async def test_a_subagent_is_a_conversation_of_its_own_with_a_link(key, claude):
     assert await sync_to_async(violations)() == []
 
 
-async def test_errors_have_the_shape_of_the_wire(key, claude):
+async def test_errors_have_the_form_of_the_api(key, claude):
     status, _, body = await ask(PATH, b"{}", key="wp_wrong")
     assert (status, body["type"]) == (401, "error")
     assert body["error"]["type"] == "authentication_error"

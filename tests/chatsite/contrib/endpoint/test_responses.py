@@ -97,7 +97,7 @@ async def test_a_conversation_with_tools_that_sends_its_history(key, upstream):
     assert await Conversation.objects.filter(system_prompt="Be brief.").aexists()
 
 
-async def test_an_earlier_response_stands_for_the_history(key, upstream):
+async def test_previous_response_replaces_the_history(key, upstream):
     first = read_output(await send(key, LONG))
     upstream.script(replying("add"), replying(text="Two."), replying(text="Three."))
     again = {"previous_response_id": first["id"]}

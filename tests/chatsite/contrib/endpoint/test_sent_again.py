@@ -137,7 +137,7 @@ def test_parser_continues_after_the_longest_cached_prefix(writing):
     assert read("chat", raw, 1) == read("chat", raw)
 
 
-def test_field_behind_the_list_is_none_of_the_next_body():
+def test_field_after_the_list_is_not_cached():
     said = [SAID] * 8
     with short():
         read("chat", write(said, before=[("n", 1)], after=[("m", 2)]), 1)

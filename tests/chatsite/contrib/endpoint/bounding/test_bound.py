@@ -88,7 +88,7 @@ def without_messages(raw):
 
 
 @pytest.mark.parametrize("wire", PATHS)
-async def test_a_long_talk_stays_within_the_window(wire, key, provider):
+async def test_long_conversation_stays_within_the_window(wire, key, provider):
     talk = LongTalk(wire, TURNS)
     calls = await play(talk, key)
     assert (provider.too_long, provider.orphans, provider.changed) == (0, 0, 0)
@@ -268,7 +268,7 @@ async def test_body_with_a_previous_response_is_sent_unchanged(key, provider):
     assert provider.requests[-1].raw == call.body
 
 
-async def test_a_text_in_place_of_items_is_sent_as_it_came(key, provider):
+async def test_text_input_is_sent_unchanged(key, provider):
     provider.script(answer_in_wire)
     body = {"model": "strict", "input": "Copper and winter. " * 600}
     call = await ask(key, json.dumps(body).encode(), PATHS["responses"])

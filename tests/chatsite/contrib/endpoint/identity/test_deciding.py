@@ -147,7 +147,7 @@ class TestNotMerged:
         more = client.send(*cut, second, reply("OK."), user("And?"), remind)
         assert more.conversation == fork.conversation
 
-    def test_two_people_with_one_text_never_meet(self, client):
+    def test_equal_texts_of_two_users_stay_apart(self, client):
         other = Client(client.target, person=2)
         client.send(HELLO, answer=LONG)
         assert other.send(HELLO, reply(LONG), user("And?")).lineage == "new"

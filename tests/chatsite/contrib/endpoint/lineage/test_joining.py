@@ -54,7 +54,7 @@ def what_is_kept(client, pair):
     return kept
 
 
-def test_joined_ones_lead_to_each_other_until_it_is_undone(client, pair):
+def test_joined_conversations_link_to_each_other_until_separated(client, pair):
     first, second = pair
     before, apart = what_is_kept(client, pair), families()
     answer = post(client, "join", second, earlier=first.uuid)

@@ -41,7 +41,7 @@ def find_notes(client, conversation):
     return found
 
 
-def test_changed_instructions_are_said_where_they_changed(client, key):
+def test_changed_instructions_have_a_note(client, key):
     send(key, instructs("It is Monday."), TALK[0])
     send(key, instructs("It is Tuesday."), *TALK[:3])
     send(key, instructs("It is Tuesday."), *TALK, TALK[0])
@@ -61,7 +61,7 @@ def test_note_is_shown_before_there_is_a_reply(client, key):
     assert find_notes(client, Conversation.objects.get()) == {3: [CHANGED]}
 
 
-def test_other_words_are_said_once(client, key):
+def test_rewritten_messages_are_noted_once(client, key):
     send(key, TALK[0])
     wrapped = says(f"{FERRY}\n\n<context>Ferries leave at nine.</context>")
     send(key, wrapped, replies(FERRY), says(BACK))
@@ -81,7 +81,7 @@ def test_forgotten_messages_have_a_note(client, key):
     assert find_notes(client, made) == told
 
 
-def test_a_reply_that_is_named_has_not_made_it_forget(client, key):
+def test_previous_response_marks_nothing_as_forgotten(client, key):
     body = {"model": "ok", "input": FERRY}
     call = Call("/v1/responses", json.dumps(body).encode(), key=key)
     first = json.loads(async_to_sync(call.run)().answer)["id"]

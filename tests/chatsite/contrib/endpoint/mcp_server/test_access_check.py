@@ -28,7 +28,7 @@ async def test_server_is_missing_when_disabled(reader, settings):
     assert (await post(reader))[0] == 404
 
 
-async def test_a_wrong_key_gets_the_answer_of_the_other_doors(reader):
+async def test_wrong_key_gets_the_answer_of_the_apis(reader):
     for wrong in ("", "wp_wrong", "x" * 500):
         found = await post(wrong)
         other = await ask("/v1/chat/completions", b"{}", key=wrong)
@@ -54,7 +54,7 @@ async def test_pages_of_other_sites_read_nothing(reader):
     assert (await post(reader, host="evil.example"))[0] == 400
 
 
-async def test_a_person_has_a_pace(reader, alice, bob, settings):
+async def test_requests_of_a_user_are_rate_limited(reader, alice, bob, settings):
     settings.MCP_REQUESTS_PER_MINUTE = 2
     assert [(await post(reader))[0] for _ in range(3)] == [200, 200, 429]
     status, headers, _ = await post(reader)
@@ -65,7 +65,7 @@ async def test_a_person_has_a_pace(reader, alice, bob, settings):
     assert (await post(reader))[0] == 200
 
 
-async def test_places_are_those_of_all_requests(reader, alice, monkeypatch):
+async def test_slots_are_shared_with_all_requests(reader, alice, monkeypatch):
     monkeypatch.setitem(
         request_handling._running, alice.pk, request_handling.MAX_USER_RUNNING
     )
@@ -129,8 +129,8 @@ async def test_a_site_without_the_library_says_so(reader, monkeypatch, settings)
     assert "chat.E009" not in [each.id for each in run_checks()]
 
 
-def test_the_door_is_the_one_of_the_wires():
-    assert find_entrance("/mcp").answer is asgi.answer_wire
+def test_entrance_is_shared_with_the_apis():
+    assert find_entrance("/mcp").answer is asgi.answer_api
 
 
 def test_a_new_key_that_may_read_says_where(client, settings):

@@ -68,7 +68,7 @@ def test_the_messages_of_the_site_are_proved_by_their_hash(reader, talked, monke
     assert pieces[0]["sha256"] == call.sha256
 
 
-def test_the_body_of_a_client_is_told_byte_for_byte(alice, upstream):
+def test_body_of_a_client_is_shown_byte_for_byte(alice, upstream):
     _, key = keys.create_api_key(alice, "both", scopes=["send", "read"])
     said = [{"role": "user", "content": "Grüße 🙂"}]
     headers = send(key, *said, temperature=0.25)

@@ -117,7 +117,7 @@ async def test_pieces_of_a_transcript_lose_no_character(reader, alice, monkeypat
         assert late["messages"][0]["text"] == ""
 
 
-async def test_an_answer_has_an_end(reader, alice, settings):
+async def test_answer_size_is_limited(reader, alice, settings):
     settings.MESSAGE_MAX_CHARS = 100_000
     made = await in_database(talk)(alice, "a" + "\x01" * 99_999)
     async with connected(reader) as client:
