@@ -43,8 +43,7 @@ class ApiKeyForm(forms.Form):
         initial=90,
     )
     may_read = forms.BooleanField(
-        label=gettext_lazy("It may also read your conversations"),
-        required=False,
+        label=gettext_lazy("It may also read your conversations"), required=False
     )
     tokens_per_day = forms.IntegerField(
         label=gettext_lazy("Tokens per day"),

@@ -196,7 +196,7 @@ class ClientMessage(models.Model):
                 fields=["conversation", "position"],
                 condition=models.Q(is_again=False),
                 name="client_message_once",
-            ),
+            )
         ]
         indexes = [
             models.Index(fields=["owner", "chain"], name="client_message_chain"),
@@ -237,14 +237,14 @@ class BodyPiece(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["conversation", "number"], name="body_piece_number"
-            ),
+            )
         ]
         indexes = [
             models.Index(
                 fields=["item_id"],
                 condition=~models.Q(item_id=""),
                 name="body_piece_item",
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -77,9 +77,8 @@ async def fetch_compacted(
         detail = "The answer of the model's provider broke off. Try again."
         raise ApiError(502, "bad_response", detail) from None
     reader.finish_body()
-    return ProviderAnswer(
-        answer.status, answer.headers, yield_once(bytes(body))
-    ), reader
+    whole = ProviderAnswer(answer.status, answer.headers, yield_once(bytes(body)))
+    return whole, reader
 
 
 def _compact_as_demo(request: ParsedRequest) -> Mapping[str, object]:
@@ -102,8 +101,8 @@ def store_compaction(
     more = max(0, used - request.tokens)
     written = min(reader.tokens_output or 0, more)
     charge_compaction(key, limits.Used(request.model, more - written, written))
-    people = get_user_model().objects.select_for_update(no_key=True)
-    people.filter(pk=key.owner_id).values("pk").first()
+    users = get_user_model().objects.select_for_update(no_key=True)
+    users.filter(pk=key.owner_id).values("pk").first()
     known, history = OwnerHistory(key.owner_id), request.history
     if previous := find_previous(known, request.previous):
         history = go_on_from(history, previous.chain)

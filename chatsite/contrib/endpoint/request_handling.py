@@ -30,7 +30,7 @@ from .apis import ANTHROPIC_MESSAGES, OPENAI_COMPACT
 from .apis.api import Api
 from .apis.errors import STATUSES, ApiError, refuse_model, refuse_switched_off
 from .models import ApiKey
-from .relay.client_connection import ClientConnection, GoneError, unpack_body
+from .relay.client_connection import Connection, GoneError, unpack_body
 from .relay.provider_answer import fetch_count, list_own_models, list_upstream_models
 from .relay.reply_relay import ReplyRelay, SendLess
 from .store.parsed_request import OutgoingRequest, ParsedRequest, read_client_request
@@ -64,7 +64,7 @@ async def answer_request(
         raise ApiError(403, "not_allowed", "This key may not send. Use another one.")
     if scope["method"] == "GET" or scope["path"] == api.count_path:
         limit_request_rate(key.owner_id, "ENDPOINT_REQUESTS_PER_MINUTE")
-    client = ClientConnection(scope, receive, send)
+    client = Connection(scope, receive, send)
     acquire_slot(key.owner_id)
     try:
         if is_list:
@@ -128,7 +128,7 @@ async def handle_request(
     key: ApiKey,
     scope: dict[str, Any],
     headers: Mapping[str, str],
-    client: ClientConnection,
+    client: Connection,
 ) -> None:
     raw = await client.read_body(headers)
     if packed := headers.get("content-encoding", "").strip().lower():
@@ -188,7 +188,7 @@ async def relay_count(
     key: ApiKey,
     api: Api,
     headers: Mapping[str, str],
-    client: ClientConnection,
+    client: Connection,
     raw: bytes,
     mode: str,
 ) -> None:
@@ -221,9 +221,8 @@ async def check_listed(key: ApiKey, request: ParsedRequest) -> None:
     if not settings.PROVIDERS or request.api.name == ANTHROPIC_MESSAGES.name:
         return
     may_use = database_sync_to_async(model_access.may_use)
-    if providers.is_demo(request.model) or not await may_use(
-        key.owner_id, request.model
-    ):
+    is_demo = providers.is_demo(request.model)
+    if is_demo or not await may_use(key.owner_id, request.model):
         raise refuse_model(request.model)
 
 
@@ -250,7 +249,7 @@ async def relay_stored_response(
     key: ApiKey,
     scope: Mapping[str, Any],
     headers: Mapping[str, str],
-    client: ClientConnection,
+    client: Connection,
 ) -> None:
     """Send a response that this user was sent before, and only this user."""
     from .stored_responses import fetch_stored_response, find_response_call
@@ -264,10 +263,7 @@ async def relay_stored_response(
 
 
 async def relay_compaction(
-    key: ApiKey,
-    request: ParsedRequest,
-    headers: Mapping[str, str],
-    client: ClientConnection,
+    key: ApiKey, request: ParsedRequest, headers: Mapping[str, str], client: Connection
 ) -> None:
     """Send the history compacted by the provider, and store its hashes."""
     from .provider_compaction import admit_compaction, fetch_compacted, store_compaction
@@ -387,8 +383,8 @@ def site_address(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str:
     """Return the base of page addresses, as the client has called the site."""
     scheme = scope.get("scheme", "http")
     if settings.BEHIND_PROXY:
-        told = headers.get("x-forwarded-proto", scheme)
-        scheme = told if told in ("http", "https") else scheme
+        forwarded = headers.get("x-forwarded-proto", scheme)
+        scheme = forwarded if forwarded in ("http", "https") else scheme
     return f"{scheme}://{headers['host']}"
 
 

@@ -36,11 +36,7 @@ def find_response_call(
 
 
 async def fetch_stored_response(
-    api: Api,
-    call: ModelCall,
-    response_id: str,
-    query: str,
-    headers: Mapping[str, str],
+    api: Api, call: ModelCall, response_id: str, query: str, headers: Mapping[str, str]
 ) -> ProviderAnswer:
     """Return the provider's response; without one, the transcript's text."""
     upstream = api.find_upstream(call.model)

@@ -36,17 +36,17 @@ def apply_gateway_user(key: ApiKey, headers: Mapping[str, str]) -> None:
 
     Raise ApiError.
     """
-    person = _find_gateway_user(key, headers) if key.owner.is_staff else None
-    if person is None:
+    user = _find_gateway_user(key, headers) if key.owner.is_staff else None
+    if user is None:
         detail = "This key sends for others, and doesn't say for which person here."
         raise ApiError(403, "unknown_person", detail)
-    key.gateway_user, key.owner = key.owner, person
+    key.gateway_user, key.owner = key.owner, user
 
 
 def _find_gateway_user(
     key: ApiKey, headers: Mapping[str, str]
 ) -> AbstractBaseUser | None:
-    people = get_user_model().objects.filter(is_active=True)
+    users = get_user_model().objects.filter(is_active=True)
     if settings.GATEWAY_JWT_SECRET:
         claims = read_token(headers.get(TOKEN_HEADER, ""), find_token_secret(key))
         address = claims.get("email") if _is_for_site(claims.get("aud")) else None
@@ -55,7 +55,7 @@ def _find_gateway_user(
         found = find_people(address.strip())
     elif settings.GATEWAY_USER_HEADER:
         name = headers.get(settings.GATEWAY_USER_HEADER.lower(), "")
-        found = people.filter(username=name)[:2] if name else []
+        found = users.filter(username=name)[:2] if name else []
     else:
         return None
     # Two users with the same address are ambiguous.

@@ -19,7 +19,7 @@ from prometheus_client import Counter as Metric
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.relay.client_connection import ClientConnection
+from chatsite.contrib.endpoint.relay.client_connection import Connection
 from chatsite.contrib.endpoint.relay.provider_answer import fetch_answer
 from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 
@@ -67,7 +67,7 @@ def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
         del _forwarded[each]
     keys.check_tokens(key, uncounted=_forwarded[today, "key", key.pk])
     budget = settings.TOKENS_PER_DAY
-    if budget and _forwarded[today, "person", key.owner_id] >= budget:
+    if budget and _forwarded[today, "user", key.owner_id] >= budget:
         detail = "As much as you have for a day was forwarded while nothing is kept."
         raise ApiError(429, "quota", detail, retry_after=RETRY_SECONDS)
     _count(key, request.tokens)
@@ -76,7 +76,7 @@ def admit_forwarding(key: ApiKey, request: ParsedRequest) -> None:
 def _count(key: ApiKey, tokens: int) -> None:
     today = timezone.localdate()
     _forwarded[today, "key", key.pk] += tokens
-    _forwarded[today, "person", key.owner_id] += tokens
+    _forwarded[today, "user", key.owner_id] += tokens
 
 
 async def _count_chunks(
@@ -90,10 +90,7 @@ async def _count_chunks(
 
 
 async def forward(
-    key: ApiKey,
-    request: ParsedRequest,
-    headers: Mapping[str, str],
-    client: ClientConnection,
+    key: ApiKey, request: ParsedRequest, headers: Mapping[str, str], client: Connection
 ) -> None:
     """Pass the request on unchanged.
 

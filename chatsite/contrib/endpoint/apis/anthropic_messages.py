@@ -5,10 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
-from langchain_core.messages import (
-    BaseMessage,
-    SystemMessage,
-)
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 
 from .api import Api, list_messages, wants_stream

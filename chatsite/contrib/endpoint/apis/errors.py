@@ -3,12 +3,7 @@
 from dataclasses import dataclass
 
 # The HTTP statuses of the site's limits.
-STATUSES = {
-    "rate_limited": 429,
-    "quota": 429,
-    "queue_full": 429,
-    "too_long": 413,
-}
+STATUSES = {"rate_limited": 429, "quota": 429, "queue_full": 429, "too_long": 413}
 BAD_KEY = (
     "The API key is missing or is not valid: it is wrong, has expired or was revoked, "
     "or its account is locked. Make a new one on your account page."

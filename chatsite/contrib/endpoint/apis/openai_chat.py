@@ -6,10 +6,7 @@ from time import time
 from typing import Any
 
 from django.conf import settings
-from langchain_core.messages import (
-    BaseMessage,
-    SystemMessage,
-)
+from langchain_core.messages import BaseMessage, SystemMessage
 
 from chatsite.llm import providers
 from chatsite.llm.gathered import read_calls

@@ -10,10 +10,7 @@ from time import time
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import (
-    BaseMessage,
-    SystemMessage,
-)
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.messages.tool import tool_call_chunk
 
 from .api import Api, Body, wants_stream
@@ -87,8 +84,8 @@ def _read_item_text(item: Mapping[str, Any]) -> str:
     kind = find_kind(item)
     if kind == "message":
         return read_part_texts(item.get("content"))
-    is_told_elsewhere = kind == "reasoning" or kind in CALLS
-    return "" if is_told_elsewhere else name_medium(kind)
+    is_stored_elsewhere = kind == "reasoning" or kind in CALLS
+    return "" if is_stored_elsewhere else name_medium(kind)
 
 
 CALLS = ("function_call", "custom_tool_call")

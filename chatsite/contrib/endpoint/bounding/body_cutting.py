@@ -8,12 +8,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from chatsite.contrib.endpoint.apis.openai_responses import (
-    REFERENCE,
-    RESULTS,
-    find_kind,
-)
 from chatsite.contrib.endpoint.store.bodies import Body, SentPiece
+
+from ..apis.openai_responses import REFERENCE, RESULTS, find_kind
 
 
 def write_preamble(texts: Iterable[str]) -> str:

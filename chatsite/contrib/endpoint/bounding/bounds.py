@@ -12,12 +12,14 @@ from chatsite.contrib.endpoint.identity.deciding import decide_lineage
 from chatsite.contrib.endpoint.models import ApiKey, ClientConversation
 from chatsite.contrib.endpoint.relay.reply_relay import SendLess
 from chatsite.contrib.endpoint.store.owner_history import OwnerHistory
-from chatsite.contrib.endpoint.store.parsed_request import (
-    OutgoingRequest,
-    ParsedRequest,
-)
 from chatsite.contrib.endpoint.store.recording import store_call
-from chatsite.contrib.endpoint.store.request_store import (
+from chatsite.turns import lifecycle, runner
+from chatsite.turns.attempt import wait_for_room
+from chatsite.turns.models import Turn
+from memory.models import Conversation
+
+from ..store.parsed_request import OutgoingRequest, ParsedRequest
+from ..store.request_store import (
     Bounds,
     OversizedRequest,
     RequestWriter,
@@ -25,22 +27,12 @@ from chatsite.contrib.endpoint.store.request_store import (
     StoredRequest,
     store_request,
 )
-from chatsite.turns import lifecycle, runner
-from chatsite.turns.attempt import wait_for_room
-from chatsite.turns.models import Turn
-from memory.models import Conversation
-
 from .message_selection import MessageSelector
 from .token_limits import find_limit
 
 # The site adds nothing between a client's messages, and no provider has them in its
 # cache in the form that the memory stores.
-POLICY = {
-    "recall_tokens": 0,
-    "rules": "off",
-    "facts": "off",
-    "cached_prefix": False,
-}
+POLICY = {"recall_tokens": 0, "rules": "off", "facts": "off", "cached_prefix": False}
 # Used if the key's owner has chosen no preset for new conversations: a request stays
 # unchanged while it fits.
 SIZES = {"trigger": ["fraction", 0.92], "keep": ["fraction", 0.08]}
@@ -143,6 +135,5 @@ async def _send_less(
     held = await wait_for_room(task, claim)
     if held is None:
         return None
-    return await run(
-        partial(store_shortened, writer, replace(stored, claim=held), limit)
-    )
+    stored = replace(stored, claim=held)
+    return await run(partial(store_shortened, writer, stored, limit))

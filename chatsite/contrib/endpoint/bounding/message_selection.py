@@ -21,15 +21,12 @@ from chatsite.contrib.endpoint.identity.decision import Decision
 from chatsite.contrib.endpoint.models import ClientConversation, ClientMessage
 from chatsite.contrib.endpoint.store.bodies import SentPiece
 from chatsite.contrib.endpoint.store.body_pieces import pack_numbers
-from chatsite.contrib.endpoint.store.parsed_request import (
-    OutgoingRequest,
-    ParsedRequest,
-)
 from memory import context, versions
 from memory.engine.cut_points import find_cut_points, find_newest_question
 from memory.engine.tokens import count_message, count_tokens
 from memory.models import Conversation, Summary
 
+from ..store.parsed_request import OutgoingRequest, ParsedRequest
 from .body_cutting import cut_body, make_piece, read_piece, without_results
 from .preamble import Preamble, make_preamble
 from .token_limits import count_beside
@@ -37,7 +34,7 @@ from .token_limits import count_beside
 NOTHING = Preamble({}, {}, "", 0)
 
 
-class SelectedMessage(NamedTuple):
+class KeptMessage(NamedTuple):
     """A message of the history, as it is sent and as it is counted."""
 
     index: int
@@ -114,12 +111,8 @@ class MessageSelector:
         decision: Decision,
         limit: int,
     ) -> None:
-        self.request, self.conversation, self.of_client = (
-            request,
-            conversation,
-            of_client,
-        )
-        self.decision = decision
+        self.request, self.conversation = request, conversation
+        self.of_client, self.decision = of_client, decision
         # The tokens of messages, with what providers add to every request.
         beside = count_beside(request.body.value)
         self.beside = ceil(beside * conversation.token_ratio)
@@ -179,9 +172,9 @@ class MessageSelector:
             return self._aligned.get(index, index + shift)
         return made.parent_position + made.summary + index - made.first_new
 
-    def _keep(self, indexes: Sequence[int]) -> list[SelectedMessage]:
+    def _keep(self, indexes: Sequence[int]) -> list[KeptMessage]:
         """Return these messages, without results of calls that are not sent."""
-        kept: list[SelectedMessage] = []
+        kept: list[KeptMessage] = []
         before = -1
         for index in indexes:
             pieces = self.pieces[index]
@@ -193,15 +186,13 @@ class MessageSelector:
             before = index
         return kept
 
-    def _make_kept(self, index: int, pieces: list[SentPiece]) -> SelectedMessage:
+    def _make_kept(self, index: int, pieces: list[SentPiece]) -> KeptMessage:
         api, body = self.request.api, self.request.body
         values = [read_piece(body, each, api.list_name) for each in pieces]
         listed = values[0] if isinstance(values[0], str) else values
-        return SelectedMessage(
-            index, pieces, api.to_demo_messages({api.list_name: listed})
-        )
+        return KeptMessage(index, pieces, api.to_demo_messages({api.list_name: listed}))
 
-    def _with_question(self, kept: list[SelectedMessage]) -> list[SelectedMessage]:
+    def _with_question(self, kept: list[KeptMessage]) -> list[KeptMessage]:
         """Add the question if only its steps are left."""
         if any(each.is_question for each in kept):
             return kept
@@ -213,8 +204,8 @@ class MessageSelector:
         return kept
 
     def _leave_out(
-        self, sent: OutgoingRequest, kept: list[SelectedMessage]
-    ) -> list[SelectedMessage]:
+        self, sent: OutgoingRequest, kept: list[KeptMessage]
+    ) -> list[KeptMessage]:
         """Return the messages from the first turn, or round of tools, that fits."""
         flat = [(n, each) for n, one in enumerate(kept) for each in one.messages]
         said = [each for _, each in flat]
@@ -234,7 +225,7 @@ class MessageSelector:
         point = next(filter(fits, points), points[-1])
         return self._from(kept, flat[point][0])
 
-    def _from(self, kept: list[SelectedMessage], start: int) -> list[SelectedMessage]:
+    def _from(self, kept: list[KeptMessage], start: int) -> list[KeptMessage]:
         rest = self._keep([each.index for each in kept[start:]])
         return self._with_question(rest)
 
@@ -243,7 +234,7 @@ class MessageSelector:
         return request.api.to_demo_messages(request.body.value)
 
     def _make(
-        self, preamble: Preamble, kept: list[SelectedMessage], is_cut: bool
+        self, preamble: Preamble, kept: list[KeptMessage], is_cut: bool
     ) -> OutgoingRequest:
         request, extra = self.request, {}
         if is_cut:

@@ -20,7 +20,7 @@ from .body_cutting import write_preamble
 
 # Replaces the references to what is in the body itself.
 OF_BODY: dict[str, Any] = {
-    **{"system": "", "window": [], "newest": None, "steps": [], "recalled": []},
+    **{"system": "", "window": [], "newest": None, "steps": [], "recalled": []}
 }
 
 

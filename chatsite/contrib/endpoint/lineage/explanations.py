@@ -51,7 +51,7 @@ class ChangedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class RequestExplanation:
+class Explanation:
     """A request compared with the transcript and the request before."""
 
     row: RequestRow
@@ -62,7 +62,7 @@ class RequestExplanation:
 
 
 @dataclass(frozen=True, slots=True)
-class RelatedConversation:
+class Relation:
     """Another conversation, and its relation to this one."""
 
     conversation: Conversation
@@ -105,9 +105,7 @@ def find_request(conversation: Conversation, seq: int) -> RequestRow | None:
     return list_requests(conversation, pk + 1)[0] if pk else None
 
 
-def explain_request(
-    conversation: Conversation, row: RequestRow
-) -> RequestExplanation | None:
+def explain_request(conversation: Conversation, row: RequestRow) -> Explanation | None:
     """Return the explanation of a request; None: its stored parts are damaged."""
     calls = conversation.model_calls.filter(of_client__isnull=False, refs__has_key=KEY)
     call = calls.filter(pk=row.pk).select_related("of_client").first()
@@ -115,7 +113,7 @@ def explain_request(
         return None
     earlier = calls.filter(pk__lt=row.pk)
     before = earlier.order_by("-pk").first()
-    return RequestExplanation(
+    return Explanation(
         row,
         _compare_instructions(before, call) if before else [],
         list_changed(call),
@@ -156,18 +154,16 @@ def _list_forgotten(call: ModelCall, seq: int | None) -> Ranges:
     return to_ranges(each for each in seqs if not is_within(each, sent))
 
 
-def list_related(own: ClientConversation) -> list[RelatedConversation]:
+def list_related(own: ClientConversation) -> list[Relation]:
     """Return the conversations of the family, and those beside it."""
     owned = list_of_owner(own.conversation.owner_id).select_related("conversation")
     family = owned.filter(family=own.family).exclude(pk=own.pk)
     found = [
-        RelatedConversation(each.conversation, _name_relation(own, each))
+        Relation(each.conversation, _name_relation(own, each))
         for each in family.order_by("-pk")[:MAX_RELATED]
     ]
     if main := owned.filter(pk=own.linked_id).first():
-        found.append(
-            RelatedConversation(main.conversation, _("this was made beside it"))
-        )
+        found.append(Relation(main.conversation, _("this was made beside it")))
     beside = owned.filter(linked=own.pk).order_by("-pk")[:MAX_RELATED]
     for each in beside:
         how = _("made beside this")
@@ -175,7 +171,7 @@ def list_related(own: ClientConversation) -> list[RelatedConversation]:
             how = _("an agent beside this")
         elif each.is_single:
             how = _("a single call beside this")
-        found.append(RelatedConversation(each.conversation, how))
+        found.append(Relation(each.conversation, how))
     return found
 
 

@@ -77,8 +77,8 @@ def separate_conversation(later: Conversation) -> None:
 
 def _lock_of_client(conversation: Conversation) -> ClientConversation:
     """Return the row, locked as for deciding a request: one at a time per user."""
-    people = get_user_model().objects.select_for_update(no_key=True)
-    people.filter(pk=conversation.owner_id).values("pk").first()
+    users = get_user_model().objects.select_for_update(no_key=True)
+    users.filter(pk=conversation.owner_id).values("pk").first()
     rows = list_of_owner(conversation.owner_id)
     found = rows.filter(pk=conversation.pk).first()
     if found is None:

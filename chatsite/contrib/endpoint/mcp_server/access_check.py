@@ -13,13 +13,10 @@ from chatsite.contrib.endpoint.access.rate_limits import limit_request_rate
 from chatsite.contrib.endpoint.access.read_scope import check_may_read
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.relay.client_connection import ClientConnection
-from chatsite.contrib.endpoint.request_handling import (
-    acquire_slot,
-    release_slot,
-    site_address,
-)
+from chatsite.contrib.endpoint.relay.client_connection import Connection
 from chatsite.live.origins import is_site_origin
+
+from ..request_handling import acquire_slot, release_slot, site_address
 
 
 async def answer_mcp(
@@ -38,12 +35,11 @@ async def answer_mcp(
         raise ApiError(403, "bad_origin", "Pages of other sites may not read here.")
     limit_request_rate(key.owner_id, "MCP_REQUESTS_PER_MINUTE")
     acquire_slot(key.owner_id)
-    client = ClientConnection(scope, receive, send)
+    client = Connection(scope, receive, send)
     try:
         protocol = await _load_protocol()
-        await protocol.serve_request(
-            key, site_address(scope, headers), scope, receive, client
-        )
+        site = site_address(scope, headers)
+        await protocol.serve_request(key, site, scope, receive, client)
     finally:
         release_slot(key.owner_id)
         client.close()

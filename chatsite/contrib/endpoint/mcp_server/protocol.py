@@ -25,10 +25,6 @@ from pydantic import ValidationError
 from chatsite.contrib.endpoint.access.read_scope import record_reading
 from chatsite.contrib.endpoint.addresses import MAX_MCP_BYTES
 from chatsite.contrib.endpoint.models import ApiKey
-from chatsite.contrib.endpoint.relay.client_connection import (
-    ClientConnection,
-    GoneError,
-)
 from chatsite.database import log_trouble
 from chatsite.fair_queue import for_drawing
 from chatsite.ops.processor_time import account_of_user
@@ -36,7 +32,8 @@ from chatsite.release import find_version
 from memory.database import TROUBLE
 from memory.models import Conversation
 
-from .tools import TOOLS, NotReadableError, ToolCaller, TranscriptTool
+from ..relay.client_connection import Connection, GoneError
+from .tools import TOOLS, McpTool, NotReadableError, ToolCaller
 
 INSTRUCTIONS = (
     "The conversations of one person with language models, as this site keeps them: "
@@ -52,11 +49,7 @@ logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 async def serve_request(
-    key: ApiKey,
-    site: str,
-    scope: dict[str, Any],
-    receive: Any,
-    client: ClientConnection,
+    key: ApiKey, site: str, scope: dict[str, Any], receive: Any, client: Connection
 ) -> None:
     """Answer one request of the owner of this key.
 
@@ -78,12 +71,11 @@ async def serve_request(
         await manager.handle_request(scope, receive, send)
 
 
-async def _pass_on(message: dict[str, Any], client: ClientConnection) -> None:
+async def _pass_on(message: dict[str, Any], client: Connection) -> None:
     if message["type"] == "http.response.start":
         pairs = {name.decode(): text.decode() for name, text in message["headers"]}
-        await client.start_response(
-            message["status"], {**pairs, "cache-control": "no-store"}
-        )
+        pairs["cache-control"] = "no-store"
+        await client.start_response(message["status"], pairs)
         return
     if body := message.get("body"):
         await client.write_chunk(body)
@@ -101,9 +93,8 @@ def _make_server(key: ApiKey, site: str, scope: dict[str, Any]) -> Server:
             raise MCPError(INVALID_PARAMS, f"There is no tool {asked.name[:100]!r}.")
         try:
             given = tool.arguments.model_validate(asked.arguments or {})
-            return _make_result(
-                await _run_tool(tool, given, ToolCaller(key, site), scope)
-            )
+            answer = await _run_tool(tool, given, ToolCaller(key, site), scope)
+            return _make_result(answer)
         except ValidationError as error:
             return _make_result(_explain_arguments(error), is_error=True)
         except NotReadableError as error:
@@ -125,7 +116,7 @@ def _make_server(key: ApiKey, site: str, scope: dict[str, Any]) -> Server:
     return server
 
 
-def _describe_tool(tool: TranscriptTool) -> DescribedTool:
+def _describe_tool(tool: McpTool) -> DescribedTool:
     return DescribedTool(
         name=tool.name,
         title=tool.title,
@@ -136,7 +127,7 @@ def _describe_tool(tool: TranscriptTool) -> DescribedTool:
 
 
 async def _run_tool(
-    tool: TranscriptTool, given: Any, caller: ToolCaller, scope: dict[str, Any]
+    tool: McpTool, given: Any, caller: ToolCaller, scope: dict[str, Any]
 ) -> str:
     """Return the answer as JSON, after writing the access log."""
 

@@ -34,7 +34,7 @@ class ToolCaller:
     def owner_id(self) -> int:
         return self.key.owner_id
 
-    def find_conversation(self, uuid: UUID) -> Conversation:
+    def find_own(self, uuid: UUID) -> Conversation:
         """Return the owner's conversation.
 
         Raise the same NotReadableError for a missing, deleted, temporary or foreign
@@ -49,7 +49,7 @@ class ToolCaller:
         page = self.site + reverse("conversation-detail", args=[uuid])
         return page if seq is None else f"{page}?at={seq}#message-{seq}"
 
-    def describe_conversation(self, conversation: Conversation) -> dict[str, Any]:
+    def describe_row(self, conversation: Conversation) -> dict[str, Any]:
         return {
             "conversation": conversation.uuid,
             "title": conversation.title,
@@ -58,7 +58,7 @@ class ToolCaller:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptTool:
+class McpTool:
     name: str
     title: str
     arguments: type[BaseModel]
@@ -151,22 +151,19 @@ def answer_conversations(caller: ToolCaller, given: ListConversations) -> Answer
     listed = OwnConversations(caller.key.owner, is_archived=given.archived)
     rows, following = listed.read_page(given.after, given.limit)
     found = [
-        caller.describe_conversation(row) | transcripts.describe_in_list(row)
-        for row in rows
+        caller.describe_row(row) | transcripts.describe_in_list(row) for row in rows
     ]
     more = {"archived": given.archived, "limit": given.limit, "after": following}
     return {"conversations": found} | ({"next": more} if following else {}), None
 
 
 def answer_search(caller: ToolCaller, given: SearchTranscripts) -> Answer:
-    within = (
-        caller.find_conversation(given.conversation) if given.conversation else None
-    )
+    within = caller.find_own(given.conversation) if given.conversation else None
     hits = transcripts.find_in_transcripts(
         caller.key.owner, given.query, within, given.limit
     )
     found = [
-        caller.describe_conversation(message.conversation)
+        caller.describe_row(message.conversation)
         | words
         | {"address": caller.make_address(message.conversation.uuid, message.seq)}
         for message, words in hits
@@ -175,10 +172,10 @@ def answer_search(caller: ToolCaller, given: SearchTranscripts) -> Answer:
 
 
 def answer_transcript(caller: ToolCaller, given: ReadMessages) -> Answer:
-    conversation = caller.find_conversation(given.conversation)
+    conversation = caller.find_own(given.conversation)
     begin = TranscriptPosition(given.from_message, given.from_character)
     rows, following = transcripts.read_transcript(conversation, begin, given.limit)
-    value = caller.describe_conversation(conversation) | {"messages": rows}
+    value = caller.describe_row(conversation) | {"messages": rows}
     if following:
         value["next"] = {
             "conversation": conversation.uuid,
@@ -190,75 +187,57 @@ def answer_transcript(caller: ToolCaller, given: ReadMessages) -> Answer:
 
 
 def answer_sent_request(caller: ToolCaller, given: WhatTheModelSaw) -> Answer:
-    return _answer_about_reply(
-        caller,
-        given,
-        sent_requests.describe_request,
-        "from_character",
-        given.from_character,
-    )
+    describe, first = sent_requests.describe_request, given.from_character
+    return _answer_of_reply(caller, given, describe, "from_character", first)
 
 
 def answer_left_out(caller: ToolCaller, given: WhatWasLeftOut) -> Answer:
-    return _answer_about_reply(
-        caller,
-        given,
-        sent_requests.describe_left_out,
-        "from_message",
-        given.from_message,
-    )
+    describe, first = sent_requests.describe_left_out, given.from_message
+    return _answer_of_reply(caller, given, describe, "from_message", first)
 
 
-def _answer_about_reply(
+def _answer_of_reply(
     caller: ToolCaller,
     given: InReply,
     describe: Callable[[ModelCall, int], tuple[dict[str, Any], int | None]],
     name: str,
     first: int,
 ) -> Answer:
-    conversation = caller.find_conversation(given.conversation)
+    conversation = caller.find_own(given.conversation)
     call = sent_requests.find_call(conversation, given.reply)
-    told, following = describe(call, first)
+    found, following = describe(call, first)
     address = caller.make_address(conversation.uuid, given.reply)
-    value = caller.describe_conversation(conversation) | {
+    value = caller.describe_row(conversation) | {
         "reply": given.reply,
         "address": address,
     }
     if following is not None:
         place = {"conversation": conversation.uuid, "reply": given.reply}
-        told["next"] = {**place, name: following}
-    return value | told, conversation
+        found["next"] = {**place, name: following}
+    return value | found, conversation
 
 
-TOOLS: Mapping[str, TranscriptTool] = {
+TOOLS: Mapping[str, McpTool] = {
     tool.name: tool
     for tool in (
-        TranscriptTool(
+        McpTool(
             "list_conversations",
             "List conversations",
             ListConversations,
             answer_conversations,
         ),
-        TranscriptTool(
-            "search_transcripts",
-            "Search messages",
-            SearchTranscripts,
-            answer_search,
+        McpTool(
+            "search_transcripts", "Search messages", SearchTranscripts, answer_search
         ),
-        TranscriptTool(
-            "read_messages", "Read messages", ReadMessages, answer_transcript
-        ),
-        TranscriptTool(
+        McpTool("read_messages", "Read messages", ReadMessages, answer_transcript),
+        McpTool(
             "what_the_model_saw",
             "What the model saw",
             WhatTheModelSaw,
             answer_sent_request,
         ),
-        TranscriptTool(
-            "what_was_left_out",
-            "What was left out",
-            WhatWasLeftOut,
-            answer_left_out,
+        McpTool(
+            "what_was_left_out", "What was left out", WhatWasLeftOut, answer_left_out
         ),
     )
 }

@@ -26,7 +26,7 @@ class GoneError(Exception):
     """Raised if the client hung up or stopped reading."""
 
 
-class ClientConnection:
+class Connection:
     """One request of a client and its answer, over ASGI."""
 
     def __init__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:

@@ -23,7 +23,7 @@ from memory.database import retry
 from memory.engine import replies
 from memory.leases import LeaseStatus
 
-from .client_connection import ClientConnection, GoneError
+from .client_connection import Connection, GoneError
 from .provider_answer import CutError, ProviderAnswer, fetch_answer
 from .reply_follower import FollowedReply, FollowingStreamer
 
@@ -44,8 +44,9 @@ ENDS = {
 }
 # Returns a shorter request, after one that was too long; None: there is none.
 SendLess = Callable[[StoredRequest, Result], Coroutine[Any, Any, StoredRequest | None]]
+Headers = Mapping[str, str]
 # Returns the site's own headers of an answer.
-Describe = Callable[[StoredRequest], Mapping[str, str]]
+Describe = Callable[[StoredRequest], Headers]
 
 
 class ReplyRelay:
@@ -55,7 +56,7 @@ class ReplyRelay:
         self,
         key_id: int,
         stored: StoredRequest,
-        client: ClientConnection,
+        client: Connection,
         send_less: SendLess,
     ) -> None:
         self.key_id, self.stored, self.client = key_id, stored, client
@@ -68,7 +69,7 @@ class ReplyRelay:
         self.started = self.loop.time()
         self.first_at: float | None = None
 
-    async def run(self, headers: Mapping[str, str], describe: Describe) -> None:
+    async def run(self, headers: Headers, describe: Describe) -> None:
         """Relay the answer.
 
         Raise ApiError where nothing was answered yet.
@@ -96,7 +97,7 @@ class ReplyRelay:
             await asyncio.shield(self._end(state, error))
 
     async def _send_less(
-        self, answer: ProviderAnswer, headers: Mapping[str, str]
+        self, answer: ProviderAnswer, headers: Headers
     ) -> ProviderAnswer:
         """Return the answer to a shorter request, or this one if there is none."""
         result = self._make_result(State.FAILED, "context_length")
@@ -106,13 +107,11 @@ class ReplyRelay:
         self.stored, self.request = less, less.sent.request
         return await self._fetch(headers)
 
-    async def _fetch(self, headers: Mapping[str, str]) -> ProviderAnswer:
+    async def _fetch(self, headers: Headers) -> ProviderAnswer:
         fetched = fetch_answer(self.request, headers, self.stored.earlier)
         return await self.client.run_unless_gone(fetched)
 
-    async def _follow(
-        self, answer: ProviderAnswer, own: Mapping[str, str]
-    ) -> tuple[str, str]:
+    async def _follow(self, answer: ProviderAnswer, own: Headers) -> tuple[str, str]:
         """Relay a reply and return its state and error code."""
         encoding = answer.headers.get("content-encoding", "")
         self.reader = self.request.api.reader(answer.kind, encoding)
@@ -133,9 +132,7 @@ class ReplyRelay:
                 self.following.cancel()
                 await asyncio.gather(passing, self.following, return_exceptions=True)
 
-    async def _pass_on(
-        self, answer: ProviderAnswer, own: Mapping[str, str]
-    ) -> tuple[str, str]:
+    async def _pass_on(self, answer: ProviderAnswer, own: Headers) -> tuple[str, str]:
         await self.client.start_response(answer.status, {**answer.headers, **own})
         # A client that has the last bytes may at once send a request that continues
         # this reply, so the reply is stored first.

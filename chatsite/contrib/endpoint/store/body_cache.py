@@ -15,19 +15,14 @@ from sys import getsizeof
 from typing import Any, NamedTuple
 
 from chatsite.contrib.endpoint.apis.api import Api
-from chatsite.contrib.endpoint.identity.history import (
-    History,
-    Pause,
-    read_history,
-    read_history_on,
-)
 
+from ..identity.history import History, Pause, read_history, read_history_on
 from .bodies import Body, BodyPrefix, SentPiece, read_body
 
 # Shorter histories are not cached.
 MIN_MESSAGES = 64
 # Estimated bytes of memory for the bodies of all users, and of one user.
-MAX_MEMORY, MAX_USER_MEMORY = 48 * 1024 * 1024, 16 * 1024 * 1024
+MAX_MEMORY, USER_MEMORY = 48 * 1024 * 1024, 16 * 1024 * 1024
 # Bodies of one user: each of them may be compared with a new one.
 MAX_BODIES = 8
 # Estimates for a piece, for the forms of its text, and for each value in it.
@@ -124,7 +119,7 @@ class BodyCache:
     """
 
     def __init__(self) -> None:
-        self._people: OrderedDict[Hashable, list[CachedBody]] = OrderedDict()
+        self._by_user: OrderedDict[Hashable, list[CachedBody]] = OrderedDict()
         self.memory = 0
 
     def parse_body(self, whose: Hashable, api: Api, raw: bytes) -> ParsedBody:
@@ -157,40 +152,38 @@ class BodyCache:
             self._add(whose, kept, same.kept if is_same else None)
 
     def clear_all(self) -> None:
-        self._people.clear()
+        self._by_user.clear()
         self.memory = 0
 
     def _find(self, whose: Hashable, raw: bytes) -> CachedPrefix | None:
         best = None
-        for kept in reversed(self._people.get(whose, ())):
+        for kept in reversed(self._by_user.get(whose, ())):
             same = kept.find_same(raw)
             if same and (best is None or same.mark.end > best.mark.end):
                 best = same
             if same and not same.lost:
                 break
         if best:
-            self._people.move_to_end(whose)
+            self._by_user.move_to_end(whose)
         return best
 
     def _add(
         self, whose: Hashable, kept: CachedBody, earlier: CachedBody | None
     ) -> None:
-        own = self._people.setdefault(whose, [])
-        self._people.move_to_end(whose)
+        own = self._by_user.setdefault(whose, [])
+        self._by_user.move_to_end(whose)
         if earlier in own:
             own.remove(earlier)
             self.memory -= earlier.memory
         own.append(kept)
         self.memory += kept.memory
-        while (
-            len(own) > MAX_BODIES or sum(each.memory for each in own) > MAX_USER_MEMORY
-        ):
+        while len(own) > MAX_BODIES or sum(each.memory for each in own) > USER_MEMORY:
             self.memory -= own.pop(0).memory
         while self.memory > MAX_MEMORY:
-            oldest, bodies = next(iter(self._people.items()))
+            oldest, bodies = next(iter(self._by_user.items()))
             self.memory -= bodies.pop(0).memory
             if not bodies:
-                del self._people[oldest]
+                del self._by_user[oldest]
 
 
 def _list_new_marks(raw: bytes, reading: ParsedBody) -> Iterator[Mark]:
@@ -205,7 +198,7 @@ def _list_new_marks(raw: bytes, reading: ParsedBody) -> Iterator[Mark]:
     for n, piece in enumerate(body.pieces[first:], first):
         end += len(body.between[n].encode()) + len(piece.text.encode())
         memory += OF_PIECE + _weigh(body.between[n]) + _weigh(piece.text)
-        if memory > MAX_USER_MEMORY:
+        if memory > USER_MEMORY:
             return
         if piece.at is not None and (pause := pauses.get(piece.at + 1)):
             sha256.update(view[hashed:end])

@@ -13,15 +13,11 @@ from django.db.models.functions import RowNumber
 
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.identity.known import MOST_PLACES, Kept, Place
-from chatsite.contrib.endpoint.models import (
-    ClientConversation,
-    ClientMessage,
-    ClientRequest,
-)
 from memory import prompts
 from memory.models import Conversation, ModelCall
 from memory.sql import PreparedRows, prepared_rows
 
+from ..models import ClientConversation, ClientMessage, ClientRequest
 from .parsed_request import PREVIOUS
 from .sent_forms import find_form
 

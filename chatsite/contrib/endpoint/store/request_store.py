@@ -25,19 +25,10 @@ from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.conversation_hooks import SOURCE
 from chatsite.contrib.endpoint.identity.deciding import decide_lineage
-from chatsite.contrib.endpoint.identity.decision import (
-    Decision,
-    list_chains,
-    stays_single,
-)
 from chatsite.contrib.endpoint.identity.evidence import is_question
 from chatsite.contrib.endpoint.identity.history import Message as CanonicalMessage
 from chatsite.contrib.endpoint.identity.history import go_on_from
-from chatsite.contrib.endpoint.models import (
-    ApiKey,
-    ClientConversation,
-    ClientMessage,
-)
+from chatsite.contrib.endpoint.models import ApiKey, ClientConversation, ClientMessage
 from chatsite.llm.streaming import clean_text
 from chatsite.turns import lifecycle, limits
 from chatsite.turns.copying import copies
@@ -46,6 +37,7 @@ from memory import transcript
 from memory.models import Conversation, Message, ModelCall, read_langchain
 from memory.sql import Update, prepared_rows, prepared_update
 
+from ..identity.decision import Decision, list_chains, stays_single
 from .bodies import SentPiece
 from .body_pieces import ConversationPieces
 from .client_turns import ClientTurns
@@ -322,7 +314,7 @@ class RequestWriter:
         self._store_hashes(some, ends)
 
     def _make_message(self, row: Any) -> Message:
-        is_told = row.role != Message.Role.USER
+        is_imported = row.role != Message.Role.USER
         return Message(
             conversation=self.conversation,
             role=row.role,
@@ -330,7 +322,7 @@ class RequestWriter:
             tool_calls=row.tool_calls or [],
             tool_call_id=row.tool_call_id,
             # No request of this site is known for these.
-            imported_at=timezone.now() if is_told else None,
+            imported_at=timezone.now() if is_imported else None,
         )
 
     def _store_hashes(
@@ -549,8 +541,8 @@ def cut_notes(text: str) -> str:
 
 @prepared_rows()
 def _lock_owner(pk: Any) -> QuerySet[Any, Any]:
-    people = get_user_model().objects.select_for_update(no_key=True)
-    return people.filter(pk=pk).order_by().values("pk")
+    users = get_user_model().objects.select_for_update(no_key=True)
+    return users.filter(pk=pk).order_by().values("pk")
 
 
 @prepared_rows()

@@ -8,15 +8,11 @@ from typing import Any
 from chatsite.contrib.endpoint.apis import find_api_by_name
 from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.apis.openai_responses import REFERENCE, find_kind
-from chatsite.contrib.endpoint.identity.canonical import (
-    UnreadableHistoryError,
-    digest_of,
-    normalize_text,
-)
 from chatsite.contrib.endpoint.identity.history import WIRES, text_of_parts
 from chatsite.contrib.endpoint.models import BodyPiece
 from memory.models import ModelCall
 
+from ..identity.canonical import UnreadableHistoryError, digest_of, normalize_text
 from .bodies import Hollow, fill_in
 from .body_pieces import find_pieces
 

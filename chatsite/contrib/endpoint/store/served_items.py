@@ -117,15 +117,15 @@ def _read_items(
     # Branches have copies of shared items.
     forms = living.order_by().values("item_id")
     forms = forms.annotate(forms=Count("digest", distinct=True), newest=Max("pk"))
-    of_person = {each["item_id"]: each for each in forms}
-    strange = [each for each in ids if each not in of_person]
+    of_user = {each["item_id"]: each for each in forms}
+    unknown = [each for each in ids if each not in of_user]
     if settings.ENDPOINT_PROVIDER_IDS == "passed":
         # Then only items of another user, or deleted ones, are refused.
         gone = {*named.values_list("item_id", flat=True)}
-        strange = [each for each in strange if each in gone]
-    if strange:
-        raise _refuse_item(strange[0])
-    newest = [each["newest"] for each in of_person.values() if each["forms"] == 1]
+        unknown = [each for each in unknown if each in gone]
+    if unknown:
+        raise _refuse_item(unknown[0])
+    newest = [each["newest"] for each in of_user.values() if each["forms"] == 1]
     columns = ("item_id", "text", "hole", "is_ascii", "message__text")
     rows = BodyPiece.objects.filter(pk__in=newest).values_list(*columns)
     for item_id, text, hole, is_ascii, said in rows.iterator():

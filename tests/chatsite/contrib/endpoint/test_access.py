@@ -17,8 +17,8 @@ from django.utils import timezone
 from chatsite.contrib.endpoint import keys
 from chatsite.contrib.endpoint.access import outage
 from chatsite.contrib.endpoint.access.gateway import find_token_secret, read_token
-from chatsite.contrib.endpoint.relay.client_connection import Client, GoneError
-from chatsite.contrib.endpoint.relay.provider_answer import Answer
+from chatsite.contrib.endpoint.relay.client_connection import Connection, GoneError
+from chatsite.contrib.endpoint.relay.provider_answer import ProviderAnswer
 from memory.models import Conversation
 
 from .test_chat_completions import body_of, complete, says
@@ -240,9 +240,9 @@ async def test_disconnect_ends_a_forwarded_request(alice):
         if message.get("body"):
             raise GoneError
 
-    answer = Answer(200, {}, outage._count_chunks(row, fetch()))
+    answer = ProviderAnswer(200, {}, outage._count_chunks(row, fetch()))
     with pytest.raises(GoneError):
-        await Client({}, None, send).pass_on(answer, {})
+        await Connection({}, None, send).pass_on(answer, {})
     assert ended == ["closed"]
 
 

@@ -93,7 +93,7 @@ def write(said, *, before=(), after=(), name="messages", **writing):
 
 
 def list_known(owner_id=1):
-    people = body_cache.body_cache._people.items()
+    people = body_cache.body_cache._by_user.items()
     return [kept for whose, own in people if whose[0] == owner_id for kept in own]
 
 
@@ -196,7 +196,7 @@ def test_longer_body_replaces_the_shorter_one_in_the_cache():
 
 
 def test_cache_memory_of_one_user_is_limited(monkeypatch):
-    monkeypatch.setattr(body_cache, "MAX_USER_MEMORY", 600_000)
+    monkeypatch.setattr(body_cache, "USER_MEMORY", 600_000)
     monkeypatch.setattr(body_cache, "MAX_MEMORY", 1_500_000)
     read("chat", write([{"role": "user", "content": "Of one"}] * 100), 1)
     for n in range(20):
@@ -214,7 +214,7 @@ def test_cache_memory_of_one_user_is_limited(monkeypatch):
 
 @pytest.mark.parametrize("value", ["x" * 500_000, [[]] * 50_000, ["🙂é"] * 20_000])
 def test_a_large_message_is_known_up_to_the_one_before(monkeypatch, value):
-    monkeypatch.setattr(body_cache, "MAX_USER_MEMORY", 1_000_000)
+    monkeypatch.setattr(body_cache, "USER_MEMORY", 1_000_000)
     large = {"role": "user", "content": "x", "more": value}
     read("chat", write([*[SAID] * 70, large, *[SAID] * 70]), 1)
     (kept,) = list_known()

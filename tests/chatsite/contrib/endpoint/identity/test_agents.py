@@ -12,7 +12,7 @@ from .clients import LONG, Client, reply, user
 
 CALLS = [("list_files", "{}"), ("read_file", '{"path": "README.md"}')]
 FOUND = ["README.md src tests", "This package says what the weather is."]
-APIS = ("chat", "messages", "responses")
+WIRES = ("chat", "messages", "responses")
 HEADER = "x-windowpane-client-conversation"
 numbers = count()
 
@@ -60,7 +60,7 @@ def target():
 
 
 @pytest.mark.parametrize("names", [("", ""), ("one", "other")])
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_two_agents_at_once_keep_to_their_own(target, wire, names):
     agents = [
         Agent(target, wire, "Which of the tests are slow?", names[0]),
@@ -70,7 +70,7 @@ def test_two_agents_at_once_keep_to_their_own(target, wire, names):
         assert (one.conversation, other.conversation) == ("c0", "c1")
 
 
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_a_second_agent_goes_on_no_finished_one(target, wire):
     first = Agent(target, wire, "Which of the tests are slow?")
     assert {each.conversation for each in first.work()} == {"c0"}
@@ -172,7 +172,7 @@ def test_a_side_call_that_knows_the_reply_changed_leads_nowhere():
     assert (answer.conversation, answer.lineage) == ("c0", "continued")
 
 
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_a_summary_in_place_of_as_many_messages_goes_on(target, wire):
     """It has a reply of the client's own, and the question after it is worded anew."""
     agent = Agent(
