@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from chatsite import slots
-from chatsite.features.tools.events import Tool
+from chatsite.features.tools.events import ToolEvent
 from chatsite.features.tools.models import ToolCall
 from chatsite.jobs import activity
 from chatsite.pages import parts
@@ -55,7 +55,7 @@ class Page:
         yield parts.render_status(status) + _render_model_choice(conversation)
         yield slots.draw("person", user_id=conversation.owner_id, is_fragment=True)
 
-    def step(self, conversation_id: int, event: Tool) -> Iterator[str]:
+    def step(self, conversation_id: int, event: ToolEvent) -> Iterator[str]:
         """The card of a call that has changed, or its turn where there is no card yet.
         What comes in late has a place of its own."""
         conversation, view = transcript_pane.turn_view(conversation_id, event.turn)

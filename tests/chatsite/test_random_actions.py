@@ -20,10 +20,10 @@ from chatsite.features.labels import services as labels
 from chatsite.features.rules.services import confirm_rule
 from chatsite.features.sharing import services as sharing
 from chatsite.features.tools import consent, late_results
-from chatsite.features.tools.context import CallCancelledError, Pending
+from chatsite.features.tools.context import CallCancelledError, PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import records
-from chatsite.features.tools.tool_loop.answers import Answer, NoRoomError
+from chatsite.features.tools.tool_loop.answers import CallAnswer, NoRoomError
 from chatsite.features.tools.tool_loop.asked import CallRequest
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle
@@ -168,11 +168,11 @@ class People:
         elif call.state == State.ASKED:
             records.begin(self.claim, call.pk)
         elif call.name == "order":
-            pending = Pending({"what": "tea"}, 0.0)
+            pending = PendingResult({"what": "tea"}, 0.0)
             records.finish(self.claim, call.pk, pending)
         else:
             state = self.pick([State.DONE, State.DONE, State.FAILED])
-            records.finish(self.claim, call.pk, Answer(state, self.text()))
+            records.finish(self.claim, call.pk, CallAnswer(state, self.text()))
 
     def do_crash(self):
         """The process is gone; its lease ends."""
@@ -200,7 +200,11 @@ class People:
         consent.expire()
 
     def do_bring_late_results(self):
-        found = (Pending({"what": "tea"}, 0.0), "Here.", CallCancelledError("Closed."))
+        found = (
+            PendingResult({"what": "tea"}, 0.0),
+            "Here.",
+            CallCancelledError("Closed."),
+        )
         self.conversation.tool_calls.exclude(next_look_at=None).update(
             next_look_at=Now()
         )

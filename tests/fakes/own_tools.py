@@ -11,8 +11,8 @@ from langchain_core.tools import ToolException
 
 from chatsite.features.tools.context import (
     CallContext,
-    Pending,
-    Progress,
+    CallProgress,
+    PendingResult,
     reporter,
     site_tool,
 )
@@ -118,9 +118,9 @@ async def cancel_order(handle: dict, context: CallContext) -> None:
 
 @site_tool(look=look_for_order, cancel=cancel_order)
 @tool
-async def order(what: str) -> Pending:
+async def order(what: str) -> PendingResult:
     """Order something. It comes later."""
-    return Pending({"what": what}, 0.0)
+    return PendingResult({"what": what}, 0.0)
 
 
 @site_tool()
@@ -147,14 +147,14 @@ def post_letter(path: str, runtime: ToolRuntime[CallContext]) -> str:
 async def look_for_parcel(handle: dict, context: CallContext) -> object:
     path = Path(handle["path"])
     found = await asyncio.to_thread(lambda: path.exists() and path.read_text())
-    return found or Pending(handle, 0.0)
+    return found or PendingResult(handle, 0.0)
 
 
 @site_tool(look=look_for_parcel)
 @tool
-async def send_for_parcel(path: str) -> Pending:
+async def send_for_parcel(path: str) -> PendingResult:
     """Send for a parcel. It is there, in any process, once the file `path` is."""
-    return Pending({"path": path}, 0.0)
+    return PendingResult({"path": path}, 0.0)
 
 
 PNG = base64.b64decode(
@@ -190,6 +190,6 @@ async def count_up(steps: int, pause: float) -> str:
     """Count, and tell how far it is."""
     report = reporter()
     for step in range(steps):
-        report(Progress.of(step + 1, steps, f"<b>step</b> {step + 1}"))
+        report(CallProgress.from_values(step + 1, steps, f"<b>step</b> {step + 1}"))
         await asyncio.sleep(pause)
     return f"Counted to {steps}."

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from chatsite.features.importing.exporting.as_markdown import fence_code
 from chatsite.features.importing.files.draft import (
     Draft,
-    Picture,
-    Said,
+    DraftMessage,
+    ImportedPicture,
     from_talk,
     read_time,
 )
@@ -43,7 +43,7 @@ def read_chatgpt(item: dict[str, Any]) -> Draft:
     site = SITES["chatgpt"]
     messages, others = open_nodes(item, site)
     rest = Remainder()
-    rest.note_words([[_content_of(m), _name_attached(m)] for m in others], BRANCH)
+    rest.count_words([[_content_of(m), _name_attached(m)] for m in others], BRANCH)
     talk = _move_pictures(_read_talk(messages, rest))
     key = item.get("conversation_id") or item.get("id") or item.get("create_time")
     source = make_source("chatgpt", key)
@@ -65,7 +65,7 @@ def _read_thoughts(content: dict[str, Any]) -> str:
     return tool_parts.read_words({**content, "thoughts": thoughts})
 
 
-def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[Said]:
+def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[DraftMessage]:
     """Return the messages with calls of tools: those are messages to another recipient,
     and the tool's messages behind one are its result."""
     asked = ""
@@ -77,18 +77,18 @@ def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[Said]:
             read_string(content.get("content_type")),
         )
         if role not in ROLES or _is_hidden(message):
-            rest.note_words(content, kind if kind not in ("", "text") else HIDDEN)
+            rest.count_words(content, kind if kind not in ("", "text") else HIDDEN)
             continue
         if kind and kind not in KNOWN:
-            rest.note(kind)
+            rest.count_kind(kind)
         at, to = read_time(message.get("create_time")), message.get("recipient")
         model = read_string(_read_metadata(message, "model_slug"))[:60]
-        said = Said(role, "", at, model=model)
+        said = DraftMessage(role, "", at, model=model)
         if role == "tool":
             if not asked:
                 asked, name = f"call-{number}", author.get("name")
                 call = tool_parts.make_call(asked, name, {})
-                yield Said("assistant", "", at, calls=[call])
+                yield DraftMessage("assistant", "", at, calls=[call])
             said.pictures = [*_list_pictures(message, content)]
             place = _("[images: see the reply]") if said.pictures else ""
             words = tool_parts.read_words(content)
@@ -139,7 +139,7 @@ def _name_attached(message: dict[str, Any]) -> list[Any]:
 
 def _list_pictures(
     message: dict[str, Any], content: dict[str, Any]
-) -> Iterator[Picture]:
+) -> Iterator[ImportedPicture]:
     """The images among the parts, those that a program has plotted or a screen has
     shown, and those that are only named beside them."""
     beside = {
@@ -152,7 +152,7 @@ def _list_pictures(
     shown = [*as_list(content.get("parts")), content.get("screenshot"), *plots]
     files = (file for file, each in beside.items() if file and _is_picture(each))
     for file in dict.fromkeys([*filter(None, map(find_pointer, shown)), *files]):
-        yield Picture(file, read_string(beside.get(file, {}).get("name")))
+        yield ImportedPicture(file, read_string(beside.get(file, {}).get("name")))
 
 
 def _is_picture(file: dict[str, Any]) -> bool:
@@ -160,9 +160,9 @@ def _is_picture(file: dict[str, Any]) -> bool:
     return kind.startswith("image/")
 
 
-def _move_pictures(talk: Iterable[Said]) -> Iterator[Said]:
+def _move_pictures(talk: Iterable[DraftMessage]) -> Iterator[DraftMessage]:
     """Images that a tool has made are those of the reply, as they were shown."""
-    made = Said("assistant", "")
+    made = DraftMessage("assistant", "")
     for each in talk:
         if each.role == "tool":
             made.at, made.model = each.at, each.model
@@ -170,10 +170,10 @@ def _move_pictures(talk: Iterable[Said]) -> Iterator[Said]:
             each.pictures = []
         elif made.pictures and each.role == "user":
             yield made
-            made = Said("assistant", "")
+            made = DraftMessage("assistant", "")
         elif not each.calls:
             each.pictures = [*made.pictures, *each.pictures]
-            made = Said("assistant", "")
+            made = DraftMessage("assistant", "")
         yield each
     if made.pictures:
         yield made

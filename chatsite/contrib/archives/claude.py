@@ -8,8 +8,8 @@ from typing import Any
 from chatsite.features.importing.files.archive import is_image_name
 from chatsite.features.importing.files.draft import (
     Draft,
-    Picture,
-    Said,
+    DraftMessage,
+    ImportedPicture,
     from_talk,
     read_time,
 )
@@ -50,7 +50,7 @@ def _list_open_branch(
     placed, before = {}, None
     for number, message in enumerate(messages, 1):
         if not isinstance(message, dict):
-            rest.note_words(message, OTHER)
+            rest.count_words(message, OTHER)
             continue
         own, parent = message.get("uuid"), message.get("parent_message_uuid")
         own = own if isinstance(own, str) and own not in placed else f"#{number}"
@@ -65,18 +65,18 @@ def _list_open_branch(
     others = (placed[name][1] for name in placed.keys() - {*path})
     for each in others:
         said = each.get("content") or each.get("text")
-        rest.note_words([said, each.get("attachments"), each.get("files")], BRANCH)
+        rest.count_words([said, each.get("attachments"), each.get("files")], BRANCH)
     return [placed[name] for name in path]
 
 
 def _read_claude_message(
     message: dict[str, Any], number: int, rest: Remainder
-) -> Iterator[Said]:
+) -> Iterator[DraftMessage]:
     """A message in its order: texts, thoughts, calls of tools and their results, then
     what was attached."""
     role, at = ROLES.get(read_string(message.get("sender"))), None
     if not role:
-        rest.note_words(message.get("content") or message.get("text"), "sender")
+        rest.count_words(message.get("content") or message.get("text"), "sender")
         return
     at, texts = read_time(message.get("created_at")), []
     blocks = as_list(message.get("content"))
@@ -92,7 +92,7 @@ def _read_claude_message(
         texts.append(whole)
     elif role != "user":
         texts = []
-    said = Said(role, "", at, pictures=[*_list_names(message)])
+    said = DraftMessage(role, "", at, pictures=[*_list_names(message)])
     said.text = "\n\n".join(filter(has_words, [*texts, *_list_attached(message)]))
     yield said
 
@@ -104,13 +104,13 @@ def _list_block_words(block: Any, rest: Remainder) -> list[str]:
     if block.get("type") == "text":
         text = read_string(block.get("text"))
         return [citations.add_sources(text, block.get("citations"))]
-    rest.note(block.get("type"))
+    rest.count_kind(block.get("type"))
     return [tool_parts.read_words(block)]
 
 
 def _read_reply_blocks(
     blocks: list[Any], number: int, rest: Remainder
-) -> Iterator[Said]:
+) -> Iterator[DraftMessage]:
     open_ids: dict[str, None] = {}
     last = ""
     for place, block in enumerate(blocks):
@@ -122,26 +122,26 @@ def _read_reply_blocks(
             open_ids[last] = None
             name, value = block.get("name"), block.get("input")
             call = tool_parts.make_call(last, name, value)
-            yield Said("assistant", "", calls=[call])
+            yield DraftMessage("assistant", "", calls=[call])
             said = {key: block[key] for key in block.keys() - {"name", "input"}}
-            rest.note_words(said, kind)
+            rest.count_words(said, kind)
         elif kind == "tool_result":
             if not open_ids:
                 last = f"call-{number}-{place}"
                 open_ids[last] = None
                 call = tool_parts.make_call(last, block.get("name"), {})
-                yield Said("assistant", "", calls=[call])
+                yield DraftMessage("assistant", "", calls=[call])
             named = read_string(block.get("tool_use_id"))[:100]
             # Older exports do not say whose result it is.
             asked = named if named in open_ids else last
             said = {key: block[key] for key in block if key != "name"}
             text, failed = tool_parts.read_words(said), block.get("is_error") is True
-            yield Said("tool", text, answers=asked, failed=failed)
+            yield DraftMessage("tool", text, answers=asked, failed=failed)
         elif kind == "thinking":
-            yield Said("assistant", "", reasoning=tool_parts.read_words(block))
+            yield DraftMessage("assistant", "", reasoning=tool_parts.read_words(block))
         else:
             words = filter(has_words, _list_block_words(block, rest))
-            yield Said("assistant", "\n\n".join(words))
+            yield DraftMessage("assistant", "\n\n".join(words))
 
 
 def _list_attached(message: dict[str, Any]) -> Iterator[str]:
@@ -161,11 +161,11 @@ def _list_attached(message: dict[str, Any]) -> Iterator[str]:
             yield tool_parts.name_file(name)
 
 
-def _list_names(message: dict[str, Any]) -> Iterator[Picture]:
+def _list_names(message: dict[str, Any]) -> Iterator[ImportedPicture]:
     """The images of a message of Claude, whose archive has none of their files."""
     for name in _list_file_names(message):
         if is_image_name(name):
-            yield Picture("", name)
+            yield ImportedPicture("", name)
 
 
 def _list_file_names(message: dict[str, Any]) -> list[str]:

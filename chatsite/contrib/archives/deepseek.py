@@ -3,7 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from chatsite.features.importing.files.draft import Draft, Said, from_talk, read_time
+from chatsite.features.importing.files.draft import (
+    Draft,
+    DraftMessage,
+    from_talk,
+    read_time,
+)
 from chatsite.features.importing.files.reading import SITES
 from chatsite.features.importing.files.remainder import BRANCH, Remainder
 
@@ -15,7 +20,7 @@ from .tool_parts import as_list, read_string
 def read_deepseek(item: dict[str, Any]) -> Draft:
     site, rest = SITES["deepseek"], Remainder()
     messages, others = open_nodes(item, site)
-    rest.note_words([[_fragments_of(m), _name_uploads(m)] for m in others], BRANCH)
+    rest.count_words([[_fragments_of(m), _name_uploads(m)] for m in others], BRANCH)
     talk = (
         s for n, each in enumerate(messages) for s in _read_fragments(each, n, rest)
     )
@@ -30,7 +35,7 @@ def _fragments_of(message: dict[str, Any]) -> list[Any]:
 
 def _read_fragments(
     message: dict[str, Any], number: int, rest: Remainder
-) -> Iterator[Said]:
+) -> Iterator[DraftMessage]:
     at, model = (
         read_time(message.get("inserted_at")),
         read_string(message.get("model"))[:60],
@@ -40,21 +45,21 @@ def _read_fragments(
     role = "user" if is_asked else "assistant"
     for place, each in enumerate(fragments):
         said, kind = (
-            Said(role, tool_parts.read_words(each), at, model),
+            DraftMessage(role, tool_parts.read_words(each), at, model),
             each.get("type"),
         )
         if kind == "THINK":
-            said = Said("assistant", "", at, model, reasoning=said.text)
+            said = DraftMessage("assistant", "", at, model, reasoning=said.text)
         elif kind == "SEARCH":
             asked = f"call-{number}-{place}"
             call = tool_parts.make_call(asked, "search", {})
-            yield Said("assistant", "", at, model, calls=[call])
-            said = Said("tool", said.text, at, answers=asked)
+            yield DraftMessage("assistant", "", at, model, calls=[call])
+            said = DraftMessage("tool", said.text, at, answers=asked)
         elif kind not in ("REQUEST", "RESPONSE"):
-            rest.note(kind)
+            rest.count_kind(kind)
         yield said
     names = map(tool_parts.name_file, _name_uploads(message))
-    yield Said(role, "\n\n".join(names), at, model)
+    yield DraftMessage(role, "\n\n".join(names), at, model)
 
 
 def _name_uploads(message: dict[str, Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from chatsite.features.tools.context import (
     AnswerLostError,
     CallContext,
-    Progress,
+    CallProgress,
     SiteTool,
     reporter,
 )
@@ -224,9 +224,9 @@ async def _call(
     name: str,
     known: str,
     arguments: dict[str, Any],
-    report: Callable[[Progress], None],
+    report: Callable[[CallProgress], None],
 ) -> Any:
-    """The content of the answer; Pending where the call has become a task. Raises
+    """The content of the answer; PendingResult where the call has become a task. Raises
     ToolException where the server is away, says that the call failed or offers another
     tool under this name than it did, and AnswerLostError where it went away after the
     call was sent."""
@@ -255,7 +255,7 @@ async def _call(
     return mcp_content.read_result(answer)
 
 
-def _listen(report: Callable[[Progress], None]) -> Callable[..., Awaitable[None]]:
+def _listen(report: Callable[[CallProgress], None]) -> Callable[..., Awaitable[None]]:
     """Hands on what a server says of how far it is, and not more often than a person
     can read."""
     last = -SIGN_SECONDS
@@ -264,7 +264,11 @@ def _listen(report: Callable[[Progress], None]) -> Callable[..., Awaitable[None]
         nonlocal last
         if monotonic() - last >= SIGN_SECONDS:
             last = monotonic()
-            report(Progress.of(done, total, (message or "")[:MAX_PROGRESS_CHARS]))
+            report(
+                CallProgress.from_values(
+                    done, total, (message or "")[:MAX_PROGRESS_CHARS]
+                )
+            )
 
     return hear
 

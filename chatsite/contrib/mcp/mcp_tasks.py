@@ -16,7 +16,7 @@ from mcp_types import Request, RequestParams, Result
 from mcp_types.jsonrpc import INVALID_PARAMS
 from pydantic import JsonValue
 
-from chatsite.features.tools.context import CallCancelledError, Pending
+from chatsite.features.tools.context import CallCancelledError, PendingResult
 
 from . import mcp_content
 
@@ -80,7 +80,7 @@ async def _hand_over(task: BegunTask, _: ClaimContext) -> NoReturn:
     raise TaskBegunError(task)
 
 
-def to_pending(task: Task) -> Pending | None:
+def to_pending(task: Task) -> PendingResult | None:
     """What a tool answers whose call has become this task. None: it has no name that
     can be kept."""
     if not TASK_ID.fullmatch(task.task_id):
@@ -89,7 +89,7 @@ def to_pending(task: Task) -> Pending | None:
     seconds = wanted if 0 < wanted < MOST_SECONDS else USUAL_SECONDS
     # A server that asks for something in the middle of a task gets nothing from here.
     blocked = "input_required" if task.status == "input_required" else ""
-    return Pending({"task": task.task_id}, seconds, blocked=blocked)
+    return PendingResult({"task": task.task_id}, seconds, blocked=blocked)
 
 
 async def find(session: ClientSession, task_id: str) -> Any:

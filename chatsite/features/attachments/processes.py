@@ -67,14 +67,14 @@ class _Gate:
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary()
 
 
-class _Lasting:
+class _TurnScope:
     """What a turn lasts for that is awaited in it."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self.stack, self.has_turn = stack, False
 
 
-_lasting: ContextVar[_Lasting | None] = ContextVar("lasting", default=None)
+_turn_scope: ContextVar[_TurnScope | None] = ContextVar("turn_scope", default=None)
 
 
 @asynccontextmanager
@@ -82,15 +82,15 @@ async def keep_turn() -> AsyncIterator[None]:
     """A turn that is awaited in this block lasts until its end: what was read is held
     in memory by those alone who have one of the few places. In another such block, it
     lasts until the end of that."""
-    if _lasting.get():
+    if _turn_scope.get():
         yield
         return
     async with AsyncExitStack() as stack:
-        token = _lasting.set(_Lasting(stack))
+        token = _turn_scope.set(_TurnScope(stack))
         try:
             yield
         finally:
-            _lasting.reset(token)
+            _turn_scope.reset(token)
 
 
 @asynccontextmanager
@@ -101,15 +101,15 @@ async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
     there what others wait for.
     """
     gate = _gates.setdefault(asyncio.get_running_loop(), _Gate())
-    lasting = _lasting.get()
-    if lasting is None:
+    scope = _turn_scope.get()
+    if scope is None:
         async with gate.enter(user_id, leave):
             yield
         return
     # It has one already where a file is read in another way as well.
-    if not lasting.has_turn:
-        await lasting.stack.enter_async_context(gate.enter(user_id, leave))
-        lasting.has_turn = True
+    if not scope.has_turn:
+        await scope.stack.enter_async_context(gate.enter(user_id, leave))
+        scope.has_turn = True
     yield
 
 

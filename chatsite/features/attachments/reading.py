@@ -77,7 +77,7 @@ class ReadFile(NamedTuple):
     left_out: str = ""
 
 
-class Hints(NamedTuple):
+class ReadingHints(NamedTuple):
     """A person's hints about the file: the `languages` that they read, as "de", and the
     `encoding` that they have chosen."""
 
@@ -85,7 +85,7 @@ class Hints(NamedTuple):
     encoding: str = ""
 
 
-NO_HINTS = Hints()
+NO_HINTS = ReadingHints()
 
 
 async def hold_nothing() -> None:
@@ -100,7 +100,7 @@ async def read_file(
     leave: Leave = hold_nothing,
     *,
     chars: int = WHOLE_CHARS,
-    hints: Hints = NO_HINTS,
+    hints: ReadingHints = NO_HINTS,
 ) -> ReadFile:
     """The file as text, of up to `chars` characters. Raises FileError; UnsureError,
     where its encoding is in doubt. `leave`: see processes.await_turn()."""
@@ -205,7 +205,7 @@ async def _read_text(
     file: IO[bytes],
     leave: Leave,
     chars: int,
-    hints: Hints,
+    hints: ReadingHints,
 ) -> tuple[str, str]:
     """A letter without its coding, and anything else as it is, with the name of its
     encoding. A web page that is too long with its code, as pages are that a browser has
@@ -261,7 +261,7 @@ def _check_length(text: str, chars: int) -> str:
 
 
 def decode_text(
-    data: bytes, chars: int = WHOLE_CHARS, hints: Hints = NO_HINTS
+    data: bytes, chars: int = WHOLE_CHARS, hints: ReadingHints = NO_HINTS
 ) -> tuple[str, str]:
     """The text of bytes, of up to `chars` characters, and the name of their encoding;
     "": UTF-8. Only a mark of the encoding is removed. Raises FileError; UnsureError,

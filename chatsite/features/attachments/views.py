@@ -29,7 +29,7 @@ from . import processes, reading, uploads
 from .errors import FileError, UnsureError
 from .images import files
 from .models import Upload
-from .reading import Hints, ReadFile
+from .reading import ReadFile, ReadingHints
 
 # Other refusals are 400.
 STATUS = {
@@ -53,7 +53,7 @@ async def upload_file(request: HttpRequest) -> HttpResponse:
     if file is None:
         words = _("There is no file. Choose one and attach it again.")
         return _refuse_upload(FileError("no_file", words))
-    hints = Hints(_find_languages(request))
+    hints = ReadingHints(_find_languages(request))
     try:
         kept = await _keep_file(request, user, file, hints)
     except UnsureError as error:
@@ -74,7 +74,7 @@ async def choose_reading(request: HttpRequest, uuid: UUID) -> HttpResponse:
     try:
         unread = await sync_to_async(uploads.find_unread)(user, uuid, codec)
         file = SimpleUploadedFile(unread.name, unread.data)
-        hints = Hints(encoding=codec)
+        hints = ReadingHints(encoding=codec)
         kept = await _keep_file(request, user, file, hints, unread)
     except TextError as error:
         return _refuse_upload(error)
@@ -91,7 +91,7 @@ async def _keep_file(
     request: HttpRequest,
     user: Any,
     file: UploadedFile,
-    hints: Hints,
+    hints: ReadingHints,
     unread: Upload | None = None,
 ) -> dict[str, Any]:
     """Read and store it; a long one is held in memory only while it is its turn."""

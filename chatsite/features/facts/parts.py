@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.template.loader import render_to_string
 
 from chatsite.features.statements.parts import (
-    Statement,
+    ShownStatement,
     group_by_message,
     make_message_part,
 )
@@ -33,7 +33,7 @@ class SentFact:
 
 def list_stated_facts(
     conversation: Conversation, first: int, end: int | None
-) -> dict[int, tuple[Statement, ...]]:
+) -> dict[int, tuple[ShownStatement, ...]]:
     """What is offered or kept of the messages from `first` to before `end`."""
     if not conversation.get_policy().learns_facts:
         return {}

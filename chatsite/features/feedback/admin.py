@@ -51,7 +51,7 @@ class FeedbackAdmin(ConversationPartAdmin):
     list_display = (
         "updated_at",
         "verdict",
-        "reply",
+        "reply_link",
         "comment_shown",
         "written_by",
         "in_conversation",
@@ -62,7 +62,7 @@ class FeedbackAdmin(ConversationPartAdmin):
     texts = Feedback.TEXTS
     heads = ("comment",)
     fields = (
-        ("in_conversation", "reply"),
+        ("in_conversation", "reply_link"),
         ("verdict", "written_by"),
         "comment_wide",
         ("created_at", "updated_at"),
@@ -80,7 +80,7 @@ class FeedbackAdmin(ConversationPartAdmin):
         return f"feedback #{row.seq}"
 
     @admin.display(description=_("reply"))
-    def reply(self, row: Feedback) -> SafeString:
+    def reply_link(self, row: Feedback) -> SafeString:
         url = reverse("admin:review-request", args=[row.conversation_id, row.seq])
         text = gettext("#%(seq)s: what the model saw") % {"seq": row.seq}
         return format_html('<a href="{}">{}</a>', url, text)

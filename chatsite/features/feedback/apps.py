@@ -16,7 +16,7 @@ class FeedbackConfig(AppConfig):
 
         slots.register("message.actions", parts.draw_in_message, columns=parts.COLUMNS)
         slots.add_stylesheet("feedback/feedback.css", "conversation")
-        plugins.register_socket(events=[parts.FeedbackGiven])
+        plugins.register_socket(events=[parts.FeedbackEvent])
         slots.register("inspector", parts.draw_inspected)
         plugins.register_source("feedback", staff.BAD_FEEDBACK)
         plugins.register_data(

@@ -38,7 +38,7 @@ COLUMNS = {"verdict": F("feedback__verdict")}
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackGiven(AppEvent):
+class FeedbackEvent(AppEvent):
     """The person finds reply `seq` "good" or "bad", or no longer says so ("")."""
 
     type: ClassVar = "feedback"

@@ -15,22 +15,22 @@ ACTION = "feedback"
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ReplyFeedback:
     """One reply's feedback; without a verdict there is none."""
 
     verdict: str = ""
     comment: str = ""
 
 
-def find_feedback(conversation: Conversation, seq: int) -> Given:
+def find_feedback(conversation: Conversation, seq: int) -> ReplyFeedback:
     """Raises ActionError unless message `seq` is a reply that still has its text."""
-    return _read_given(find_reply(conversation.messages, seq))
+    return _read_feedback(find_reply(conversation.messages, seq))
 
 
 @transaction.atomic
 def give_feedback(
     conversation: Conversation, seq: int, verdict: str, comment: object = None
-) -> tuple[Given, Given]:
+) -> tuple[ReplyFeedback, ReplyFeedback]:
     """Replace the feedback on reply `seq`; what it was, and what it is now.
 
     Without a comment the one that is there stays; without a verdict all of it goes.
@@ -42,15 +42,15 @@ def give_feedback(
         raise ActionError(_("Replies of a temporary conversation can't be marked."))
     # Its text may be about to be deleted: then this waits, and finds none.
     reply = find_reply(conversation.messages.select_for_update(), seq)
-    before = _read_given(reply)
+    before = _read_feedback(reply)
     conversation.changes.create(action=ACTION, seq=seq)
     if not verdict:
         Feedback.objects.filter(message=reply).delete()
-        return before, Given()
+        return before, ReplyFeedback()
     kept = before.comment if comment is None else check_comment(comment)
     values = {"conversation": conversation, "verdict": verdict, "comment": kept}
     Feedback.objects.update_or_create(message=reply, defaults=values)
-    return before, Given(verdict, kept)
+    return before, ReplyFeedback(verdict, kept)
 
 
 def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
@@ -67,6 +67,6 @@ def check_comment(text: object) -> str:
     return check_note(text, Feedback.MAX_CHARS, not_text, too_long)
 
 
-def _read_given(reply: Message) -> Given:
+def _read_feedback(reply: Message) -> ReplyFeedback:
     rows = Feedback.objects.filter(message=reply)
-    return Given(*rows.values_list("verdict", "comment").first() or ())
+    return ReplyFeedback(*rows.values_list("verdict", "comment").first() or ())

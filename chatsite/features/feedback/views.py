@@ -14,8 +14,8 @@ from memory.transcript import ActionError, TextError
 
 from . import services
 from .models import Feedback
-from .parts import FeedbackGiven, draw_buttons
-from .services import Given
+from .parts import FeedbackEvent, draw_buttons
+from .services import ReplyFeedback
 
 Verdict = Feedback.Verdict
 
@@ -47,7 +47,7 @@ def post_feedback(
     if now.verdict != before.verdict:
         turns = conversation.turns.filter(user_message__seq__lt=seq).order_by("-id")
         turn_id = turns.values_list("pk", flat=True).first() or 0
-        event = FeedbackGiven(turn_id, seq, now.verdict)
+        event = FeedbackEvent(turn_id, seq, now.verdict)
         async_to_sync(events.publish_event)(conversation.pk, event)
     if not request.htmx:
         return redirect("conversation-detail", conversation.uuid)
@@ -59,7 +59,7 @@ def post_feedback(
 
 
 def _make_notice(
-    conversation: Conversation, seq: int, before: Given, now: Given
+    conversation: Conversation, seq: int, before: ReplyFeedback, now: ReplyFeedback
 ) -> Notice:
     if not now.verdict:
         text = _("Your feedback on reply #%(seq)s was removed.")

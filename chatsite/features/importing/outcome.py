@@ -30,7 +30,7 @@ class Outcome:
     left: Remainder = field(default_factory=Remainder)
 
     @classmethod
-    def of(cls, job: Job) -> "Outcome":
+    def from_job(cls, job: Job) -> "Outcome":
         """Without what was deleted since."""
         imported, known = (job.result.get(name, []) for name in ("imported", "known"))
         rows = library.list_own(job.user).filter(uuid__in=[*imported, *known])
@@ -43,13 +43,13 @@ class Outcome:
             **{name: job.result.get(name, 0) for name in COUNTS},
         )
 
-    def tell(self, why: str) -> None:
+    def add_reason(self, why: str) -> None:
         if len(self.told) < MAX_TOLD:
             self.told.append(why)
         else:
             self.untold += 1
 
-    def dump(self) -> dict[str, Any]:
+    def dump_result(self) -> dict[str, Any]:
         return {
             "imported": [str(row.uuid) for row in self.imported],
             "known": [str(row.uuid) for row in self.known],

@@ -49,7 +49,7 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
     try:
         archive = Archive(file) if is_archive(file) else None
         texts = archive.read_texts() if archive else reading.read_whole(file)
-        _show_all(claim, _Import(claim, job, archive).take(reading.read_items(texts)))
+        _show_all(claim, _Importer(claim, job, archive).take(reading.read_items(texts)))
     except ImportFileError as error:
         queue.close_job(claim, Job.State.FAILED, str(error))
     except MemoryError:
@@ -62,11 +62,11 @@ def import_conversations(claim: Claim, file: IO[bytes]) -> None:
 @transaction.atomic
 def _show_all(claim: Claim, outcome: Outcome) -> None:
     """Also in the list: what should have shown a branch may be deleted since."""
-    if queue.close_job(claim, Job.State.DONE, result=outcome.dump()):
+    if queue.close_job(claim, Job.State.DONE, result=outcome.dump_result()):
         note_restored(outcome.imported)
 
 
-class _Import:
+class _Importer:
     def __init__(self, claim: Claim, job: Job, archive: Archive | None = None) -> None:
         self.claim, self.user, self.done = claim, job.user, 0
         self.archive, self.pictures = archive, Pictures(archive, job.user_id)
@@ -85,7 +85,7 @@ class _Import:
             except ImportItemError as error:
                 left_out = str(error)
             if left_out:
-                outcome.tell(_tell_why(number, item, left_out))
+                outcome.add_reason(_tell_why(number, item, left_out))
             self.done = counted
         outcome.others = self.archive.others if self.archive else 0
         return outcome
@@ -96,11 +96,11 @@ class _Import:
             outcome.known.append(known)
             return ""
         # Only now: of what is known, no image is read again.
-        images, lost = self.pictures.join(draft)
+        images, lost = self.pictures.add_to_draft(draft)
         made, left_out = self._store(draft, images)
         outcome.imported.append(made)
         for kind, count in draft.left.items():
-            outcome.left.note(kind, count)
+            outcome.left.count_kind(kind, count)
         outcome.images += sum(map(len, images.values()))
         return find_sentence_space().join(
             filter(None, [left_out, draft.left_out, lost])

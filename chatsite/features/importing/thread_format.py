@@ -108,7 +108,7 @@ LOOSE = ConfigDict(
 )
 
 
-class Row(BaseModel):
+class StateRow(BaseModel):
     model_config = ConfigDict(
         extra="ignore",
         json_schema_extra={"additionalProperties": False},
@@ -116,7 +116,7 @@ class Row(BaseModel):
     )
 
 
-class AskedCall(Row):
+class AskedCall(StateRow):
     """A call of a tool as the model asked for it: whatever that has written."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
@@ -127,7 +127,7 @@ class AskedCall(Row):
     type: Literal["tool_call"] = "tool_call"
 
 
-class AttachedImage(Row):
+class AttachedImage(StateRow):
     """What a message says of an image: its bytes are in `images`, if they are known."""
 
     sha256: Sha256
@@ -136,7 +136,7 @@ class AttachedImage(Row):
     height: Annotated[int, Field(ge=1, le=20_000)]
 
 
-class AttachedLongText(Row):
+class AttachedLongText(StateRow):
     """What a message says of a text that is too long to be in it: it is in
     `long_files`, if it is known."""
 
@@ -144,7 +144,7 @@ class AttachedLongText(Row):
     chars: Count
 
 
-class Attachment(Row):
+class Attachment(StateRow):
     """A file in the text of a message: its own text is from `start` to `end`, and the
     mark before it begins `at`; what was typed ends before the first. `size` is in bytes
     of the file, `id` that of the upload."""
@@ -164,7 +164,7 @@ class Attachment(Row):
     long: AttachedLongText | None = None
 
 
-class RunningReply(Row):
+class RunningReply(StateRow):
     """Transcript: the reply that is being written, as far as it was saved."""
 
     seq: Seq
@@ -206,7 +206,7 @@ class Message(RunningReply):
     imported_at: Unread[datetime | None] = None
 
 
-class Trigger(Row):
+class Trigger(StateRow):
     """Why a summary was due."""
 
     model_config = LOOSE
@@ -216,7 +216,7 @@ class Trigger(Row):
     limit: Count | float | Name | None = None
 
 
-class Summary(Row):
+class Summary(StateRow):
     """Summaries: one version. Those that are active tile the messages from the first
     one on; the messages behind the last of them are the window."""
 
@@ -303,7 +303,7 @@ class SummaryReferences(References):
     summaries: Few[Seq] = []
 
 
-class ModelCall(Row):
+class ModelCall(StateRow):
     """One request to a model, by reference; `sha256` is of what was sent."""
 
     purpose: Literal[*models.ModelCall.Purpose.values]
@@ -325,7 +325,7 @@ class ModelCall(Row):
     created_at: Time = None
 
 
-class Conversation(Row):
+class Conversation(StateRow):
     """Its settings."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
@@ -342,7 +342,7 @@ class Conversation(Row):
     system_prompt: Masked[str] = ""
 
 
-class CoreState(Row):
+class CoreState(StateRow):
     """All that is kept of a conversation."""
 
     model_config = ConfigDict(
@@ -360,7 +360,7 @@ class CoreState(Row):
     left_out: dict[Name, Count] = {}
 
 
-def list_rows() -> dict[str, type[Row]]:
+def list_rows() -> dict[str, type[StateRow]]:
     """The lists of a file without apps, with the form of their rows."""
     return {
         name: get_args(each.annotation)[0]
@@ -369,7 +369,7 @@ def list_rows() -> dict[str, type[Row]]:
     }
 
 
-def list_masked(row: type[Row]) -> list[str]:
+def list_masked(row: type[StateRow]) -> list[str]:
     """The names of what is text of the conversation."""
     fields = row.model_fields.items()
     return [name for name, each in fields if MASKED in each.metadata]
@@ -385,7 +385,7 @@ def build_thread_state() -> type[CoreState]:
     sections = {"conversation": (own, ...)}
     for each in exported_lists():
         row = create_model(
-            each.row.__name__, __base__=(each.row, Row), __doc__=each.row.__doc__
+            each.row.__name__, __base__=(each.row, StateRow), __doc__=each.row.__doc__
         )
         sections[each.name] = (Rows[row], [])
     return create_model(

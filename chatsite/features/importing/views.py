@@ -61,7 +61,7 @@ def _describe_page(request: HttpRequest) -> dict[str, object]:
     job = queue.latest(KIND, request.user)
     return {
         "job": job,
-        "outcome": Outcome.of(job) if job else None,
+        "outcome": Outcome.from_job(job) if job else None,
         "has_archives": bool(readers),
     }
 

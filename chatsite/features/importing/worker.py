@@ -45,7 +45,7 @@ State = Job.State
 
 
 @dataclass(slots=True)
-class _Import:
+class _ImportRun:
     """A file with its job, and the process that reads it."""
 
     claim: Claim
@@ -54,8 +54,8 @@ class _Import:
     process: subprocess.Popen | None = None
 
 
-waiting: list[_Import] = []
-running: list[_Import] = []
+waiting: list[_ImportRun] = []
+running: list[_ImportRun] = []
 
 
 def keep_upload(user: AbstractBaseUser, upload: UploadedFile) -> Job:
@@ -65,7 +65,7 @@ def keep_upload(user: AbstractBaseUser, upload: UploadedFile) -> Job:
     return Job.objects.get(pk=wanted.claim.row_id)
 
 
-def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _Import:
+def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _ImportRun:
     check_size(upload.size or 0)
     # Without a name: it is gone with the process.
     file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -77,7 +77,7 @@ def _store_upload(user: AbstractBaseUser, upload: UploadedFile) -> _Import:
     except BaseException:
         file.close()
         raise
-    return _Import(claim, file, get_language() or settings.LANGUAGE_CODE)
+    return _ImportRun(claim, file, get_language() or settings.LANGUAGE_CODE)
 
 
 async def sweep_imports() -> None:
@@ -105,7 +105,7 @@ def end_imports() -> None:
         waiting.pop().file.close()
 
 
-def _start_process(wanted: _Import) -> None:
+def _start_process(wanted: _ImportRun) -> None:
     """Read it in a process of its own, whose standard input ends with this one."""
     claim, number = wanted.claim, wanted.file.fileno()
     arguments = [str(claim.row_id), claim.owner, str(number), wanted.language]
@@ -117,7 +117,7 @@ def _start_process(wanted: _Import) -> None:
     )
 
 
-def _see_through(wanted: _Import) -> None:
+def _see_through(wanted: _ImportRun) -> None:
     try:
         _watch_process(wanted)
     except TRANSIENT_DB_ERRORS as error:
@@ -128,7 +128,7 @@ def _see_through(wanted: _Import) -> None:
         connections.close_all()
 
 
-def _watch_process(wanted: _Import) -> None:
+def _watch_process(wanted: _ImportRun) -> None:
     """Keep the job alive as long as its process works within its time."""
     end, why, state = monotonic() + settings.IMPORT_MAX_SECONDS, CRASHED, State.FAILED
     try:

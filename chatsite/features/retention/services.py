@@ -33,7 +33,7 @@ Find = Callable[[Combinable], QuerySet]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RetentionKind:
     """Rows that have an age: the setting of how old they get, and what to do then."""
 
     # The column of a run that counts them.
@@ -97,13 +97,19 @@ def _find_older(model: type[Model], column: str, before: Combinable) -> QuerySet
     return QuerySet(model).filter(**{f"{column}__lt": before})
 
 
-def _make_kind(name: str, setting: str, model: type[Model], column: str) -> Kind:
-    return Kind(name, setting, partial(_find_older, model, column), _delete_rows)
+def _make_kind(
+    name: str, setting: str, model: type[Model], column: str
+) -> RetentionKind:
+    return RetentionKind(
+        name, setting, partial(_find_older, model, column), _delete_rows
+    )
 
 
 KINDS = (
-    Kind("conversations", "RETENTION_DAYS", _find_conversations, _delete_conversations),
-    Kind(
+    RetentionKind(
+        "conversations", "RETENTION_DAYS", _find_conversations, _delete_conversations
+    ),
+    RetentionKind(
         "sessions", "", partial(_find_older, Session, "expire_date"), _delete_sessions
     ),
     *(

@@ -71,7 +71,7 @@ class AssigneeFilter(admin.SimpleListFilter):
 class QueueItemAdmin(ConversationPartAdmin):
     form = QueueItemForm
     list_display = (
-        "item",
+        "item_link",
         "looked_at",
         "state",
         "assigned_to",
@@ -86,7 +86,7 @@ class QueueItemAdmin(ConversationPartAdmin):
     texts = QueueItem.TEXTS
     heads = ("note",)
     select_related = ("conversation__owner", "assignee")
-    actions = ("take", "finish")
+    actions = ("assign_to_me", "mark_finished")
 
     note_shown = beginning_of("note", _("note"))
     note_wide = text_field("note", _("note"))
@@ -156,7 +156,7 @@ class QueueItemAdmin(ConversationPartAdmin):
             obj.save(update_fields=[*names, "changed_at"])
 
     @admin.display(description=_("kind"))
-    def item(self, row: QueueItem) -> SafeString:
+    def item_link(self, row: QueueItem) -> SafeString:
         return link_to(row, row.get_kind_display())
 
     @admin.display(description=_("look at"))
@@ -173,14 +173,14 @@ class QueueItemAdmin(ConversationPartAdmin):
         return row.assignee.get_username() if row.assignee else "–"
 
     @admin.action(description=_("Assign to me"), permissions=["change"])
-    def take(self, request: HttpRequest, rows: QuerySet[QueueItem]) -> None:
+    def assign_to_me(self, request: HttpRequest, rows: QuerySet[QueueItem]) -> None:
         # Someone else may have been faster since the list was drawn.
         free = Q(assignee=None) | Q(assignee=request.user.pk)
         values = {"assignee": request.user, "state": QueueItem.State.WORK}
         self._change(request, rows, free, **values)
 
     @admin.action(description=_("Mark as finished"), permissions=["change"])
-    def finish(self, request: HttpRequest, rows: QuerySet[QueueItem]) -> None:
+    def mark_finished(self, request: HttpRequest, rows: QuerySet[QueueItem]) -> None:
         self._change(request, rows, Q(), state=QueueItem.State.DONE)
 
     def _change(

@@ -30,7 +30,7 @@ class RuleAdmin(ConversationPartAdmin):
     fields = (
         "in_conversation",
         ("message_seq", "kind", "state"),
-        "words",
+        "rule_words",
         "created_at",
     )
 
@@ -46,7 +46,7 @@ class RuleAdmin(ConversationPartAdmin):
         return f"#{row.seq}" if row.seq else "-"
 
     @admin.display(description=_("text"))
-    def words(self, row: Rule) -> str:
+    def rule_words(self, row: Rule) -> str:
         if not redaction.may_read(row):
             return describe_hidden(row.end - row.start) or redaction.show_text(
                 row, "text"

@@ -30,7 +30,7 @@ class RuleRow(BaseModel):
     start: Count = 0
     end: Count = 0
     text: Annotated[str, Field(max_length=MAX_CHARS)] = ""
-    kind: Literal["", *Rule.Kind.values] = ""
+    kind: Literal["", *Rule.RuleKind.values] = ""
     state: Literal[*Rule.State.values]
     created_at: Time = None
 

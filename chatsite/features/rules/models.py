@@ -20,7 +20,7 @@ class Rule(models.Model):
         DISMISSED = "dismissed", _("Dismissed")
         REPLACED = "replaced", _("Replaced")
 
-    class Kind(models.TextChoices):
+    class RuleKind(models.TextChoices):
         INSTRUCTION = "instruction", _("Instruction")
         PREFERENCE = "preference", _("Preference")
         CONSTRAINT = "constraint", _("Constraint")
@@ -41,7 +41,7 @@ class Rule(models.Model):
     start = models.PositiveIntegerField(default=0)
     end = models.PositiveIntegerField(default=0)
     text = models.TextField(blank=True, help_text=_("Empty: as it is in the message."))
-    kind = models.CharField(_("kind"), max_length=11, choices=Kind, blank=True)
+    kind = models.CharField(_("kind"), max_length=11, choices=RuleKind, blank=True)
     state = models.CharField(_("state"), max_length=9, choices=State)
     replaced_by = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="replaces"

@@ -3,7 +3,7 @@
 from django.template.loader import render_to_string
 
 from chatsite.features.statements.parts import (
-    Statement,
+    ShownStatement,
     group_by_message,
     make_message_part,
 )
@@ -20,7 +20,7 @@ MAX_REPLACED = 20
 
 def list_stated_rules(
     conversation: Conversation, first: int, end: int | None
-) -> dict[int, tuple[Statement, ...]]:
+) -> dict[int, tuple[ShownStatement, ...]]:
     """What is offered, or in force, of the messages from `first` to before `end` that
     the model may see, by their numbers."""
     if not conversation.rule_count:

@@ -85,7 +85,7 @@ class SharedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SharedPiece:
     messages: tuple[SharedMessage, ...]
     after: int | None  # the number that it begins behind
     # Set when more follow: the number that they begin behind.
@@ -95,7 +95,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SharedContext:
     """What the model saw for one reply; `replies` are the numbers to choose from, the
     newest first. `call` None: no reply has a request that is known."""
 
@@ -117,7 +117,7 @@ class Seen:
         return {"context": pane}
 
 
-def read_piece(share: Share, after: int | None = None) -> Piece:
+def read_piece(share: Share, after: int | None = None) -> SharedPiece:
     rows = with_model(without_long_texts(shown_messages(share))).order_by("seq")
     if after:
         rows = rows.filter(seq__gt=after)
@@ -133,7 +133,7 @@ def read_piece(share: Share, after: int | None = None) -> Piece:
         last = row.seq
     is_end = len(found) <= PIECE
     behind = tuple(seq for seq in hidden if seq > last) if is_end else ()
-    return Piece(tuple(shown), after, None if is_end else last, behind)
+    return SharedPiece(tuple(shown), after, None if is_end else last, behind)
 
 
 def lead_to(share: Share, seq: int) -> int | None:
@@ -179,7 +179,7 @@ def _present_call(asked: dict[str, Any]) -> tuple[str, str]:
     return visible(str(asked.get("name") or "")), arguments
 
 
-def read_seen(share: Share, reply: int | None = None) -> Seen | None:
+def read_seen(share: Share, reply: int | None = None) -> SharedContext | None:
     """None: the link shows no such reply."""
     rows = shown_replies(share)
     replies = tuple(rows.values_list("seq", flat=True)[:MAX_REPLIES])
@@ -188,9 +188,9 @@ def read_seen(share: Share, reply: int | None = None) -> Seen | None:
     elif reply not in replies and not rows.filter(seq=reply).exists():
         return None
     if reply is None:
-        return Seen(replies)
+        return SharedContext(replies)
     call = reply_call(share.conversation, reply)
-    return Seen(replies, reply, call, is_request_shown(share, call))
+    return SharedContext(replies, reply, call, is_request_shown(share, call))
 
 
 def _find_reply_calls(
@@ -216,6 +216,6 @@ def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
     return replies[0] if replies else None
 
 
-def wire_of(seen: Seen) -> Sequence[dict[str, Any]]:
+def wire_of(seen: SharedContext) -> Sequence[dict[str, Any]]:
     """The messages of the request; images are not shared with them."""
     return without_bytes(rebuilding.rebuild_context(seen.call).wire)

@@ -128,7 +128,7 @@ def show_shared_image(
     return response
 
 
-def _read_seen(request: HttpRequest, share: Share) -> presenter.Seen:
+def _read_seen(request: HttpRequest, share: Share) -> presenter.SharedContext:
     """What the model saw for the reply that the address names, else for the newest."""
     if not share.with_view:
         raise Http404

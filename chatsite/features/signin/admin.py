@@ -18,7 +18,7 @@ from . import links
 from .mail import send_soon
 from .models import Invitation, MailedLink
 
-Kind = MailedLink.Kind
+LinkKind = MailedLink.LinkKind
 
 
 @admin.register(Invitation)
@@ -28,7 +28,7 @@ class InvitationAdmin(ShortListAdmin):
     ordering = ("-id",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Invitation]:
-        return super().get_queryset(request).filter(kind=Kind.INVITATION)
+        return super().get_queryset(request).filter(kind=LinkKind.INVITATION)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         if obj is None:
@@ -50,10 +50,10 @@ class InvitationAdmin(ShortListAdmin):
         self, request: HttpRequest, obj: Invitation, form: Any, change: bool
     ) -> None:
         """The row is made with its link, which is shown or sent this once."""
-        obj.kind, obj.made_by = Kind.INVITATION, request.user
+        obj.kind, obj.made_by = LinkKind.INVITATION, request.user
         link = links.make_link(obj, request)
         if obj.email:
-            hours = {"link": link, "days": links.HOURS[Kind.INVITATION] // 24}
+            hours = {"link": link, "days": links.HOURS[LinkKind.INVITATION] // 24}
             subject = "Windowpane: " + gettext("An invitation")
             send_soon(obj.email, subject, "signin/mail/invitation.txt", hours)
             text = gettext("The invitation is on its way to %(email)s.")

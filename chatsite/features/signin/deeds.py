@@ -14,7 +14,7 @@ from . import links
 from .mail import send_soon
 from .models import MailedLink
 
-Kind = MailedLink.Kind
+LinkKind = MailedLink.LinkKind
 
 
 class TakenError(ValueError):
@@ -35,18 +35,18 @@ def send_reset(request: HttpRequest, email: str) -> None:
             links.check_pace(request, user.email, user)
         except links.TooManyLinksError:
             return
-        _send_link(request, Kind.RESET, user.email, _("A new password"), user)
+        _send_link(request, LinkKind.RESET, user.email, _("A new password"), user)
 
 
 def send_confirmation(request: HttpRequest, email: str) -> None:
     """A link that makes this the address of the person who asks. Raises
     TooManyLinksError."""
     links.check_pace(request, email, request.user)
-    _send_link(request, Kind.EMAIL, email, _("Confirm your address"), request.user)
+    _send_link(request, LinkKind.EMAIL, email, _("Confirm your address"), request.user)
 
 
 def _send_link(
-    request: HttpRequest, kind: Kind, email: str, subject: str, user: Any
+    request: HttpRequest, kind: LinkKind, email: str, subject: str, user: Any
 ) -> None:
     row = MailedLink(kind=kind, user=user, email=email)
     link = links.make_link(row, request)

@@ -22,9 +22,9 @@ TOKEN_BYTES = 24
 # As it was first called: links that are on their way were made with it.
 SALT = "chatsite.signin"
 HOURS = {
-    MailedLink.Kind.RESET: 1,
-    MailedLink.Kind.EMAIL: 24,
-    MailedLink.Kind.INVITATION: 7 * 24,
+    MailedLink.LinkKind.RESET: 1,
+    MailedLink.LinkKind.EMAIL: 24,
+    MailedLink.LinkKind.INVITATION: 7 * 24,
 }
 # Mails within an hour: to one account, to one address of e-mail, and for one address
 # of the network, which can ask for those of many.
@@ -44,7 +44,7 @@ def make_link(row: MailedLink, request: HttpRequest) -> str:
     row.token_hash = hash_token(token)
     row.account_state = describe_account(row.user) if row.user else ""
     row.asked_from = client_address(request) or ""
-    row.expires_at = Now() + timedelta(hours=HOURS[MailedLink.Kind(row.kind)])
+    row.expires_at = Now() + timedelta(hours=HOURS[MailedLink.LinkKind(row.kind)])
     row.save()
     return f"{find_origin(request)}{reverse('signin-link', args=[token])}"
 

@@ -11,12 +11,12 @@ class MailedLink(models.Model):
     """A link that works once, until a time: to a new password, to a new address of
     e-mail, or to an account that there is not yet."""
 
-    class Kind(models.TextChoices):
+    class LinkKind(models.TextChoices):
         RESET = "reset"
         EMAIL = "email"
         INVITATION = "invitation"
 
-    kind = models.CharField(max_length=10, choices=Kind)
+    kind = models.CharField(max_length=10, choices=LinkKind)
     # Whose account it changes; of an invitation, the account that was made with it.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,

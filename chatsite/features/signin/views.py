@@ -57,7 +57,7 @@ def ask_for_reset(request: HttpRequest) -> HttpResponse:
 @needs_mail
 def show_sent(request: HttpRequest) -> HttpResponse:
     """The same whether there is such an account or not."""
-    values = {"hours": links.HOURS[MailedLink.Kind.RESET]}
+    values = {"hours": links.HOURS[MailedLink.LinkKind.RESET]}
     return render(request, "signin/sent.html", values)
 
 
@@ -109,9 +109,9 @@ def _show_form(
 
 
 OPENED = {
-    MailedLink.Kind.RESET: _choose_password,
-    MailedLink.Kind.EMAIL: _confirm_address,
-    MailedLink.Kind.INVITATION: _take_invitation,
+    MailedLink.LinkKind.RESET: _choose_password,
+    MailedLink.LinkKind.EMAIL: _confirm_address,
+    MailedLink.LinkKind.INVITATION: _take_invitation,
 }
 
 

@@ -16,7 +16,7 @@ from memory.models import Conversation
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ShownStatement:
     """What a message states, in the words that the person uses for it."""
 
     pk: int
@@ -26,14 +26,14 @@ class Statement:
 
 def group_by_message(
     rows: QuerySet, first: int, end: int | None
-) -> dict[int, tuple[Statement, ...]]:
+) -> dict[int, tuple[ShownStatement, ...]]:
     """Those of the messages from `first` to before `end`, by their numbers."""
     rows = rows.filter(seq__gte=first).order_by("seq", "start")
     if end:
         rows = rows.filter(seq__lt=end)
     values = rows.values_list("seq", "pk", "words", "state")
     return {
-        seq: tuple(Statement(*row[1:]) for row in group)
+        seq: tuple(ShownStatement(*row[1:]) for row in group)
         for seq, group in groupby(values, key=itemgetter(0))
     }
 

@@ -19,7 +19,14 @@ from .models import ToolCall
 @admin.register(ToolCall)
 class ToolCallAdmin(ConversationPartAdmin):
     list_display = (
-        *("id", "name_shown", "outcome", "error_code", "in_conversation", "owner_name"),
+        *(
+            "id",
+            "name_shown",
+            "outcome_shown",
+            "error_code",
+            "in_conversation",
+            "owner_name",
+        ),
         *("asked_in", "allowed", "answered_by", "answered_at", "created_at"),
     )
     list_filter = (*("state", "allowed", ("error", SetFilter), "created_at"),)
@@ -36,7 +43,7 @@ class ToolCallAdmin(ConversationPartAdmin):
         *("conversation__owner", "request", "result", "late_result", "answered_by"),
     )
     fields = (
-        ("in_conversation", "outcome", "error_code"),
+        ("in_conversation", "outcome_shown", "error_code"),
         ("wide_name", "asked_in", "place"),
         ("answer", "late_answer"),
         "wide_arguments",
@@ -56,5 +63,5 @@ class ToolCallAdmin(ConversationPartAdmin):
     late_answer = link_field("late_result", _("late result"))
 
     @admin.display(description=_("state"), ordering="state")
-    def outcome(self, row: ToolCall) -> str:
+    def outcome_shown(self, row: ToolCall) -> str:
         return row.outcome_name

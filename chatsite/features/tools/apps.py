@@ -31,7 +31,7 @@ class ToolsConfig(AppConfig):
         slots.register("account", parts.draw_account_section)
         slots.register("conversation.menu", parts.draw_menu_item)
         plugins.register_socket(
-            events=[events.Tool],
+            events=[events.ToolEvent],
             commands=commands.READERS,
             find_standing=commands.find_standing,
         )
@@ -50,7 +50,7 @@ class ToolsConfig(AppConfig):
                 write=export.write_calls,
                 texts=("call_id", "name", "reason", "error"),
                 copy=export.copy_calls,
-                forget=ToolCall.forget,
+                forget=ToolCall.forget_message,
                 audit_rules=audit.FINDERS,
                 log_names={
                     "toolcall": _("tool call"),

@@ -14,7 +14,7 @@ from chatsite.protocol.events import read_integer
 from memory.models import Conversation
 
 from . import consent, late_results
-from .events import Tool
+from .events import ToolEvent
 from .models import ToolCall
 
 
@@ -28,13 +28,13 @@ class Consent(AppCommand):
     digest: str
     reason: object = ""
 
-    def answer(self, conversation: Conversation) -> ToolCall:
+    def store_answer(self, conversation: Conversation) -> ToolCall:
         given = {"allowed": self.allow, "digest": self.digest, "reason": self.reason}
         return consent.answer(conversation, self.call, conversation.owner, **given)
 
     def apply_to(self, conversation: Conversation) -> Done:
-        answered = self.answer(conversation)
-        return Done(published=(Tool.of(answered),), has_work=True)
+        answered = self.store_answer(conversation)
+        return Done(published=(ToolEvent.from_call(answered),), has_work=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +74,4 @@ def find_standing(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
         *("turn", "name", "state", "arguments", "digest", "started_at", "finished_at"),
         *("error", "request__seq", "result__seq", "late_result__seq"),
     )
-    return map(Tool.of, calls)
+    return map(ToolEvent.from_call, calls)

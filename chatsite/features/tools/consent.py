@@ -101,7 +101,7 @@ def answer(
         rows.update(state=State.ASKED, reason="", error="", **given)
     else:
         told = f"{REFUSED} The user's reason: {reason}" if reason else REFUSED
-        no = answers.Answer(State.CANCELLED, told, "refused")
+        no = answers.CallAnswer(State.CANCELLED, told, "refused")
         answers.store(call, call.turn, no, reason=reason, **given)
     _go_on(call.turn)
     action = Change.Action.ALLOW if allowed else Change.Action.REFUSE
@@ -162,7 +162,7 @@ def _expire(pk: int, conversation_id: int) -> ToolCall | None:
     call = found.filter(pk=pk).first()
     if call is None:
         return None
-    no = answers.Answer(State.CANCELLED, EXPIRED, "consent_expired")
+    no = answers.CallAnswer(State.CANCELLED, EXPIRED, "consent_expired")
     answers.store(call, call.turn, no)
     _go_on(call.turn)
     return answers.read(pk)

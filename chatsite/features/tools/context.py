@@ -63,7 +63,7 @@ class CallContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CallProgress:
     """How far a call is: so much `done` of the `total`, and what it does now. Either is
     None where it is no number that can be shown."""
 
@@ -72,7 +72,7 @@ class Progress:
     message: str = ""
 
     @classmethod
-    def of(cls, done: Any, total: Any = None, message: str = "") -> Self:
+    def from_values(cls, done: Any, total: Any = None, message: str = "") -> Self:
         return cls(_read_number(done), _read_number(total), " ".join(message.split()))
 
 
@@ -82,21 +82,21 @@ def _read_number(value: Any) -> float | None:
 
 
 # Who hears of the progress of the call that runs in this context, in any thread.
-listener: ContextVar[Callable[[Progress], None]] = ContextVar("listener")
+listener: ContextVar[Callable[[CallProgress], None]] = ContextVar("listener")
 
 
-def reporter() -> Callable[[Progress], None]:
+def reporter() -> Callable[[CallProgress], None]:
     """A function that tells the person how far the call of this context is; for tools
     that take long. The time limit of a call begins again with each report, up to the
     tool's `max_seconds`."""
     return listener.get(_ignore)
 
 
-def _ignore(_: Progress) -> None:
+def _ignore(_: CallProgress) -> None:
     """No one waits for it."""
 
 
-class Pending(ToolMessage):
+class PendingResult(ToolMessage):
     """What a tool returns whose result comes later.
 
     A ToolMessage, so that LangChain's tool node hands it on as it is. `handle` is JSON
@@ -138,17 +138,17 @@ Cancel = Callable[[dict[str, Any], CallContext], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class SiteTool:
-    """A LangChain tool, and what the site has to know of it.
+    """A LangChain tool, and what the site has to know about it.
 
-    read_only: it changes nothing. idempotent: running one call twice is as running it
-    once. needs_consent: a person has to allow each call. result_tokens: what of a
-    result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a result that comes
-    later, with the handle of the Pending that the tool returned; returns the result or
-    another Pending, raises ToolException where there will be none. cancel: with the
-    same, says that no one waits for it any more. seconds: what a call may take without
-    a report of its progress, 0: TOOL_SECONDS; max_seconds: with them, 0: as long.
-    source_notes: what a model reads of all tools of the source, before the first.
-    reminds_of: the argument that a late result reminds the person of.
+    read_only: the call changes nothing. idempotent: running one call twice is the same
+    as running it once. needs_consent: a user has to allow each call. result_tokens:
+    how much of a result a model gets, 0: TOOL_RESULT_TOKENS. look: asks for a late
+    result, with the handle of the PendingResult that the tool returned; returns the
+    result or another PendingResult, raises ToolException if there will be none.
+    cancel: with the same handle, tells the tool that the call was cancelled. seconds:
+    the limit of a call without a progress report, 0: TOOL_SECONDS; max_seconds: the
+    limit with reports, 0: the same. source_notes: what a model reads of all tools of
+    the source, before the first. reminds_of: the argument of a late result's reminder.
     """
 
     tool: BaseTool
@@ -167,7 +167,7 @@ class SiteTool:
     reminds_of: str = ""
 
     @classmethod
-    def of(cls, found: Any) -> Self:
+    def from_object(cls, found: Any) -> Self:
         """The tool that a setting names: one of the site's or of LangChain's, or a
         function. Raises TypeError for what is none, ValueError for a function without
         a docstring, which models need."""
@@ -183,7 +183,7 @@ class SiteTool:
     def name(self) -> str:
         return self.tool.name
 
-    def rename(self, name: str) -> Self:
+    def with_name(self, name: str) -> Self:
         """The tool under a name that providers take; people see its own."""
         if name == self.name:
             return self
@@ -250,6 +250,6 @@ def site_tool(**marks: Any) -> Callable[[Any], SiteTool]:
     """
 
     def decorate(found: Any) -> SiteTool:
-        return replace(SiteTool.of(found), **marks)
+        return replace(SiteTool.from_object(found), **marks)
 
     return decorate

@@ -22,7 +22,7 @@ MAX_ARGUMENTS = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Tool(AppEvent):
+class ToolEvent(AppEvent):
     """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
     the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
     `progress`: how far a running one is, as its tool has reported.
@@ -43,7 +43,7 @@ class Tool(AppEvent):
     progress: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, call: ToolCall) -> Self:
+    def from_call(cls, call: ToolCall) -> Self:
         answer = call.late_result or call.result
         is_long = len(json.dumps(call.arguments)) > MAX_ARGUMENTS
         return cls(

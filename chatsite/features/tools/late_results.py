@@ -23,9 +23,9 @@ from chatsite.features.tools.context import (
     CallCancelledError,
     Cancel,
     Look,
-    Pending,
+    PendingResult,
 )
-from chatsite.features.tools.events import Tool
+from chatsite.features.tools.events import ToolEvent
 from chatsite.features.tools.models import ToolCall
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
@@ -39,7 +39,7 @@ from memory.sql import round_robin_by_user
 
 from . import consent
 from .tool_loop import answers, call_context, reminders, summaries
-from .tool_loop.answers import Answer
+from .tool_loop.answers import CallAnswer
 from .tool_loop.ending import end_calls
 
 logger = logging.getLogger(__name__)
@@ -67,24 +67,24 @@ CALL_DELETED = "call_deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class DeliveredResult:
     """A call whose late result was stored, and the turn of its own, if it has one."""
 
     call: ToolCall
     turn: Turn | None = None
 
 
-def deliver(pk: int, content: Any, *, failed: bool = False) -> Delivered | None:
+def deliver(pk: int, content: Any, *, failed: bool = False) -> DeliveredResult | None:
     """Store the result of a late call, once. None: it has ended already, or is gone.
 
     Any process that learns of a result may call it; tell() lets the pages know.
     """
     state, error = (State.FAILED, "tool_error") if failed else (State.DONE, "")
-    return _end(pk, Answer(state, content, error))
+    return _end(pk, CallAnswer(state, content, error))
 
 
 @transaction.atomic
-def cancel(conversation: Conversation, pk: int) -> Delivered:
+def cancel(conversation: Conversation, pk: int) -> DeliveredResult:
     """Wait no longer for a result; the model is told in the next turn, and the tool by
     the next sweep. Raises CommandError where the call does not wait for one."""
     known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
@@ -92,7 +92,9 @@ def cancel(conversation: Conversation, pk: int) -> Delivered:
         raise CommandError(
             "not_found", _("There is no such tool call in this conversation.")
         )
-    done = _end(pk, Answer(State.CANCELLED, CANCELLED, "cancelled"), tells_tool=True)
+    done = _end(
+        pk, CallAnswer(State.CANCELLED, CANCELLED, "cancelled"), tells_tool=True
+    )
     if done is None:
         raise CommandError("not_late", _("This call is not waiting for a result."))
     conversation.changes.create(action=Change.Action.CANCEL_CALL)
@@ -111,7 +113,9 @@ def forget(conversation: Conversation, seq: int, **_: object) -> None:
 
 
 @transaction.atomic
-def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | None:
+def _end(
+    pk: int, answer: CallAnswer, *, tells_tool: bool = False
+) -> DeliveredResult | None:
     found = ToolCall.objects.filter(pk=pk, state=State.LATE)
     conversation = Conversation.objects.filter(tool_calls__in=found).first()
     if conversation is None:
@@ -146,10 +150,12 @@ def _end(pk: int, answer: Answer, *, tells_tool: bool = False) -> Delivered | No
             reply_seq=seq + 1,
             room=room,
         )
-    return Delivered(answers.read(pk, "conversation"), turn)
+    return DeliveredResult(answers.read(pk, "conversation"), turn)
 
 
-def _starts_turn(conversation: Conversation, call: ToolCall, answer: Answer) -> bool:
+def _starts_turn(
+    conversation: Conversation, call: ToolCall, answer: CallAnswer
+) -> bool:
     """Whether the model is told in a turn of its own: as the conversation has it, and
     not for what a person has cancelled or taken away."""
     asked = call.request
@@ -162,10 +168,10 @@ def _starts_turn(conversation: Conversation, call: ToolCall, answer: Answer) -> 
     return len(latest) < MOST_OWN_TURNS or Message.Role.USER in latest
 
 
-def events_of(done: Delivered) -> tuple[events.Event, ...]:
+def events_of(done: DeliveredResult) -> tuple[events.Event, ...]:
     """What the pages are told: the call, its result in the model's view, its turn."""
     told: tuple[events.Event, ...] = (
-        Tool.of(done.call),
+        ToolEvent.from_call(done.call),
         events.Memory(None, "changed"),
     )
     if done.turn:
@@ -173,7 +179,7 @@ def events_of(done: Delivered) -> tuple[events.Event, ...]:
     return told
 
 
-async def tell(done: Delivered) -> None:
+async def tell(done: DeliveredResult) -> None:
     """Let every page know, and start the turn of its own."""
     for event in events_of(done):
         await events.publish_event(done.call.conversation_id, event)
@@ -212,7 +218,7 @@ async def look(call: ToolCall) -> None:
     tool = registry.available().get(call.name)
     is_late = call.state == State.LATE
     if is_late and call.deadline_at and call.deadline_at <= call.now:
-        await _finish(call, Answer(State.FAILED, NOT_IN_TIME, "deadline"))
+        await _finish(call, CallAnswer(State.FAILED, NOT_IN_TIME, "deadline"))
     elif call.deadline_at and call.deadline_at <= call.now:
         await database_sync_to_async(_let_go)(call)
     elif tool is None:
@@ -231,18 +237,18 @@ async def _ask(call: ToolCall, ask: Look) -> None:
         async with asyncio.timeout(LOOK_SECONDS):
             found = await ask(call.handle or {}, call_context.of(call))
     except CallCancelledError as error:
-        await _finish(call, Answer(State.CANCELLED, str(error), "tool_cancelled"))
+        await _finish(call, CallAnswer(State.CANCELLED, str(error), "tool_cancelled"))
     except ToolException as error:
-        await _finish(call, Answer(State.FAILED, str(error), "tool_error"))
+        await _finish(call, CallAnswer(State.FAILED, str(error), "tool_error"))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         await _try_later(call, name_of(error))
     else:
-        if isinstance(found, Pending):
+        if isinstance(found, PendingResult):
             values = {"handle": found.handle, "error": found.blocked}
             await _postpone(call, found.seconds, **values)
         else:
             summary = await summaries.make(call.pk, found)
-            await _finish(call, Answer(State.DONE, found, summary=summary))
+            await _finish(call, CallAnswer(State.DONE, found, summary=summary))
 
 
 async def _tell_tool(call: ToolCall, cancel: Cancel | None) -> None:
@@ -266,7 +272,7 @@ async def _try_later(call: ToolCall, why: str) -> None:
     await _postpone(call, max(LOOK_SECONDS, waited / FAILED_SHARE))
 
 
-async def _finish(call: ToolCall, answer: Answer) -> None:
+async def _finish(call: ToolCall, answer: CallAnswer) -> None:
     done = await database_sync_to_async(_end)(call.pk, answer)
     if done:
         await tell(done)
@@ -276,7 +282,7 @@ async def _postpone(call: ToolCall, seconds: float, **values: Any) -> None:
     changed = await database_sync_to_async(postpone)(call, seconds, **values)
     if changed and values.get("error", call.error) != call.error:
         told = await database_sync_to_async(answers.read)(call.pk)
-        await events.publish_event(call.conversation_id, Tool.of(told))
+        await events.publish_event(call.conversation_id, ToolEvent.from_call(told))
 
 
 def postpone(call: ToolCall, seconds: float, **values: Any) -> int:
@@ -317,6 +323,6 @@ async def expire_questions() -> None:
 
 async def tell_answer(call: ToolCall) -> None:
     """Let every page know of an answered question, and go on with the turn."""
-    await events.publish_event(call.conversation_id, Tool.of(call))
+    await events.publish_event(call.conversation_id, ToolEvent.from_call(call))
     if runner.is_sweeping():
         runner.start_turns(call.conversation_id)

@@ -161,7 +161,7 @@ class ToolCall(models.Model):
         return cls.objects.filter(is_side, conversation=conversation)
 
     @classmethod
-    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
+    def forget_message(cls, conversation: Conversation, seq: int, **_: object) -> None:
         """Message `seq` was deleted: so is what the rows of its calls repeat of it. The
         reason of a no is a part of the result, too."""
         calls = cls.of_message(conversation, seq)

@@ -169,9 +169,9 @@ def _load_own(paths: tuple[str, ...]) -> tuple[list[SiteTool], list[str]]:
     tools, wrong = [], []
     for path in paths:
         try:
-            tools.append(SiteTool.of(import_string(path)))
+            tools.append(SiteTool.from_object(import_string(path)))
         except (ImportError, TypeError, ValueError) as error:
             wrong.append(f"{path!r} can't be used: {error}")
             logger.error("TOOLS: %r can't be used (%s)", path, type(error).__name__)
     names = call_forms.name_tools(each.name for each in tools)
-    return [each.rename(names[each.name]) for each in tools], wrong
+    return [each.with_name(names[each.name]) for each in tools], wrong

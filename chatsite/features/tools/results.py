@@ -46,14 +46,14 @@ NOT_IN_NOTES = re.compile(r"[\[\]\s\0-\x1f\x7f-\x9f]+")
 LINE_CHARS, WORD_CHARS = 200, 20
 
 
-class Refined(NamedTuple):
+class ResultText(NamedTuple):
     """`whole` is for people; `sent` is what a model gets, "" where that is the same."""
 
     whole: str
     sent: str
 
 
-class Summary(NamedTuple):
+class ResultSummary(NamedTuple):
     """What a model has made of the first `chars` characters of a result."""
 
     text: str
@@ -86,8 +86,11 @@ class File(NamedTuple):
 
 
 def refine(
-    content: Any, site_tool: SiteTool | None, seq: int, summary: Summary | None = None
-) -> Refined:
+    content: Any,
+    site_tool: SiteTool | None,
+    seq: int,
+    summary: ResultSummary | None = None,
+) -> ResultText:
     """The result of a call as text: whole, and within the tool's budget in tokens.
 
     `content` is whatever a tool returned: text, blocks, bytes, a message, any value.
@@ -97,13 +100,13 @@ def refine(
     """
     whole = to_whole(content)
     if fits(whole, site_tool):
-        return Refined(whole, "")
+        return ResultText(whole, "")
     if summary is None:
-        return Refined(whole, _shorten(whole, _find_room(site_tool), seq))
+        return ResultText(whole, _shorten(whole, _find_room(site_tool), seq))
     read = f"{len(whole):,}"
     if summary.chars < len(whole):
         read = f"the first {summary.chars:,} of {read}"
-    return Refined(whole, summary.text + SUMMARY_MARK.format(read=read, seq=seq))
+    return ResultText(whole, summary.text + SUMMARY_MARK.format(read=read, seq=seq))
 
 
 def shorten_again(text: str, sent: str, seq: int) -> str:

@@ -123,7 +123,7 @@ def answer_call(
     """Takes `allow` ("true" or "false"), `digest` and maybe a `reason`."""
     try:
         given = read_consent({**request.POST.dict(), "call": call})
-        answered = given.answer(conversation)
+        answered = given.store_answer(conversation)
     except CommandError as error:
         return _refuse_command(error)
     async_to_sync(late_results.tell_answer)(answered)

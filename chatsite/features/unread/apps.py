@@ -16,7 +16,7 @@ class UnreadConfig(AppConfig):
         slots.register("person", parts.draw_unread)
         plugins.register_socket(
             events=[events.Unread],
-            commands={"seen": lambda value: events.Seen()},
+            commands={"seen": lambda value: events.SeenCommand()},
             find_standing=events.list_standing_news,
         )
         plugins.turn_ended.connect(events.tell_of_turn)

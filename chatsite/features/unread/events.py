@@ -37,7 +37,7 @@ class Unread(AppEvent):
     kind: str = ""
 
     @classmethod
-    def of(cls, news: list[News]) -> Self:
+    def from_news(cls, news: list[News]) -> Self:
         newest = news[-1]
         values = (newest.conversation, len(news), newest.seq, newest.text)
         return cls(*values, newest.kind)
@@ -59,7 +59,7 @@ class Unread(AppEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(AppCommand):
+class SeenCommand(AppCommand):
     """The person looks at the conversation, and so at all that is new in it."""
 
     def apply_to(self, conversation: Conversation) -> Done:
@@ -70,7 +70,7 @@ class Seen(AppCommand):
 
 def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
     """What was not looked at, in all conversations."""
-    return map(Unread.of, group_news(find_news(client.user_id)).values())
+    return map(Unread.from_news, group_news(find_news(client.user_id)).values())
 
 
 async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
@@ -78,7 +78,7 @@ async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
     news = await database_sync_to_async(note_turn)(turn, state)
     if news:
         owner = turn.conversation.owner_id
-        await events.publish_to_person(owner, Unread.of([news]))
+        await events.publish_to_person(owner, Unread.from_news([news]))
 
 
 async def tell_of_reminder(conversation: Conversation, **_: object) -> None:
@@ -87,4 +87,4 @@ async def tell_of_reminder(conversation: Conversation, **_: object) -> None:
     grouped = group_news(await find(conversation.owner_id))
     # None: it was looked at already.
     if news := grouped.get((str(conversation.uuid), reminders.KIND)):
-        await events.publish_to_person(conversation.owner_id, Unread.of(news))
+        await events.publish_to_person(conversation.owner_id, Unread.from_news(news))

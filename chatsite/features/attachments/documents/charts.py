@@ -41,16 +41,16 @@ class ChartText:
         self._said: list[str] = []
         self._series: dict[str, list[str]] = {}
 
-    def start(self, tag: str, _: dict[str, str]) -> None:
+    def start_element(self, tag: str, _: dict[str, str]) -> None:
         self._path.append(tag)
         if tag == "ser":
             self._series = {"tx": [], "cat": [], "val": []}
 
-    def say(self, said: str) -> None:
+    def add_characters(self, said: str) -> None:
         if self._path[-1] in ("v", "t"):
             self._said.append(said)
 
-    def end(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         self._path.pop()
         if tag in ("v", "t") and (said := "".join(self._said)):
             self._said.clear()
@@ -62,7 +62,7 @@ class ChartText:
 
     def _take(self, said: str) -> None:
         if "ser" not in self._path:
-            self._text.add(said)
+            self._text.add_text(said)
             return
         # The horizontal and the vertical values of points are named otherwise.
         names = {"xVal": "cat", "yVal": "val"}
@@ -78,10 +78,12 @@ class ChartText:
             f"{at} {value}".strip() for at, value in zip(where, values, strict=False)
         )
         self._text.end_line()
-        self._text.add(f"{' '.join(name) or '-'}: {'; '.join(pairs)}\n")
+        self._text.add_text(f"{' '.join(name) or '-'}: {'; '.join(pairs)}\n")
 
 
 def _read_chart(parts: Parts, path: str, text: Text) -> None:
     text.begin_part("Chart")
     chart = ChartText(text)
-    parse_xml(parts.read(path), chart.start, chart.end, chart.say)
+    parse_xml(
+        parts.read(path), chart.start_element, chart.end_element, chart.add_characters
+    )

@@ -60,14 +60,14 @@ class OfficeText:
         self._ends: dict[str, Callable[[], None]] = {
             "p": self._end_paragraph,
             "tc": self._end_cell,
-            "tr": lambda: self._text.add("\n"),
+            "tr": lambda: self._text.add_text("\n"),
             "rt": self._end_above,
             "ruby": self._end_ruby,
             "checkBox": self._end_box,
             "ddList": self._end_box,
         }
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
+    def start_element(self, tag: str, attributes: dict[str, str]) -> None:
         if self._skipping or self._is_skipped(tag, attributes):
             self._is_instruction |= tag == "instrText"
             self._skipping += 1
@@ -108,7 +108,7 @@ class OfficeText:
         if self._is_above:
             self._ruby.append(said)
         elif not self._pages:
-            self._text.add(said)
+            self._text.add_text(said)
 
     def _note_slide(self, attributes: dict[str, str]) -> None:
         self.is_hidden = attributes.get("show") in ("0", "false")
@@ -159,7 +159,7 @@ class OfficeText:
             self._add(entries[int(value)])
         self._box = {}
 
-    def end(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         if self._skipping:
             self._skipping -= 1
             self._is_instruction = False
@@ -182,14 +182,14 @@ class OfficeText:
     def _end_ruby(self) -> None:
         said = "".join(self._ruby)
         self._ruby.clear()
-        self._text.add(f"({said})" * bool(said.strip()))
+        self._text.add_text(f"({said})" * bool(said.strip()))
 
     def _end_paragraph(self) -> None:
         if not self._goes_on:
-            self._text.add(" " if self._cells else "\n")
+            self._text.add_text(" " if self._cells else "\n")
         self._goes_on = False
 
-    def say(self, said: str) -> None:
+    def add_characters(self, said: str) -> None:
         if self._is_instruction and self._fields:
             self._fields[-1] = (self._fields[-1] + said)[:100]
         elif self._said and not self._skipping:
@@ -198,7 +198,12 @@ class OfficeText:
     @classmethod
     def read(cls, parts: Parts, path: str, text: Text) -> "OfficeText":
         reader = cls(text)
-        parse_xml(parts.read(path), reader.start, reader.end, reader.say)
+        parse_xml(
+            parts.read(path),
+            reader.start_element,
+            reader.end_element,
+            reader.add_characters,
+        )
         return reader
 
 
@@ -227,7 +232,7 @@ def read_beside(parts: Parts, title: str, paths: Iterable[str], text: Text) -> N
         if said not in known:
             if len(known) == 1:
                 text.begin_part(title)
-            text.add(f"{said}\n")
+            text.add_text(f"{said}\n")
         known.add(said)
 
 
@@ -237,10 +242,10 @@ def read_pptx(parts: Parts, text: Text) -> None:
         part = text.begin_beside()
         is_hidden = OfficeText.read(parts, path, part).is_hidden
         text.begin_part(f"Slide {number}" + " (hidden)" * is_hidden)
-        text.add("".join(part.parts))
+        text.add_text("".join(part.parts))
         read_drawn(parts, path, text, OfficeText.read)
         for kind, beside in parts.read_relations(path).values():
             if kind in ("notesSlide", "comments") and beside in parts:
                 text.end_line()
-                text.add("\nNotes:\n" if kind == "notesSlide" else "\nComments:\n")
+                text.add_text("\nNotes:\n" if kind == "notesSlide" else "\nComments:\n")
                 OfficeText.read(parts, beside, text)

@@ -36,7 +36,12 @@ def read_opendocument(kind: str, parts: Parts, text: Text) -> None:
     if MAIN not in parts:
         raise UnreadableError("wrong_kind")
     reader = OpenDocumentText(text)
-    parse_xml(parts.read(MAIN), reader.start, reader.end, reader.say)
+    parse_xml(
+        parts.read(MAIN),
+        reader.start_element,
+        reader.end_element,
+        reader.add_characters,
+    )
 
 
 class OpenDocumentText:
@@ -72,7 +77,7 @@ class OpenDocumentText:
             "table-row": self._end_row,
         }
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
+    def start_element(self, tag: str, attributes: dict[str, str]) -> None:
         is_of_note = self._notes and tag == "date"
         if self._skipping or tag in SKIPPED or is_of_note:
             self._skipping += 1
@@ -81,12 +86,12 @@ class OpenDocumentText:
         elif tag in LEFT_OUT:
             self._text.leave_out(LEFT_OUT[tag], attributes.get("href", ""))
 
-    def say(self, said: str) -> None:
+    def add_characters(self, said: str) -> None:
         if self._depth and not self._skipping:
             # Ends of lines in the file are spaces.
             self._add(said.replace("\n", " "))
 
-    def end(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         if self._skipping:
             self._skipping -= 1
         elif tag in self._ends:
@@ -96,7 +101,7 @@ class OpenDocumentText:
         if said and self._cell:
             self._cell[-1].append(said)
         elif said:
-            self._text.add(said)
+            self._text.add_text(said)
 
     def _begin_part(self, name: str) -> None:
         if name and not self._rows:
@@ -142,7 +147,7 @@ class OpenDocumentText:
             self._add(" ".join([*cells, ""]))
         elif cells:
             for _ in range(count):
-                self._text.add("\t".join(cells) + "\n")
+                self._text.add_text("\t".join(cells) + "\n")
 
     def _end_repeated(self, kind: str, content: object) -> int:
         """Return how often to write it; the rest is counted where it has a text."""

@@ -28,14 +28,14 @@ NO_TEXT = {"script", "style", "template", "noscript", "svg", "title"}
 EMPTY = re.compile(rf"<(?:{'|'.join(sorted(NO_TEXT))}|a|textarea)\b[^<>]*/>")
 
 
-class PageText:
+class PageTextWriter:
     """The text of a clean web page, which has tags of KEPT without attributes."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
         self._is_plain = False
 
-    def read(self, page: str) -> None:
+    def write_page(self, page: str) -> None:
         for number, piece in enumerate(re.split("<([^<>]*)>", page)):
             if number % 2:
                 self._take_tag(piece)
@@ -49,20 +49,20 @@ class PageText:
         if name == "pre":
             self._is_plain = tag == name
         elif tag == "li":
-            self._text.add("- ")
+            self._text.add_text("- ")
         elif re.fullmatch("h[1-6]", tag):
-            self._text.add("#" * int(tag[1]) + " ")
+            self._text.add_text("#" * int(tag[1]) + " ")
         elif tag == "br":
-            self._text.add("\n")
+            self._text.add_text("\n")
         elif tag in ("td", "th") and not self._text.is_at_line():
-            self._text.add("\t")
+            self._text.add_text("\t")
 
     def _say(self, said: str) -> None:
         if self._is_plain:
-            self._text.add(said)
+            self._text.add_text(said)
         elif said and (words := " ".join(said.split())):
             before = said[0].isspace() and not self._text.is_at_word()
-            self._text.add(" " * before + words + " " * said[-1].isspace())
+            self._text.add_text(" " * before + words + " " * said[-1].isspace())
 
 
 def read_web_page(data: bytes, text: Text, charset: str = "") -> None:
@@ -71,7 +71,7 @@ def read_web_page(data: bytes, text: Text, charset: str = "") -> None:
         page = EMPTY.sub("", page)
     # A parser of browsers: it takes linear time, and understands whatever is wrong.
     clean = nh3.clean(page, tags=KEPT, clean_content_tags=NO_TEXT, attributes={})
-    PageText(text).read(clean)
+    PageTextWriter(text).write_page(clean)
     text.end_line()
 
 
@@ -93,7 +93,7 @@ def read_epub(parts: Parts, text: Text) -> None:
         raise UnreadableError("encrypted")
     for path in list_chapters(parts):
         read_web_page(parts.read(path), text)
-        text.add("\n")
+        text.add_text("\n")
 
 
 def list_chapters(parts: Parts) -> Iterator[str]:
@@ -124,7 +124,7 @@ def read_eml(data: bytes, text: Text) -> None:
     said = [f"{name}: {letter[name]}" for name in HEADERS if letter[name]]
     if len(said) < 2:
         raise UnreadableError("wrong_kind")
-    text.add("\n".join(said) + "\n\n")
+    text.add_text("\n".join(said) + "\n\n")
     body = letter.get_body(("plain", "html"))
     if body:
         content = body.get_payload(decode=True) or b""
@@ -132,10 +132,12 @@ def read_eml(data: bytes, text: Text) -> None:
         if body.get_content_subtype() == "html":
             read_web_page(content, text, charset)
         else:
-            text.add(decode_page(content, charset))
+            text.add_text(decode_page(content, charset))
     for part in letter.iter_attachments():
         text.end_line()
-        text.add(f"\nAttachment: {part.get_filename() or part.get_content_type()}\n")
+        text.add_text(
+            f"\nAttachment: {part.get_filename() or part.get_content_type()}\n"
+        )
 
 
 HEADERS = ("From", "To", "Cc", "Date", "Subject")

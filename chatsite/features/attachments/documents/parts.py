@@ -32,7 +32,7 @@ class Text:
         self._counted: set[str] = set()
         self._left = chars
 
-    def add(self, part: str) -> None:
+    def add_text(self, part: str) -> None:
         self._left -= len(part)
         if self._left < 0:
             self.parts.append(part[: self._left])
@@ -47,12 +47,12 @@ class Text:
 
     def end_line(self) -> None:
         if not self.is_at_line():
-            self.add("\n")
+            self.add_text("\n")
 
     def end_cell(self) -> None:
         if self.parts and self.parts[-1] == " ":
             self.parts.pop()
-        self.add("\t")
+        self.add_text("\t")
 
     def begin_beside(self) -> "Text":
         """A text of what stands beside this one, to be added if it is wanted."""
@@ -67,7 +67,7 @@ class Text:
 
     def begin_part(self, title: str) -> None:
         self.end_line()
-        self.add(f"\n## {title}\n\n" if self.parts else f"## {title}\n\n")
+        self.add_text(f"\n## {title}\n\n" if self.parts else f"## {title}\n\n")
 
 
 class Parts:

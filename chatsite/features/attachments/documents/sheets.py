@@ -59,7 +59,7 @@ class SheetText:
         self._formula: list[str] = []
         self.headers: dict[str, str] = {}
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
+    def start_element(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "row":
             self._column = self._next = 0
         elif tag == "c":
@@ -75,13 +75,13 @@ class SheetText:
         elif tag in ("v", "t") or HEADERS.fullmatch(tag):
             self._is_value = True
 
-    def say(self, part: str) -> None:
+    def add_characters(self, part: str) -> None:
         if self._is_formula:
             self._formula.append(part)
         elif self._is_value and not self._is_spoken:
             self._said.append(part)
 
-    def end(self, tag: str) -> None:
+    def end_element(self, tag: str) -> None:
         if tag in ("v", "t"):
             self._is_value = False
         elif tag == "f":
@@ -91,7 +91,7 @@ class SheetText:
         elif tag == "c":
             self._end_cell()
         elif tag == "row" and self._column:
-            self._text.add("\n")
+            self._text.add_text("\n")
         elif found := HEADERS.fullmatch(tag):
             words = HEADER_CODES.sub(" ", "".join(self._said))
             self.headers[" ".join(words.split())] = found[1]
@@ -111,7 +111,7 @@ class SheetText:
         else:
             return
         gap = self._next - self._column - (self._column == 0)
-        self._text.add("\t" * max(0, min(gap, MAX_GAP)) + shown)
+        self._text.add_text("\t" * max(0, min(gap, MAX_GAP)) + shown)
         self._column = self._next
 
     def _show(self, value: str) -> str:
@@ -144,9 +144,14 @@ def read_xlsx(parts: Parts, text: Text) -> None:
     for name, path in list_ids(parts, main, "sheet"):
         text.begin_part(f"{name} (hidden)" if name in hidden else name)
         sheet = SheetText(text, shared, formats, origin)
-        parse_xml(parts.read(path), sheet.start, sheet.end, sheet.say)
+        parse_xml(
+            parts.read(path),
+            sheet.start_element,
+            sheet.end_element,
+            sheet.add_characters,
+        )
         for words, kind in sheet.headers.items():
-            text.add(f"{kind}: {words}\n" * bool(words))
+            text.add_text(f"{kind}: {words}\n" * bool(words))
         _read_beside(parts, path, text)
 
 
@@ -172,12 +177,12 @@ def _read_beside(parts: Parts, path: str, text: Text) -> None:
             continue
         if kind == "comments":
             for comment in _list_comments(parts, target):
-                text.add(f"Comment {comment}\n")
+                text.add_text(f"Comment {comment}\n")
         elif kind == "drawing":
             part = text.begin_beside()
             OfficeText.read(parts, target, part)
             said = "".join(part.parts).strip()
-            text.add(f"\n{said}\n" * bool(said))
+            text.add_text(f"\n{said}\n" * bool(said))
             read_drawn(parts, target, text, OfficeText.read)
 
 

@@ -26,7 +26,7 @@ MOST_OF_RESULT = 10_001_000
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ImportedPicture:
     """An image of a message: the id of its file in the archive, "" = it has none, and
     how it was called."""
 
@@ -43,7 +43,7 @@ class Draft:
     bundle: Bundle
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
     # By the numbers of their messages: not read yet.
-    pictures: Mapping[int, Sequence[Picture]] = field(default_factory=dict)
+    pictures: Mapping[int, Sequence[ImportedPicture]] = field(default_factory=dict)
     # Of apps, by their names.
     sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     policy: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Draft:
 
 
 @dataclass(slots=True)
-class Said:
+class DraftMessage:
     """One message of another chat's export."""
 
     role: str
@@ -71,10 +71,10 @@ class Said:
     calls: list[dict[str, Any]] = field(default_factory=list)
     answers: str = ""  # of a result (role "tool"): the id of its call
     failed: bool = False
-    pictures: list[Picture] = field(default_factory=list)
+    pictures: list[ImportedPicture] = field(default_factory=list)
     reasoning: str = ""
     # What goes on with it.
-    more: list["Said"] = field(default_factory=list)
+    more: list["DraftMessage"] = field(default_factory=list)
 
     def join_more(self) -> None:
         """All at once: there can be as many as the file has room for."""
@@ -94,7 +94,7 @@ def clean_title(title: object) -> str:
 
 
 def from_talk(
-    source: str, title: object, talk: Iterable[Said], site: str, rest: Remainder
+    source: str, title: object, talk: Iterable[DraftMessage], site: str, rest: Remainder
 ) -> Draft:
     """A draft of messages in turns: replies that follow each other become one, by the
     model of the last. `site` is who wrote them, as people know it; `rest` is known once
@@ -138,7 +138,7 @@ def from_talk(
     )
 
 
-def _list_failed_calls(said: list[Said]) -> Iterator[BaseModel]:
+def _list_failed_calls(said: list[DraftMessage]) -> Iterator[BaseModel]:
     """The calls that have failed; of the others their messages tell enough."""
     places = {}
     for seq, each in enumerate(said, 1):
@@ -151,9 +151,9 @@ def _list_failed_calls(said: list[Said]) -> Iterator[BaseModel]:
                     yield each.row(**values, state="failed")
 
 
-def _join_turns(talk: Iterable[Said]) -> list[Said]:
-    said: list[Said] = []
-    results: dict[str, Said | None] = {}  # by the ids of the calls so far
+def _join_turns(talk: Iterable[DraftMessage]) -> list[DraftMessage]:
+    said: list[DraftMessage] = []
+    results: dict[str, DraftMessage | None] = {}  # by the ids of the calls so far
     for each in talk:
         results |= dict.fromkeys(call["id"] for call in each.calls)
         known = results.get(each.answers)
@@ -176,11 +176,11 @@ def _join_turns(talk: Iterable[Said]) -> list[Said]:
     if said and said[0].role == "assistant":
         # Every reply here answers a message.
         first = _("(The conversation began with this reply.)")
-        said.insert(0, Said("user", first, said[0].at))
+        said.insert(0, DraftMessage("user", first, said[0].at))
     return said
 
 
-def _goes_on(before: Said, each: Said) -> bool:
+def _goes_on(before: DraftMessage, each: DraftMessage) -> bool:
     """Whether both are one message: a text and the calls behind it are."""
     is_same = before.role == each.role == "assistant"
     return is_same and not (before.calls and (each.text or each.pictures))

@@ -16,7 +16,7 @@ from memory.engine.file_names import clean_file_name
 from memory.transcript import TextError
 
 from .archive import Archive
-from .draft import Draft, Picture, check_length
+from .draft import Draft, ImportedPicture, check_length
 from .reading import MEGABYTE
 
 # Of the time that an import has, for all of its images.
@@ -40,7 +40,7 @@ class Pictures:
         self.archive, self.owner_id = archive, owner_id
         self.end = monotonic() + settings.IMPORT_MAX_SECONDS * SHARE_OF_TIME
 
-    def join(self, draft: Draft) -> tuple[dict[int, list[Attachment]], str]:
+    def add_to_draft(self, draft: Draft) -> tuple[dict[int, list[Attachment]], str]:
         """Put them into the messages of the draft. Returns them by the number of their
         message, and sentences on those that were left out. Raises ImportItemError."""
         taken: dict[int, list[Attachment]] = {}
@@ -66,7 +66,7 @@ class Pictures:
         return taken, _explain_lost(lost)
 
     def _read(
-        self, picture: Picture, beside: Sequence[Attachment], place: int
+        self, picture: ImportedPicture, beside: Sequence[Attachment], place: int
     ) -> Attachment:
         """Raises _PictureError, and TextError as read_imported() does."""
         size = self.archive.find_asset(picture.id) if self.archive else None
@@ -85,11 +85,11 @@ class Pictures:
         self.archive.note_image(picture.id)
         return found
 
-    def _name(self, picture: Picture) -> str:
+    def _name(self, picture: ImportedPicture) -> str:
         known = self.archive.name_asset(picture.id) if self.archive else ""
         return clean_file_name(picture.name or known or picture.id)
 
-    def _name_lost(self, picture: Picture, code: str) -> str:
+    def _name_lost(self, picture: ImportedPicture, code: str) -> str:
         words = _("[image: %(name)s, not imported]")
         if code == "missing":
             words = _("[image: %(name)s, missing in the file]")

@@ -43,19 +43,19 @@ class Remainder:
 
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def note(self, kind: object, count: int = 1) -> None:
+    def count_kind(self, kind: object, count: int = 1) -> None:
         """Count a kind; a file can have any number of them, with any names."""
         name = clean_text(kind)[:KIND_CHARS] if isinstance(kind, str) else ""
         is_known = name in self.kinds or len(self.kinds) < MOST_KINDS
         if count:
             self.kinds[name if name and is_known else OTHER] += count
 
-    def describe(self) -> list[tuple[str, int]]:
+    def list_kinds(self) -> list[tuple[str, int]]:
         """Each kind as people read it, the most frequent first."""
         return [(gettext(kind), count) for kind, count in self.kinds.most_common()]
 
-    def note_words(self, value: Any, kind: object) -> None:
-        self.note(kind, sum(1 for _words in list_words(value)))
+    def count_words(self, value: Any, kind: object) -> None:
+        self.count_kind(kind, sum(1 for _words in list_words(value)))
 
 
 def has_words(value: object) -> bool:

@@ -7,7 +7,7 @@ from django.utils import timezone
 from langchain.tools import ToolRuntime
 from langchain_core.tools import ToolException, tool
 
-from ..context import CallContext, Pending, find_zone
+from ..context import CallContext, PendingResult, find_zone
 
 LONGEST = timedelta(days=366)
 MAX_CHARS = 1_000
@@ -45,7 +45,7 @@ async def remind_me(
     runtime: ToolRuntime[CallContext, Any],
     in_minutes: float = 0,
     at: str = "",
-) -> Pending:
+) -> PendingResult:
     """Remind the user of something later. The reminder arrives in this conversation.
     Give in_minutes or at, not both.
 
@@ -70,7 +70,7 @@ async def remind_me(
     handle = {"text": text, "asked": now.isoformat(), "due": due.isoformat()}
     seconds = (due - now).total_seconds()
     when = write_time(due, runtime.context.zone)
-    return Pending(
+    return PendingResult(
         handle,
         seconds,
         deadline=seconds + GRACE.total_seconds(),
@@ -96,9 +96,9 @@ def _read_time(text: str, zone: tzinfo) -> datetime:
 
 
 async def look_for_reminder(handle: dict[str, Any], context: CallContext) -> Any:
-    """The reminder once its time has come; until then, Pending."""
+    """The reminder once its time has come; until then, PendingResult."""
     due = datetime.fromisoformat(handle["due"])
     if (left := (due - timezone.now()).total_seconds()) > 0:
-        return Pending(handle, left)
+        return PendingResult(handle, left)
     asked = datetime.fromisoformat(handle["asked"])
     return f"Reminder, asked for on {write_time(asked, context.zone)}: {handle['text']}"

@@ -43,7 +43,7 @@ PREVIEW_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CardAnswer:
     """A message that answers a call: the beginning of its text."""
 
     seq: int
@@ -89,7 +89,7 @@ class ToolCard:
     call: int | None = None
     digest: str = ""
     # In its place, and after its turn.
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[CardAnswer, ...] = ()
     ms: int | None = None
     error: str = ""  # a sentence for people, or ""
     allowed: bool | None = None
@@ -260,7 +260,7 @@ class _Answers:
         self.taken: set[int] = set()
         self.by_pk = {row.pk: row for row in results}
 
-    def of_call(self, call: ToolCall) -> Iterator[Answer]:
+    def of_call(self, call: ToolCall) -> Iterator[CardAnswer]:
         """What the row of the call refers to."""
         if row := self.by_pk.get(call.result_id):
             yield self.take(row)
@@ -268,7 +268,7 @@ class _Answers:
             # It may have come in turns later, where this page does not reach.
             yield self.take(call.late_result, call, is_anchor=False)
 
-    def by_id(self, request: Message, asked: dict[str, Any]) -> Iterator[Answer]:
+    def by_id(self, request: Message, asked: dict[str, Any]) -> Iterator[CardAnswer]:
         """The next message behind the request that names the call's id."""
         for row in self.by_pk.values():
             is_next = row.seq > request.seq and row.seq not in self.taken
@@ -278,11 +278,11 @@ class _Answers:
 
     def take(
         self, row: Message, texts: Any = None, *, is_anchor: bool = True
-    ) -> Answer:
+    ) -> CardAnswer:
         """`texts` has what without_long_texts() adds to rows, if not the row itself."""
         texts = texts or row
         self.taken.add(row.seq)
-        return Answer(
+        return CardAnswer(
             seq=row.seq,
             text=texts.head or "",
             chars=texts.chars or 0,

@@ -12,7 +12,7 @@ from django.db.models import F, Max, QuerySet
 from django.db.models.functions import Now
 
 from chatsite.features.tools import registry, results
-from chatsite.features.tools.context import Pending
+from chatsite.features.tools.context import PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.turns.models import Turn
 from memory import transcript
@@ -44,13 +44,13 @@ class NoRoomError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """How a call ended: its state, and its result, as results.refine() takes it."""
 
     state: str
     content: Any
     error: str = ""
-    summary: results.Summary | None = None
+    summary: results.ResultSummary | None = None
 
 
 def find_room(conversation: Conversation) -> int:
@@ -103,7 +103,7 @@ def _find_last(turn: Turn, following: int) -> int:
     return max(last, turn.reply_seq)
 
 
-def store(call: ToolCall, turn: Turn, answer: Answer, **values: Any) -> ToolCall:
+def store(call: ToolCall, turn: Turn, answer: CallAnswer, **values: Any) -> ToolCall:
     """Answer a call in its place, which ends it: `values` are those of end_calls().
     The row of the call as it is then.
 
@@ -116,7 +116,7 @@ def store(call: ToolCall, turn: Turn, answer: Answer, **values: Any) -> ToolCall
     return read(call.pk)
 
 
-def store_pending(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
+def store_pending(call: ToolCall, turn: Turn, pending: PendingResult) -> ToolCall:
     """Answer a call in its place whose result comes later: it does not end."""
     most = pending.deadline or settings.TOOL_DEADLINE_SECONDS
     # The look at the deadline is the one that ends the call.
@@ -137,7 +137,7 @@ def append_result(
     conversation: Conversation,
     seq: int,
     content: Any,
-    summary: results.Summary | None = None,
+    summary: results.ResultSummary | None = None,
     **late: int,
 ) -> Message:
     """Store a result as message `seq`, with its files: `late_for`, the message that
@@ -158,7 +158,10 @@ def append_result(
 
 
 def _append_in_place(
-    call: ToolCall, turn: Turn, content: Any, summary: results.Summary | None = None
+    call: ToolCall,
+    turn: Turn,
+    content: Any,
+    summary: results.ResultSummary | None = None,
 ) -> Message:
     message = append_result(call, turn.conversation, turn.reply_seq, content, summary)
     advance(turn)
@@ -166,7 +169,7 @@ def _append_in_place(
 
 
 def store_all(
-    turn: Turn, answered: Sequence[tuple[ToolCall, Answer]]
+    turn: Turn, answered: Sequence[tuple[ToolCall, CallAnswer]]
 ) -> list[ToolCall]:
     """store() of answers in the site's own words, with as many statements for a hundred
     calls as for one: other people wait as long as this takes."""
@@ -211,19 +214,19 @@ def open_calls(turn: Turn) -> list[ToolCall]:
     return list(rows.select_related("request").order_by("pk"))
 
 
-def broken_off(name: str) -> Answer:
+def broken_off(name: str) -> CallAnswer:
     """Of a call that had begun: only where the tool changes nothing is it known that
     nothing has happened."""
     tool = registry.known().get(name)
     if tool and tool.read_only:
-        return Answer(State.CANCELLED, BROKEN_OFF)
-    return Answer(State.UNKNOWN, MAY_HAVE_RUN)
+        return CallAnswer(State.CANCELLED, BROKEN_OFF)
+    return CallAnswer(State.UNKNOWN, MAY_HAVE_RUN)
 
 
 def close_calls(turn: Turn) -> list[ToolCall]:
     """Answer what is open as the turn ends: every request needs a result for each
     call."""
-    not_run = Answer(State.CANCELLED, NOT_RUN)
+    not_run = CallAnswer(State.CANCELLED, NOT_RUN)
     answered = [
         (call, broken_off(call.name) if call.state == State.RUNNING else not_run)
         for call in open_calls(turn)

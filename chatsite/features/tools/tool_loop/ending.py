@@ -31,7 +31,7 @@ def end_calls(
     in `columns`, such as the message with the result. What the tool is asked with for a
     late result can have the words of the call, so it is taken away, unless the tool has
     work that no one waits for any more (`tells_tool`): then the next sweep tells the
-    tool, and takes it away. The pages are told by those who commit, with events.Tool.
+    tool, and takes it away. The pages are told by those who commit, with events.ToolEvent.
     """
     if tells_tool:
         # Of who looks for its result just now: that comes too late.

@@ -22,11 +22,11 @@ from chatsite import metrics
 from chatsite.features.tools import registry
 from chatsite.features.tools.context import (
     AnswerLostError,
-    Pending,
-    Progress,
+    CallProgress,
+    PendingResult,
     user_id,
 )
-from chatsite.features.tools.events import Tool
+from chatsite.features.tools.events import ToolEvent
 from chatsite.features.tools.models import ToolCall
 from chatsite.protocol import events
 from chatsite.turns import attempt, checkpoints
@@ -38,9 +38,9 @@ from memory.engine.blank import is_blank
 from memory.leases import LeaseStatus
 
 from . import answers, asked, call_context, records, summaries
-from .answers import Answer, NoRoomError
+from .answers import CallAnswer, NoRoomError
 from .progress import Reports
-from .records import Settled
+from .records import SettledCalls
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ async def run(
     return await ToolLoop(claim, turn, make_room, tell_news).run()
 
 
-class Following(NamedTuple):
+class NextRequest(NamedTuple):
     """A request that is ready to be sent; the last one has to be answered without
     tools."""
 
@@ -148,7 +148,7 @@ class ToolLoop:
 
     def _prepare_next(
         self, claim: TurnClaim
-    ) -> tuple[Settled, Following | None] | None:
+    ) -> tuple[SettledCalls, NextRequest | None] | None:
         """What is open, and the request that follows where nothing is. In one step:
         before each, a first word waits for a piece of another person's work."""
         settled = records.settle(claim, max_calls())
@@ -163,7 +163,7 @@ class ToolLoop:
         self._leave_out_switched_off()
         tools = replace(self._offer, choice="none") if is_last else self._offer
         request = attempt.begin_attempt(claim, tools=tools)
-        return settled, Following(request, is_last)
+        return settled, NextRequest(request, is_last)
 
     def _leave_out_switched_off(self) -> None:
         left = [
@@ -172,7 +172,7 @@ class ToolLoop:
         if len(left) < len(self._site_tools):
             self._site_tools, self._offer = left, registry.offer_tools(left)
 
-    async def _ask(self, following: Following) -> list[ToolCall]:
+    async def _ask(self, following: NextRequest) -> list[ToolCall]:
         """Send a request. The calls of its reply; none where it was the last one."""
         request, is_last = following
         ended = await attempt.answer_turn(self.claim, request, self._make_room)
@@ -235,20 +235,20 @@ class ToolLoop:
         else:
             await self._tell([call])
 
-    async def _answer(self, call: ToolCall) -> Answer | Pending:
+    async def _answer(self, call: ToolCall) -> CallAnswer | PendingResult:
         if call.error:
-            return Answer(State.FAILED, BAD_ARGUMENTS, call.error)
+            return CallAnswer(State.FAILED, BAD_ARGUMENTS, call.error)
         if registry.is_tool_off(call.name):
-            return Answer(State.FAILED, SWITCHED_OFF, "tool_off")
+            return CallAnswer(State.FAILED, SWITCHED_OFF, "tool_off")
         tools = {each.name: each for each in self._site_tools}
         if call.name not in tools:
             names = ", ".join(tools) or "none"
             words = f"No result: there is no tool named {call.name!r}. Tools: {names}."
-            return Answer(State.FAILED, words, "unknown_tool")
+            return CallAnswer(State.FAILED, words, "unknown_tool")
         limits = tools[call.name].time_limits
         async with Reports(self._teller(call), *limits) as reports:
             task = asyncio.ensure_future(self._execute(call))
-            await self._wait_for(task, reports.left)
+            await self._wait_for(task, reports.count_seconds_left)
         if not task.done() or task.cancelled():
             return self._broken_off(call, reports.limit)
         return read_outcome(task)
@@ -267,18 +267,18 @@ class ToolLoop:
         )
         return found["messages"][0] if isinstance(found, dict) else None
 
-    def _teller(self, call: ToolCall) -> Callable[[Progress], Awaitable[Any]]:
-        async def tell(found: Progress) -> None:
-            told = replace(Tool.of(call), progress=asdict(found))
+    def _teller(self, call: ToolCall) -> Callable[[CallProgress], Awaitable[Any]]:
+        async def tell(found: CallProgress) -> None:
+            told = replace(ToolEvent.from_call(call), progress=asdict(found))
             await events.publish_event(self.claim.conversation_id, told)
 
         return tell
 
     async def _summarise(
-        self, call: ToolCall, answer: Answer | Pending
-    ) -> Answer | Pending:
+        self, call: ToolCall, answer: CallAnswer | PendingResult
+    ) -> CallAnswer | PendingResult:
         """The answer, with a summary where its result is too long."""
-        if isinstance(answer, Pending) or answer.state != State.DONE:
+        if isinstance(answer, PendingResult) or answer.state != State.DONE:
             return answer
         task = asyncio.ensure_future(summaries.make(call.pk, answer.content))
         await self._wait_for(task)
@@ -307,14 +307,14 @@ class ToolLoop:
                 task.add_done_callback(_forget)
                 task.cancel()
 
-    def _broken_off(self, call: ToolCall, seconds: float) -> Answer:
+    def _broken_off(self, call: ToolCall, seconds: float) -> CallAnswer:
         if self._over.is_set():
             return answers.broken_off(call.name)
         words = TOO_SLOW.format(seconds=seconds)
         tool = registry.known().get(call.name)
         if tool and tool.read_only:
-            return Answer(State.FAILED, words, "tool_timeout")
-        return Answer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")
+            return CallAnswer(State.FAILED, words, "tool_timeout")
+        return CallAnswer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")
 
     async def _guard(self, stop: asyncio.Event) -> None:
         """Keeps the lease while tools run, and hears of a stop. A reply that is
@@ -362,7 +362,7 @@ class ToolLoop:
 
     async def _tell(self, calls: Iterable[ToolCall]) -> None:
         for call in calls:
-            told = Tool.of(call)
+            told = ToolEvent.from_call(call)
             await events.publish_event(self.claim.conversation_id, told)
 
 
@@ -381,28 +381,28 @@ def over_limit(result: Result) -> Result:
     return result
 
 
-def read_outcome(task: asyncio.Future[Any]) -> Answer | Pending:
+def read_outcome(task: asyncio.Future[Any]) -> CallAnswer | PendingResult:
     """What a tool that has ended brought. Its own words go to the model only where it
     meant them to: others can hold a key."""
     error = task.exception()
     if isinstance(error, AnswerLostError):
-        return Answer(State.UNKNOWN, f"No result: {error}", "tool_error")
+        return CallAnswer(State.UNKNOWN, f"No result: {error}", "tool_error")
     if isinstance(error, ToolException):
-        return Answer(State.FAILED, f"No result: {error}", "tool_error")
+        return CallAnswer(State.FAILED, f"No result: {error}", "tool_error")
     if error:
         logger.warning("a tool failed: %s", type(error).__name__)
         words = f"No result: the tool failed ({type(error).__name__})."
-        return Answer(State.FAILED, words, "tool_error")
+        return CallAnswer(State.FAILED, words, "tool_error")
     found = task.result()
-    if isinstance(found, Pending):
+    if isinstance(found, PendingResult):
         return found
     if not isinstance(found, ToolMessage):
-        return Answer(State.FAILED, "No result: the tool gave none.", "tool_error")
+        return CallAnswer(State.FAILED, "No result: the tool gave none.", "tool_error")
     if found.status != "error":
-        return Answer(State.DONE, found)
+        return CallAnswer(State.DONE, found)
     is_misfit = str(found.content).startswith(MISFIT)
     code = "bad_arguments" if is_misfit else "tool_error"
-    return Answer(State.FAILED, found, code)
+    return CallAnswer(State.FAILED, found, code)
 
 
 def _forget(task: asyncio.Future[Any]) -> None:

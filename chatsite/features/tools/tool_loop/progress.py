@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import Self
 
-from chatsite.features.tools.context import Progress, listener
+from chatsite.features.tools.context import CallProgress, listener
 
 # Between two events of one call.
 PAUSE_SECONDS = 1.0
@@ -21,11 +21,11 @@ class Reports:
     """
 
     def __init__(
-        self, tell: Callable[[Progress], Awaitable[None]], idle: float, most: float
+        self, tell: Callable[[CallProgress], Awaitable[None]], idle: float, most: float
     ) -> None:
         self._tell, self._idle, self._most = tell, idle, most
         self._began = self._heard = monotonic()
-        self._newest: Progress | None = None
+        self._newest: CallProgress | None = None
         self._telling: asyncio.Task[None] | None = None
         self._is_over = False
 
@@ -41,7 +41,7 @@ class Reports:
             self._telling.cancel()
             await asyncio.gather(self._telling, return_exceptions=True)
 
-    def left(self) -> float:
+    def count_seconds_left(self) -> float:
         """Seconds that the call has now."""
         return min(self._heard + self._idle, self._began + self._most) - monotonic()
 
@@ -51,13 +51,13 @@ class Reports:
         is_total = monotonic() >= self._began + self._most
         return self._most if is_total else self._idle
 
-    def _report(self, progress: Progress) -> None:
+    def _report(self, progress: CallProgress) -> None:
         """From any thread."""
         # A tool that was left alone can outlive the loop.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._take, progress)
 
-    def _take(self, progress: Progress) -> None:
+    def _take(self, progress: CallProgress) -> None:
         if self._is_over:
             return
         self._heard, self._newest = monotonic(), progress

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 
 from chatsite.database import lock_user
 from chatsite.features.tools import consent, registry
-from chatsite.features.tools.context import Pending
+from chatsite.features.tools.context import PendingResult
 from chatsite.features.tools.models import ToolCall, digest_of
 from chatsite.llm import providers
 from chatsite.turns import lifecycle
@@ -27,7 +27,7 @@ from memory.leases import LeaseStatus
 from memory.models import ModelCall
 
 from . import answers, call_context
-from .answers import Answer, NoRoomError
+from .answers import CallAnswer, NoRoomError
 from .asked import CallRequest, read_extras
 
 State = ToolCall.State
@@ -39,7 +39,7 @@ TOO_MANY_LATE = (
 )
 
 
-class Settled(NamedTuple):
+class SettledCalls(NamedTuple):
     """`still_open`: the calls to run, or those that wait for consent; `answered`: those
     that were answered just now; `has_room`: whether more can be asked for. `rounds`,
     `calls`: how many replies of the turn have asked for calls so far, and for how many.
@@ -126,7 +126,7 @@ def keep_cut_off(
     if stored is None or turn is None:
         return None
     following, calls = stored
-    not_run = Answer(State.CANCELLED, answers.CUT_OFF, "not_run")
+    not_run = CallAnswer(State.CANCELLED, answers.CUT_OFF, "not_run")
     answered = [(call, not_run) for call in calls if call.state == State.ASKED]
     if answered and (more := len(result.calls) - len(calls)) > 0:
         words = f"{answers.CUT_OFF} {answers.NOT_KEPT.format(count=more)}"
@@ -153,7 +153,9 @@ def begin(claim: TurnClaim, pk: int) -> ToolCall | LeaseStatus:
 
 
 @transaction.atomic
-def finish(claim: TurnClaim, pk: int, answer: Answer | Pending) -> ToolCall | None:
+def finish(
+    claim: TurnClaim, pk: int, answer: CallAnswer | PendingResult
+) -> ToolCall | None:
     """Store the result of a call that this attempt runs. None: the turn was lost."""
     turn = lifecycle.lock_held(claim)
     if turn is None:
@@ -162,7 +164,7 @@ def finish(claim: TurnClaim, pk: int, answer: Answer | Pending) -> ToolCall | No
     call = answers.read(pk)
     if call.state != State.RUNNING:
         return call
-    if isinstance(answer, Answer):
+    if isinstance(answer, CallAnswer):
         return answers.store(call, turn, answer)
     if _has_too_many_late(turn):
         return _refuse_late(call, turn, answer)
@@ -180,9 +182,9 @@ def _has_too_many_late(turn: Turn) -> bool:
     return late.filter(conversation__owner=owner).count() >= limit
 
 
-def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
+def _refuse_late(call: ToolCall, turn: Turn, pending: PendingResult) -> ToolCall:
     words = TOO_MANY_LATE.format(count=settings.LATE_CALLS_PER_USER)
-    refused = Answer(State.FAILED, words, "too_many_late")
+    refused = CallAnswer(State.FAILED, words, "too_many_late")
     tool = registry.known().get(call.name)
     if tool is None or tool.cancel is None:
         return answers.store(call, turn, refused)
@@ -193,7 +195,7 @@ def _refuse_late(call: ToolCall, turn: Turn, pending: Pending) -> ToolCall:
 
 
 @transaction.atomic
-def settle(claim: TurnClaim, limit: int | None = None) -> Settled | None:
+def settle(claim: TurnClaim, limit: int | None = None) -> SettledCalls | None:
     """What is open before the next request. None: the turn was lost.
 
     A call that runs in no process any more is run again only where that is the same as
@@ -219,16 +221,16 @@ def settle(claim: TurnClaim, limit: int | None = None) -> Settled | None:
         still_open.append(call)
     closed = answers.store_all(turn, answered)
     has_room = bool(still_open) or answers.count_space(turn) != 0
-    return Settled(still_open, closed, has_room, rounds, count)
+    return SettledCalls(still_open, closed, has_room, rounds, count)
 
 
-def _why_not(call: ToolCall, over_limit: Container[int]) -> Answer | None:
+def _why_not(call: ToolCall, over_limit: Container[int]) -> CallAnswer | None:
     """The answer of a call that can't be run (any more)."""
     tool = registry.known().get(call.name)
     if call.state == State.RUNNING and not (tool and tool.runs_again):
         return answers.broken_off(call.name)
     if call.pk in over_limit:
-        return Answer(State.FAILED, OVER_LIMIT, "tool_limit")
+        return CallAnswer(State.FAILED, OVER_LIMIT, "tool_limit")
     return None
 
 

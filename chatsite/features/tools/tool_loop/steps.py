@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from django.db.models import Exists, OuterRef, Q
 
-from chatsite.features.tools.events import Tool
+from chatsite.features.tools.events import ToolEvent
 from chatsite.features.tools.models import ToolCall
 from chatsite.turns.models import Turn
 from memory.models import Conversation
@@ -28,7 +28,7 @@ def has_open_calls() -> Exists:
 
 def close_steps(turn: Turn) -> None:
     """The turn ends: so do its open calls, which it has `also_told` then."""
-    turn.also_told = [Tool.of(call) for call in answers.close_calls(turn)]
+    turn.also_told = [ToolEvent.from_call(call) for call in answers.close_calls(turn)]
 
 
 def is_call_removed() -> Exists:
@@ -39,10 +39,10 @@ def is_call_removed() -> Exists:
     return Exists(calls.filter(is_hidden | Q(request__deleted_at__isnull=False)))
 
 
-def supersede_calls(conversation: Conversation) -> list[Tool]:
+def supersede_calls(conversation: Conversation) -> list[ToolEvent]:
     """Messages were superseded, and with them what still comes for them; return what
     the pages are told of it."""
-    return [Tool.of(call) for call in answers.give_up_late(conversation)]
+    return [ToolEvent.from_call(call) for call in answers.give_up_late(conversation)]
 
 
 def name_outcomes(conversation: Conversation) -> Mapping[tuple[int, int], str]:

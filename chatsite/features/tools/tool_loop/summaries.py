@@ -38,7 +38,7 @@ READ_TOKENS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SummaryRequest:
     call: ToolCall
     model: str
     messages: list[BaseMessage]
@@ -46,7 +46,7 @@ class _Asked:
     chars: int
 
 
-async def make(pk: int, content: Any) -> results.Summary | None:
+async def make(pk: int, content: Any) -> results.ResultSummary | None:
     """The summary of what this call has brought, as results.refine() takes both. None:
     the result is short enough, or it is to be cut."""
     if settings.TOOL_RESULTS != "summarise":
@@ -67,10 +67,10 @@ async def make(pk: int, content: Any) -> results.Summary | None:
         # The result is there; it must not be lost, or asked for and paid again.
         logger.exception("no summary call=%s", pk)
         return None
-    return results.Summary(text, asked.chars) if text else None
+    return results.ResultSummary(text, asked.chars) if text else None
 
 
-def _prepare(pk: int, content: Any) -> _Asked | None:
+def _prepare(pk: int, content: Any) -> _SummaryRequest | None:
     rows = ToolCall.objects.select_related("conversation", "turn__user_message")
     call = rows.select_related("request").get(pk=pk)
     tool = registry.known().get(call.name)
@@ -89,10 +89,10 @@ def _prepare(pk: int, content: Any) -> _Asked | None:
         result=start,
         max_tokens=room,
     )
-    return _Asked(call, model, messages, room, len(start))
+    return _SummaryRequest(call, model, messages, room, len(start))
 
 
-async def _ask(asked: _Asked) -> str:
+async def _ask(asked: _SummaryRequest) -> str:
     """Send the request and close its books; "" where nothing came of it."""
     started = monotonic()
     # What stays if it is given up meanwhile.
@@ -110,7 +110,7 @@ async def _ask(asked: _Asked) -> str:
 
 @transaction.atomic
 def _record(
-    asked: _Asked, reply: AIMessage | None, code: str, shape: Shape, ms: int
+    asked: _SummaryRequest, reply: AIMessage | None, code: str, shape: Shape, ms: int
 ) -> None:
     metrics.note_request("result", code)
     usage = (reply.usage_metadata if reply else None) or {}

@@ -209,8 +209,8 @@ def test_reply_of_thoughts_alone_is_shown(alice):
 def test_kinds_have_a_bound():
     rest = Remainder()
     for number in range(1_000):
-        rest.note(f"kind {number} {'x' * 100}")
-    rest.note(["no name"])
+        rest.count_kind(f"kind {number} {'x' * 100}")
+    rest.count_kind(["no name"])
     assert sum(rest.kinds.values()) == 1_001
     assert len(rest.kinds) <= 51
     assert max(map(len, rest.kinds)) == 40

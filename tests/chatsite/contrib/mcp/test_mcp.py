@@ -17,8 +17,8 @@ from chatsite.features.tools import registry
 from chatsite.features.tools.context import (
     AnswerLostError,
     CallCancelledError,
-    Pending,
-    Progress,
+    CallProgress,
+    PendingResult,
     listener,
 )
 from chatsite.features.tools.results import refine
@@ -111,7 +111,7 @@ class TestProgress:
         found = await call((await tools_of(name))["count"], steps=3, pause=0.4)
         listener.reset(token)
         assert found == "Counted."
-        assert heard[0] == Progress(1, 3, "step 1")
+        assert heard[0] == CallProgress(1, 3, "step 1")
         assert len(heard) >= 2
 
     async def test_a_flood_of_it_is_thinned(self, name):
@@ -125,7 +125,7 @@ class TestProgress:
 
     @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1, "x", 1e300])
     def test_what_is_no_number_is_left_out(self, number):
-        assert Progress.of(number, number) == Progress(None, None, "")
+        assert CallProgress.from_values(number, number) == CallProgress(None, None, "")
 
 
 class TestChanges:
@@ -185,7 +185,7 @@ class TestTasks:
 
     async def test_the_result_comes_later(self, over_http):
         begun = await self.begin()
-        assert isinstance(begun, Pending)
+        assert isinstance(begun, PendingResult)
         assert begun.seconds == 2.5
         handle = json.loads(json.dumps(begun.handle))
         pending = await self.look(handle)
@@ -254,7 +254,7 @@ class TestTasks:
     async def test_a_tool_that_has_to_be_one_is_offered_where_it_can(self, over_http):
         found = await tools_of("http")
         begun = await run(found["pour"].tool, context_of())
-        assert isinstance(begun, Pending)
+        assert isinstance(begun, PendingResult)
 
     async def test_a_program_brings_its_result_at_once(self, stdio):
         brew = (await tools_of())["brew"]

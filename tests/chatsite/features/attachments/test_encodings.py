@@ -158,7 +158,7 @@ class TestRead:
         previews = {each.name: each.preview for each in caught.value.readings}
         assert previews["EUC-JP"] == "商品,価格"
         assert 2 <= len(previews) <= 3
-        chosen = reading.Hints(encoding="euc_jp")
+        chosen = reading.ReadingHints(encoding="euc_jp")
         found = await read("a.csv", data, hints=chosen)
         assert found.text == data.decode("euc_jp")
 

@@ -4,7 +4,7 @@ import pytest
 
 from chatsite.features.feedback import services
 from chatsite.features.feedback.models import Feedback
-from chatsite.features.feedback.parts import FeedbackGiven
+from chatsite.features.feedback.parts import FeedbackEvent
 from chatsite.live import socket_client
 from chatsite.protocol import events
 from memory import library, transcript
@@ -84,7 +84,7 @@ def test_it_is_stored_shown_and_told_to_other_tabs(client, chat, told):
     assert 'hx-swap-oob="true"' in answer
     assert pressed(page_of(client, chat)) == ["bad"]
     turn = chat.turns.first()
-    assert told == [FeedbackGiven(turn.pk, 2, "bad")]
+    assert told == [FeedbackEvent(turn.pk, 2, "bad")]
     assert events.to_json(told[0]) == {
         **{"type": "feedback", "turn": turn.pk},
         **{"seq": 2, "verdict": "bad"},
@@ -202,7 +202,7 @@ def test_the_audit_finds_feedback_on_what_is_no_reply(client, chat):
 
 def test_its_event_crosses_processes_and_is_drawn_where_its_turn_is_shown(chat):
     turn = chat.turns.first()
-    event = FeedbackGiven(turn.pk, 2, "bad")
+    event = FeedbackEvent(turn.pk, 2, "bad")
     wire = {"type": "chat.event", "event": events.to_json(event)}
     assert events.from_layer(wire) == event
     assert socket_client.JsonView().at_once(event)

@@ -58,7 +58,7 @@ def take(user, value):
     assert job.is_finished
     if job.error:
         raise ImportFileError(job.error)
-    return Outcome.of(job)
+    return Outcome.from_job(job)
 
 
 def work_off():
@@ -510,7 +510,7 @@ class TestStaging:
 
     def test_an_importer_that_lost_its_job_stops(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
-        importer = storing._Import(claim, JOB_LEASE.filter_held(claim).get())
+        importer = storing._Importer(claim, JOB_LEASE.filter_held(claim).get())
         draft = storing._read_item(CLAUDE, alice)
         queue.close_job(claim, "failed", "Too late.")
         with pytest.raises(storing.LostError):
@@ -523,7 +523,7 @@ class TestStaging:
         process = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
         queue.JOBS.cancel(Job.objects.all())
         with tempfile.TemporaryFile() as file:
-            worker._watch_process(worker._Import(claim, file, "en", process))
+            worker._watch_process(worker._ImportRun(claim, file, "en", process))
         assert process.returncode
         job = queue.latest(KIND, alice)
         assert (job.state, job.place) == ("cancelled", None)
@@ -531,7 +531,7 @@ class TestStaging:
 
     def test_it_stops_when_its_person_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
-        importer = storing._Import(claim, JOB_LEASE.filter_held(claim).get())
+        importer = storing._Importer(claim, JOB_LEASE.filter_held(claim).get())
         made = importer._create(storing._read_item(CLAUDE, alice))
         account.delete_account(alice)
         with pytest.raises(storing.LostError), importer._batch(0):

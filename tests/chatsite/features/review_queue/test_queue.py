@@ -197,10 +197,10 @@ class TestWork:
         user = reviewer.session["_auth_user_id"]
         chosen = QueueItem.objects.exclude(kind="turn").values_list("pk", flat=True)
         values = {"_selected_action": [*chosen]}
-        reviewer.post(reverse(LIST), {**values, "action": "take"})
+        reviewer.post(reverse(LIST), {**values, "action": "assign_to_me"})
         rows = QueueItem.objects.filter(state="work", assignee=user)
         assert {*rows.values_list("pk", flat=True)} == {*chosen}
-        reviewer.post(reverse(LIST), {**values, "action": "finish"})
+        reviewer.post(reverse(LIST), {**values, "action": "mark_finished"})
         done = [("feedback", 2, "done"), ("summary", 2, "done"), ("turn", 6, "open")]
         assert kept() == done
         assert AccessEvent.objects.filter(action="queue").count() == 4
@@ -212,7 +212,7 @@ class TestWork:
         other = staff_with("content")
         QueueItem.objects.filter(kind="turn").update(assignee=other)
         chosen = [*QueueItem.objects.values_list("pk", flat=True)]
-        values = {"_selected_action": chosen, "action": "take"}
+        values = {"_selected_action": chosen, "action": "assign_to_me"}
         page = reviewer.post(reverse(LIST), values, follow=True).content.decode()
         assert "2 items: done." in page
         assert "1 item was left out: someone else has it, or it is gone." in page
@@ -231,7 +231,7 @@ class TestWork:
             change(self, request, listed, *which, **values)
 
         monkeypatch.setattr(QueueItemAdmin, "_change", change_later)
-        values = {"_selected_action": chosen, "action": "finish"}
+        values = {"_selected_action": chosen, "action": "mark_finished"}
         page = reviewer.post(reverse(LIST), values, follow=True).content.decode()
         assert "2 items: done." in page
         assert "1 item was left out" in page
@@ -249,7 +249,7 @@ class TestWork:
         monkeypatch.setattr("chatsite.features.review_queue.admin.MAX_AT_ONCE", 2)
         services.refresh_queue()
         chosen = [*QueueItem.objects.values_list("pk", flat=True)]
-        values = {"_selected_action": chosen, "action": "finish"}
+        values = {"_selected_action": chosen, "action": "mark_finished"}
         answer = reviewer.post(reverse(LIST), values, follow=True)
         assert "Choose at most 2 items at once." in answer.content.decode()
         assert kept() == ALL
@@ -291,7 +291,7 @@ class TestReading:
             assert "It forgot" not in text
             assert f"hidden, {len(NOTE)} characters" in text
         assert client.post(page, {"state": "done"}).status_code == 403
-        values = {"_selected_action": [item.pk], "action": "finish"}
+        values = {"_selected_action": [item.pk], "action": "mark_finished"}
         client.post(reverse(LIST), values)
         assert {state for _kind, _number, state in kept()} == {"open"}
         assert not AccessEvent.objects.exists()

@@ -4,7 +4,7 @@ as the loop makes them.
 
 from langchain.tools import ToolRuntime
 
-from chatsite.features.tools.context import CallContext, Pending
+from chatsite.features.tools.context import CallContext, PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import answers, records
 from chatsite.features.tools.tool_loop.asked import CallRequest
@@ -60,13 +60,13 @@ def postpone(claim, call, **options):
     """The call, whose tool answers that the result comes later."""
     records.begin(claim, call.pk)
     options = {"handle": {"n": 1}, "seconds": 0.0, **options}
-    return records.finish(claim, call.pk, Pending(**options))
+    return records.finish(claim, call.pk, PendingResult(**options))
 
 
 def answer(claim, call, content):
     """Run the call, whose tool brings this."""
     records.begin(claim, call.pk)
-    done = answers.Answer(ToolCall.State.DONE, content)
+    done = answers.CallAnswer(ToolCall.State.DONE, content)
     return records.finish(claim, call.pk, done)
 
 

@@ -12,7 +12,7 @@ from chatsite.features.tools.builtin.clock import (
     look_for_reminder,
     remind_me,
 )
-from chatsite.features.tools.context import Pending, find_zone
+from chatsite.features.tools.context import PendingResult, find_zone
 
 from .calls import context_of, run
 
@@ -53,7 +53,7 @@ class TestCurrentTime:
 class TestRemindMe:
     async def test_the_handle_is_all_that_is_needed(self, monkeypatch):
         pending = await run(remind_me, BERLIN, text="tea", in_minutes=1)
-        assert isinstance(pending, Pending)
+        assert isinstance(pending, PendingResult)
         assert pending.seconds == 60
         assert "19:52:05" in pending.text
         after(monkeypatch, minutes=1)

@@ -63,7 +63,7 @@ def test_a_yes_lets_any_process_run_it_once(waiting, alice):
     claim = lifecycle.claim(call.conversation_id)
     call = records.begin(claim, call.pk)
     assert call.state == State.RUNNING
-    records.finish(claim, call.pk, answers.Answer(State.DONE, "Sent."))
+    records.finish(claim, call.pk, answers.CallAnswer(State.DONE, "Sent."))
     refused(waiting, "answered", allowed=False)
     assert records.begin(claim, call.pk).state == State.DONE
     assert violations() == []

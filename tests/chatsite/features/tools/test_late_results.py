@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from langchain_core.tools import ToolException
 
 from chatsite.features.tools import consent, late_results
-from chatsite.features.tools.context import CallCancelledError, Pending
+from chatsite.features.tools.context import CallCancelledError, PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import call_context
 from chatsite.protocol import events
@@ -164,7 +164,7 @@ class TestDelivery:
 
 class TestLooks:
     def test_a_sweep_looks_and_stores_what_it_finds(self, conversation, late):
-        own_tools.orders.append(Pending({"n": 2}, 0.0))
+        own_tools.orders.append(PendingResult({"n": 2}, 0.0))
         sweep()
         call = again(late)
         assert (call.state, call.handle) == (State.LATE, {"n": 2})
@@ -223,7 +223,7 @@ class TestLooks:
 
     def test_the_last_look_is_at_the_deadline(self, late):
         make_due(late, deadline_at=Now() + timedelta(minutes=1))
-        own_tools.orders.append(Pending({}, 3600.0))
+        own_tools.orders.append(PendingResult({}, 3600.0))
         sweep()
         call = again(late)
         assert call.next_look_at == call.deadline_at
@@ -332,8 +332,12 @@ class TestWhatALookFinds:
     @pytest.mark.parametrize(
         ("found", "state", "error"),
         [
-            (Pending({}, 5.0), State.LATE, ""),
-            (Pending({}, 5.0, blocked="input_required"), State.LATE, "input_required"),
+            (PendingResult({}, 5.0), State.LATE, ""),
+            (
+                PendingResult({}, 5.0, blocked="input_required"),
+                State.LATE,
+                "input_required",
+            ),
             ("Here.", State.DONE, ""),
             (ToolException("Sold out."), State.FAILED, "tool_error"),
             (CallCancelledError("Closed."), State.CANCELLED, "tool_cancelled"),
@@ -357,7 +361,7 @@ class TestWhatALookFinds:
         monkeypatch.setattr(events, "publish_event", publish)
         for blocked in ("input_required", "input_required", ""):
             make_due(late)
-            own_tools.orders.append(Pending({}, 5.0, blocked=blocked))
+            own_tools.orders.append(PendingResult({}, 5.0, blocked=blocked))
             sweep()
         assert told == [(State.LATE, "input_required"), (State.LATE, "")]
 

@@ -150,7 +150,7 @@ def test_the_check_has_nothing_to_say_of_the_defaults():
 
 
 def test_a_site_tool_stays_as_it_is():
-    assert SiteTool.of(book_room) is book_room
+    assert SiteTool.from_object(book_room) is book_room
 
 
 def test_tools_of_operators_import_from_the_former_place():

@@ -242,7 +242,7 @@ class TestManyAtOnce:
         claim, asked = calls.ask(made, *[("look_up", {})] * 3)
         submit(made, "And then?")
         turn = lifecycle.lock_held(claim)
-        answer = answers.Answer(ToolCall.State.CANCELLED, answers.NOT_RUN)
+        answer = answers.CallAnswer(ToolCall.State.CANCELLED, answers.NOT_RUN)
         crowd = [(call, answer) for call in asked * 40]
         with pytest.raises(answers.NoRoomError):
             answers.store_all(turn, crowd)

@@ -36,7 +36,7 @@ def heard(view, conversation, event):
 def change(call, **values):
     ToolCall.objects.filter(pk=call.pk).update(**values)
     rows = ToolCall.objects.select_related("request", "result", "late_result")
-    return tool_events.Tool.of(rows.get(pk=call.pk))
+    return tool_events.ToolEvent.from_call(rows.get(pk=call.pk))
 
 
 class TestPages:
@@ -129,7 +129,7 @@ def test_its_events_are_known_to_those_who_get_them(conversation):
     calls = use_tools(conversation, "Look", Use()).tool_calls
     call = calls.select_related("request", "result", "late_result").get()
     samples = [
-        tool_events.Tool.of(call),
+        tool_events.ToolEvent.from_call(call),
         Unread(str(conversation.uuid), 1, 4, "drink tea", "reply"),
     ]
     client = socket_of(conversation)

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from chatsite.features.tools import events as tool_events
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import answers, records
-from chatsite.features.tools.tool_loop.answers import Answer, NoRoomError
+from chatsite.features.tools.tool_loop.answers import CallAnswer, NoRoomError
 from chatsite.features.tools.tool_loop.asked import CallRequest
 from chatsite.llm import dialects
 from chatsite.protocol import events
@@ -100,7 +100,7 @@ async def test_calls_that_had_not_begun_are_run(conversation, upstream):
     def begin():
         claim, calls = ask(conversation, "look_up", "look_up")
         records.begin(claim, calls[0].pk)
-        records.finish(claim, calls[0].pk, Answer(State.DONE, "Warm"))
+        records.finish(claim, calls[0].pk, CallAnswer(State.DONE, "Warm"))
         lose(claim)
 
     await sync_to_async(begin)()
@@ -139,7 +139,7 @@ def test_one_that_lost_the_turn_writes_nothing(conversation):
     lose(claim)
     other = lifecycle.claim(conversation.pk)
     assert records.begin(claim, calls[1].pk) is LeaseStatus.LOST
-    assert records.finish(claim, calls[0].pk, Answer(State.DONE, "Late")) is None
+    assert records.finish(claim, calls[0].pk, CallAnswer(State.DONE, "Late")) is None
     assert records.settle(claim) is None
     assert records.wait(claim) is LeaseStatus.LOST
     assert not Message.objects.filter(text="Late").exists()
@@ -161,7 +161,7 @@ def test_each_step_finds_what_it_did(conversation):
     for _ in range(2):
         assert records.begin(following, call.pk).state == State.RUNNING
     for _ in range(2):
-        done = records.finish(following, call.pk, Answer(State.DONE, "Warm"))
+        done = records.finish(following, call.pk, CallAnswer(State.DONE, "Warm"))
         assert done.result.text == "Warm"
     assert conversation.messages.count() == 3
     assert conversation.model_calls.get().message == call.request
@@ -172,7 +172,7 @@ def test_every_request_is_paid_by_its_owner(conversation, settings, alice):
     claim, (call,) = ask(conversation, "look_up")
     assert alice.allowance.tokens_used == 49
     records.begin(claim, call.pk)
-    records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
+    records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
     refused = attempt.prepare_attempt(claim, tools=attempt.Tools())
     assert (refused.state, refused.error) == ("failed", "quota")
 
@@ -210,7 +210,7 @@ class TestNumbers:
         assert len(conversation.messages.get(seq=2).tool_calls) == count
         for call in calls:
             records.begin(claim, call.pk)
-            records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
+            records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
         settled = records.settle(claim)
         turn = lifecycle.finish(claim, lifecycle.Result("done", "It is warm."))
         assert turn.reply.seq == count + 3 < behind.seq
@@ -234,7 +234,7 @@ class TestLateBetween:
         """The second turn, which a late result of the first one came into."""
         claim, (call,) = ask(conversation, "look_up")
         records.begin(claim, call.pk)
-        records.finish(claim, call.pk, Answer(State.DONE, "Later"))
+        records.finish(claim, call.pk, CallAnswer(State.DONE, "Later"))
         lifecycle.finish(claim, lifecycle.Result("done", "Wait."))
         turn = submit(conversation, "And then?").turn
         late = transcript.append_result(
@@ -302,7 +302,7 @@ class TestAudit:
     def call(self, conversation):
         claim, (call,) = ask(conversation, "look_up")
         records.begin(claim, call.pk)
-        call = records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
+        call = records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
         lifecycle.finish(claim, lifecycle.Result("done", "It is warm."))
         assert found_by_audit() == set()
         return call
@@ -330,17 +330,17 @@ def found_by_audit():
 
 def test_the_event_of_a_call_says_what_the_row_does(conversation):
     claim, (call,) = ask(conversation, "look_up")
-    told = tool_events.Tool.of(call)
+    told = tool_events.ToolEvent.from_call(call)
     assert (told.state, told.seq, told.result_seq) == ("asked", 2, None)
     records.begin(claim, call.pk)
-    done = records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
-    assert tool_events.Tool.of(done).result_seq == 3
+    done = records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
+    assert tool_events.ToolEvent.from_call(done).result_seq == 3
 
 
 def test_the_context_holds_the_steps(conversation):
     claim, (call,) = ask(conversation, "look_up")
     records.begin(claim, call.pk)
-    records.finish(claim, call.pk, Answer(State.DONE, "Warm"))
+    records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
     dialect = dialects.find_dialect("ok")
     request = attempt.prepare_attempt(claim, None, dialect, attempt.Tools())
     assert request.built.refs["steps"] == [[2, 3]]

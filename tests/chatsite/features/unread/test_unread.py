@@ -131,5 +131,5 @@ class TestSocket:
 
 def test_other_processes_hear_the_same(alice, ended):
     [news] = services.find_news(alice.pk)
-    event = Unread.of([news])
+    event = Unread.from_news([news])
     assert events.from_layer({"event": events.to_json(event)}) == event
