@@ -14,7 +14,7 @@ from chatsite.contrib import organisation
 from chatsite.contrib.archives import citations
 from chatsite.features.importing.files import reading
 from chatsite.features.tools import results
-from chatsite.features.tools.tool_loop import asked
+from chatsite.features.tools.tool_loop.call_requests import _read_arguments
 from chatsite.llm.demo import chat_model, extractive, structured, tool_use
 from chatsite.pages import diff, incremental, markdown
 from chatsite.protocol import events
@@ -99,8 +99,8 @@ OTHERS = {
     ),
     "find_span": lambda text: excerpts.find_span(text, frozenset({"a", "the"}), 200),
     "diff": lambda text: diff.diff_words(text, f"{text[1:]}a b c"),
-    "_read_arguments": lambda text: asked._read_arguments(text, is_cut=False),
-    "_read_arguments of some": lambda text: asked._read_arguments(text, is_cut=True),
+    "_read_arguments": lambda text: _read_arguments(text, is_cut=False),
+    "_read_arguments of some": lambda text: _read_arguments(text, is_cut=True),
     "render what is typed": lambda text: markdown.render_uncached(text, is_typed=True),
     "find_blocks": lambda text: markdown.find_blocks(text, {}),
     "write_incrementally": write_incrementally,

@@ -24,7 +24,7 @@ from chatsite.features.tools.context import CallCancelledError, PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import records
 from chatsite.features.tools.tool_loop.answers import CallAnswer, NoRoomError
-from chatsite.features.tools.tool_loop.asked import CallRequest
+from chatsite.features.tools.tool_loop.call_requests import CallRequest
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import commands, lifecycle
 from chatsite.turns.copying import copies

@@ -1,2 +1,1 @@
-"""Files that people attach to a message: read as text, and kept until
-the message takes them."""
+"""Files that users attach: read as text and kept until a message takes them."""

@@ -119,8 +119,11 @@ class _Guess(NamedTuple):
 
 
 def find_encodings(data: bytes, languages: Sequence[str] = ()) -> list[str]:
-    """The codec that the bytes are in; in doubt up to three, the likeliest first; none
-    where they are no text. `languages`: those that are expected, as "de"."""
+    """Return the codecs that the bytes may be in, the likeliest first.
+
+    One codec if it is certain, up to three if not, none if the bytes are no text.
+    `languages`: codes of the expected languages, such as "de".
+    """
     head = data[:SAMPLE_BYTES]
     if b"\0" in head:
         return _find_wide(head)[:1]
@@ -150,13 +153,13 @@ def find_encodings(data: bytes, languages: Sequence[str] = ()) -> list[str]:
 
 
 def find_declared(data: bytes) -> str:
-    """The codec that a page, or a program, says it is in."""
+    """Return the codec that a page or a program declares."""
     named = DECLARED.search(data, 0, HEAD)
     return find_codec(named[1].decode("ascii", "replace")) if named else ""
 
 
 def find_codec(label: str) -> str:
-    """The codec of a name, "" where it has none that is read here."""
+    """Return the codec of a name, "" if it has none that can be read here."""
     label = label.strip().lower()
     try:
         name = LABELS.get(label) or codecs.lookup(label).name
@@ -167,7 +170,7 @@ def find_codec(label: str) -> str:
 
 
 def decode(data: bytes, codec: str) -> str | None:
-    """The text, without a mark at its beginning; None: it is not in this encoding."""
+    """Return the text without its byte order mark, None if the codec does not fit."""
     for mark, marked in MARKS:
         if codec == marked and data.startswith(mark):
             data = data[len(mark) :]
@@ -189,12 +192,12 @@ def _fits(data: bytes, codec: str) -> bool:
 
 
 def find_marked(data: bytes) -> str:
-    """The codec of the mark at the beginning."""
+    """Return the codec of the byte order mark, "" if there is none."""
     return next((codec for mark, codec in MARKS if data.startswith(mark)), "")
 
 
 def make_reading(data: bytes, codec: str) -> EncodingChoice:
-    """With the first line that has a letter beyond ASCII."""
+    """Return a choice of this codec, with the first line beyond ASCII as preview."""
     text = _decode_sample(_take_sample(data), codec)
     found = BEYOND_ASCII.search(text)
     at = found.start() if found else 0
@@ -204,9 +207,12 @@ def make_reading(data: bytes, codec: str) -> EncodingChoice:
 
 
 def decode_page(data: bytes, *labels: str) -> str:
-    """The text of a page or a letter, of which nobody can be asked: in the encoding of
-    its mark, of one of these names, or that it says itself; else in the likeliest one,
-    with a line that says so where it is in doubt. What does not fit is replaced."""
+    """Return the text of a web page or an e-mail, whose encoding no user can choose.
+
+    The encoding is that of its byte order mark, of one of these labels, or the declared
+    one; otherwise the likeliest, with a note in the text if it is in doubt. Bytes that
+    do not fit are replaced.
+    """
     named = (find_marked(data), *map(find_codec, labels), find_declared(data))
     for codec in filter(None, named):
         text = data.decode(codec, "replace")
@@ -227,8 +233,11 @@ def _count_replaced(text: str) -> int:
 
 
 def _find_wide(head: bytes) -> list[str]:
-    """UTF-32 or UTF-16 without a mark, in which nothing is odd. Without a zero byte,
-    only texts of East Asia are, which are told from others by common characters."""
+    """Return UTF-32 or UTF-16 without a mark, if the text has no odd characters.
+
+    Without a zero byte only texts of East Asia can be in them; common characters tell
+    these from other bytes.
+    """
     has_zeros = b"\0" in head
     for codec, width in (("utf-32", 4), ("utf-16", 2)):
         if len(head) % width:
@@ -255,8 +264,7 @@ def _is_swapped(text: str) -> bool:
 
 
 def _is_east_asian(text: str) -> bool:
-    """Return whether it has marks or syllables besides those that any two bytes can
-    be."""
+    """Return whether the text has marks or syllables that chance bytes rarely give."""
     return len(text) >= 6 and bool(re.search(r"[\u3001-\u30ff\uff01-\uff1f]", text))
 
 
@@ -277,8 +285,7 @@ def _take_sample(data: bytes) -> bytes:
 
 
 def _decode_sample(sample: bytes, codec: str) -> str:
-    """Return the text without a character cut off at its end; "" if it is not in this
-    encoding."""
+    """Return the text without a character cut off at its end, "" for a wrong codec."""
     try:
         return codecs.getincrementaldecoder(codec)().decode(sample)
     except UnicodeDecodeError:
@@ -286,8 +293,11 @@ def _decode_sample(sample: bytes, codec: str) -> str:
 
 
 def _rank(sample: bytes, languages: Sequence[str]) -> list[_Guess]:
-    """Return the readings of the sample, the likeliest first: by the frequencies of
-    letters that the detector knows, and by what is odd in the text. Each text once."""
+    """Return the readings of the sample, the likeliest first, each text once.
+
+    They are ranked by the letter frequencies of the detector and by the oddity of the
+    text.
+    """
     found = chardet.detect_all(
         # It would believe what a page says of itself.
         DECLARED.sub(b"", sample),
@@ -314,8 +324,10 @@ def _rank(sample: bytes, languages: Sequence[str]) -> list[_Guess]:
 
 
 def _choose(guesses: Sequence[_Guess], high: int) -> Sequence[_Guess]:
-    """The first, where it is certain; else a few to choose from. `high`: how many bytes
-    beyond ASCII there were to judge by."""
+    """Return the first reading if it is certain, otherwise a few to choose from.
+
+    `high`: the number of bytes beyond ASCII that the ranking is based on.
+    """
     certain = [each for each in guesses[:1] if each.oddity <= FEW_ODD]
     if len(guesses) < 2:
         return certain
@@ -327,8 +339,10 @@ def _choose(guesses: Sequence[_Guess], high: int) -> Sequence[_Guess]:
 
 
 def measure_oddity(text: str, codec: str, letters: str = "") -> float:
-    """The share of what is beyond ASCII that does not fit where it stands. `letters`:
-    those of the language that it would be in."""
+    """Return the share of characters beyond ASCII that do not fit their neighbours.
+
+    `letters`: those of the language that the text would be in.
+    """
     if not text:
         return 1.0
     shown = f" {text} "
@@ -343,8 +357,7 @@ def measure_oddity(text: str, codec: str, letters: str = "") -> float:
 
 
 def _weigh(before: str, char: str, after: str, codec: str, letters: str) -> float:
-    """Return the oddness of a character between its neighbours: 1 if it does not
-    fit."""
+    """Return the oddness of a character between its neighbours, 1 for a misfit."""
     kind, script = unicodedata.category(char), _find_script(char)
     if kind in ("Cc", "Cn", "Co", "Cs"):
         return 2
@@ -369,7 +382,11 @@ def _find_script(char: str) -> str:
 def _is_odd_letter(
     before: str, char: str, after: str, script: str, letters: str
 ) -> bool:
-    """In a word of another script, large after small, or of another language."""
+    """Return whether a letter is odd between its neighbours.
+
+    It is odd in a word of another script, as a capital after a small letter, or if its
+    language does not have it.
+    """
     scripts = {_find_script(each) for each in (before, after) if each.isalpha()}
     if scripts.intersection(ALPHABETS) - {script}:
         return True
@@ -380,7 +397,7 @@ def _is_odd_letter(
 
 
 def _weigh_rarity(char: str, codec: str) -> float:
-    """In UTF-16, what is common in one of the languages is."""
+    """Return the rarity of a character; in UTF-16, the lowest of all languages."""
     sets = [COMMON[codec]] if codec in COMMON else [*COMMON.values()]
     return min(_weigh_in_set(char, *each) for each in sets)
 

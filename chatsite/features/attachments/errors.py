@@ -1,4 +1,4 @@
-"""Why a file can't be attached."""
+"""Errors of files that can't be attached."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ class FileError(TextError):
 
 
 class UnsureError(FileError):
-    """A text that may be in one of several encodings: a person has to choose."""
+    """A text that may be in one of several encodings: the user has to choose."""
 
     def __init__(self, readings: Sequence[EncodingChoice]) -> None:
         words = _(

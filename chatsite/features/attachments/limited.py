@@ -1,5 +1,6 @@
-"""Runs a program that reads a file from outside, within limits that it can't lift:
-limited.py SECONDS BYTES PROGRAM [ARGUMENTS]. Started by processes.py.
+"""Run a program that reads an untrusted file, within limits that it can't lift.
+
+Usage: limited.py SECONDS BYTES PROGRAM [ARGUMENTS]. processes.py starts it.
 """
 
 import os

@@ -10,8 +10,10 @@ from memory.models import Conversation, Message
 
 
 class Upload(models.Model):
-    """The text of a file, until a message takes it or a day has passed. Once it is
-    sent, it belongs to the message, and this row is gone."""
+    """The text of a file, until a message takes it or a day has passed.
+
+    Once it is sent it belongs to the message, and this row is deleted.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -40,13 +42,15 @@ class Upload(models.Model):
         verbose_name, verbose_name_plural = _("upload"), _("uploads")
 
     def __str__(self) -> str:
-        # Never the name, which a person chose.
+        # Never the name, which a user chose.
         return f"Upload {str(self.id)[:8]}"
 
 
 class ImageFile(models.Model):
-    """The bytes of an image of a message, as a model gets them, and of a small one for
-    the page. The message says what they are, and by which hash they are known."""
+    """The bytes of an image as models get it, and of a small copy for the page.
+
+    The message describes the image and has its hash.
+    """
 
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="image_files"
@@ -73,8 +77,11 @@ class ImageFile(models.Model):
 
 
 class LongFile(models.Model):
-    """A text that is too long for a message, in passages. Messages that name its hash
-    use it, and with the last of them it is deleted. Its key is that of the upload."""
+    """A text that is too long for a message, stored in passages.
+
+    Messages that name its hash use it; it is deleted with the last of them. Its key is
+    that of the upload.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -116,9 +123,11 @@ class LongFileUse(models.Model):
 
 
 class FilePassage(models.Model):
-    """A passage of a long file, from 1 on, and its terms as they are in the index. All
-    of them together are the text. The database's own text index over it is made in a
-    migration."""
+    """A passage of a long file, numbered from 1, with its terms for the index.
+
+    All passages together are the text. A migration creates the database's own text
+    index.
+    """
 
     file = models.ForeignKey(LongFile, models.CASCADE, related_name="passages")
     number = models.PositiveIntegerField()

@@ -1,6 +1,4 @@
-"""The text of PDFs, read by a program of its own with limits on time, memory, pages and
-text.
-"""
+"""The text of PDFs, read by a program with limits on time, memory, pages and text."""
 
 from pathlib import Path
 from typing import IO
@@ -26,10 +24,12 @@ async def read_pdf(
     pages: list[int] | None = None,
     left_out: dict[str, int] | None = None,
 ) -> str:
-    """The text of a PDF, of up to `chars` characters, its pages parted by empty lines;
-    where each begins is added to `pages`, and to `left_out` how many have none. Raises
-    FileError. The file is read into memory when it is its turn; `leave`: see
-    processes.await_turn()."""
+    """Return the text of a PDF, of up to `chars` characters, empty lines between pages.
+
+    The start of each page is added to `pages`, and the number of pages without text to
+    `left_out`. The file is read into memory when it is its turn; `leave`: see
+    processes.await_turn(). Raises FileError.
+    """
     async with processes.await_turn(user_id, leave):
         answer = await processes.read_document(
             PROGRAM, MAX_PAGES, chars, data=file.read()

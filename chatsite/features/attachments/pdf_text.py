@@ -1,7 +1,7 @@
-"""The text of a PDF: a program of its own, started by pdf.py, that takes the file on
-standard input and answers with JSON on standard output.
+"""The program that reads the text of a PDF.
 
-It has no environment, no database and no settings.
+pdf.py starts it; it takes the file on standard input and answers with JSON on standard
+output. It has no environment, no database and no settings.
 """
 
 import json
@@ -15,7 +15,7 @@ BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, Valu
 
 
 def read_pages(pages: int, chars: int) -> dict[str, object]:
-    """The text, and where in it each page begins, or a code for why there is none."""
+    """Return the text and the start of each page, or the code of an error."""
     from io import BytesIO
 
     from pypdf import PdfReader, errors
@@ -72,8 +72,10 @@ NOTES = ("/Text", "/Highlight", "/Underline", "/Squiggly", "/StrikeOut", "/Caret
 
 
 def list_written(page: Any, known: set[int]) -> Iterator[str]:
-    """Return the words written into a page besides its text: a line for each field of a
-    form, and for each note. `known`: the fields that other pages have shown."""
+    """Yield the words of a page besides its text: a line per form field and per note.
+
+    `known`: the fields that other pages have shown.
+    """
     annotations = page.get("/Annots")
     for each in annotations.get_object() if annotations else ():
         annotation = each.get_object()
@@ -90,7 +92,7 @@ def list_written(page: Any, known: set[int]) -> Iterator[str]:
 
 
 def show_field(widget: Any, known: set[int]) -> str:
-    """The name and the value of the field of a widget; "": it has none, or is known."""
+    """Return the name and value of a widget's field, "" if it has none or is known."""
     chain = [widget]
     while "/Parent" in chain[-1] and len(chain) < MAX_DEPTH:
         chain.append(chain[-1]["/Parent"])
@@ -129,14 +131,14 @@ def show_value(inherit: Callable[[str], Any]) -> str:
 
 
 def read_option(option: Any) -> tuple[str, str]:
-    """The value of a choice, and how it is shown."""
+    """Return the value of a choice and its label."""
     pair = option.get_object()
     pair = pair if isinstance(pair, list) else [pair, pair]
     return read_text(pair[0]), read_text(pair[-1])
 
 
 def read_text(value: Any) -> str:
-    """A text; a long one is a stream."""
+    """Return a text, which is a stream if it is long."""
     value = value.get_object()
     if hasattr(value, "get_data"):
         value = value.get_data().decode("utf-8", "replace")

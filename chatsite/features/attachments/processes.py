@@ -1,5 +1,6 @@
-"""Files read by programs of their own, with limits on time and memory. One of each
-person runs in this process of the site, and few of all.
+"""Programs that read files, with limits on time and memory.
+
+One program of each user runs in this process of the site, and few of all users.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from .errors import FileError
 
-# Files that wait or are read: of one person, and of all. Each is on the server's disk
+# Files of one user, and of all, that wait or are read. Each is on the server's disk
 # and has a thread meanwhile.
 MOST_WAITING, MOST_WAITING_OF_ALL = 5, 100
 # For each second of processor time that a program may take, it may last as many.
@@ -29,7 +30,7 @@ Leave = Callable[[], Awaitable[None]]
 
 
 class _Gate:
-    """Who reads, and who waits: a person takes one of the places at a time."""
+    """The queue for the reading slots: each user has at most one slot at a time."""
 
     def __init__(self) -> None:
         self.places = asyncio.Semaphore(settings.PDFS_AT_ONCE)
@@ -68,7 +69,7 @@ _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, _Gate] = WeakKeyDictionary(
 
 
 class _TurnScope:
-    """What a turn lasts for that is awaited in it."""
+    """The block in which an awaited turn is held, see keep_turn()."""
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self.stack, self.has_turn = stack, False
@@ -79,9 +80,11 @@ _turn_scope: ContextVar[_TurnScope | None] = ContextVar("turn_scope", default=No
 
 @asynccontextmanager
 async def keep_turn() -> AsyncIterator[None]:
-    """A turn that is awaited in this block lasts until its end: what was read is held
-    in memory by those alone who have one of the few places. In another such block, it
-    lasts until the end of that."""
+    """Hold a turn that is awaited in this block until the end of the block.
+
+    So only the few holders of a slot keep a file in memory. In a nested block, the turn
+    is held until the end of the outer one.
+    """
     if _turn_scope.get():
         yield
         return
@@ -95,9 +98,9 @@ async def keep_turn() -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
-    """Until it is this file's turn. Raises FileError.
+    """Wait until it is this file's turn. Raises FileError.
 
-    `leave` is called once it is certain that this waits for other processes: give up
+    `leave` is called once it is certain that this waits for other processes: release
     there what others wait for.
     """
     gate = _gates.setdefault(asyncio.get_running_loop(), _Gate())
@@ -116,11 +119,12 @@ async def await_turn(user_id: int, leave: Leave) -> AsyncIterator[None]:
 async def run_program(
     program: Path, *arguments: int | str, data: bytes, seconds: int, megabytes: int
 ) -> bytes:
-    """What the program answers to `data`: nothing where it reached a limit.
+    """Return the program's answer to `data`, b"" if it reached a limit.
 
     It has `seconds` of processor time, `megabytes` of memory, and nothing of the site.
     It sets these limits before it reads a byte, and is stopped from outside if that
-    fails. Raises FileError where the machine has too little time to give."""
+    fails. Raises FileError if the machine has too little time to give.
+    """
     limits = (seconds, megabytes * 1024 * 1024)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I"),
@@ -148,8 +152,10 @@ async def run_program(
 async def read_document(
     program: Path, *arguments: int | str, data: bytes
 ) -> dict[str, Any]:
-    """What a program answers that reads documents, within their limits: the text, which
-    a database can have, or the code of an error."""
+    """Return the answer of a program that reads documents, within their limits.
+
+    It has the text, cleaned for the database, or the code of an error.
+    """
     said = await run_program(
         program,
         *arguments,
@@ -172,6 +178,6 @@ def _make_storable(text: str) -> str:
 def make_refusal(
     sentences: Mapping[str, str], code: object, values: Mapping[str, Any]
 ) -> FileError:
-    """The error of a program by its code; any other is that it took too much."""
+    """Return the error of a program by its code; unknown codes mean "too complex"."""
     code = code if code in sentences else "too_complex"
     return FileError(str(code), sentences[str(code)] % values)

@@ -1,6 +1,4 @@
-"""The text or the image in an uploaded file, or a sentence on why there is none and
-what to do.
-"""
+"""The text or the image in an uploaded file, or a reason why there is none."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -57,15 +55,17 @@ SIGNATURES = (
 # Control characters that texts have: tab, line ends, form feed, escape of terminals.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 MOST_CONTROL = 0.01
-# A question about a file keeps it: a longer one is told by its letters.
+# A question about a file keeps the file: the letters of a longer one are enough.
 MOST_ASKED_BYTES = 1_000_000
 
 
 class ReadFile(NamedTuple):
-    """A file as text: its cleaned name, its kind, its size in bytes. Of an image, the
-    text names it. `pages`: where in the text each page begins, if it has any.
-    `encoding`: the name of the one that it was read in, where that is not UTF-8.
-    `left_out`: what of it has no text, in words."""
+    """A file as text: its cleaned name, its kind, its size in bytes.
+
+    The text of an image names it. `pages`: the start of each page in the text, if it
+    has any. `encoding`: the name of the encoding, unless it is UTF-8. `left_out`: the
+    parts without text, in words.
+    """
 
     name: str
     kind: str
@@ -78,8 +78,7 @@ class ReadFile(NamedTuple):
 
 
 class ReadingHints(NamedTuple):
-    """A person's hints about the file: the `languages` that they read, as "de", and the
-    `encoding` that they have chosen."""
+    """The hints of a user: the `languages` they read, and a chosen `encoding`."""
 
     languages: Sequence[str] = ()
     encoding: str = ""
@@ -89,7 +88,7 @@ NO_HINTS = ReadingHints()
 
 
 async def hold_nothing() -> None:
-    """The `leave` of one who holds nothing that others wait for."""
+    """Release nothing: the `leave` of a caller that holds nothing others wait for."""
 
 
 async def read_file(
@@ -102,8 +101,11 @@ async def read_file(
     chars: int = WHOLE_CHARS,
     hints: ReadingHints = NO_HINTS,
 ) -> ReadFile:
-    """The file as text, of up to `chars` characters. Raises FileError; UnsureError,
-    where its encoding is in doubt. `leave`: see processes.await_turn()."""
+    """Return the file as text, of up to `chars` characters.
+
+    `leave`: see processes.await_turn(). Raises FileError, and UnsureError if its
+    encoding is in doubt.
+    """
     check_file_size(size)
     shown = clean_file_name(name)
     kind = find_file_kind(shown)
@@ -142,7 +144,7 @@ async def read_file(
 
 
 def _in_thread(user_id: int, work: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """The work in a thread of its own, as processor time of the person."""
+    """Wrap work to run in a thread of its own, as processor time of the user."""
 
     def work_timed(*values: Any) -> Any:
         with account_of_user(user_id).timed():
@@ -174,7 +176,7 @@ PAGE = re.compile(rb"<!doctype html|<html\b", re.IGNORECASE)
 async def read_fetched(
     user_id: int, media_type: str, charset: str, data: bytes
 ) -> PageText:
-    """What was fetched from the web, as text. Raises FileError."""
+    """Return the text of a file that was fetched from the web. Raises FileError."""
     kind = DOCUMENTS.get(media_type, "")
     if data.startswith(PDF):
         kind = "pdf"
@@ -192,7 +194,7 @@ async def read_fetched(
 
 
 def _decode_fetched(data: bytes, charset: str) -> str:
-    """A text of the web, whose encoding nobody can be asked for."""
+    """Decode a text of the web, whose encoding no user can choose."""
     if data.startswith(SIGNATURES):
         raise _refuse_binary()
     return _check_controls(encodings.decode_page(data, charset))
@@ -207,9 +209,11 @@ async def _read_text(
     chars: int,
     hints: ReadingHints,
 ) -> tuple[str, str]:
-    """A letter without its coding, and anything else as it is, with the name of its
-    encoding. A web page that is too long with its code, as pages are that a browser has
-    saved, is what it says."""
+    """Return the text of a file and the name of its encoding.
+
+    An e-mail is returned decoded, any other file as it is. Of a web page that is too
+    long with its markup, as browsers save pages, only the text is returned.
+    """
     if kind == "eml":
         try:
             return await read_document_file(user_id, name, kind, file, leave, chars), ""
@@ -241,7 +245,7 @@ def check_file_size(size: int) -> None:
 
 
 def check_file_text(text: str, chars: int = WHOLE_CHARS) -> str:
-    """Raises FileError unless it can be attached as it is."""
+    """Return the text. Raises FileError unless it can be attached as it is."""
     if is_blank(text):
         raise FileError("empty", _("The file is empty. Attach one with text."))
     return _check_length(text, chars)
@@ -263,9 +267,11 @@ def _check_length(text: str, chars: int) -> str:
 def decode_text(
     data: bytes, chars: int = WHOLE_CHARS, hints: ReadingHints = NO_HINTS
 ) -> tuple[str, str]:
-    """The text of bytes, of up to `chars` characters, and the name of their encoding;
-    "": UTF-8. Only a mark of the encoding is removed. Raises FileError; UnsureError,
-    where it may be in one of several encodings."""
+    """Return the text of up to `chars` characters, and its encoding unless it is UTF-8.
+
+    Only a byte order mark is removed. Raises FileError, and UnsureError if the text may
+    be in one of several encodings.
+    """
     if data.startswith(SIGNATURES):
         raise _refuse_binary()
     marked = encodings.find_marked(data)

@@ -1,6 +1,4 @@
-"""The rows of files that were uploaded and not sent yet: a few of each person, for a
-day.
-"""
+"""The rows of files that are uploaded and not sent yet: a few per user, for a day."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -38,8 +36,10 @@ SWEEP_AT_ONCE = 100
 def store_upload(
     owner: AbstractBaseUser, file: ReadFile, unread: Upload | None = None
 ) -> Upload:
-    """Keep the file until it is sent; in place of one that was not read yet. Raises
-    TextError when the owner has too many."""
+    """Store the file until it is sent, in place of its unread upload if there was one.
+
+    Raises TextError if the owner has too many.
+    """
     if len(file.text) <= store.LONG_CHARS:
         return _insert_upload(owner, file, unread=unread)
     said, text = store.describe_long_file(file)
@@ -93,8 +93,10 @@ def _check_count(owner: AbstractBaseUser) -> None:
 def store_unread(
     owner: AbstractBaseUser, name: str, data: bytes, readings: Sequence[EncodingChoice]
 ) -> Upload:
-    """Keep the bytes of a text until its owner has chosen a reading. Raises TextError
-    when they have too many."""
+    """Store the bytes of a text until its owner has chosen an encoding.
+
+    Raises TextError if they have too many.
+    """
     _check_count(owner)
     name = clean_file_name(name)
     return Upload.objects.create(
@@ -109,7 +111,7 @@ def store_unread(
 
 
 def find_unread(owner: AbstractBaseUser, pk: UUID, codec: str) -> Upload:
-    """The owner's file that is to be read in this encoding. Raises TextError."""
+    """Return the owner's unread file, to be read in this encoding. Raises TextError."""
     row = Upload.objects.filter(owner=owner, pk=pk).exclude(readings=None).first()
     if row is None:
         raise TextError("attachment_gone", _describe_gone())
@@ -120,7 +122,7 @@ def find_unread(owner: AbstractBaseUser, pk: UUID, codec: str) -> Upload:
 
 
 def read_upload_ids(value: object) -> list[str]:
-    """The ids that a command or a form names, in their one form. Raises TextError."""
+    """Return the ids of a command or a form, normalised. Raises TextError."""
     if not isinstance(value, list | tuple):
         raise _refuse_ids()
     if len(value) > MOST_OF_MESSAGE:
@@ -143,8 +145,11 @@ def _refuse_ids() -> TextError:
 def find_files(
     owner_id: int, ids: Sequence[str], *, whole: bool = False
 ) -> list[Attachment]:
-    """The owner's files of these ids, in this order; `whole`: with the bytes of images.
-    Raises TextError if one is gone, or another's."""
+    """Return the owner's files of these ids, in this order.
+
+    `whole`: with the bytes of images. Raises TextError if a file is gone or belongs to
+    another user.
+    """
     if not ids:
         return []
     rows = Upload.objects.filter(owner=owner_id, pk__in=ids)
@@ -166,8 +171,10 @@ def _describe_gone() -> str:
 
 
 def take_files(owner_id: int, ids: Sequence[str]) -> list[Attachment]:
-    """find_files() for the message that they belong to from now on; call it in the
-    transaction that stores it."""
+    """Return find_files() and delete the uploads, which now belong to a message.
+
+    Call it in the transaction that stores the message.
+    """
     found = find_files(owner_id, ids, whole=True)
     # Of two messages that name one file, one deletes it; the other finds too few.
     rows = Upload.objects.filter(owner=owner_id, pk__in=ids)
@@ -186,8 +193,11 @@ def _to_attachment(row: Upload) -> Attachment:
 def keep_files(
     message: Message, taken: Sequence[Attachment], edited: Message | None
 ) -> None:
-    """Give a message that is stored what is not in its text of the files that it has
-    taken, or of the message that was edited. Raises TextError."""
+    """Store what is not in the text of a stored message: its images and long files.
+
+    They are those of the files that it has taken, or of the message that was edited.
+    Raises TextError.
+    """
     files.keep_images(message, taken, edited)
     if any(each.long for each in taken):
         store.use_files(message.conversation, [message])

@@ -1,5 +1,4 @@
-"""Files that are to be attached to a message: uploaded before, and removed again; and
-images of messages.
+"""Views that upload and remove files for a message, and show images of messages.
 
 The answers are JSON, for the page and for other clients: docs/protocol.md.
 """
@@ -41,10 +40,10 @@ STATUS = {
 @require_POST
 @never_cache
 async def upload_file(request: HttpRequest) -> HttpResponse:
-    """Keep the text of the form's `file` for a message of this person.
+    """Store the text of the form's `file` for a message of this user.
 
-    Asynchronous, because a PDF can take seconds: the thread that all other pages share
-    is not held up by it.
+    The view is asynchronous because a PDF can take seconds, and would block the thread
+    that all other pages share.
     """
     user = await request.auser()
     if not user.is_authenticated:
@@ -108,7 +107,7 @@ async def _keep_file(
 async def _ask_reading(
     user: Any, file: UploadedFile, error: UnsureError
 ) -> HttpResponse:
-    """A question: the file is kept, and read once its owner has chosen how."""
+    """Store the file unread, and answer with the encodings to choose from."""
     file.seek(0)
     store = sync_to_async(uploads.store_unread)
     try:
@@ -132,7 +131,7 @@ async def _give_up_place(request: HttpRequest) -> None:
 @require_POST
 @never_cache
 async def remove_file(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    """Forget a file that was not sent; another person's is as missing as none."""
+    """Delete a file that was not sent; another user's file counts as missing."""
     user = await request.auser()
     if not user.is_authenticated:
         return _refuse_upload(FileError("signed_out", _("Log in first.")))
@@ -144,7 +143,7 @@ async def remove_file(request: HttpRequest, uuid: UUID) -> HttpResponse:
 def show_image(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
-    """An image of message `seq`, as models get it, or a small one for its card."""
+    """Return an image of message `seq` as models get it, or its small copy."""
     is_small = request.GET.get("size") == "small"
     found = files.read_image_of(conversation, seq, place, is_small)
     if found is None:
@@ -159,7 +158,7 @@ def show_image(
 @require_safe
 @private_page
 def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
-    """A small image of this person that was not sent yet."""
+    """Return the small copy of an image that this user has not sent yet."""
     rows = Upload.objects.filter(owner=request.user, pk=uuid).exclude(small=None)
     small = rows.values_list("small", flat=True).first()
     if small is None:
@@ -168,7 +167,7 @@ def show_unsent(request: HttpRequest, uuid: UUID) -> HttpResponse:
 
 
 def _respond_with_image(response: HttpResponse) -> HttpResponse:
-    """It was drawn by this site from pixels, and nothing in it can run."""
+    """Forbid all content of an image, which this site has drawn from pixels, to run."""
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     response["X-Content-Type-Options"] = "nosniff"
     return response

@@ -1,3 +1,1 @@
-"""Pieces of code in replies: long ones are folded, and drawings and web
-pages can be shown as pictures.
-"""
+"""Code blocks in replies: long ones are folded, drawings and web pages rendered."""

@@ -1,3 +1,3 @@
-"""It has no addresses: all is made in the browser."""
+"""The URLs of code blocks: none, as everything happens in the browser."""
 
 urlpatterns: list = []

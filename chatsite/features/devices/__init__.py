@@ -1,3 +1,4 @@
-"""Where a person is logged in: a list on the account page, of which each
-can be logged out. One row stands for one session and goes with it.
+"""The devices of a user: a list on the account page, from which each can be logged out.
+
+One row represents one session and is deleted with it.
 """

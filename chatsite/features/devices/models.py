@@ -6,8 +6,10 @@ from django.db import models
 
 
 class Device(models.Model):
-    """A browser in which a person is logged in, as long as its session lives. Of what a
-    browser says of itself, only its name and its system are kept, and no address."""
+    """A browser in which a user is logged in, as long as its session exists.
+
+    Of the user agent only the browser's name and system are stored, and no address.
+    """
 
     # No constraint: without this app sessions still end, whatever rows it has left.
     session = models.OneToOneField(

@@ -1,4 +1,4 @@
-"""What a browser is, from the little that is true in how it names itself."""
+"""The name of a browser, from the few reliable parts of its user agent."""
 
 # By the word that gives each away; the first that is there counts, as a browser also
 # gives the names of those that it wants to be taken for.
@@ -26,7 +26,7 @@ MOST_CHARS = 500
 
 
 def name_browser(user_agent: str) -> tuple[str, str]:
-    """Its name and that of its system; "" = unknown."""
+    """Return the names of the browser and of its system; "" = unknown."""
     said = user_agent[:MOST_CHARS]
     return _find(BROWSERS, said), _find(SYSTEMS, said)
 

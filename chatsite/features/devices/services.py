@@ -56,10 +56,10 @@ def _note_device(request: HttpRequest, user: Any) -> None:
 
 
 def list_devices(user: Any) -> list[Device]:
-    """Where the person is logged in, the latest first, MOST_LISTED at most.
+    """Return the devices of the user, the latest first, MOST_LISTED at most.
 
     Sessions that a changed password has ended stay in their table until they are used,
-    so each is looked at as a request would be.
+    so each is checked as a request would be.
     """
     alive = Device.objects.filter(owner=user, session__expire_date__gt=timezone.now())
     rows = alive.select_related("session").order_by("-last_seen_at", "-pk")
@@ -71,7 +71,7 @@ def list_devices(user: Any) -> list[Device]:
 
 
 def describe_devices(user: Any) -> list[dict[str, Any]]:
-    """The same for the person's download."""
+    """Return the devices for the user's download."""
     columns = ("browser", "system", "logged_in_at", "last_seen_at")
     return [
         {name: getattr(device, name) for name in columns}
@@ -80,9 +80,9 @@ def describe_devices(user: Any) -> list[dict[str, Any]]:
 
 
 def log_out(user: Any, pk: int) -> bool:
-    """End the session on this device of the person's; False: there is none.
+    """End the session on this device of the user; return False if there is none.
 
-    Its sockets are closed by the look at all sessions that each process takes.
+    Each process closes its sockets when it next checks all sessions.
     """
     found = Session.objects.filter(device__pk=pk, device__owner=user)
     return bool(found.delete()[0])

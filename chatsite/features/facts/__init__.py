@@ -1,2 +1,5 @@
-"""What people say of themselves: found when a message is stored, kept or
-dismissed by the person, and sent in their other conversations."""
+"""Facts that users state about themselves.
+
+They are detected when a message is stored, kept or dismissed by the user, and sent in
+the user's other conversations.
+"""

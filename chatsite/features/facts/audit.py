@@ -1,4 +1,4 @@
-"""What the table of facts must always satisfy."""
+"""The invariants of the table of facts."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,10 @@ from .models import Fact
 
 
 def find_bad_facts() -> Iterator[Violation]:
-    """Facts that are not a part of a message of their person; and words of a fact whose
-    message is deleted."""
+    """Yield facts that are no part of a message of their user.
+
+    Words of facts whose message is deleted are included.
+    """
     foreign = ~Q(message__conversation=F("conversation"))
     foreign |= ~Q(conversation__owner=F("owner"))
     not_said = ~Q(message__role=Message.Role.USER)

@@ -20,8 +20,11 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class FactRow(BaseModel):
-    """A person's words about themselves: from `start` to `end` of the text of message
-    `seq`, or since `worded_at` in the words of `text`."""
+    """A user's words about themselves.
+
+    They are from `start` to `end` of the text of message `seq`, or, since `worded_at`,
+    the words of `text`.
+    """
 
     seq: Seq
     start: Count
@@ -42,9 +45,11 @@ def write_exported_facts(
     rows: Sequence[FactRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> str:
-    """Load the facts that are a part of what the person said. A file can say anything,
-    so what was kept in it is only offered here; and it takes no room of others. Return
-    a sentence on those for which there is no room."""
+    """Store the facts that are a part of a user's message.
+
+    A file can say anything, so a fact that was kept in it is only offered here, and it
+    displaces no others. Return a sentence on those for which there is no room.
+    """
     lost = 0
     owner_id = conversation.owner_id
     made: dict[tuple[int, int], Fact] = {}

@@ -1,4 +1,4 @@
-"""What a person chooses about facts: for a conversation, and for all new ones."""
+"""The settings of facts: for a conversation, and for all new ones."""
 
 from django.utils.translation import gettext_lazy as _
 

@@ -1,4 +1,4 @@
-"""What people say of themselves and want remembered."""
+"""Facts that users state about themselves and want remembered."""
 
 from django.conf import settings
 from django.db import models
@@ -9,9 +9,10 @@ from memory.models import Conversation, Message
 
 
 class Fact(models.Model):
-    """A part of a message of the person, by its place in the text: no word of it is
-    stored twice, so nothing of it stays when the message is deleted. `text` is only
-    filled with what the person wrote in its place.
+    """A part of a user's message, by its place in the text.
+
+    No word of it is stored twice, so nothing of it stays when the message is deleted.
+    `text` has a value only if the user has reworded the fact.
     """
 
     class State(models.TextChoices):
@@ -20,7 +21,7 @@ class Fact(models.Model):
         DISMISSED = "dismissed", _("Dismissed")
         REPLACED = "replaced", _("Replaced")
 
-    # The conversation's, by which all of a person are found at once.
+    # The owner of the conversation, to find all facts of a user at once.
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="facts"
     )

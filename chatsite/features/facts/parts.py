@@ -1,5 +1,4 @@
-"""What is drawn of facts in a conversation: below the message that states them, and in
-the right pane."""
+"""The page parts of facts: below their message, and in the right pane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ class SentFact:
 def list_stated_facts(
     conversation: Conversation, first: int, end: int | None
 ) -> dict[int, tuple[ShownStatement, ...]]:
-    """What is offered or kept of the messages from `first` to before `end`."""
+    """Return offered and kept facts of messages `first` to before `end`."""
     if not conversation.get_policy().learns_facts:
         return {}
     rows = facts_of(conversation.owner_id).filter(
@@ -48,7 +47,7 @@ ROWS = {"facts": list_stated_facts}
 
 
 def draw_facts_section(conversation: Conversation, section: ContextSection) -> str:
-    """The facts of a request, each with the link to the message that it is from."""
+    """Return the facts of a request, each with the link to its message."""
     places = [fact.place.partition("#") for fact in section.rules]
     rows = Conversation.objects.filter(
         owner=conversation.owner_id, deleted_at=None, uuid__in={u for u, _, _ in places}

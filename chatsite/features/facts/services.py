@@ -1,4 +1,4 @@
-"""What a person decides about facts."""
+"""The decisions of users about facts."""
 
 from typing import Any
 
@@ -28,12 +28,11 @@ ACTIONS = {
 
 @transaction.atomic
 def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
-    """Keep a fact: as it was said, or as `text`. Those that it contradicts are
-    replaced; the words of these.
+    """Keep a fact as it was stated, or as `text`, and return the words it replaces.
 
-    Raises ActionError when there is no such fact, its message is gone, there are too
-    many, or it was offered and one that was said later contradicts it; TextError when
-    the text can't be stored.
+    Facts that it contradicts are replaced. Raises ActionError if there is no such fact,
+    its message is gone, there are too many, or it was offered and a later fact
+    contradicts it; TextError if the text can't be stored.
     """
     fact = lock_fact(owner_id, pk)
     if not fact.is_source:
@@ -61,7 +60,7 @@ def keep_fact(owner_id: int, pk: int, *, text: object = None) -> list[str]:
 
 
 def _find_contradicted(owner_id: int, fact: Fact) -> list[Fact]:
-    """The kept ones that this one contradicts."""
+    """Return the kept facts that this one contradicts."""
     kept = facts_of(owner_id).filter(state=State.KEPT, is_source=True)
     rows = list(kept.exclude(pk=fact.pk).order_by("pk"))
     places = topics.find_contradicted(fact.words, [row.words for row in rows])
@@ -70,7 +69,7 @@ def _find_contradicted(owner_id: int, fact: Fact) -> list[Fact]:
 
 @transaction.atomic
 def dismiss_fact(owner_id: int, pk: int) -> None:
-    """Raises ActionError when there is no such fact."""
+    """Dismiss a fact. Raises ActionError if there is no such fact."""
     fact = lock_fact(owner_id, pk)
     fact.state, fact.replaced_by = State.DISMISSED, None
     fact.save(update_fields=["state", "replaced_by"])
@@ -105,7 +104,7 @@ def lock_fact(owner_id: int, pk: int) -> Fact:
 
 
 def list_facts(owner_id: int) -> dict[str, list[Fact]]:
-    """A person's facts for their page, by what they are; the newest first."""
+    """Return a user's facts for their page, by state; the newest first."""
     rows = facts_of(owner_id).select_related("conversation", "replaced_by")
     rows = rows.exclude(state=State.DISMISSED).order_by("-said_at", "-pk")
     found: dict[str, list[Fact]] = {"kept": [], "offered": [], "replaced": []}
@@ -117,7 +116,7 @@ def list_facts(owner_id: int) -> dict[str, list[Fact]]:
 
 
 def describe_facts(user: AbstractBaseUser) -> list[dict[str, Any]]:
-    """For the download of an account."""
+    """Return the facts for the download of an account."""
     return [
         {
             "text": fact.words,

@@ -1,7 +1,7 @@
-"""Rows of facts: written with the message that states them, read for a request.
+"""The rows of facts: written with the message that states them, read for a request.
 
-What a person decides about them is in services.py. Where a conversation neither uses
-nor learns facts, its policy says so, and no statement is asked.
+The decisions of users about them are in services.py. If the policy of a conversation
+neither uses nor learns facts, no query is made.
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from memory.rules.rule_source import RuleSource, StandingRule, name_fact
 
 from .models import Fact
 
-# Of one person. No more can be kept; of those that wait for an answer, and of those
+# Limits of one user. No more can be kept; of those that wait for an answer, or of those
 # that were dismissed or replaced, the oldest go.
 MOST_KEPT = 100
 MOST_OFFERED = 100
 MOST_PAST = 200
 
 State = Fact.State
-# Its source is there, as the person has left it.
+# Its source exists, as the user has left it.
 HAS_SOURCE = Q(
     message__excluded_at=None,
     message__superseded_at=None,
@@ -37,8 +37,11 @@ HAS_SOURCE = Q(
 
 
 def facts_of(owner_id: int) -> QuerySet[Fact]:
-    """The facts of a person with their `words`, the `seq` of their message, the `uuid`
-    of its conversation, when they were `said_at`, and whether there `is_source`."""
+    """Return the facts of a user with their `words` and the place of their message.
+
+    The place is the `seq` of the message, the `uuid` of its conversation, its time
+    `said_at`, and whether it `is_source`.
+    """
     return Fact.objects.filter(owner=owner_id).annotate(
         words=WORDS,
         seq=F("message__seq"),
@@ -51,12 +54,14 @@ def facts_of(owner_id: int) -> QuerySet[Fact]:
 
 
 def note_facts(message: Message, heard: Any = None) -> None:
-    """Offer the facts of a message of a person that was just stored; call it inside the
-    transaction that stores it."""
+    """Offer the facts of a user's message that was just stored.
+
+    Call it in the transaction that stores the message.
+    """
     conversation = message.conversation
     if conversation.is_temporary or not conversation.get_policy().learns_facts:
         return
-    # What a file says is not said by the person.
+    # The words of a file are not those of the user.
     typed = message.typed
     if not (found := detection.find_facts(typed)):
         return
@@ -78,7 +83,7 @@ def note_facts(message: Message, heard: Any = None) -> None:
 
 
 def bound_facts(owner_id: int) -> None:
-    """Keep a person's facts few."""
+    """Drop a user's oldest facts beyond the limits."""
     drop_oldest(
         Fact.objects.filter(owner=owner_id),
         ((State.OFFERED,), MOST_OFFERED),
@@ -89,7 +94,7 @@ def bound_facts(owner_id: int) -> None:
 def list_standing_facts(
     conversation: Conversation, before: int | None = None
 ) -> list[StandingRule]:
-    """What the person has kept of other conversations, the oldest first."""
+    """Return the facts that the user kept in other conversations, the oldest first."""
     if conversation.is_temporary or not conversation.get_policy().uses_facts:
         return []
     rows = facts_of(conversation.owner_id).filter(state=State.KEPT, is_source=True)
@@ -113,8 +118,10 @@ def hash_of(block: RuleBlock) -> str:
 
 
 def forget_facts(conversation: Conversation, seq: int, **_: object) -> None:
-    """Message `seq` is erased: so are the words of its facts, in whatever form. Those
-    that were kept stay as a line, so that their person sees that they are gone."""
+    """Erase the words of the facts of the erased message `seq`, in every form.
+
+    Kept facts stay as a line, so that their user sees that they are gone.
+    """
     rows = Fact.objects.filter(conversation=conversation, message__seq=seq)
     rows.exclude(state=State.KEPT).delete()
     for fact in rows:
@@ -124,8 +131,10 @@ def forget_facts(conversation: Conversation, seq: int, **_: object) -> None:
 
 
 def forget_sent(instance: Fact, **_: object) -> None:
-    """Erase the words of a fact from the requests that were sent with it. They can't be
-    rebuilt any more, as when a message of them is deleted."""
+    """Erase the words of a fact from the requests that were sent with it.
+
+    These requests can't be rebuilt any more, as after a message of them is deleted.
+    """
     if not instance.names:
         return
     links = Prompt.conversations.through.objects.filter(

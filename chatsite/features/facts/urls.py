@@ -1,4 +1,4 @@
-"""The addresses of facts: the page of a person, and what is answered in a chat."""
+"""The URLs of facts: the page of a user, and the answers in a conversation."""
 
 from django.urls import path
 

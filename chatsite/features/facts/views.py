@@ -1,5 +1,4 @@
-"""What a person does with facts: below the message that states them, and on the page
-that has them all."""
+"""The actions of users on facts: below their message, and on their own page."""
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse

@@ -22,7 +22,7 @@ from .models import Feedback
 
 class CommentFilter(ChoiceFilter):
     title = _("comment")
-    # Not the name of the column, by whose text no one may filter.
+    # Not the name of the column: users may not filter by its text.
     parameter_name = "has_comment"
     conditions: ClassVar = {
         "yes": (_("With a comment"), ~Q(comment="")),
@@ -31,7 +31,7 @@ class CommentFilter(ChoiceFilter):
 
 
 class BadFeedbackFilter(ChoiceFilter):
-    """Of conversations."""
+    """A filter of conversations by bad feedback."""
 
     title = _("bad feedback")
     parameter_name = "bad"

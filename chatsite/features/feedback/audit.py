@@ -1,4 +1,4 @@
-"""What the table of feedback must always satisfy."""
+"""The invariants of the table of feedback."""
 
 from collections.abc import Iterator
 

@@ -15,7 +15,7 @@ from .models import Feedback
 
 
 class FeedbackRow(BaseModel):
-    """What the owner thinks of reply `seq`, and a word why."""
+    """The owner's opinion of reply `seq`, with an optional comment."""
 
     seq: Seq
     verdict: Literal[*Feedback.Verdict.values]
@@ -25,7 +25,7 @@ class FeedbackRow(BaseModel):
 
 
 def read_feedback(conversation: Conversation) -> list[dict[str, Any]]:
-    """What its owner thinks of replies, in their order."""
+    """Return the owner's feedback on replies, in their order."""
     columns = ("verdict", "comment", "created_at", "updated_at")
     rows = conversation.feedback.order_by("message__seq")
     return list(rows.values(*columns, seq=F("message__seq")))
@@ -37,8 +37,7 @@ def write_feedback(
     rows: Sequence[FeedbackRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Give replies the first that is said of each; what is said of other messages is
-    left out."""
+    """Store the first feedback on each reply; that on other messages is left out."""
     found: dict[int, FeedbackRow] = {}
     for row in rows:
         reply = messages.get(row.seq)
@@ -60,7 +59,7 @@ def write_feedback(
 def describe_feedback(
     conversation: Conversation, show: Callable[[str], str]
 ) -> dict[int, list[str]]:
-    """What stands below each reply that has feedback, as Markdown."""
+    """Return the Markdown below each reply that has feedback."""
     found = {}
     for row in read_feedback(conversation):
         verdict = Feedback.Verdict(row["verdict"]).label

@@ -1,4 +1,4 @@
-"""What a person thinks of a reply."""
+"""The feedback of users on replies."""
 
 from django.db import models
 from django.utils.translation import gettext
@@ -10,9 +10,9 @@ NEWEST = ["-updated_at", "-id"]
 
 
 class Feedback(models.Model):
-    """Whether a reply is good or bad, and a word why; the conversation's owner says so.
+    """The feedback of the conversation's owner on a reply: good or bad, and a comment.
 
-    One per reply. It is deleted with the reply's text, as it can quote it.
+    There is one per reply. It is deleted with the reply's text, as it can quote it.
     """
 
     # Of the comment.

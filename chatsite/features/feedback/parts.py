@@ -1,5 +1,7 @@
-"""What is drawn of feedback: the buttons under a reply, for the page and for all other
-tabs, and a section in staff's inspector of a request.
+"""The page parts of feedback.
+
+They are the buttons under a reply, for the page and all other tabs, and a section in
+staff's inspector of a request.
 """
 
 from dataclasses import dataclass
@@ -20,14 +22,14 @@ from .models import Feedback
 def draw_buttons(
     conversation: Conversation, seq: int, verdict: str, *, is_fragment: bool = False
 ) -> str:
-    """The buttons under reply `seq`; a fragment takes the place of those on a page."""
+    """Return the buttons under reply `seq`; a fragment replaces those on a page."""
     values = {"conversation": conversation, "seq": seq, "verdict": verdict}
     values["is_fragment"] = is_fragment
     return render_to_string("feedback/_buttons.html", values)
 
 
 def draw_in_message(conversation: Conversation, message: ShownMessage) -> str:
-    """The buttons, where feedback can be given on the message."""
+    """Return the buttons, if feedback can be given on the message."""
     is_deleted = message.location.kind == "deleted"
     if conversation.is_temporary or is_deleted or not message.is_reply:
         return ""
@@ -39,7 +41,7 @@ COLUMNS = {"verdict": F("feedback__verdict")}
 
 @dataclass(frozen=True, slots=True)
 class FeedbackEvent(AppEvent):
-    """The person finds reply `seq` "good" or "bad", or no longer says so ("")."""
+    """A change of the user's feedback on reply `seq`: "good", "bad" or "" for none."""
 
     type: ClassVar = "feedback"
     turn: int
@@ -51,7 +53,7 @@ class FeedbackEvent(AppEvent):
 
 
 def draw_inspected(conversation: Conversation, rights: Rights, seq: int) -> str:
-    """What the person says about reply `seq`, for staff."""
+    """Return the user's feedback on reply `seq`, for staff."""
     rows = redaction.select_readable(conversation.feedback, rights, Feedback.TEXTS)
     row = rows.filter(message__seq=seq).first()
     if row is None:

@@ -1,4 +1,4 @@
-"""Reads and writes what a person thinks of a reply."""
+"""Read and write the feedback of users on replies."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,10 @@ class ReplyFeedback:
 
 
 def find_feedback(conversation: Conversation, seq: int) -> ReplyFeedback:
-    """Raises ActionError unless message `seq` is a reply that still has its text."""
+    """Return the feedback on message `seq`.
+
+    Raises ActionError unless the message is a reply that still has its text.
+    """
     return _read_feedback(find_reply(conversation.messages, seq))
 
 
@@ -59,7 +62,7 @@ def forget_feedback(conversation: Conversation, seq: int, **_: object) -> None:
 
 
 def check_comment(text: object) -> str:
-    """The comment as it will be stored. Raises TextError."""
+    """Return the comment as it will be stored. Raises TextError."""
     not_text = _("The comment must be a text.")
     too_long = _(
         "The comment has %(count)s characters; the limit is %(limit)s. Shorten it."

@@ -22,7 +22,7 @@ Verdict = Feedback.Verdict
 
 @conversation_fragment("feedback/_comment.html")
 def ask_why(request: HttpRequest, conversation: Conversation, seq: int) -> Values:
-    """The dialog for a word why."""
+    """Return the dialog for a comment."""
     try:
         given = services.find_feedback(conversation, seq)
     except ActionError:
@@ -34,7 +34,7 @@ def ask_why(request: HttpRequest, conversation: Conversation, seq: int) -> Value
 def post_feedback(
     request: HttpRequest, conversation: Conversation, seq: int
 ) -> HttpResponse:
-    """Takes `verdict` ("good", "bad", or "" to remove it) and maybe a `comment`."""
+    """Store `verdict` ("good", "bad", or "" to remove it) and maybe a `comment`."""
     verdict, comment = request.POST.get("verdict", ""), request.POST.get("comment")
     try:
         before, now = services.give_feedback(conversation, seq, verdict, comment)

@@ -1,8 +1,7 @@
-"""Conversations as files: exports, and the import of this site's own, ChatGPT's and
-Claude's.
+"""Conversations as files: exports, and the import of exports of this and other sites.
 
-The process that got a file keeps it until one of the site's few places is free
-(worker.py). A process of its own, with limits, reads and checks the file, writes its
+The process that got a file holds it until one of the site's few import slots is free
+(worker.py). A separate process with limits reads and checks the file, writes its
 conversations and proves them (storing.py). No page shows any of them before all are
 there.
 """

@@ -1,6 +1,4 @@
-"""What imports and exports add to the list of conversations in the admin: files for
-staff, and a filter.
-"""
+"""Imports and exports in the admin: files for staff, and a filter."""
 
 from typing import ClassVar
 
@@ -37,7 +35,7 @@ def export_zip(
 
 
 def came_from(*kinds: str) -> Q:
-    """Those of these kinds: the word before the colon in `imported_from`."""
+    """Return the condition of these kinds, the first word of `imported_from`."""
     found = Q(pk=None)
     for kind in kinds:
         found |= Q(imported_from__startswith=f"{kind}:")

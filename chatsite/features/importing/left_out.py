@@ -1,4 +1,4 @@
-"""What exports leave out of apps that EXTRAS does not name: counted, never read."""
+"""The rows of disabled apps, which exports leave out: counted, never read."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 # What an export has of them, by the name of its list: the name in EXTRAS, and the rows
-# of the conversations `c` or of the person.
+# of the conversations `c` or of the user.
 _JOIN = "t JOIN memory_conversation c ON c.id = t.conversation_id"
 IN_CONVERSATIONS = {
     "examples": ("lab", f"examples_example {_JOIN} WHERE t.author_id = c.owner_id AND"),
@@ -21,8 +21,7 @@ IN_ACCOUNTS = {
 
 
 def count_left_of_conversation(conversation_id: int) -> dict[str, int]:
-    """Count the rows that the export of a conversation leaves out, as their app is
-    off, by the names of their lists."""
+    """Return {list: count} of the rows that an export leaves out."""
     return _count_left(IN_CONVERSATIONS, "c.id =", conversation_id)
 
 

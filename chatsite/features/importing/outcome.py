@@ -1,4 +1,4 @@
-"""What came of a file, as its job keeps it and as the page shows it."""
+"""The outcome of an import, as its job stores it and as the page shows it."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ COUNTS = ("untold", "images", "others")
 
 @dataclass(slots=True)
 class Outcome:
-    """What was stored or was there before, and what was refused or left out and why."""
+    """The conversations that were stored or known, and the reasons for the rest."""
 
     imported: list[Conversation] = field(default_factory=list)
     known: list[Conversation] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Outcome:
 
     @classmethod
     def from_job(cls, job: Job) -> "Outcome":
-        """Without what was deleted since."""
+        """Return the stored outcome, without conversations that were deleted since."""
         imported, known = (job.result.get(name, []) for name in ("imported", "known"))
         rows = library.list_own(job.user).filter(uuid__in=[*imported, *known])
         found = {str(row.uuid): row for row in rows}

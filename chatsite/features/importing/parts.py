@@ -1,6 +1,4 @@
-"""What people see of exports: links in the menu of a conversation, and a section of the
-account page.
-"""
+"""The page parts of exports: links in a conversation's menu, and an account section."""
 
 from django.http import HttpRequest
 from django.template.loader import render_to_string
@@ -15,7 +13,7 @@ from .thread_format import list_counts
 
 
 def draw_menu_items(conversation: Conversation) -> str:
-    """The links in the menu of a conversation that download it."""
+    """Return the download links in the menu of a conversation."""
     links = {
         "conversation-export-md": _("Export as Markdown"),
         "conversation-export-json": _("Export as JSON"),

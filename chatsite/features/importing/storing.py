@@ -1,5 +1,6 @@
-"""One import from its file to conversations that can be seen, in batches that keep the
-database's lock for a moment each.
+"""One import, from its file to visible conversations.
+
+It works in batches that hold the database's lock for a moment each.
 """
 
 import logging
@@ -91,7 +92,7 @@ class _Importer:
         return outcome
 
     def _take(self, draft: Draft, outcome: Outcome) -> str:
-        """What of it was left out, in words."""
+        """Store a draft; return what was left out, in words."""
         if known := self._find(draft.source):
             outcome.known.append(known)
             return ""
@@ -107,7 +108,7 @@ class _Importer:
         )
 
     def _find(self, source: str) -> Conversation | None:
-        """Imported before or just now, or the very one that was exported here."""
+        """Return the conversation if it was imported before, or exported from here."""
         if found := staging.find_staged(self.claim.owner).filter(imported_from=source):
             return found[0]
         rows = library.list_own(self.user)
@@ -120,7 +121,7 @@ class _Importer:
     def _store(
         self, draft: Draft, images: Mapping[int, Sequence[Attachment]]
     ) -> tuple[Conversation, str]:
-        """The conversation, and what of it was left out, in words."""
+        """Return the stored conversation, and what was left out, in words."""
         made = self._create(draft)
         messages = bundle.write_bundle(made, draft.bundle, self._batch)
         for seq, image in ((n, each) for n in images for each in images[n]):
@@ -143,7 +144,7 @@ class _Importer:
         *,
         of_requests: bool,
     ) -> list[str]:
-        """What was left out, in words."""
+        """Store the rows of apps; return what was left out, in words."""
         left_out = []
         for each in app_data:
             if each.write and each.is_of_requests == of_requests:
@@ -172,7 +173,7 @@ class _Importer:
 
     @contextmanager
     def _batch(self, count: int) -> Iterator[None]:
-        """A short transaction of a job that is still ours."""
+        """Run a short transaction, if the job is still ours."""
         self.done += count
         with transaction.atomic():
             begun = time.monotonic()

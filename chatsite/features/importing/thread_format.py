@@ -1,9 +1,8 @@
-"""The form of export.json, part by part, with its bounds. What is written has these
-names, what is imported is read by these models, and the schema in
-docs/thread-state.schema.json is made of them.
+"""The form of export.json, part by part, with its bounds.
 
-A field without a default is one that no file can lack. In the schema every name is
-required, and no other is there.
+Exports have these names, imports are read by these models, and the schema in
+docs/thread-state.schema.json is made of them. A field without a default is required in
+every file. In the schema every name is required, and no other is allowed.
 """
 
 import json
@@ -42,15 +41,17 @@ MASKED = "masked"
 
 
 def _check_small(value: Any) -> Any:
-    """Nothing here is deep: the whole file was measured before."""
+    """Check the size of a value; the depth of the whole file was checked before."""
     if len(json.dumps(value, ensure_ascii=False)) > MAX_JSON_CHARS:
         raise PydanticCustomError("too_large", "it is too large")
     return _check_depth(value, MAX_JSON_DEPTH)
 
 
 def _check_written(value: Any) -> Any:
-    """Check that it is no deeper than what the site stores of a model; it can be a
-    whole file."""
+    """Check that it is no deeper than what the site stores of a model.
+
+    It can be as large as a whole file.
+    """
     return _check_depth(value, MAX_WRITTEN_DEPTH + 1)
 
 
@@ -62,7 +63,7 @@ def _check_depth(value: Any, most: int) -> Any:
 
 
 class ShownAs:
-    """What the schema says in place of the type that is read."""
+    """The type that the schema shows instead of the one that is read."""
 
     def __init__(self, shown: Any) -> None:
         self.shown = TypeAdapter(shown)
@@ -128,7 +129,7 @@ class AskedCall(StateRow):
 
 
 class AttachedImage(StateRow):
-    """What a message says of an image: its bytes are in `images`, if they are known."""
+    """The description of an image in a message: its bytes are in `images`, if known."""
 
     sha256: Sha256
     type: Literal["image/png", "image/jpeg"]
@@ -137,17 +138,21 @@ class AttachedImage(StateRow):
 
 
 class AttachedLongText(StateRow):
-    """What a message says of a text that is too long to be in it: it is in
-    `long_files`, if it is known."""
+    """The description of a text that is too long for its message.
+
+    The text is in `long_files`, if it is known.
+    """
 
     sha256: Sha256
     chars: Count
 
 
 class Attachment(StateRow):
-    """A file in the text of a message: its own text is from `start` to `end`, and the
-    mark before it begins `at`; what was typed ends before the first. `size` is in bytes
-    of the file, `id` that of the upload."""
+    """A file in the text of a message.
+
+    Its own text is from `start` to `end`, and the mark before it begins `at`; the typed
+    text ends before the first. `size` is in bytes of the file, `id` that of the upload.
+    """
 
     # Most are neither images nor long.
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
@@ -183,11 +188,13 @@ class RunningReply(StateRow):
 
 
 class Message(RunningReply):
-    """Transcript: one entry, as people see it, with the files attached to it.
-    `sent_text` is what a model gets in its place, "" where that is the text itself;
+    """Transcript: one entry, as users see it, with the files attached to it.
+
+    `sent_text` is what a model gets instead of the text, "" if that is the text itself;
     `late_for` is the message that asked for a result that came after its turn, and
-    `extras` is what the model's provider has put beside its calls. `state` and `error`
-    are those of its turn."""
+    `extras` are the additions of the model's provider to its calls. `state` and `error`
+    are those of its turn.
+    """
 
     sent_text: Masked[str] = ""
     # What the provider says apart, and what it says before its answer.
@@ -207,7 +214,7 @@ class Message(RunningReply):
 
 
 class Trigger(StateRow):
-    """Why a summary was due."""
+    """The reason for a summary."""
 
     model_config = LOOSE
 
@@ -217,8 +224,11 @@ class Trigger(StateRow):
 
 
 class Summary(StateRow):
-    """Summaries: one version. Those that are active tile the messages from the first
-    one on; the messages behind the last of them are the window."""
+    """Summaries: one version.
+
+    The active ones tile the messages from the first one on; the messages behind the
+    last of them are the window.
+    """
 
     version: Seq
     level: Small = 0
@@ -245,7 +255,7 @@ class Summary(StateRow):
 
 
 class References(BaseModel):
-    """What is added to references later is kept, if it is small."""
+    """The references of a request; unknown ones of later versions are kept if small."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -256,18 +266,20 @@ class References(BaseModel):
 
 
 class ReplyReferences(References):
-    """What a request for a reply was made of: by these it is built again. An entry of
-    `replaced` is a recalled message with an older value, and the message with the
-    newest; one of `rules` is from where to where in a message, or the hash and the date
-    of other words, which are in `prompts`; one of `facts` is its place in another
+    """The parts of a request for a reply, by which it is rebuilt.
+
+    An entry of `replaced` is a recalled message with an older value, and the message
+    with the newest; one of `rules` is a range in a message, or the hash and the date of
+    other words, which are in `prompts`; one of `facts` is its place in another
     conversation, and the hash of its date and words. `steps` are calls and results of
     the turn that ran, and `shortened` says how messages were cut: number, part,
     characters; longer arguments than `clipped` were cut. `tools` are the names that the
     model was offered, with the hash of their schemas; or, refused, those that its
     server did not take; `tools_left_out` are those that it does not take beside others.
-    An entry of `images` is one that went along: the number of its message, its place
-    among the attachments, and its tokens. One of `files` is what was quoted of a long
-    file: number, place, start and end in its text."""
+    An entry of `images` is an image that was sent: the number of its message, its place
+    among the attachments, and its tokens. One of `files` is a quote of a long file:
+    number, place, start and end in its text.
+    """
 
     system: Sha256
     fence: Sha256
@@ -294,8 +306,7 @@ class ReplyReferences(References):
 
 
 class SummaryReferences(References):
-    """What a request for a summary was made of: by these it is known; it is not built
-    again."""
+    """The parts of a request for a summary, which identify it; it is not rebuilt."""
 
     system: Sha256 | None = None
     fence: Sha256 | None = None
@@ -326,7 +337,7 @@ class ModelCall(StateRow):
 
 
 class Conversation(StateRow):
-    """Its settings."""
+    """The settings of the conversation."""
 
     model_config = ConfigDict(json_schema_extra={"additionalProperties": True})
 
@@ -361,7 +372,7 @@ class CoreState(StateRow):
 
 
 def list_rows() -> dict[str, type[StateRow]]:
-    """The lists of a file without apps, with the form of their rows."""
+    """Return the lists of a file without apps, with the form of their rows."""
     return {
         name: get_args(each.annotation)[0]
         for name, each in CoreState.model_fields.items()
@@ -370,14 +381,14 @@ def list_rows() -> dict[str, type[StateRow]]:
 
 
 def list_masked(row: type[StateRow]) -> list[str]:
-    """The names of what is text of the conversation."""
+    """Return the names of the fields with text of the conversation."""
     fields = row.model_fields.items()
     return [name for name, each in fields if MASKED in each.metadata]
 
 
 @cache
 def build_thread_state() -> type[CoreState]:
-    """The form of a whole file, with what the apps add that are there."""
+    """Return the form of a whole file, with the additions of the enabled apps."""
     fields = {each.name: (each.form, []) for each in exported_values()}
     own = create_model(
         "Conversation", __base__=Conversation, __doc__=Conversation.__doc__, **fields

@@ -1,4 +1,4 @@
-"""The page that takes a file, and the files that people and staff take away."""
+"""The page that takes a file, and the files that users and staff download."""
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -57,7 +57,7 @@ def show_import_progress(request: HttpRequest) -> HttpResponse:
 
 
 def _describe_page(request: HttpRequest) -> dict[str, object]:
-    """What the site imports, the person's latest import, and what came of it."""
+    """Return what the site imports, and the user's latest import with its outcome."""
     job = queue.latest(KIND, request.user)
     return {
         "job": job,

@@ -1,6 +1,6 @@
 """Files that wait in this process, and the processes that read them.
 
-One import of each person waits or runs, and few run on the whole site.
+One import of each user waits or runs, and few run on the whole site.
 """
 
 import logging
@@ -98,7 +98,7 @@ def _start_waiting() -> None:
 
 
 def end_imports() -> None:
-    """Without this process the files are gone; its jobs end with it."""
+    """End the imports of this process, which holds their files."""
     for each in running:
         each.process.kill()
     while waiting:

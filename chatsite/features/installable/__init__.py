@@ -1,3 +1,1 @@
-"""The site as an app of phones and desktops: its manifest and icons, and
-a page that is shown without the network.
-"""
+"""The site as an installable app: a manifest, icons, and an offline page."""

@@ -1,4 +1,4 @@
-"""The addresses of what a browser asks for that installs the site: anyone's."""
+"""The public URLs that a browser requests to install the site."""
 
 from django.urls import path
 

@@ -1,5 +1,6 @@
-"""The manifest, the service worker and the page for times without the network. They
-read no session and name no person.
+"""The manifest, the service worker and the page without network.
+
+They read no session and name no user.
 """
 
 import json
@@ -56,8 +57,10 @@ def show_manifest(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(no_cache=True)
 def show_worker(request: HttpRequest) -> HttpResponse:
-    """The script, with the addresses of what it keeps. It is another one, and keeps
-    another set, when any of that has changed."""
+    """Return the service worker with the URLs that it caches.
+
+    Its version, and so its cache, changes whenever one of its files changes.
+    """
     page = render_to_string("installable/offline.html")
     files = [reverse("offline"), *map(static, OFFLINE_FILES)]
     version = sha256("\n".join([page, *files]).encode()).hexdigest()[:12]

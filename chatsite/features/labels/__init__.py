@@ -1,3 +1,4 @@
-"""Labels that people give to their conversations. A conversation can
-have several; with or without them it stays where it is in the list.
+"""Labels that users give to their conversations.
+
+A conversation can have several; with or without them it keeps its place in the list.
 """

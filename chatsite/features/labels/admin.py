@@ -1,5 +1,6 @@
-"""What labels add to the list of conversations in the admin. Their names are the
-person's own: staff see and find none of them.
+"""Labels in the list of conversations in the admin.
+
+Their names belong to the user: staff can neither see nor find them.
 """
 
 from typing import ClassVar

@@ -26,7 +26,7 @@ LabelNames = Annotated[list[LabelName], Field(max_length=services.MOST)]
 
 
 def read_names(conversation: Conversation) -> list[str]:
-    """The names of the conversation's labels."""
+    """Return the names of the conversation's labels."""
     return list(conversation.labels.values_list("name", flat=True))
 
 
@@ -54,5 +54,5 @@ def write_names(
 
 
 def copy_labels(conversation: Conversation, branch: Conversation, **_: object) -> None:
-    """A branch has the labels of its conversation."""
+    """Give a branch the labels of its conversation."""
     services.give_labels(conversation.labels.all(), [branch])

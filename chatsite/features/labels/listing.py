@@ -29,7 +29,7 @@ def find_choices(user: Any) -> QuerySet[Label]:
 def describe_choices(
     choices: list[dict[str, Any]], chosen: int | None
 ) -> dict[str, Any]:
-    """The labels by name, and the one that the list shows, for the templates."""
+    """Return the labels by name, and the chosen one, for the templates."""
     labels = [Label(**choice) for choice in choices]
     return {
         "labels": sorted(labels, key=lambda label: label.key),
@@ -42,8 +42,10 @@ def describe_choices(
 def find_marks(
     rows: Sequence[Conversation], choices: list[dict[str, Any]], chosen: int | None
 ) -> dict[int, list[str]]:
-    """The names of the labels of each conversation, in their order. That of the label
-    to which the list is narrowed would be on every row, and is left out."""
+    """Return the names of the labels of each conversation, in their order.
+
+    The chosen label would be on every row, and is left out.
+    """
     by_key = sorted(choices, key=lambda choice: choice["key"])
     names = {each["id"]: each["name"] for each in by_key if each["id"] != chosen}
     given = Link.objects.filter(conversation__in=[row.pk for row in rows])

@@ -7,7 +7,7 @@ from memory.models import Conversation
 
 
 class Label(models.Model):
-    """A name of a person's own, for any number of their conversations."""
+    """A name that a user gives to any number of their conversations."""
 
     MAX_CHARS = 40
 
@@ -32,5 +32,5 @@ class Label(models.Model):
         ]
 
     def __str__(self) -> str:
-        # Never its name, which is the person's own: this goes into logs and lists.
+        # Never its name, which is private: this goes into logs and lists.
         return f"Label {self.pk}"

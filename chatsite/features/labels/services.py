@@ -20,7 +20,7 @@ from memory.models import Conversation
 
 from .models import Label
 
-# Of one person.
+# Labels of one user.
 MOST = 50
 # In the log of what the owner has done.
 GIVEN, TAKEN = "label", "unlabel"
@@ -42,7 +42,10 @@ def list_names(user: AbstractBaseUser) -> list[str]:
 
 
 def clean_name(name: str) -> str:
-    """A name as it is stored: on one line, its accents composed. Raises LabelError."""
+    """Return a name as it is stored: on one line, its accents composed.
+
+    Raises LabelError.
+    """
     name = normalize("NFC", " ".join(name.split()))
     if is_blank(name):
         raise LabelError(_("Give the label a name."))
@@ -53,14 +56,16 @@ def clean_name(name: str) -> str:
 
 
 def make_key(name: str) -> str:
-    """What two names have in common that only differ in capitals."""
+    """Return the key that names have in common if they differ only in capitals."""
     return name.casefold()
 
 
 @transaction.atomic
 def find_or_make_labels(user: AbstractBaseUser, names: Sequence[str]) -> list[Label]:
-    """The user's labels of these names, in their order. Those that are missing are made
-    as long as there is room; the others are left out."""
+    """Return the user's labels of these names, in their order.
+
+    Missing labels are made as long as there is room; the others are left out.
+    """
     wanted: dict[str, str] = {}
     for name in map(clean_name, names):
         wanted.setdefault(make_key(name), name)
@@ -74,7 +79,7 @@ def find_or_make_labels(user: AbstractBaseUser, names: Sequence[str]) -> list[La
 
 
 def find_or_make_label(user: AbstractBaseUser, name: str) -> Label:
-    """The user's label of this name. Raises LabelError when there are too many."""
+    """Return the user's label of this name. Raises LabelError if there are too many."""
     found = find_or_make_labels(user, [name])
     if not found:
         text = _("You have %(limit)s labels, which is the limit. Delete one first.")
@@ -84,7 +89,7 @@ def find_or_make_label(user: AbstractBaseUser, name: str) -> Label:
 
 @transaction.atomic
 def rename_label(label: Label, name: str) -> None:
-    """Raises LabelError for a name that another label of the owner has."""
+    """Rename a label. Raises LabelError if another label of the owner has the name."""
     label.name = clean_name(name)
     label.key = make_key(label.name)
     if _lock_labels(label.owner).filter(key=label.key).exclude(pk=label.pk).exists():
@@ -94,7 +99,7 @@ def rename_label(label: Label, name: str) -> None:
 
 
 def _lock_labels(user: AbstractBaseUser) -> QuerySet[Label]:
-    """The user's labels; no other transaction names a label until this one ends."""
+    """Return the user's labels, and lock them for the transaction."""
     lock_user(user.pk)
     return list_labels(user)
 

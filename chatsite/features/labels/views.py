@@ -28,8 +28,10 @@ def _find_label(request: HttpRequest, pk: int) -> Label:
 
 @list_action
 def give_label(request: HttpRequest, pk: int | None = None) -> HttpResponse:
-    """A label to conversations: one that is there, or the one of a name that was
-    typed, which is made if it is new."""
+    """Give conversations a label: an existing one, or one by its name.
+
+    A label of a new name is made.
+    """
     found = read_conversations(request)
     if pk is None:
         label = services.find_or_make_label(request.user, request.POST.get("name", ""))
@@ -78,8 +80,11 @@ def delete_label(request: HttpRequest, pk: int) -> HttpResponse:
 @conversation_view("POST")
 @answering
 def choose_labels(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """The labels of one conversation as its menu has them: those that were switched on
-    or off there change, and what was done elsewhere meanwhile stays."""
+    """Change the labels of one conversation as chosen in its menu.
+
+    Only labels that were switched on or off there change; changes made elsewhere
+    meanwhile stay.
+    """
     known = {str(label.pk): label for label in services.list_labels(request.user)}
     on, had = set(request.POST.getlist("on")), set(request.POST.getlist("had"))
     given = [label for pk, label in known.items() if pk in on - had]

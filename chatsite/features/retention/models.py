@@ -1,4 +1,4 @@
-"""What each night deleted: numbers, and nothing of what it was."""
+"""The numbers of rows that each night deleted, without their contents."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

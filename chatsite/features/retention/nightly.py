@@ -1,5 +1,7 @@
-"""The nightly run beside all other work of a process: a batch with each sweep while
-there is something to delete, else a look every few minutes.
+"""The nightly run beside all other work of a process.
+
+While there are rows to delete it runs a batch at each interval, else it looks every few
+minutes.
 """
 
 from time import monotonic

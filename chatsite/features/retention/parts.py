@@ -1,4 +1,4 @@
-"""What people see of it: on the account page, how long their conversations are kept."""
+"""The page part of retention: how long conversations are kept, on the account page."""
 
 from django.conf import settings
 from django.http import HttpRequest

@@ -1,5 +1,7 @@
-"""What is too old, and its deletion: a batch at a time, each in a transaction of its
-own, so that no one waits for long. Any process may do any batch.
+"""The rows that are too old, and their deletion in batches.
+
+Each batch has a transaction of its own, so that other users do not wait long. Any
+process may run any batch.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,7 @@ from memory.models import Conversation
 
 from .models import RetentionRun
 
-# Rows of one transaction: SQLite lets no one else write meanwhile.
+# Rows of one transaction: other users of SQLite cannot write meanwhile.
 BATCH = 100
 # The hours of the site's time zone in which a run begins.
 NIGHT = range(2, 5)
@@ -44,7 +46,10 @@ class RetentionKind:
     remove: Callable[[QuerySet], int]
 
     def find_old(self) -> QuerySet:
-        """By the database's clock: a process whose clock is wrong deletes nothing."""
+        """Return the old rows by the database's clock.
+
+        So a process whose clock is wrong deletes nothing.
+        """
         days = getattr(settings, self.setting) if self.setting else 0
         if self.setting and not days:
             return self.find(Now()).none()
@@ -52,24 +57,32 @@ class RetentionKind:
 
 
 def _find_conversations(before: Combinable) -> QuerySet[Conversation]:
-    """Not used since, by what the list of their owner says. Pinned ones are kept, and
-    temporary ones and imports in their midst have rules of their own."""
+    """Return the conversations that were not used since, by the owner's list.
+
+    Pinned ones are kept, and temporary ones and unfinished imports have rules of their
+    own.
+    """
     is_kept = Q(pinned_at__isnull=False) | Q(temporary_until__isnull=False)
     rows = Conversation.objects.filter(updated_at__lt=before, deleted_at=None)
     return rows.filter(staged_by=None).exclude(is_kept)
 
 
 def _delete_conversations(rows: QuerySet) -> int:
-    """Delete them as their owners do, some days ahead: until then no one sees them, the
-    purge waits, and restore_deleted() brings them back."""
+    """Delete them as their owners do, some days ahead.
+
+    Until then no page shows them, the purge waits, and restore_deleted() brings them
+    back.
+    """
     if days := settings.RETENTION_UNDO_DAYS:
         return rows.update(deleted_at=Now() + timedelta(days=days))
     return rows.update(deleted_at=Now() - library.UNDO - timedelta(seconds=1))
 
 
 def restore_deleted() -> int:
-    """Bring back the conversations that retention has deleted and that are not erased
-    yet; return how many."""
+    """Restore the conversations that retention deleted and that are not erased yet.
+
+    Return their number.
+    """
     rows = Conversation.objects.filter(deleted_at__gt=Now())
     found = list(rows.only("uuid", "tree"))
     for start in range(0, len(found), BATCH):
@@ -87,7 +100,7 @@ def _delete_rows(rows: QuerySet) -> int:
 
 
 def _delete_sessions(rows: QuerySet) -> int:
-    """With what apps keep of them."""
+    """Delete sessions with the rows of apps that belong to them."""
     keys = [*rows.values_list("pk", flat=True)]
     deleted = Session.objects.filter(pk__in=keys).delete()
     return deleted[1].get(Session._meta.label, 0)
@@ -123,7 +136,7 @@ KINDS = (
 
 
 def count_old() -> dict[str, int]:
-    """What a run would delete now, by the columns of a run."""
+    """Return how many rows a run would delete now, by the columns of a run."""
     counts: dict[str, int] = {}
     for kind in KINDS:
         counts[kind.name] = counts.get(kind.name, 0) + kind.find_old().count()
@@ -131,7 +144,7 @@ def count_old() -> dict[str, int]:
 
 
 def begin_run() -> RetentionRun:
-    """The run of this day, begun again if it has ended."""
+    """Return the run of this day, begun again if it has ended."""
     today = timezone.localtime(read_clock()).date()
     run, is_new = RetentionRun.objects.get_or_create(day=today)
     if not is_new:
@@ -156,8 +169,10 @@ def _begin_nightly_run() -> RetentionRun | None:
 
 
 def delete_batch(run: RetentionRun) -> bool:
-    """Delete at most BATCH rows of the first kind that has old ones; whether there were
-    any. A run without them has ended."""
+    """Delete at most BATCH rows of the first kind with old ones.
+
+    Return whether there were any. A run without old rows has ended.
+    """
     own = RetentionRun.objects.filter(pk=run.pk)
     for kind in KINDS:
         # They are looked for outside of the transaction that deletes them, and again

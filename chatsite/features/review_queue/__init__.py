@@ -1,3 +1,1 @@
-"""The review queue: what staff should look at, who does, and what came
-of it.
-"""
+"""The review queue: items for staff to look at, their assignees and outcomes."""

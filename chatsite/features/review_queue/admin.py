@@ -92,7 +92,7 @@ class QueueItemAdmin(ConversationPartAdmin):
     note_wide = text_field("note", _("note"))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As for marking a conversation as reviewed."""
+        """Return the right to mark a conversation as reviewed."""
         return rights_of(request.user).content
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[QueueItem]:

@@ -1,4 +1,4 @@
-"""What staff should look at, and how far they are."""
+"""The items that staff should look at, and their progress."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the inspector of a request shows of the queue."""
+"""The part of the queue in the inspector of a request."""
 
 from django.template.loader import render_to_string
 
@@ -9,7 +9,7 @@ from .models import QueueItem
 
 
 def draw_inspected(conversation: Conversation, seq: int) -> str:
-    """The items about reply `seq`, for staff."""
+    """Return the items about reply `seq`, for staff."""
     kinds = set(plugins.sources[plugins.ReviewSource]) - {"summary"}
     items = conversation.queue_items.filter(kind__in=kinds, number=seq)
     items = items.defer(*QueueItem.TEXTS).select_related("assignee")

@@ -1,5 +1,6 @@
-"""Fills the queue from the tables it is about, when staff look at it: no turn and no
-feedback pays for it.
+"""Fill the queue from its source tables when staff look at it.
+
+So turns and feedback have no extra cost.
 """
 
 from typing import Any
@@ -20,9 +21,11 @@ Found = list[Any]
 
 
 def refresh_queue() -> None:
-    """Add what is new, open again what has a new reason, and drop what no one has begun
-    and no longer has a reason: the feedback was taken back, the reply came at a retry,
-    the summary was replaced."""
+    """Add new items, reopen those with a new reason, and drop obsolete ones.
+
+    An item that was not begun is obsolete if its reason is gone: the feedback was
+    withdrawn, the reply came at a retry, the summary was replaced.
+    """
     for kind, source in plugins.sources[plugins.ReviewSource].items():
         if found := _find_new(kind, source):
             _keep_found(kind, found)
@@ -30,8 +33,10 @@ def refresh_queue() -> None:
 
 
 def _find_new(kind: str, source: plugins.ReviewSource) -> dict[int, Found]:
-    """Rows, by their keys, that are not in the queue as they are now: a retry that
-    failed has another number, feedback that was given again another time."""
+    """Return rows, by their keys, that are not in the queue as they are now.
+
+    A retry that failed has another number, feedback that was given again another time.
+    """
     newest = source.find().filter(conversation__temporary_until=None)
     rows = source.find().order_by().filter(pk__in=newest.values("pk")[:MOST])
     known = QueueItem.objects.filter(

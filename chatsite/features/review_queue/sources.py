@@ -1,4 +1,4 @@
-"""What comes into the queue from the core's own tables."""
+"""The queue items from the core's own tables."""
 
 from django.db.models import F, QuerySet
 from django.urls import reverse
@@ -11,7 +11,7 @@ from memory.models import Summary
 
 
 def find_flagged_summaries() -> QuerySet[Summary]:
-    """In force, with facts that are in no message they cover."""
+    """Return active summaries with facts that are in no message they cover."""
     rows = Summary.objects.filter(
         status=Summary.Status.ACTIVE, unsupported__isnull=False
     )

@@ -1,3 +1,3 @@
-"""It has no pages but its list in the admin."""
+"""The URLs of the review queue: none, as the admin has its only page."""
 
 urlpatterns: list[object] = []

@@ -1,2 +1,5 @@
-"""The rules that a person states in a conversation: found when a message
-is stored, confirmed or dismissed by the person, and read for every request."""
+"""The rules that a user states in a conversation.
+
+They are detected when a message is stored, confirmed or dismissed by the user, and read
+for every request.
+"""

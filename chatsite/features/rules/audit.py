@@ -1,4 +1,4 @@
-"""What the table of rules must always satisfy."""
+"""The invariants of the table of rules."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from .models import Rule
 
 
 def find_bad_rules() -> Iterator[Violation]:
-    """Rules that are not a part of a message of a person that is still there."""
+    """Yield rules that are not a part of an existing message of a user."""
     foreign = ~Q(message__conversation=F("conversation"))
     not_said = ~Q(message__role=Message.Role.USER) | Q(
         message__deleted_at__isnull=False
@@ -26,7 +26,7 @@ def find_bad_rules() -> Iterator[Violation]:
 
 
 def find_missing_rules() -> Iterator[Violation]:
-    """Confirmed rules that the next request would not have, word for word."""
+    """Yield confirmed rules that the next request would not have, word for word."""
     confirmed = Rule.objects.filter(
         conversation=OuterRef("pk"), state=Rule.State.CONFIRMED
     )

@@ -23,8 +23,10 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 2)]
 
 
 class RuleRow(BaseModel):
-    """What a person wants to hold for the whole conversation: from `start` to `end` of
-    the text of message `seq`, or in the words of `text`."""
+    """A rule of a user for the whole conversation.
+
+    It is from `start` to `end` of the text of message `seq`, or the words of `text`.
+    """
 
     seq: Seq | None = None
     start: Count = 0
@@ -45,9 +47,11 @@ def write_rules(
     rows: Sequence[RuleRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> str:
-    """Load the rules that are a part of what the person said, and those of no message,
-    in their own words. A file can say anything, so what was in force in it is only
-    offered here. Return a sentence on those for which there is no room."""
+    """Store the rules that are a part of a user's message, and those of no message.
+
+    A file can say anything, so a rule that was in force in it is only offered here.
+    Return a sentence on those for which there is no room.
+    """
     made = {}
     for row in rows[:MOST]:
         message = messages.get(row.seq)
@@ -74,7 +78,7 @@ def write_rules(
 def copy_rules(
     conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
-    """The rules of messages that the branch has, and of none, as they are."""
+    """Copy the rules of messages that the branch has, and those of no message."""
     rows = conversation.rules.filter(Q(message=None) | Q(message__seq__in=messages))
     made = [
         Rule(conversation=branch, message=messages.get(row.pop("seq")), **row)

@@ -1,4 +1,4 @@
-"""What a person chooses about rules: for a conversation, and for all new ones."""
+"""The settings of rules: for a conversation, and for all new ones."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -12,7 +12,7 @@ from .store import MOST_OWN
 
 
 class OwnRulesField(forms.CharField):
-    """A list of a person's own rules, one a line."""
+    """A list of a user's own rules, one per line."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class OwnRulesField(forms.CharField):
 
 
 def make_switch() -> forms.BooleanField:
-    """Whether new conversations begin with the list."""
+    """Return the field for using the list in new conversations."""
     return forms.BooleanField(
         label=_("Use my rules in new conversations"), required=False
     )

@@ -1,4 +1,4 @@
-"""The rules that a person states for a whole conversation."""
+"""The rules that a user states for a whole conversation."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,9 +8,10 @@ from memory.models import Conversation, Message
 
 
 class Rule(models.Model):
-    """A part of a message of the person, by its place in the text: no word of it is
-    stored twice, so nothing of it stays when the message is deleted. `text` is only
-    filled with what the person wrote in its place.
+    """A part of a user's message, by its place in the text.
+
+    No word of it is stored twice, so nothing of it stays when the message is deleted.
+    `text` has a value only if the user has reworded the rule.
     """
 
     class State(models.TextChoices):
@@ -30,11 +31,11 @@ class Rule(models.Model):
 
     # Those that the model sees.
     IN_FORCE = (State.KEPT, State.CONFIRMED)
-    # Those that a person sees, beside the replaced ones.
+    # The states that a user sees, beside the replaced ones.
     OPEN = (State.OFFERED, *IN_FORCE)
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="rules")
-    # Empty for one of the person's own list, which every conversation begins with.
+    # Empty for a rule of the user's own list, which every conversation begins with.
     message = models.ForeignKey(
         Message, models.CASCADE, null=True, blank=True, related_name="rules"
     )

@@ -1,4 +1,4 @@
-"""What is drawn of rules: below the message that states them, and in the right pane."""
+"""The page parts of rules: below their message, and in the right pane."""
 
 from django.template.loader import render_to_string
 
@@ -21,8 +21,10 @@ MAX_REPLACED = 20
 def list_stated_rules(
     conversation: Conversation, first: int, end: int | None
 ) -> dict[int, tuple[ShownStatement, ...]]:
-    """What is offered, or in force, of the messages from `first` to before `end` that
-    the model may see, by their numbers."""
+    """Return open rules of messages `first` to before `end`, by message number.
+
+    Only messages that the model may see count.
+    """
     if not conversation.rule_count:
         return {}
     rows = conversation.rules.filter(
@@ -36,14 +38,16 @@ ROWS = {"rules": list_stated_rules}
 
 
 def draw_section(conversation: Conversation, section: ContextSection) -> str:
-    """The rules of a request, with what can be done about those of the next one."""
+    """Return the rules of a request, with the actions on those of the next one."""
     values = {"conversation": conversation, "section": section}
     return render_to_string("rules/_section.html", values)
 
 
 def draw_other_rules(conversation: Conversation, built: context.RequestContext) -> str:
-    """What the next request does not have: rules that it has no room for, and those
-    that later words of the person have replaced."""
+    """Return the rules that the next request does not have.
+
+    It has no room for them, or later words of the user have replaced them.
+    """
     left_out = list_left_out_rules(conversation, built)
     replaced, count = list_replaced_rules(conversation)
     if not (left_out or replaced):
@@ -55,7 +59,7 @@ def draw_other_rules(conversation: Conversation, built: context.RequestContext) 
 def list_left_out_rules(
     conversation: Conversation, built: context.RequestContext
 ) -> list[SentRule]:
-    """Those in force for which the next request has no room."""
+    """Return the rules in force for which the next request has no room."""
     chosen = {rule.pk for rule in built.view.rules}
     # Those of the message that waits for its reply come with the one after it.
     standing = list_standing_rules(conversation, built.refs["newest"])
@@ -63,8 +67,7 @@ def list_left_out_rules(
 
 
 def list_replaced_rules(conversation: Conversation) -> tuple[list[SentRule], int]:
-    """The latest that later words of the person have replaced, and how many there
-    are."""
+    """Return the latest rules that later words replaced, and their number."""
     if not conversation.rule_count:
         return [], 0
     gone = conversation.rules.filter(state=Rule.State.REPLACED).order_by("-pk")

@@ -1,4 +1,4 @@
-"""What a person decides about rules."""
+"""The decisions of users about rules."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -35,11 +35,11 @@ ACTIONS = {
 def confirm_rule(
     conversation: Conversation, pk: int, *, room: int, text: object = None
 ) -> Rule:
-    """Send a rule with every request from now on: as it was said, or as `text`. Earlier
-    ones that it contradicts are replaced.
+    """Send a rule with every request from now on: as it was stated, or as `text`.
 
-    Raises ActionError when there is no such rule or no room for it, which is `room`
-    tokens for all confirmed ones; TextError when the text can't be stored.
+    Earlier rules that it contradicts are replaced. Raises ActionError if there is no
+    such rule or no room for it, which is `room` tokens for all confirmed ones;
+    TextError if the text can't be stored.
     """
     rule = _lock_rule(conversation, pk)
     if text is not None:

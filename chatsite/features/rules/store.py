@@ -1,7 +1,7 @@
-"""Rows of rules: written with the message that states them, read for a request.
+"""The rows of rules: written with the message that states them, read for a request.
 
-What a person decides about them is in services.py. A conversation without rules
-costs a request nothing: its row says that there are none.
+The decisions of users about them are in services.py. A conversation without rules needs
+no query: its row has their count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from memory.rules.rule_source import RuleRef, RuleSource, StandingRule
 
 from .models import Rule
 
-# Of one conversation. A person can't confirm more; of those that wait for an answer,
+# Limits of a conversation. A user can't confirm more; of those that wait for an answer,
 # or are kept by themselves, the oldest go.
 MOST_CONFIRMED = 100
 MOST_UNCONFIRMED = 100
@@ -34,30 +34,32 @@ State = Rule.State
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a text of a person states as rules, and what it takes back."""
+class DetectedRules:
+    """The rules that a user's text states, and those that it takes back."""
 
     found: Sequence[detection.RuleSpan]
     taken_back: Sequence[str]
 
 
-def hear_rules(typed: str) -> Heard:
+def detect_rules(typed: str) -> DetectedRules:
     """Read a text. No row is needed for it, so it can be done before any is locked."""
-    return Heard(detection.find_rules(typed), detection.find_cancellations(typed))
+    return DetectedRules(detection.find_rules(typed), detection.find_cancellations(typed))
 
 
-def note_rules(message: Message, heard: Heard | None = None) -> None:
-    """Keep the rules of a message of a person that was just stored; call it inside the
-    transaction that stores it. By the policy they are offered, kept, or not looked for.
-    `heard`: what the person has typed of it, if that was read before.
+def note_rules(message: Message, heard: DetectedRules | None = None) -> None:
+    """Store the rules of a user's message that was just stored.
+
+    Call it in the transaction that stores the message. By the policy they are offered,
+    kept, or not looked for. Rules of the typed text that were detected before can be
+    passed in.
     """
     conversation = message.conversation
     mode = conversation.get_policy().rules
     if mode == "off":
         return
-    # What a file says is not the person's wish.
+    # The words of a file are not the user's wish.
     typed = message.typed
-    heard = heard or hear_rules(typed)
+    heard = heard or detect_rules(typed)
     found = heard.found
     state = State.KEPT if mode == "keep" else State.OFFERED
     Rule.objects.bulk_create(
@@ -99,8 +101,11 @@ def replace_older_rules(
     before: int,
     by: Rule | None = None,
 ) -> int:
-    """Mark the rules of messages before number `before` that one of these later texts
-    contradicts or cancels; how many they were. `by`: the rule that replaces them."""
+    """Mark the earlier rules that one of these later texts contradicts or cancels.
+
+    They are the rules of messages before number `before`; return their number. `by`:
+    the rule that replaces them.
+    """
     older = with_rule_words(conversation.rules.filter(state__in=Rule.OPEN))
     older = older.filter(seq__lt=before).order_by("pk")
     rows = list(older.values_list("pk", "words"))
@@ -111,8 +116,10 @@ def replace_older_rules(
 
 
 def bound_rules(conversation: Conversation) -> None:
-    """Keep a conversation's rules few, and count those that matter. Call it after every
-    change of them, in its transaction."""
+    """Drop a conversation's oldest rules beyond the limits, and count the rest.
+
+    Call it after every change of them, in its transaction.
+    """
     rows = conversation.rules.all()
     drop_oldest(
         rows,
@@ -131,8 +138,10 @@ def forget_rules(conversation: Conversation, seq: int, **_: object) -> None:
 
 
 def with_rule_words(rows: QuerySet[Rule]) -> QuerySet[Rule]:
-    """The rules with their `words`, the `seq` of their message and when it was
-    written, without its whole text."""
+    """Add the `words` of rules, the `seq` of their message and its time.
+
+    The whole text of the message is not loaded.
+    """
     return rows.annotate(
         words=WORDS,
         seq=Coalesce("message__seq", 0),
@@ -143,8 +152,10 @@ def with_rule_words(rows: QuerySet[Rule]) -> QuerySet[Rule]:
 def list_standing_rules(
     conversation: Conversation, before: int | None = None
 ) -> list[StandingRule]:
-    """The rules in force of messages that the model may see, the oldest first; of those
-    before number `before`."""
+    """Return the rules in force of messages that the model may see, the oldest first.
+
+    Only rules of messages before number `before` count, if it is given.
+    """
     if not conversation.rule_count:
         return []
     rows = with_rule_words(conversation.rules.filter(state__in=Rule.IN_FORCE)).filter(
@@ -176,7 +187,7 @@ def _make_standing(row: Mapping[str, Any]) -> StandingRule:
 class StatedRules(RuleSource):
     """The rules of the table, in the place where the memory asks for them."""
 
-    detect_rules = staticmethod(hear_rules)
+    detect_rules = staticmethod(detect_rules)
     store_rules = staticmethod(note_rules)
     add_own_rules = staticmethod(begin_with_rules)
     list_standing = staticmethod(list_standing_rules)

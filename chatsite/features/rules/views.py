@@ -1,4 +1,4 @@
-"""What a person does with a rule on the page: keep, dismiss or reword it."""
+"""The actions of a user on a rule on the page: keep, dismiss or reword it."""
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404

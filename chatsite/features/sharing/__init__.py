@@ -1,6 +1,5 @@
-"""Links that show a conversation to strangers: the dialog of its owner,
-and the page that they open.
+"""Links that show a conversation to the public: the owner's dialog and the shared page.
 
-views.py has what strangers get and reads no session; dialog.py and parts.py are for the
-owner. What a link shows is decided in shown.py.
+views.py has the public pages and reads no session; dialog.py and parts.py are for the
+owner. link_contents.py decides what a link shows.
 """

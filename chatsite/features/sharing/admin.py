@@ -1,6 +1,7 @@
-"""Links to conversations in the admin: who has shared what, for how long, and how often
-it was opened. The link itself is shown to no one of the staff. Those who have the
-permission revoke it, for a reason that its owner reads.
+"""Links to conversations in the admin: their owner, their duration and their visits.
+
+The link itself is not shown to staff. Those who have the permission revoke it, for a
+reason that its owner reads.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,7 @@ class RevokeForm(forms.ModelForm):
 
 
 class SharedFilter(ChoiceFilter):
-    """Of conversations."""
+    """A filter of conversations by their links."""
 
     title = _("shared")
     parameter_name = "shared"
@@ -80,7 +81,7 @@ class ShareAdmin(ConversationPartAdmin):
     form = RevokeForm
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """To revoke one that is open."""
+        """Return whether the user may revoke this link, which must be open."""
         may = rights_of(request.user).metadata and request.user.has_perm(REVOKE)
         return may and (
             obj is None or (obj.revoked_at is None and obj.expires_at > timezone.now())

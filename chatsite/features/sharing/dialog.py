@@ -27,7 +27,7 @@ ENDS = {
 
 
 class ShareForm(forms.Form):
-    """What a link is to show, and for how long."""
+    """The contents and the duration of a link."""
 
     last_seq = forms.IntegerField(min_value=1, max_value=10**9, required=False)
     with_view = forms.BooleanField(required=False)

@@ -1,4 +1,4 @@
-"""The table of links that show a conversation to anyone who has them."""
+"""The table of links that show a conversation to everyone who has them."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -11,7 +11,7 @@ from memory.models import Conversation
 class Share(models.Model):
     """A read-only link to a conversation as it was when the link was made.
 
-    shown.py says what it shows. Without `conversation` there is no row: an erased
+    link_contents.py has its contents. Without `conversation` there is no row: an erased
     conversation has no links.
     """
 

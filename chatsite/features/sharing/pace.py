@@ -1,5 +1,7 @@
-"""How many requests one address may make to shared pages. No pace would help to guess a
-link of 192 bits: it keeps strangers from taking the time that others need.
+"""The rate limit of one address on shared pages.
+
+Links of 192 bits cannot be guessed at any rate; the limit protects the time of other
+users.
 """
 
 from django.conf import settings
@@ -14,8 +16,10 @@ pace = Pace()
 
 
 def wait_for_address(request: HttpRequest) -> float:
-    """Count a request; return the seconds that its address has to wait, and then it is
-    not counted; 0 = none."""
+    """Count a request; return the seconds that its address has to wait, 0 = none.
+
+    A request that has to wait is not counted.
+    """
     # A Unix socket has no address: then the proxy before it has to count.
     address = client_address(request)
     limit = settings.SHARE_REQUESTS_PER_MINUTE
@@ -23,7 +27,7 @@ def wait_for_address(request: HttpRequest) -> float:
 
 
 def count_wrong(request: HttpRequest) -> None:
-    """The request that was just counted has opened nothing."""
+    """Count the last request as one that has opened nothing."""
     if address := client_address(request):
         limit = settings.SHARE_REQUESTS_PER_MINUTE
         pace.count_request(address, limit, WRONG - 1, is_late=True)

@@ -1,5 +1,6 @@
-"""What the owner of a conversation sees of links outside of their dialog: the buttons
-that open it, and a section of the account page.
+"""The page parts of links outside of their dialog.
+
+They are the buttons that open the dialog, and a section of the account page.
 """
 
 from django.conf import settings
@@ -15,22 +16,22 @@ from memory.models import Conversation
 
 from . import services
 
-# Of a person, that the account page lists.
+# Links of a user that the account page lists.
 MOST_LINKS = 200
 
 
 def draw_menu_item(conversation: Conversation) -> str:
-    """The button in the menu of a conversation that opens the dialog."""
+    """Return the button in the menu of a conversation that opens the dialog."""
     return _draw_button(conversation, "", _("Share…"))
 
 
 def draw_in_message_menu(conversation: Conversation, message: ShownMessage) -> str:
-    """The same for the conversation up to this message."""
+    """Return the button for sharing the conversation up to this message."""
     return _draw_button(conversation, f"?at={message.seq}", _("Share up to here…"))
 
 
 def draw_readers(conversation: Conversation) -> str:
-    """Who else can read the conversation."""
+    """Return the sentence on other readers of the conversation."""
     if not _can_have_links(conversation):
         return ""
     text = _("Everyone with one of your links can see what it shows.")
@@ -49,7 +50,10 @@ def _draw_button(conversation: Conversation, query: str, text: str) -> str:
 
 
 def draw_account_section(request: HttpRequest) -> str:
-    """The open links of a person; while the site has none, only if there are any."""
+    """Return the open links of a user.
+
+    While the site has links turned off, return them only if there are any.
+    """
     rows = services.only_open(services.list_shares_of_user(request.user))
     shares = rows.select_related("conversation")[:MOST_LINKS]
     of_user = services.list_shares_of_user(request.user)

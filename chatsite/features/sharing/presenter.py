@@ -1,5 +1,6 @@
-"""A shared conversation as plain values for the templates: its messages, piece by piece
-from the beginning, and what the model saw for a reply.
+"""A shared conversation as plain values for the templates.
+
+They are its messages, page by page from the beginning, and the context of a reply.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,8 +34,7 @@ from memory.images.image_source import without_bytes
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
-from .models import Share
-from .shown import (
+from .link_contents import (
     hidden_numbers,
     is_request_shown,
     shown_messages,
@@ -42,6 +42,7 @@ from .shown import (
     shown_requests,
     shown_results,
 )
+from .models import Share
 
 # Messages of one piece, and those of it before a message that was looked for.
 PIECE, LEAD = 60, 6
@@ -78,7 +79,7 @@ class SharedMessage:
 
     @property
     def html(self) -> SafeString:
-        """The same for all links of the conversation."""
+        """The HTML of the message, which all links of the conversation share."""
         shown = (getattr(self, field.name) for field in fields(self))
         values = {"message": self}
         return render_once(cache, "sharing/_message.html", lambda: values, *shown)
@@ -96,8 +97,11 @@ class SharedPiece:
 
 @dataclass(frozen=True, slots=True)
 class SharedContext:
-    """What the model saw for one reply; `replies` are the numbers to choose from, the
-    newest first. `call` None: no reply has a request that is known."""
+    """The context that the model saw for one reply.
+
+    `replies` are the numbers to choose from, the newest first. `call` None: no reply
+    has a known request.
+    """
 
     replies: Sequence[int]
     reply: int | None = None
@@ -107,8 +111,10 @@ class SharedContext:
 
     @property
     def html(self) -> SafeString:
-        """It never changes, so it is only read to be rendered. Whether it may be shown
-        is not looked up here."""
+        """The HTML of the context, which never changes and is read only to be rendered.
+
+        The caller has to check whether it may be shown.
+        """
         shown = (self.call.pk, self.call.sha256)
         return render_once(cache, "sharing/_request.html", self._read_pane, *shown)
 
@@ -137,7 +143,10 @@ def read_piece(share: Share, after: int | None = None) -> SharedPiece:
 
 
 def lead_to(share: Share, seq: int) -> int | None:
-    """What a piece begins behind in which message `seq` is; None = the beginning."""
+    """Return the number behind which the page with message `seq` begins.
+
+    None = the beginning.
+    """
     rows = shown_messages(share).order_by("seq").values_list("seq", flat=True)
     if seq in rows[:PIECE]:
         return None
@@ -158,7 +167,7 @@ def _present_message(share: Share, row: Message) -> SharedMessage:
         provider=row.provider or "",
         is_demo=bool(row.model) and providers.is_demo(row.model),
         has_view=share.with_view and is_reply and row.model is not None,
-        # A model that thinks aloud repeats what it was told.
+        # Reasoning can repeat the instructions of the model.
         reasoning=row.reasoning if share.with_view else "",
         calls=tuple(map(_present_call, row.tool_calls)) if share.with_view else (),
         attachments=make_attachment_cards(row),
@@ -180,7 +189,7 @@ def _present_call(asked: dict[str, Any]) -> tuple[str, str]:
 
 
 def read_seen(share: Share, reply: int | None = None) -> SharedContext | None:
-    """None: the link shows no such reply."""
+    """Return the context of a reply, None if the link shows no such reply."""
     rows = shown_replies(share)
     replies = tuple(rows.values_list("seq", flat=True)[:MAX_REPLIES])
     if reply is None:
@@ -196,8 +205,7 @@ def read_seen(share: Share, reply: int | None = None) -> SharedContext | None:
 def _find_reply_calls(
     conversation: Conversation, seqs: Collection[int]
 ) -> dict[int, ModelCall]:
-    """Return the requests, with their references, that replies came from, in one
-    statement."""
+    """Return the requests of replies, with their references, in one statement."""
     calls = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY, message__seq__in=seqs
     )
@@ -206,8 +214,10 @@ def _find_reply_calls(
 
 
 def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
-    """The newest reply of which it can be shown what the model saw; if there is none
-    among the latest, the newest."""
+    """Return the newest reply whose context can be shown.
+
+    If there is none among the latest, return the newest.
+    """
     for tried in (replies[:1], replies[1:MOST_TRIED]):
         calls = _find_reply_calls(share.conversation, tried)
         shown = shown_requests(share, calls.values())
@@ -217,5 +227,5 @@ def _find_shown_reply(share: Share, replies: Sequence[int]) -> int | None:
 
 
 def wire_of(seen: SharedContext) -> Sequence[dict[str, Any]]:
-    """The messages of the request; images are not shared with them."""
+    """Return the messages of the request, without their images."""
     return without_bytes(rebuilding.rebuild_context(seen.call).wire)

@@ -1,5 +1,6 @@
-"""Links to conversations: made, ended, found, listed and counted. What they show is in
-shown.py.
+"""The links to conversations: made, ended, found, listed and counted.
+
+link_contents.py has what they show.
 """
 
 import secrets
@@ -24,8 +25,8 @@ DAYS = (1, 7, 30, 365)
 USUAL_DAYS = 30
 # Of one conversation: links that are open, and ended ones that are kept for staff.
 MOST_OPEN, MOST_ENDED = 20, 100
-# Links that staff have ended, as their owner is told of them.
-MOST_TOLD = 20
+# Links that staff have ended, as shown to their owner.
+MOST_REVOKED = 20
 # In the log of what the owner has done.
 MADE, REVOKED = "share", "revoke"
 # What the download of the account has of each.
@@ -48,9 +49,9 @@ def create_share(
     with_images: bool = False,
     days: int = USUAL_DAYS,
 ) -> Share:
-    """A link to the conversation as it stands, or as far as message `last_seq`.
+    """Return a new link to the conversation as it is, or up to message `last_seq`.
 
-    Raises ShareError where there is nothing to show, and for one link too many.
+    Raises ShareError if there is nothing to show, or if there are too many links.
     """
     # Nothing is added to it meanwhile.
     Conversation.objects.select_for_update().get(pk=conversation.pk)
@@ -80,8 +81,10 @@ def create_share(
 def newest_to_share(
     conversation: Conversation, last_seq: int | None = None
 ) -> int | None:
-    """The number of the newest message that a link made now would show; None = there
-    is none. What an open turn is still adding to is left out with its question."""
+    """Return the number of the newest message that a link made now would show, or None.
+
+    An open turn is left out with its question.
+    """
     rows = conversation.messages.filter(
         excluded_at=None, superseded_at=None, deleted_at=None
     )
@@ -104,15 +107,17 @@ def revoke_share(conversation: Conversation, pk: int) -> bool:
 
 
 def revoke_as_staff(share: Share, reason: str) -> bool:
-    """End an open link, for good, for a reason that its owner reads; False: it has
-    ended already."""
+    """End an open link permanently, for a reason that its owner reads.
+
+    Return False if it has ended already.
+    """
     rows = only_open(Share.objects.filter(pk=share.pk))
     return bool(rows.update(revoked_at=Now(), reason=reason))
 
 
 def list_revoked_by_staff(rows: QuerySet[Share]) -> QuerySet[Share]:
-    """The newest of those that the staff have ended."""
-    return rows.exclude(reason="").order_by("-revoked_at", "-pk")[:MOST_TOLD]
+    """Return the newest links that the staff have ended."""
+    return rows.exclude(reason="").order_by("-revoked_at", "-pk")[:MOST_REVOKED]
 
 
 def only_open(rows: QuerySet[Share]) -> QuerySet[Share]:
@@ -120,27 +125,31 @@ def only_open(rows: QuerySet[Share]) -> QuerySet[Share]:
 
 
 def list_open_shares(conversation: Conversation) -> QuerySet[Share]:
-    """The open links of a conversation, the newest first."""
+    """Return the open links of a conversation, the newest first."""
     return only_open(conversation.shares.order_by("-pk"))
 
 
 def list_shares_of_user(user: AbstractBaseUser) -> QuerySet[Share]:
-    """The links of all conversations of a person, the newest first."""
+    """Return the links of all conversations of a user, the newest first."""
     rows = Share.objects.filter(conversation__owner=user)
     return rows.filter(conversation__deleted_at=None).order_by("-pk")
 
 
 def describe_shares(user: AbstractBaseUser) -> list[dict[str, Any]]:
-    """The links of a person as data, without their addresses: anyone who gets the file
-    could open them."""
+    """Return the links of a user as data, without their addresses.
+
+    Everyone who gets the file could open them.
+    """
     rows = list_shares_of_user(user).order_by("pk")
     return list(rows.values(*DESCRIBED, uuid=F("conversation__uuid")))
 
 
 def find_share(token: str) -> Share:
-    """What a link opens. Raises Share.DoesNotExist: for one that never was, that was
-    revoked or has ended, whose conversation or owner is gone, and where the site has
-    no links, alike."""
+    """Return the share of a link.
+
+    Raises Share.DoesNotExist for every reason: the link never existed, was revoked or
+    has ended, its conversation or owner is gone, or the site has no links.
+    """
     if not settings.SHARE_LINKS:
         raise Share.DoesNotExist
     rows = Share.objects.filter(

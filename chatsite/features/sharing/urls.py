@@ -1,4 +1,4 @@
-"""The addresses of links: of their owner's dialog, and those that anyone can open."""
+"""The URLs of links: the owner's dialog, and the public pages."""
 
 from django.urls import include, path, register_converter
 from django.urls.converters import StringConverter

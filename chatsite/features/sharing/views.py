@@ -1,4 +1,4 @@
-"""What a link opens, for anyone: the page, its pieces, and what the model saw."""
+"""The public pages of a link: its messages, and the context of replies."""
 
 import json
 from collections.abc import Callable
@@ -18,18 +18,21 @@ from chatsite.pages.presenters import snapshot
 from chatsite.pages.views import read_number
 
 from . import pace, presenter, services
+from .link_contents import shown_messages, title_of_share
 from .models import Share
-from .shown import shown_messages, title_of_share
 
 View = Callable[..., HttpResponse]
 ROBOTS = "noindex, nofollow, noarchive"
-# What templates see in place of the session of the person who reads.
+# The user of the templates, in place of the reader's session.
 NO_ONE = AnonymousUser()
 
 
 def shared_view(view: View) -> View:
-    """The view gets the link in place of its token. What opens nothing is missing, with
-    one page for every reason; an address that asks too often gets 429."""
+    """Wrap a view that gets the share instead of its token.
+
+    A token that opens nothing is 404, with one page for every reason; an address that
+    asks too often gets 429.
+    """
 
     @wraps(view)
     def guarded(request: HttpRequest, token: str, **numbers: int) -> HttpResponse:
@@ -76,7 +79,7 @@ def show_page(request: HttpRequest, share: Share) -> HttpResponse:
 
 @shared_view
 def show_messages(request: HttpRequest, share: Share) -> HttpResponse:
-    """Those that follow the ones on the page."""
+    """Show the messages that follow the ones on the page."""
     piece = presenter.read_piece(share, read_number(request, "after"))
     return _render_for_anyone(request, "sharing/_piece.html", piece=piece)
 
@@ -101,7 +104,7 @@ def show_moment(request: HttpRequest, share: Share) -> HttpResponse:
 
 @shared_view
 def show_request(request: HttpRequest, share: Share) -> HttpResponse:
-    """The `messages` of the request of a reply."""
+    """Show the `messages` of the request of a reply."""
     seen = _read_seen(request, share)
     if not seen.is_whole:
         raise Http404
@@ -113,7 +116,7 @@ def show_request(request: HttpRequest, share: Share) -> HttpResponse:
 def show_shared_image(
     request: HttpRequest, share: Share, seq: int, place: int
 ) -> HttpResponse:
-    """An image of a message that the link shows, if it shows images."""
+    """Return an image of a message that the link shows, if it shows images."""
     if not (share.with_images and shown_messages(share).filter(seq=seq).exists()):
         raise Http404
     is_small = request.GET.get("size") == "small"
@@ -129,7 +132,7 @@ def show_shared_image(
 
 
 def _read_seen(request: HttpRequest, share: Share) -> presenter.SharedContext:
-    """What the model saw for the reply that the address names, else for the newest."""
+    """Return the context of the reply that the URL names, else of the newest."""
     if not share.with_view:
         raise Http404
     seen = presenter.read_seen(share, read_number(request, "reply"))

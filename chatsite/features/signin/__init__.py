@@ -1,3 +1,1 @@
-"""How people get into the site besides their password, and back into it: links
-by e-mail and invitations here.
-"""
+"""Sign-in without a password, and account recovery: e-mail links and invitations."""

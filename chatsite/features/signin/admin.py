@@ -49,7 +49,7 @@ class InvitationAdmin(ShortListAdmin):
     def save_model(
         self, request: HttpRequest, obj: Invitation, form: Any, change: bool
     ) -> None:
-        """The row is made with its link, which is shown or sent this once."""
+        """Make the row with its link, which is shown or sent only this once."""
         obj.kind, obj.made_by = LinkKind.INVITATION, request.user
         link = links.make_link(obj, request)
         if obj.email:

@@ -12,7 +12,7 @@ class SigninConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
 
-        from . import deeds, parts
+        from . import link_actions, parts
 
         plugins.mount(
             "/accounts/link/",
@@ -24,5 +24,5 @@ class SigninConfig(AppConfig):
         slots.register("login.below", parts.draw_forgotten)
         slots.register("account", parts.draw_email)
         plugins.register_data(
-            plugins.AppData(name="mailed_links", list_own=deeds.describe_links)
+            plugins.AppData(name="mailed_links", list_own=link_actions.describe_links)
         )

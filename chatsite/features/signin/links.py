@@ -1,4 +1,7 @@
-"""Links that work once: made, counted, found and used. deeds.py says what each does."""
+"""Links that work once: made, counted, found and used.
+
+link_actions.py has the actions of each.
+"""
 
 import hashlib
 import secrets
@@ -34,11 +37,11 @@ KEPT_DAYS = 30
 
 
 class TooManyLinksError(Exception):
-    """So many mails were sent within the hour that there are no more for now."""
+    """The error of too many mails within the hour."""
 
 
 def make_link(row: MailedLink, request: HttpRequest) -> str:
-    """The link of a row that is new, in full; the row is stored."""
+    """Store a new row and return its full link."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     MailedLink.objects.filter(expires_at__lt=Now() - timedelta(days=KEPT_DAYS)).delete()
     row.token_hash = hash_token(token)
@@ -50,7 +53,7 @@ def make_link(row: MailedLink, request: HttpRequest) -> str:
 
 
 def check_pace(request: HttpRequest, email: str, user: Any = None) -> None:
-    """Raises TooManyLinksError, before a mail is one too many for someone."""
+    """Raise TooManyLinksError if a mail exceeds a limit of its address or account."""
     rows = MailedLink.objects.filter(created_at__gt=Now() - timedelta(hours=1))
     counted: list[tuple[Q, int]] = [(Q(email__iexact=email), MOST_TO_ADDRESS)]
     if user is not None:
@@ -62,9 +65,12 @@ def check_pace(request: HttpRequest, email: str, user: Any = None) -> None:
 
 
 def find_origin(request: HttpRequest) -> str:
-    """The beginning of a link: of one in a mail never a host that the request names, as
-    mail is sent with SITE_ORIGINS alone (chatsite/settings.py). Without, there are only
-    links that staff copy from the page that they have opened."""
+    """Return the origin of links.
+
+    In a mail it is never a host that the request names, as mail is sent only with
+    SITE_ORIGINS (chatsite/settings.py). Without them, there are only links that staff
+    copy from a page that they have opened.
+    """
     if settings.SITE_ORIGINS:
         return settings.SITE_ORIGINS[0].rstrip("/")
     return request.build_absolute_uri("/").rstrip("/")
@@ -75,17 +81,20 @@ def hash_token(token: str) -> str:
 
 
 def describe_account(user: AbstractBaseUser) -> str:
-    """Something else as soon as the password, the address or the last log-in is."""
+    """Return a hash that changes with the password, the address or the last log-in."""
     parts = (user.pk, user.password, user.email, user.last_login)
     text = "\n".join(map(str, parts))
     return salted_hmac(SALT, text, algorithm="sha256").hexdigest()
 
 
 def find_link(token: str) -> MailedLink:
-    """What a link opens. Raises MailedLink.DoesNotExist: for one that never was, that
-    was used or has ended, and whose account is not as it was, alike."""
+    """Return the row of a link.
+
+    Raises MailedLink.DoesNotExist for every reason: the link never existed, was used or
+    has ended, or its account has changed.
+    """
     rows = MailedLink.objects.filter(used_at=None, expires_at__gt=Now())
-    # Nor do those of staff who have left invite anyone, first of all themselves.
+    # Invitations of staff who have left end, first of all those to themselves.
     rows = rows.exclude(made_by__is_active=False)
     found = rows.select_related("user").get(token_hash=hash_token(token))
     user = found.user
@@ -95,8 +104,10 @@ def find_link(token: str) -> MailedLink:
 
 
 def use_link(link: MailedLink) -> None:
-    """In the transaction of what the link does: of two who use it at once, one raises
-    MailedLink.DoesNotExist."""
+    """Mark a link as used, in the transaction of its action.
+
+    Of two users who use it at once, one gets MailedLink.DoesNotExist.
+    """
     rows = MailedLink.objects.filter(pk=link.pk, used_at=None, expires_at__gt=Now())
     if not rows.update(used_at=Now()):
         raise MailedLink.DoesNotExist

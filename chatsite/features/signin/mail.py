@@ -26,7 +26,7 @@ _threads: list[Thread] = []
 
 
 def send_soon(recipient: str, subject: str, template: str, values: object) -> None:
-    """In the language of the request."""
+    """Queue a mail in the language of the request."""
     body = render_to_string(template, values)
     _start_thread()
     try:
@@ -53,7 +53,7 @@ def _send_one(mail: EmailMessage) -> None:
     try:
         mail.send()
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        # Without the server's words: they name the person.
+        # Without the server's words: they name the user.
         MAILS.labels("failed").inc()
         logger.warning("mail not sent: %s", name_of(error))
     else:

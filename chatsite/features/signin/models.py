@@ -1,4 +1,4 @@
-"""Links that let a person in or prove an address."""
+"""Links that let a user in or prove an address."""
 
 from django.conf import settings
 from django.db import models
@@ -8,8 +8,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class MailedLink(models.Model):
-    """A link that works once, until a time: to a new password, to a new address of
-    e-mail, or to an account that there is not yet."""
+    """A link that works once, until a time.
+
+    It leads to a new password, to a new e-mail address, or to an account that does not
+    exist yet.
+    """
 
     class LinkKind(models.TextChoices):
         RESET = "reset"
@@ -38,7 +41,7 @@ class MailedLink(models.Model):
         editable=False,
         verbose_name=_("invited by"),
     )
-    # The address of the person who asked for it, as failed log-ins are counted by.
+    # The network address of the request, as for counting failed log-ins.
     asked_from = models.CharField(max_length=45, blank=True, editable=False)
     # By the database's clock, as all that compares them.
     created_at = models.DateTimeField(_("created at"), db_default=Now())
@@ -55,12 +58,12 @@ class MailedLink(models.Model):
         ]
 
     def __str__(self) -> str:
-        # Never the address of a person: this goes into logs.
+        # Never an e-mail address: this goes into logs.
         return f"{self.kind} {self.pk}"
 
 
 class Invitation(MailedLink):
-    """The same, as staff list them."""
+    """A mailed link, as staff list them."""
 
     class Meta:
         proxy = True

@@ -1,4 +1,4 @@
-"""What the pages of the core show of it: below the log-in form, on the account page."""
+"""The page parts of sign-in: below the log-in form, and on the account page."""
 
 from django.conf import settings
 from django.http import HttpRequest

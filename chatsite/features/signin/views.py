@@ -21,7 +21,7 @@ from django.views.decorators.http import (
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import SignupForm
 
-from . import deeds, links, parts
+from . import link_actions, links, parts
 from .forms import EmailForm, ForgottenForm
 from .models import MailedLink
 
@@ -47,7 +47,7 @@ def needs_mail(view: View) -> View:
 def ask_for_reset(request: HttpRequest) -> HttpResponse:
     form = ForgottenForm(request.POST or None)
     if form.is_valid():
-        deeds.send_reset(request, form.cleaned_data["email"])
+        link_actions.send_reset(request, form.cleaned_data["email"])
         return redirect("signin-sent")
     status = 400 if form.is_bound else 200
     return render(request, "signin/forgotten.html", {"form": form}, status=status)
@@ -56,7 +56,7 @@ def ask_for_reset(request: HttpRequest) -> HttpResponse:
 @require_safe
 @needs_mail
 def show_sent(request: HttpRequest) -> HttpResponse:
-    """The same whether there is such an account or not."""
+    """Return the same page whether there is such an account or not."""
     values = {"hours": links.HOURS[MailedLink.LinkKind.RESET]}
     return render(request, "signin/sent.html", values)
 
@@ -64,7 +64,7 @@ def show_sent(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def open_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Nothing happens by GET: programs that read mails follow links."""
+    """Show the page of a link; GET has no effect, as mail programs follow links."""
     try:
         link = links.find_link(token)
         return OPENED[link.kind](request, link)
@@ -75,7 +75,7 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
 def _choose_password(request: HttpRequest, link: MailedLink) -> HttpResponse:
     form = SetPasswordForm(link.user, request.POST or None)
     if form.is_valid():
-        deeds.reset_password(link, form.cleaned_data["new_password1"])
+        link_actions.reset_password(link, form.cleaned_data["new_password1"])
         messages.success(request, _("Your password was changed. Log in with it."))
         return redirect("login")
     return _show_form(request, "signin/choose_password.html", form, link)
@@ -85,8 +85,8 @@ def _confirm_address(request: HttpRequest, link: MailedLink) -> HttpResponse:
     values = {"link": link}
     if request.method == "POST":
         try:
-            deeds.confirm_email(link)
-        except deeds.TakenError:
+            link_actions.confirm_email(link)
+        except link_actions.TakenError:
             return render(request, "signin/taken.html", values, status=409)
         return render(request, "signin/confirmed.html", values)
     return render(request, "signin/confirm.html", values)
@@ -94,7 +94,7 @@ def _confirm_address(request: HttpRequest, link: MailedLink) -> HttpResponse:
 
 def _take_invitation(request: HttpRequest, link: MailedLink) -> HttpResponse:
     form = SignupForm(request.POST or None)
-    accept = partial(deeds.accept_invitation, link)
+    accept = partial(link_actions.accept_invitation, link)
     if form.is_valid() and (user := form.create_account(accept)):
         login(request, user, backend=LOCAL)
         return redirect("conversation-list")
@@ -125,11 +125,11 @@ def change_email(request: HttpRequest) -> HttpResponse:
         return render(request, "signin/email.html", values, status=422)
     email = form.cleaned_data["email"]
     if not email:
-        deeds.remove_email(request.user)
+        link_actions.remove_email(request.user)
         messages.success(request, _("Your e-mail address was removed."))
         return redirect("account")
     try:
-        deeds.send_confirmation(request, email)
+        link_actions.send_confirmation(request, email)
     except links.TooManyLinksError:
         form.add_error("email", _("Too many mails were sent. Try again in an hour."))
         return render(request, "signin/email.html", {"form": form}, status=429)

@@ -1,3 +1,5 @@
-"""What rules and facts have in common: both are statements of a person, a part of a
-message by its place in the text, or what the person wrote in its place.
+"""The common base of rules and facts.
+
+Both are statements of a user: a part of a message by its place in the text, or the
+user's later wording.
 """

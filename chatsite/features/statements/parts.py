@@ -1,4 +1,4 @@
-"""What is drawn of statements below their message, and what is chosen about them."""
+"""The page parts of statements below their message, and their settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from memory.models import Conversation
 
 @dataclass(frozen=True, slots=True)
 class ShownStatement:
-    """What a message states, in the words that the person uses for it."""
+    """A statement of a message, in the user's wording."""
 
     pk: int
     text: str
@@ -27,7 +27,7 @@ class ShownStatement:
 def group_by_message(
     rows: QuerySet, first: int, end: int | None
 ) -> dict[int, tuple[ShownStatement, ...]]:
-    """Those of the messages from `first` to before `end`, by their numbers."""
+    """Return the statements of messages `first` to before `end`, by message number."""
     rows = rows.filter(seq__gte=first).order_by("seq", "start")
     if end:
         rows = rows.filter(seq__lt=end)
@@ -39,8 +39,10 @@ def group_by_message(
 
 
 def make_message_part(name: str) -> Callable[[Conversation, ShownMessage], str]:
-    """Return what draws the rules or facts of a message, with the question whether to
-    keep those on offer."""
+    """Return the function that draws the rules or facts of a message.
+
+    It asks whether to keep those on offer.
+    """
 
     def draw(conversation: Conversation, message: ShownMessage) -> str:
         if not (found := message.extra[name]):

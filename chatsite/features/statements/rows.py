@@ -30,13 +30,13 @@ def drop_oldest(rows: QuerySet, *bounds: tuple[tuple[str, ...], int]) -> None:
 
 
 def read_rows(rows: QuerySet, row: type[BaseModel]) -> list[dict[str, Any]]:
-    """The rows for a file, with the number of their message."""
+    """Return the rows for a file, with the number of their message."""
     columns = [name for name in row.model_fields if name != "seq"]
     return list(rows.order_by("pk").values(*columns, seq=F("message__seq")))
 
 
 def is_stated(message: Message | None, row: Any, longest: int) -> bool:
-    """Whether `row` of a file is a part of what a person said, and is still there."""
+    """Return whether `row` of a file is a part of an existing message of a user."""
     if message is None or message.role != Message.Role.USER or message.deleted_at:
         return False
     return row.start < row.end <= min(len(message.text), row.start + longest)
@@ -53,8 +53,10 @@ def describe_lost(name: object, count: int, most: int) -> str:
 
 
 def check_words(text: object, longest: int) -> str:
-    """Return what a person wants to have in place of their words. Raises TextError when
-    it can't be stored, ActionError when it is too long."""
+    """Return the user's new wording.
+
+    Raises TextError if it can't be stored, ActionError if it is too long.
+    """
     text = transcript.check_message_text(text).strip()
     if len(text) > longest:
         said = _("Your words have %(count)s characters; the limit is %(limit)s.")

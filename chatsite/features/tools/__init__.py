@@ -1,2 +1,4 @@
-"""What models may call: the built-in tools, one's own and those of MCP servers; and how
-their results are stored and sent. Knows no turn."""
+"""The tools of models: the built-in ones, those of the site and of MCP servers.
+
+Their results are stored and sent here. This package knows no turn.
+"""

@@ -1,4 +1,4 @@
-"""What people do about calls over the socket."""
+"""The commands of users about calls over the socket."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,8 +20,10 @@ from .models import ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Consent(AppCommand):
-    """A person's answer to whether a call of a tool may run; `digest` is that of the
-    call that they have seen."""
+    """A user's answer to whether a call may run.
+
+    `digest` is that of the call that they have seen.
+    """
 
     call: int
     allow: bool
@@ -49,7 +51,7 @@ class CancelCall(AppCommand):
 
 
 def read_consent(value: Mapping[str, Any]) -> Consent:
-    """The answer in a frame or a form. Raises CommandError."""
+    """Return the answer in a frame or a form. Raises CommandError."""
     allow = {"true": True, "false": False}.get(str(value.get("allow")).lower())
     digest = value.get("digest")
     if allow is None or not isinstance(digest, str):
@@ -66,7 +68,7 @@ READERS = {
 
 
 def find_standing(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
-    """The calls of these turns, and those whose results come later."""
+    """Return events of the calls of these turns and of those with late results."""
     rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
     rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))
     rows = rows.select_related("request", "result", "late_result").order_by("pk")

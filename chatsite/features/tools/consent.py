@@ -1,6 +1,7 @@
-"""The consent of a person to one call of a tool: for exactly this call, once, until it
-expires, in whatever process the answer arrives. It is looked at again just before the
-tool runs.
+"""The consent of a user to one call of a tool.
+
+It holds for exactly this call, once, until it expires, in whatever process the answer
+arrives. It is checked again just before the tool runs.
 """
 
 from datetime import timedelta
@@ -34,16 +35,20 @@ EXPIRED = "No result: this call was not allowed in time."
 
 
 def tool_digest(tool: SiteTool) -> str:
-    """SHA-256, in hex, of what a consent takes for granted of a tool: where it comes
-    from, what it says of itself, its arguments and its marks. A server can change all
-    of that in mid-conversation."""
+    """Return the SHA-256, in hex, of what a consent takes for granted about a tool.
+
+    That is its source, its description, its arguments and its marks. A server can
+    change all of them in mid-conversation.
+    """
     marks = [tool.source, tool.read_only, tool.idempotent, tool.needs_consent]
     return hash_json([convert_to_openai_tool(tool.tool), marks], default=str)
 
 
 def ask(call: QuerySet[ToolCall], tool: SiteTool) -> int:
-    """Let a call wait for an answer, from now on for as long as the site allows. One
-    that was given before counts no more."""
+    """Let a call wait for an answer, for as long as the site allows.
+
+    An earlier answer no longer counts.
+    """
     return call.update(
         state=State.WAITING,
         tool_digest=tool_digest(tool),
@@ -56,8 +61,11 @@ def ask(call: QuerySet[ToolCall], tool: SiteTool) -> int:
 
 
 def holds(call: QuerySet[ToolCall], tool: SiteTool) -> bool:
-    """Whether the call may run now: a person has allowed it, with these arguments and
-    this tool, and not too long ago."""
+    """Return whether the call may run now.
+
+    A user must have allowed it, with these arguments and this tool, and not too long
+    ago.
+    """
     given = call.filter(
         allowed=True, expires_at__gt=Now(), tool_digest=tool_digest(tool)
     ).first()
@@ -78,11 +86,11 @@ def answer(
     digest: str,
     reason: str = "",
 ) -> ToolCall:
-    """Take a person's answer to the question of a call; the call as it is then.
+    """Store a user's answer to the question of a call, and return the call.
 
-    `digest`: of the call that the person has seen. The turn goes on once none of its
-    calls waits any more; with a no, the model is told, and why. The same answer twice
-    is one. Raises CommandError.
+    `digest`: of the call that the user has seen. The turn goes on once none of its
+    calls waits any more; after a no, the model gets the refusal and its reason. The
+    same answer twice is one. Raises CommandError.
     """
     transcript.lock_for_update(conversation)
     rows = ToolCall.objects.filter(conversation=conversation, pk=pk)
@@ -147,8 +155,10 @@ def expired() -> QuerySet[ToolCall]:
 
 
 def expire() -> list[ToolCall]:
-    """Answer these with a no of no one, so that their turns go on; what they are then.
-    Another process may be faster with some."""
+    """Decline expired questions, so that their turns go on, and return the calls.
+
+    Another process may be faster with some.
+    """
     ordered = round_robin_by_user(expired(), "conversation__owner", "expires_at")
     keys = ordered.values_list("pk", "conversation")
     found = [_expire(*each) for each in keys[:EXPIRED_AT_ONCE]]

@@ -1,5 +1,6 @@
-"""A tool and what the site has to know of it; what it learns of the call that it
-answers, and how it says how far it is or that its result comes later.
+"""A tool with the site's data about it, and the context of the call that it answers.
+
+The context lets the tool report its progress, or say that its result comes later.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from django.conf import settings
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException, tool
 
-# Of all people together; and how many of them one person has at a time, so that slow
+# Of all users together; and how many of them one user has at a time, so that slow
 # tools of one do not keep those of others waiting.
 THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
 THREADS_PER_USER = 8
@@ -31,7 +32,7 @@ MOST_DONE = 2**53
 
 
 def find_zone(name: str) -> ZoneInfo | None:
-    """The time zone of this IANA name; None for anything else."""
+    """Return the time zone of this IANA name, None for anything else."""
     try:
         return ZoneInfo(name) if name else None
     except (KeyError, ValueError, OSError):
@@ -41,7 +42,7 @@ def find_zone(name: str) -> ZoneInfo | None:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Of one call; a tool gets it as the `context` of a ToolRuntime[CallContext].
+    """The context of one call, which a tool gets in a ToolRuntime[CallContext].
 
     `asked_seq` is the number of the message that the turn answers; `idempotency_key` is
     the same whenever this call is run again, and different for every other call.
@@ -53,19 +54,21 @@ class CallContext:
     user_id: int
     idempotency_key: str
     asked_seq: int
-    # IANA name, as the person's browser gave it; "": not known.
+    # IANA name, as the user's browser gave it; "": not known.
     time_zone: str = ""
 
     @property
     def zone(self) -> ZoneInfo:
-        """The person's time zone, or else the site's."""
+        """The user's time zone, or else the site's."""
         return find_zone(self.time_zone) or ZoneInfo(settings.TIME_ZONE)
 
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """How far a call is: so much `done` of the `total`, and what it does now. Either is
-    None where it is no number that can be shown."""
+    """The progress of a call: `done` of `total`, and a `message` on the current step.
+
+    Either number is None if it is not known or cannot be shown.
+    """
 
     done: float | None
     total: float | None = None
@@ -81,29 +84,31 @@ def _read_number(value: Any) -> float | None:
     return value if is_number and 0 <= value <= MOST_DONE else None
 
 
-# Who hears of the progress of the call that runs in this context, in any thread.
+# The receiver of the progress of the call in this context, in any thread.
 listener: ContextVar[Callable[[CallProgress], None]] = ContextVar("listener")
 
 
 def reporter() -> Callable[[CallProgress], None]:
-    """A function that tells the person how far the call of this context is; for tools
-    that take long. The time limit of a call begins again with each report, up to the
-    tool's `max_seconds`."""
+    """Return a function that shows the user the progress of the call of this context.
+
+    It is for tools that take long. The time limit of a call begins again with each
+    report, up to the tool's `max_seconds`.
+    """
     return listener.get(_ignore)
 
 
 def _ignore(_: CallProgress) -> None:
-    """No one waits for it."""
+    """Ignore the progress outside of a call."""
 
 
 class PendingResult(ToolMessage):
-    """What a tool returns whose result comes later.
+    """The return value of a tool whose result comes later.
 
-    A ToolMessage, so that LangChain's tool node hands it on as it is. `handle` is JSON
-    that is stored with the call: all that SiteTool.look gets when it is asked for the
-    result, `seconds` from now, in any process. `deadline`: seconds until the call
-    counts as failed; None: the site's limit. `blocked`: the code of what keeps the
-    result away, for the card (chatsite.protocol.errors).
+    It is a ToolMessage, so that LangChain's tool node returns it unchanged. `handle` is
+    JSON that is stored with the call: SiteTool.look gets it, `seconds` from now, in any
+    process, to find the result. `deadline`: seconds until the call counts as failed;
+    None: the site's limit. `blocked`: the code of what delays the result, for the card
+    (chatsite.protocol.errors).
     """
 
     handle: dict[str, Any]
@@ -168,9 +173,11 @@ class SiteTool:
 
     @classmethod
     def from_object(cls, found: Any) -> Self:
-        """The tool that a setting names: one of the site's or of LangChain's, or a
-        function. Raises TypeError for what is none, ValueError for a function without
-        a docstring, which models need."""
+        """Return the tool that a setting names.
+
+        It is a SiteTool, a LangChain tool or a function. Raises TypeError for other
+        objects, ValueError for a function without a docstring, which models need.
+        """
         if isinstance(found, cls):
             return found
         if isinstance(found, BaseTool):
@@ -184,7 +191,7 @@ class SiteTool:
         return self.tool.name
 
     def with_name(self, name: str) -> Self:
-        """The tool under a name that providers take; people see its own."""
+        """Return the tool under a name that providers take; users see its own."""
         if name == self.name:
             return self
         renamed = self.tool.model_copy(update={"name": name})
@@ -207,13 +214,16 @@ class SiteTool:
 
     @property
     def runs_again(self) -> bool:
-        """Whether a call that may have begun can be run once more."""
+        """True if a call that may have begun can be run once more."""
         return self.read_only or self.idempotent
 
 
 def _with_threads(found: BaseTool) -> BaseTool:
-    """A copy whose function runs in the threads of tools. LangChain would take those of
-    the event loop, which also look up the addresses of providers."""
+    """Return a copy whose function runs in the threads of tools.
+
+    LangChain would use those of the event loop, which also resolve the addresses of
+    providers.
+    """
     function = getattr(found, "func", None)
     if function is None or getattr(found, "coroutine", None):
         return found
@@ -227,8 +237,10 @@ def _with_threads(found: BaseTool) -> BaseTool:
 
 
 async def run_in_own_thread(work: Callable[[], Any]) -> Any:
-    """work() in one of the person's threads. It is taken until the work has ended, also
-    where no one waits for it any more."""
+    """Run work() in one of the user's threads.
+
+    The thread is taken until the work has ended, also after its caller was cancelled.
+    """
     loop = asyncio.get_running_loop()
     semaphore = asyncio.Semaphore(THREADS_PER_USER)
     own = _own_threads.setdefault(user_id.get(), semaphore)

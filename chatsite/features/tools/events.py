@@ -1,4 +1,4 @@
-"""What is told of calls over the socket: to JSON clients as it is, to pages as HTML."""
+"""The events of calls on the socket: JSON for JSON clients, HTML for pages."""
 
 import json
 from collections.abc import Iterator
@@ -23,9 +23,11 @@ MAX_ARGUMENTS = 8_000
 
 @dataclass(frozen=True, slots=True)
 class ToolEvent(AppEvent):
-    """A tool's call has changed. `seq` is the message that asked for it, `result_seq`
-    the newest that answers it; arguments beyond MAX_ARGUMENTS characters are left out.
-    `progress`: how far a running one is, as its tool has reported.
+    """A change of a call.
+
+    `seq` is the message that asked for it, `result_seq` the newest that answers it;
+    arguments beyond MAX_ARGUMENTS characters are left out. `progress`: that of a
+    running call, as its tool has reported it.
     """
 
     type: ClassVar = "tool"
@@ -65,7 +67,7 @@ class ToolEvent(AppEvent):
         return _("%(name)s is waiting for your answer") % {"name": label_of(self.name)}
 
     def draw_at_once(self, page: "Page") -> str | None:
-        """How far a running call is. None: the page lacks its card."""
+        """Return the progress of a running call, None if the page lacks its card."""
         if self.progress is None or self.call not in page.steps:
             return None
         values = {"call": self.call, "progress": self.progress, "oob": True}

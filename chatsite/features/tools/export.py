@@ -1,6 +1,4 @@
-"""Calls and files of their results in the files of an export, as an import reads them,
-and in a branch.
-"""
+"""The calls and the files of their results in exports, imports and branches."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
@@ -32,8 +30,11 @@ KEPT = ("error", "allowed", "answered_at", "reason", "started_at", "finished_at"
 
 
 class ToolCallRow(BaseModel):
-    """Execution: how far a call is. `seq` is the message that asked for it, `place`
-    its place there, `result_seq` what answers it, `late_seq` what came later."""
+    """Execution: the state of a call.
+
+    `seq` is the message that asked for it, `place` its place there, `result_seq` the
+    message that answers it, `late_seq` its late result.
+    """
 
     seq: Seq
     place: Annotated[int, Field(ge=0, le=2**15 - 1)]
@@ -55,8 +56,10 @@ class ToolCallRow(BaseModel):
 
 
 class ResultFileRow(BaseModel):
-    """A file or an address in the result of a call; `data` is base64. `source` is the
-    number by which replies cite it."""
+    """A file or an address in the result of a call; `data` is base64.
+
+    `source` is the number by which replies cite it.
+    """
 
     seq: Seq
     place: Annotated[int, Field(ge=0, lt=MAX_FILES)]
@@ -70,7 +73,7 @@ class ResultFileRow(BaseModel):
 
 
 def read_calls(conversation: Conversation) -> list[dict[str, Any]]:
-    """How far each call is; what was asked and answered is in messages."""
+    """Return the state of each call; requests and answers are messages."""
     return _read_rows(conversation.tool_calls.all())
 
 
@@ -91,9 +94,11 @@ def write_calls(
     rows: Iterable[ToolCallRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Give calls of copied or imported messages what is known of them, once their turns
-    are written; none of them can run. What is said of other calls is left out, and each
-    result is of one call."""
+    """Store the state of calls of copied or imported messages, after their turns.
+
+    None of these calls can run. Rows of other calls are left out, and each result
+    belongs to one call.
+    """
     turns = dict(conversation.turns.values_list("user_message__seq", "pk"))
     starts, calls, seen = sorted(turns), [], set()
     free = {seq for seq, row in messages.items() if row.role == Message.Role.TOOL}

@@ -1,4 +1,4 @@
-"""Results that come after the turn that asked for them: looked for, delivered, told.
+"""Results that come after the turn that asked for them: found, delivered, published.
 
 A call in the state "late" has a handle and a time of the next look. Any process looks,
 and stores what it finds, once; docs/tools.md has the states.
@@ -85,8 +85,11 @@ def deliver(pk: int, content: Any, *, failed: bool = False) -> DeliveredResult |
 
 @transaction.atomic
 def cancel(conversation: Conversation, pk: int) -> DeliveredResult:
-    """Wait no longer for a result; the model is told in the next turn, and the tool by
-    the next sweep. Raises CommandError where the call does not wait for one."""
+    """Stop waiting for a result.
+
+    The model is notified in the next turn, the tool by the next background job. Raises
+    CommandError if the call does not wait for a result.
+    """
     known = ToolCall.objects.filter(conversation=conversation, pk=pk).exists()
     if not known:
         raise CommandError(
@@ -102,9 +105,11 @@ def cancel(conversation: Conversation, pk: int) -> DeliveredResult:
 
 
 def forget(conversation: Conversation, seq: int, **_: object) -> None:
-    """Message `seq` was deleted: a call that it asked for, or that it answered, waits
-    for no late result any more. Its tool is told, where it wants to be, and what it was
-    asked with is gone at once, or when it was told."""
+    """Cancel the late results of calls that the deleted message asked or answered.
+
+    Their tools are notified if they want to be; the handles are deleted at once, or
+    after that.
+    """
     calls = ToolCall.of_message(conversation, seq)
     late = calls.filter(state=State.LATE)
     end_calls(late, State.CANCELLED, CALL_DELETED, tells_tool=True)
@@ -156,8 +161,10 @@ def _end(
 def _starts_turn(
     conversation: Conversation, call: ToolCall, answer: CallAnswer
 ) -> bool:
-    """Whether the model is told in a turn of its own: as the conversation has it, and
-    not for what a person has cancelled or taken away."""
+    """Return whether the result starts a turn of its own for the model.
+
+    That is a setting of the conversation; cancelled and hidden calls start none.
+    """
     asked = call.request
     is_gone = asked.excluded_at or asked.superseded_at or asked.deleted_at
     is_wanted = conversation.answers_late and answer.state != State.CANCELLED
@@ -169,7 +176,7 @@ def _starts_turn(
 
 
 def events_of(done: DeliveredResult) -> tuple[events.Event, ...]:
-    """What the pages are told: the call, its result in the model's view, its turn."""
+    """Return the events for the pages: the call, the changed memory, the turn."""
     told: tuple[events.Event, ...] = (
         ToolEvent.from_call(done.call),
         events.Memory(None, "changed"),
@@ -191,9 +198,12 @@ async def tell(done: DeliveredResult) -> None:
 
 
 def due() -> QuerySet[ToolCall]:
-    """Calls to look after: late ones at whose results it is time to look, or whose
-    deadline has passed, before which the last look is; and cancelled ones whose tools
-    have to hear of it. Those of deactivated people wait for them to come back."""
+    """Return the calls to look after.
+
+    These are late calls whose next look or whose deadline is due, and cancelled ones
+    whose tools have to be notified. Those of deactivated users wait until they are
+    active again.
+    """
     rows = ToolCall.objects.filter(next_look_at__lte=Now())
     return rows.filter(conversation__owner__is_active=True)
 
@@ -211,8 +221,10 @@ def claim() -> list[ToolCall]:
 
 
 async def look(call: ToolCall) -> None:
-    """Look after a claimed call: ask its tool for the result, and store it if it is
-    there; or tell the tool that it was cancelled."""
+    """Look after a claimed call: ask its tool for the result, and store that.
+
+    The tool of a cancelled call is notified instead.
+    """
     # Servers of tools may not have been asked since this process has started.
     await registry.ready()
     tool = registry.available().get(call.name)
@@ -286,8 +298,7 @@ async def _postpone(call: ToolCall, seconds: float, **values: Any) -> None:
 
 
 def postpone(call: ToolCall, seconds: float, **values: Any) -> int:
-    """Look again so many seconds from now, and when its deadline passes at the
-    latest."""
+    """Look again so many seconds from now, at the latest at its deadline."""
     pause = timedelta(seconds=min(max(seconds, LEAST_PAUSE), MOST_PAUSE))
     later = ExpressionWrapper(Now() + pause, output_field=DateTimeField())
     at = Least(later, F("deadline_at")) if call.deadline_at else later
@@ -310,7 +321,7 @@ async def sweep() -> None:
 
 
 def release() -> None:
-    """The process ends: others look at once at what it was about to."""
+    """Let other processes continue the looks of this one, which ends."""
     mine = LOOK_LEASE.filter_held_here().filter(next_look_at__isnull=False)
     mine.update(next_look_at=Now(), owner="")
 

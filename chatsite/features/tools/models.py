@@ -1,5 +1,6 @@
-"""How far each call of a tool is, and the files in results: what was asked and what
-came of it are messages of the transcript.
+"""The state of each call of a tool, and the files in results.
+
+Requests and answers are messages of the transcript.
 """
 
 import hashlib
@@ -41,7 +42,7 @@ class ToolCall(models.Model):
 
     class State(models.TextChoices):
         ASKED = "asked", _("Asked")
-        # For the consent of a person.
+        # For the consent of a user.
         WAITING = "waiting", _("Waiting for consent")
         RUNNING = "running", _("Running")
         DONE = "done", _("Done")
@@ -81,7 +82,7 @@ class ToolCall(models.Model):
         Message, models.CASCADE, null=True, blank=True, related_name="late_call"
     )
     # What a tool that answers later is asked with, and when next; of a cancelled call,
-    # when the tool is told so.
+    # when the tool is notified.
     handle = models.JSONField(null=True, blank=True)
     deadline_at = models.DateTimeField(null=True, blank=True)
     next_look_at = models.DateTimeField(null=True, blank=True)
@@ -105,7 +106,7 @@ class ToolCall(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    # A reminder that came, and that the person has not looked at (reminders.py).
+    # A reminder that came, and that the user has not looked at (reminders.py).
     is_unread = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -146,7 +147,7 @@ class ToolCall(models.Model):
 
     @property
     def outcome_name(self) -> str:
-        """Its state in words, which tell what a person declined."""
+        """The state in words; a declined call has a word of its own."""
         if self.allowed is False and self.state == self.State.CANCELLED:
             return gettext("Declined")
         return self.get_state_display()
@@ -155,15 +156,17 @@ class ToolCall(models.Model):
     def of_message(
         cls, conversation: Conversation, seq: int
     ) -> models.QuerySet["ToolCall"]:
-        """The calls that message `seq` asked for, or that it answers."""
+        """Return the calls that message `seq` asked for, or that it answers."""
         sides = ("request", "result", "late_result")
         is_side = Q(*((f"{side}__seq", seq) for side in sides), _connector=Q.OR)
         return cls.objects.filter(is_side, conversation=conversation)
 
     @classmethod
     def forget_message(cls, conversation: Conversation, seq: int, **_: object) -> None:
-        """Message `seq` was deleted: so is what the rows of its calls repeat of it. The
-        reason of a no is a part of the result, too."""
+        """Delete what the rows of calls repeat of the deleted message `seq`.
+
+        The reason of a no is a part of the result, too.
+        """
         calls = cls.of_message(conversation, seq)
         calls.filter(request__seq=seq).update(arguments={}, digest="")
         calls.update(reason="")
@@ -174,17 +177,17 @@ class ToolCall(models.Model):
 
     @property
     def ms(self) -> int | None:
-        """How long it ran, once it has ended."""
+        """The milliseconds that it ran, once it has ended."""
         if not (self.started_at and self.finished_at):
             return None
         return (self.finished_at - self.started_at) // timedelta(milliseconds=1)
 
 
 class ResultFile(models.Model):
-    """A file or an address in the result of a call, for people: the model has a note of
-    it in the text. It is deleted with that text.
+    """A file or an address in the result of a call, for users.
 
-    Without `data` and `url` it was too large to be kept.
+    The model has a note of it in the text, and it is deleted with that text. Without
+    `data` and `url` it was too large to be stored.
     """
 
     conversation = models.ForeignKey(

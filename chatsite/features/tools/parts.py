@@ -1,4 +1,4 @@
-"""What is drawn of calls beside their cards: for people, and for staff."""
+"""The page parts of calls beside their cards, for users and for staff."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,7 +21,7 @@ from .models import ToolCall
 
 
 class DisplayForm(forms.ModelForm):
-    """How conversations look to one person, in every browser."""
+    """The display settings of conversations of one user, in every browser."""
 
     class Meta:
         model = Preferences
@@ -37,7 +37,7 @@ class ToolsField(forms.MultipleChoiceField):
 
 
 def make_start_field() -> ToolsField:
-    """The tools that a conversation begins with, on the home page."""
+    """Return the field for the tools of a new conversation, on the home page."""
     return ToolsField(
         label=_("Tools"),
         choices=[(each.name, each.title) for each in registry.available().values()],
@@ -48,13 +48,13 @@ def make_start_field() -> ToolsField:
 
 
 def draw_menu_item(conversation: Conversation) -> str:
-    """The item of a conversation's menu that leads to its choice of tools."""
+    """Return the menu item of a conversation that leads to its choice of tools."""
     url = reverse("memory-tools", args=[conversation.uuid])
     return draw_dialog_button(url, _("Tools…"))
 
 
 def draw_account_section(request: HttpRequest) -> str:
-    """How calls are shown to the person."""
+    """Return the section for the user's display of calls."""
     form = DisplayForm(instance=find_preferences(request.user))
     return render_to_string("tools/_account.html", {"form": form}, request)
 
@@ -62,7 +62,7 @@ def draw_account_section(request: HttpRequest) -> str:
 def draw_called(
     conversation: Conversation, rights: Rights, messages: Iterable[Message]
 ) -> dict[int, str]:
-    """The calls that these messages asked for, and who allowed them, by message."""
+    """Return the calls that these messages asked for, with the consents, by message."""
     rows = select_readable(conversation.tool_calls, rights, ToolCall.TEXTS)
     rows = rows.filter(request__in=messages).select_related("answered_by")
     found: dict[int, list[ToolCall]] = {}

@@ -50,20 +50,24 @@ sources: list[ToolSource] = []
 
 
 def available() -> dict[str, SiteTool]:
-    """All tools that conversations can have, by name: those that are not switched off.
-    Never waits and never raises."""
+    """Return all tools that conversations can have, by name, without disabled ones.
+
+    Never waits and never raises.
+    """
     return {name: tool for name, tool in known().items() if not is_tool_off(name)}
 
 
 def is_tool_off(name: str) -> bool:
-    """Whether staff have switched the tool off."""
+    """Return whether staff have switched the tool off."""
     return plugins.is_switched_off(KIND, name)
 
 
 def known() -> dict[str, SiteTool]:
-    """All tools of the site by name. Servers that have not answered yet have no tools
-    so far, see ready()."""
-    from .builtin.listed import TOOLS
+    """Return all tools of the site by name.
+
+    Servers that have not answered yet have no tools so far, see ready().
+    """
+    from .builtin.builtin_tools import TOOLS
 
     found: dict[str, SiteTool] = {}
     own, _ = _load_own(tuple(settings.TOOLS))
@@ -74,20 +78,25 @@ def known() -> dict[str, SiteTool]:
 
 
 async def ready() -> None:
-    """Wait until each source knows its tools, a few seconds at most; later calls return
-    at once."""
+    """Wait until each source knows its tools, a few seconds at most.
+
+    Later calls return at once.
+    """
     for source in sources:
         await source.ready()
 
 
 def chosen(names: Iterable[str]) -> list[SiteTool]:
-    """The tools of these names, in this order; those that do not exist are skipped."""
+    """Return the tools of these names, in this order, without unknown ones."""
     found = available()
     return [found[name] for name in dict.fromkeys(names) if name in found]
 
 
 def make_schemas(site_tools: Iterable[SiteTool]) -> Iterator[dict[str, Any]]:
-    """The first tool of each source carries what its source says of all of them."""
+    """Yield the schemas of tools.
+
+    The first tool of each source has the notes of its source on all of them.
+    """
     told = set()
     for each in site_tools:
         schema = convert_to_openai_tool(each.tool)
@@ -100,7 +109,7 @@ def make_schemas(site_tools: Iterable[SiteTool]) -> Iterator[dict[str, Any]]:
 
 
 def offer_tools(site_tools: Iterable[SiteTool]) -> Tools:
-    """The tools as a request names them, and how many tokens that takes, estimated."""
+    """Return the tools as a request names them, with their estimated tokens."""
     schemas = tuple(make_schemas(site_tools))
     return Tools(schemas, count_text(dump_wire(schemas)) if schemas else 0)
 
@@ -122,8 +131,10 @@ async def offer_again(names: Iterable[str]) -> Tools:
 
 
 def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:
-    """What offering each of these tools takes of a request, estimated; those that are
-    gone have no count."""
+    """Return the estimated tokens that each of these tools adds to a request.
+
+    Tools that are gone have no count.
+    """
     tools = chosen(names)
     sizes = (
         count_text(json.dumps(schema, ensure_ascii=False))
@@ -133,7 +144,7 @@ def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:
 
 
 def label_of(name: str) -> str:
-    """What people see of a tool: its label, or its name if it has none or is gone."""
+    """Return the label of a tool for users, or its name if it has none or is gone."""
     tool = known().get(name)
     return visible(tool.title if tool else name)
 
@@ -145,22 +156,22 @@ def missing(names: Iterable[str]) -> list[str]:
 
 
 def defaults() -> list[str]:
-    """The names that new conversations begin with."""
+    """Return the names of the tools of new conversations."""
     return list(dict.fromkeys(settings.DEFAULT_TOOLS))
 
 
 def left_out() -> list[tuple[str, str, str]]:
-    """The tools of servers that can't be offered: server, name, and why."""
+    """Return server, name and reason of the tools of servers that can't be offered."""
     return [each for source in sources for each in source.left_out()]
 
 
 def can_come(name: str) -> bool:
-    """Whether a tool of this name may still be found by a source."""
+    """Return whether a source may still find a tool of this name."""
     return any(name.startswith(source.name_starts()) for source in sources)
 
 
 def problems() -> list[str]:
-    """What is wrong with TOOLS, one sentence for each path."""
+    """Return the errors in TOOLS, one sentence for each path."""
     return _load_own(tuple(settings.TOOLS))[1]
 
 

@@ -1,5 +1,6 @@
-"""Results of tools: any value as text that can be stored, the part of it that a model
-gets, and the files in it, which people get.
+"""Results of tools: any value as text for the database, for a model, and as files.
+
+The model gets a part of the text; users get the files.
 """
 
 import binascii
@@ -54,16 +55,18 @@ class ResultText(NamedTuple):
 
 
 class ResultSummary(NamedTuple):
-    """What a model has made of the first `chars` characters of a result."""
+    """A model's summary of the first `chars` characters of a result."""
 
     text: str
     chars: int
 
 
 class File(NamedTuple):
-    """A part of a result that is no text of it: bytes, or an address; neither where
-    there were too many bytes. `kind` is its media type, "" where that is not known.
-    `source`: the number by which replies cite it, which the text has too."""
+    """A part of a result that is not text: bytes or an address.
+
+    It has neither if there were too many bytes. `kind` is its media type, "" if
+    unknown. `source`: the number by which replies cite it, which is also in the text.
+    """
 
     name: str
     title: str
@@ -75,7 +78,7 @@ class File(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What a model gets in its place."""
+        """The text that a model gets instead of the file."""
         size = "" if self.size is None else f"{self.size:,} bytes"
         word = "link" if self.url and self.data is None else self.kind.partition("/")[0]
         word = word if word in ("image", "audio", "video", "link") else "file"
@@ -91,7 +94,7 @@ def refine(
     seq: int,
     summary: ResultSummary | None = None,
 ) -> ResultText:
-    """The result of a call as text: whole, and within the tool's budget in tokens.
+    """Return the result of a call as text: whole, and within the tool's token budget.
 
     `content` is whatever a tool returned: text, blocks, bytes, a message, any value.
     `site_tool` is None for a tool that is gone by now; `seq` is the number of the
@@ -115,9 +118,10 @@ def shorten_again(text: str, sent: str, seq: int) -> str:
 
 
 def is_shortened(whole: str, sent: str) -> bool:
-    """Whether `sent` is what refine() makes of a result, in any room: its beginning,
-    with a mark, or words that say of themselves that they are a summary, which are
-    fewer."""
+    """Return whether `sent` is what refine() makes of a result, in any budget.
+
+    That is its beginning, with a mark, or fewer words that are marked as a summary.
+    """
     mark = MARKS.search(sent, max(0, len(sent) - MARK_CHARS))
     if mark is None or mark.end() < len(sent):
         return whole.startswith(sent)
@@ -127,7 +131,7 @@ def is_shortened(whole: str, sent: str) -> bool:
 
 
 def to_whole(content: Any) -> str:
-    """The result as it is stored for people."""
+    """Return the result as it is stored for users."""
     whole = UNSTORABLE.sub("\ufffd", to_text(content))
     if len(whole) > MAX_CHARS:
         note = f"\n[cut: the first {MAX_CHARS:,} of {len(whole):,} characters are kept]"
@@ -136,7 +140,7 @@ def to_whole(content: Any) -> str:
 
 
 def fits(whole: str, site_tool: SiteTool | None) -> bool:
-    """Whether a model can get all of it."""
+    """Return whether a model can get all of it."""
     room = _find_room(site_tool)
     # Counting 5 MB is not needed to see that they are too much.
     return len(whole) <= room * BYTES_PER_TOKEN and count_text(whole) <= room
@@ -153,13 +157,13 @@ def _find_room(site_tool: SiteTool | None) -> int:
 
 
 def begin(whole: str, tokens: int) -> str:
-    """The beginning of the text, of so many tokens at most."""
+    """Return the beginning of the text, of at most so many tokens."""
     size = max(0, tokens * BYTES_PER_TOKEN)
     return whole[:size].encode()[:size].decode(errors="ignore")
 
 
 def _shorten(whole: str, room: int, seq: int) -> str:
-    """The beginning of the text and a mark, in `room` tokens at most."""
+    """Return the beginning of the text and a mark, in at most `room` tokens."""
     mark = MARK.format(shown=len(whole), whole=len(whole), seq=seq)
     start = begin(whole, room - count_text(mark))
     shown = len(start) if len(start) == len(whole) else _find_end(start)
@@ -175,8 +179,11 @@ def _find_end(start: str) -> int:
 
 
 def to_text(content: Any) -> str:
-    """Any value as text: blocks of text joined, other blocks and bytes described by
-    their size, everything else as JSON or as str() has it."""
+    """Return any value as text.
+
+    Blocks of text are joined, other blocks and bytes are described by their size,
+    everything else is JSON or str().
+    """
     if isinstance(content, BaseMessage):
         content = content.content
     if content is None:
@@ -218,7 +225,7 @@ def _read_blocks(blocks: list[Any] | tuple[Any, ...]) -> Iterator[str]:
 
 
 def files_of(content: Any) -> list[File]:
-    """The files in a result, with TOOL_FILE_BYTES of bytes together at most."""
+    """Return the files in a result, with at most TOOL_FILE_BYTES of bytes together."""
     if isinstance(content, BaseMessage):
         content = content.content
     if not isinstance(content, (list, tuple)):
@@ -236,12 +243,12 @@ def files_of(content: Any) -> list[File]:
 
 
 def _is_file(block: Mapping[str, Any]) -> bool:
-    """A text is one where it has a name."""
+    """Return whether a block is a file; a text is one if it has a name."""
     return not isinstance(block.get("text"), str) or bool(block.get("name"))
 
 
 def _read_file(block: Mapping[str, Any], room: int) -> File:
-    """With its bytes, if there is room for them."""
+    """Return the file of a block, with its bytes if there is room for them."""
     kind = _line(block, "mime_type", MAX_NAME).lower()
     # A kind of block that says of which kind its bytes are.
     usual = "" if block["type"] in ("text", "file") else f"{block['type']}/*"

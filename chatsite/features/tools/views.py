@@ -1,5 +1,6 @@
-"""Which tools the model of a conversation may call, chosen on its page; whole results
-and files of calls; and what people do about calls where no socket is open.
+"""Views to choose a conversation's tools, get results and files, and answer calls.
+
+Calls are answered here if no socket is open.
 """
 
 from mimetypes import guess_extension
@@ -38,7 +39,7 @@ from .parts import DisplayForm
 
 @conversation_fragment("tools/_choice.html")
 def choose_tools(request: HttpRequest, conversation: Conversation) -> Values:
-    """The tools there are, with those that are on."""
+    """Return the tools there are, with those that are on."""
     return {
         "tools": registry.available().values(),
         "missing": registry.missing(conversation.tools),
@@ -50,8 +51,10 @@ def choose_tools(request: HttpRequest, conversation: Conversation) -> Values:
 
 @memory_action
 def set_tools(request: HttpRequest, conversation: Conversation) -> Notice:
-    """Turn on the tools named in the form and turn off the others. One that is on
-    already stays, even if its server is away."""
+    """Turn on the tools named in the form and turn off the others.
+
+    One that is on already stays, even if its server is not available.
+    """
     before, answered_late = conversation.tools, conversation.answers_late
     known = {*registry.available(), *before}
     wanted = [*request.POST.getlist("tool"), *request.POST.get("tools", "").split(",")]
@@ -73,7 +76,7 @@ def set_tools(request: HttpRequest, conversation: Conversation) -> Notice:
 def show_result(
     request: HttpRequest, conversation: Conversation, seq: int
 ) -> HttpResponse:
-    """The whole result of a tool's call: a file, and never a page."""
+    """Return the whole result of a tool's call as a file, never as a page."""
     texts = conversation.messages.filter(seq=seq, role=Message.Role.TOOL)
     text = texts.values_list("text", flat=True).first()
     if text is None:
@@ -86,8 +89,11 @@ def show_result(
 def show_file(
     request: HttpRequest, conversation: Conversation, seq: int, place: int
 ) -> HttpResponse:
-    """A file in the result of a tool's call. A browser saves it, or shows it as part of
-    the card where it is a picture or a sound; nothing in it can run."""
+    """Return a file in the result of a tool's call.
+
+    A browser saves it, or shows it on the card if it is a picture or a sound; nothing
+    in it can run.
+    """
     rows = conversation.result_files.filter(message__seq=seq, place=place)
     row = rows.exclude(data=None).first()
     if row is None:
@@ -120,7 +126,7 @@ def show_arguments(
 def answer_call(
     request: HttpRequest, conversation: Conversation, call: int
 ) -> HttpResponse:
-    """Takes `allow` ("true" or "false"), `digest` and maybe a `reason`."""
+    """Store the answer to a call: `allow` ("true" or "false"), `digest`, `reason`."""
     try:
         given = read_consent({**request.POST.dict(), "call": call})
         answered = given.store_answer(conversation)
@@ -150,7 +156,7 @@ def _refuse_command(error: CommandError) -> HttpResponse:
 @require_POST
 @private_page
 def post_display(request: HttpRequest) -> HttpResponse:
-    """How calls are shown to the person, from the account page."""
+    """Store the user's display of calls, from the account page."""
     preferred = preferences.find_preferences(request.user)
     form = DisplayForm(request.POST, instance=preferred)
     if not form.is_valid():

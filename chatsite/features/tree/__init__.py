@@ -1,4 +1,5 @@
-"""Branches of one conversation: a message that is said in another way
-goes on beside what it said before, and both are shown as one conversation. Each branch
-is a conversation underneath, with a view of its own.
+"""Branches of one conversation.
+
+A message that is edited continues beside its earlier version, and both are shown as one
+conversation. Each branch is a conversation with a view of its own.
 """

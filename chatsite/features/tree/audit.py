@@ -1,4 +1,4 @@
-"""What must always hold of branches."""
+"""The invariants of branches."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from .models import Branch
 
 
 def find_unlisted() -> Iterator[Violation]:
-    """Branches that no row of the list stands for, and wrong ways between branches."""
+    """Yield branches without a row in the list, and wrong links between branches."""
     listed = Branch.objects.filter(tree=OuterRef("tree"), is_folded=False)
     rows = Branch.objects.filter(conversation__deleted_at=None, is_folded=True)
     lost = rows.exclude(conversation=None).exclude(Exists(listed)).order_by("pk")

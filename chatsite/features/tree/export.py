@@ -25,8 +25,10 @@ AT_ONCE = 100
 
 
 class PartingRow(BaseModel):
-    """Where a branch parts: it has what `parent` has before message `seq`. `listed`:
-    the list shows this one for all that are shown as one conversation."""
+    """The fork of a branch: it has the messages of `parent` before message `seq`.
+
+    `listed`: the list shows this branch for all that are shown as one conversation.
+    """
 
     parent: Annotated[str, Field(pattern=UUID)]
     seq: Seq
@@ -34,8 +36,10 @@ class PartingRow(BaseModel):
 
 
 def read_parting(conversation: Conversation) -> list[dict[str, Any]]:
-    """The one row of a branch, or none: of the first one, and of one that parts from
-    nothing that is still there."""
+    """Return the one row of a branch, or an empty list.
+
+    The first branch has none, and neither has one whose parent is gone.
+    """
     if conversation.tree is None:
         return []
     rows = Branch.objects.filter(tree=conversation.tree).select_related("conversation")
@@ -58,8 +62,11 @@ def write_parting(
     rows: Sequence[PartingRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Show a conversation as one with what it parts from, if that came before it and
-    begins as it does. A file can say anything: else it stands alone."""
+    """Join a conversation to the tree of its parent.
+
+    The parent must have come before it and begin with the same messages. A file can say
+    anything: otherwise the conversation stays alone.
+    """
     for row in rows[:1]:
         parent = _find_original(conversation, row.parent)
         if parent and _parts_from(parent, messages, row.seq):
@@ -72,7 +79,7 @@ def write_parting(
 
 
 def _find_original(conversation: Conversation, uuid: str) -> Conversation | None:
-    """What was imported with this conversation or before, or is the one itself."""
+    """Return the parent, imported with this conversation or before, or its original."""
     conversation.refresh_from_db(fields=["staged_by"])
     owned = Conversation.objects.filter(owner=conversation.owner_id)
     known = owned.exclude(pk=conversation.pk).filter(
@@ -85,8 +92,11 @@ def _find_original(conversation: Conversation, uuid: str) -> Conversation | None
 def _parts_from(
     parent: Conversation, messages: Mapping[int, Message], seq: int
 ) -> bool:
-    """Whether all before message `seq` is the same in both, and a person says that one
-    in both."""
+    """Return whether a branch could begin at message `seq`.
+
+    All messages before it must be the same in both, and it must be a user's message in
+    both.
+    """
     first = messages.get(seq)
     is_said = first is not None and first.role == Message.Role.USER
     if not is_said or not parent.messages.filter(seq=seq, role=first.role).exists():
@@ -99,13 +109,13 @@ def _parts_from(
 
 
 def _is_still_there(parent: Conversation) -> bool:
-    """Not deleted while both were compared, nor until the transaction ends."""
+    """Lock the parent; return whether it was not deleted while both were compared."""
     rows = Conversation.objects.filter(pk=parent.pk, deleted_at=parent.deleted_at)
     return bool(rows.select_for_update().values_list("pk").first())
 
 
 def _list_imported(conversation: Conversation, row: PartingRow) -> None:
-    """It is what the list shows, unless that shows another of them already."""
+    """Show this branch in the list, unless the list shows another of them already."""
     shown = Branch.objects.filter(tree=conversation.tree)
     if row.listed and not shown.filter(conversation__deleted_at=None).exists():
         shown.update(is_folded=True)

@@ -1,8 +1,8 @@
-"""Where branches part, as pure functions: knows no database.
+"""The forks of branches, as pure functions without a database.
 
-A branch has what its parent has before a number, and says the message of that number in
-another way. It parts from its parent later than the parent does from its own: so no two
-branches are the same as far as a number that either of them parted at.
+A branch has the messages of its parent before a number, and another version of the
+message of that number. It forks from its parent later than the parent does from its
+own: so no two branches are the same up to a number at which either of them forked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A branch, with the number of the message at which it parts from its parent; the
-    first one has neither."""
+    """A branch, with its parent and the number of the message at which it forks.
+
+    The first branch has neither.
+    """
 
     pk: int
     parent: int | None = None
@@ -21,16 +23,17 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Branches that say a message in different ways, in their order, and the place of
-    the one that is shown."""
+    """The branches with different versions of a message, and the shown place."""
 
     branches: tuple[int, ...]
     place: int
 
 
 def find_parent(nodes: Mapping[int, Node], start: int, seq: int) -> int:
-    """The branch that one has to part from which says message `seq` of branch `start`
-    in another way."""
+    """Return the parent of a new branch with another version of message `seq`.
+
+    `start` is the branch in which the message is edited.
+    """
     node = nodes[start]
     while node.parent is not None and seq <= node.seq:
         node = nodes[node.parent]
@@ -38,7 +41,10 @@ def find_parent(nodes: Mapping[int, Node], start: int, seq: int) -> int:
 
 
 def find_owner(nodes: Mapping[int, Node], start: int, seq: int) -> int:
-    """The branch of which message `seq` of branch `start` is a copy, or itself."""
+    """Return the branch that message `seq` of branch `start` was copied from.
+
+    That is `start` itself if the message is its own.
+    """
     node = nodes[start]
     while node.parent is not None and seq < node.seq:
         node = nodes[node.parent]
@@ -46,7 +52,7 @@ def find_owner(nodes: Mapping[int, Node], start: int, seq: int) -> int:
 
 
 def find_forks(nodes: Mapping[int, Node], shown: int) -> dict[int, Fork]:
-    """What a branch says that others say in another way, by the message's number."""
+    """Return the forks of a branch, by the number of the message."""
     beside: dict[int, dict[int, list[int]]] = {}
     for node in sorted(nodes.values(), key=lambda each: each.pk):
         if node.parent is not None:
@@ -66,8 +72,10 @@ def find_forks(nodes: Mapping[int, Node], shown: int) -> dict[int, Fork]:
 
 
 def list_depths(nodes: Iterable[Node]) -> list[tuple[int, int]]:
-    """All branches as a tree: each with how deep it is, the parents before what parts
-    from them, by number."""
+    """Return all branches as a tree, each with its depth.
+
+    Parents come before their children, which are ordered by number.
+    """
     children: dict[int | None, list[Node]] = {}
     for node in sorted(nodes, key=lambda each: (each.seq, each.pk)):
         children.setdefault(node.parent, []).append(node)
@@ -80,7 +88,7 @@ def list_depths(nodes: Iterable[Node]) -> list[tuple[int, int]]:
 
 
 def find_needless(nodes: Sequence[Node], there: Iterable[int]) -> set[int]:
-    """Of branches that are gone, those that nothing parts from which is still there."""
+    """Return the deleted branches that have no existing descendants."""
     parents = {node.pk: node.parent for node in nodes}
     needed: set[int] = set()
     for pk in there:

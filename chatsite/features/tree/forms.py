@@ -1,4 +1,4 @@
-"""What forms of branches send."""
+"""The forms of branches."""
 
 from django import forms
 
@@ -10,6 +10,6 @@ class EditForm(forms.Form):
 
 
 class OpenForm(forms.Form):
-    """Which branch the page shows."""
+    """The branch that the page shows."""
 
     open = forms.UUIDField()

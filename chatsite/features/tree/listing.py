@@ -26,13 +26,15 @@ COPIES = Q(
 
 
 def narrow_rows(rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    """Return those that have a row of the list: of a tree that of the branch which was
-    opened or written in last."""
+    """Return the conversations that have a row in the list.
+
+    Of a tree, that is the branch which was opened or written in last.
+    """
     return rows.filter(LISTED)
 
 
 def expand_rows(found: Sequence[Conversation]) -> list[Conversation]:
-    """Return all that these rows stand for: what is done to a row is done to all."""
+    """Return all branches of these rows: an action on a row applies to all of them."""
     trees = {row.tree for row in found} - {None}
     if not trees:
         return [*found]
@@ -58,7 +60,7 @@ def find_deleted_rows(user: AbstractBaseUser, uuids: Sequence[UUID]) -> list[UUI
 
 
 def note_restored(found: Sequence[Conversation]) -> None:
-    """These were brought back, or have been imported."""
+    """Settle the trees of conversations that were restored or imported."""
     trees = {row.tree for row in found} - {None}
     rows = Branch.objects.filter(tree__in=trees, is_folded=False)
     shown = rows.filter(conversation__deleted_at=None).exclude(conversation=None)
@@ -69,7 +71,7 @@ def note_restored(found: Sequence[Conversation]) -> None:
 
 
 def note_use(conversation: Conversation) -> None:
-    """Its person opens it, or writes in it."""
+    """Show this branch in the list: its user opens it, or writes in it."""
     if conversation.tree is not None:
         list_branch(conversation)
 
@@ -79,8 +81,10 @@ def nodes_of(branches: Iterable[Branch]) -> dict[int, Node]:
 
 
 def lock_tree(tree: int) -> list[Branch]:
-    """Its branches; no other transaction changes which there are until this one ends.
-    The first one is there as long as any is."""
+    """Return its branches, and lock them for the transaction.
+
+    The first one exists as long as any does.
+    """
     rows = Branch.objects.filter(tree=tree).order_by("pk")
     list(rows.select_for_update().filter(parent=None).values_list("pk"))
     return list(rows)
@@ -95,7 +99,7 @@ def lock_branch(conversation: Conversation) -> None:
 
 @transaction.atomic
 def list_branch(conversation: Conversation) -> None:
-    """The list shows this branch from now on, under the title that it had."""
+    """Show this branch in the list from now on, under the title of the shown one."""
     own = Branch.objects.filter(conversation=conversation, is_folded=True).first()
     if own is None:
         return
@@ -116,8 +120,10 @@ def list_branch(conversation: Conversation) -> None:
 
 @transaction.atomic
 def settle_tree(tree: int) -> None:
-    """Branches were deleted, erased or brought back: the list shows one of those that
-    are there, and what is of no use any more goes."""
+    """List one existing branch after others were deleted, erased or restored.
+
+    Rows of branches that are no longer needed are deleted.
+    """
     rows = lock_tree(tree)
     there = {row.pk for row in rows if row.conversation_id}
     needless = find_needless([*nodes_of(rows).values()], there)

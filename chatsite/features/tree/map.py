@@ -33,8 +33,10 @@ class MapRow:
 
 
 def draw_map(conversation: Conversation) -> list[MapRow]:
-    """All branches, each with the beginning of what it says first of its own, in one
-    statement."""
+    """Return all branches, each with the beginning of its first own message.
+
+    This takes one statement.
+    """
     said = Message.objects.filter(
         conversation=OuterRef("conversation"), role=Message.Role.USER, deleted_at=None
     )
@@ -58,7 +60,7 @@ def _is_there(row: Branch) -> bool:
 
 
 def _with_beside(places: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """The depth of each, with that before and after it."""
+    """Return the depth of each, with that of the one before and after it."""
     depths = [depth for _pk, depth in places]
     return list(zip([-1, *depths], depths, [*depths[1:], 0], strict=False))
 

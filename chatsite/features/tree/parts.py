@@ -1,5 +1,6 @@
-"""What is drawn of branches elsewhere: the way to the others below a message, the
-choice to make one where a message is edited, and an item of the menu.
+"""The page parts of branches: links to other branches, a choice, and a menu item.
+
+The links are below a message; the choice is where a message is edited.
 """
 
 from collections.abc import Mapping
@@ -19,8 +20,10 @@ from .services import nodes_of
 
 
 class ShownFork(NamedTuple):
-    """The place of the branch that is shown among those that say a message in different
-    ways, and the conversations before and after it; "": there is none."""
+    """The place of the shown branch among those of a fork, and the neighbours.
+
+    `before` and `after` are conversations; "": there is none.
+    """
 
     place: int
     count: int
@@ -31,8 +34,7 @@ class ShownFork(NamedTuple):
 def read_forks(
     conversation: Conversation, first: int, end: int | None
 ) -> Mapping[int, ShownFork]:
-    """What other branches say in another way, by number. Branches that were deleted are
-    not among them."""
+    """Return the forks with other existing branches, by message number."""
     if conversation.tree is None:
         return {}
     rows = Branch.objects.filter(tree=conversation.tree)
@@ -69,7 +71,7 @@ ROWS = {"fork": read_forks}
 
 
 def draw_branch_choice(conversation: Conversation) -> str:
-    """The box of an edited message: whether it is said in a branch."""
+    """Return the checkbox of an edited message: whether it begins a branch."""
     if conversation.is_temporary:
         return ""
     values = {"conversation": conversation}

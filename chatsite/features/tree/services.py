@@ -27,17 +27,17 @@ from .models import Branch
 # these have as copies together.
 MOST = 50
 MOST_COPIED = 20_000
-# What deletes copies is told of each of them, too.
+# Deleting copies calls forget_copies() for each of them, too.
 _is_forgetting = ContextVar("is_forgetting", default=False)
 
 
 def edit_as_branch(
     conversation: Conversation, *, seq: int, text: object, client_id: object
 ) -> Conversation:
-    """Say message `seq` in other words, and with the same attachments, in a branch of
-    the conversation; it and all after it stay. The same one twice is one branch.
+    """Edit message `seq` in a new branch, with the same attachments.
 
-    Raises CommandError and transcript.TextError.
+    The message and all after it stay. The same request twice makes one branch. Raises
+    CommandError and transcript.TextError.
     """
     client_id = transcript.check_client_id(client_id)
     if known := _find_made(conversation, client_id, text):
@@ -67,7 +67,7 @@ def edit_as_branch(
 def _find_made(
     conversation: Conversation, client_id: str, text: object
 ) -> Conversation | None:
-    """The branch that this message has made, if it came before."""
+    """Return the branch that an earlier request with this id has made."""
     conversation.refresh_from_db(fields=["tree"])
     if commands.is_known(conversation, client_id):
         raise ClientIdConflictError
@@ -102,7 +102,7 @@ def _find_editable(conversation: Conversation, seq: int) -> Message:
 
 
 def _check_branch_count(seqs: Iterable[int], seq: int) -> None:
-    """Raises CommandError where there are too many branches, which part at `seqs`."""
+    """Raise CommandError if there are too many branches, which fork at `seqs`."""
     found = [*seqs]
     if len(found) >= MOST:
         text = _(
@@ -121,7 +121,7 @@ def _check_branch_count(seqs: Iterable[int], seq: int) -> None:
 def _join_tree(
     conversation: Conversation, made: Conversation, seq: int, client_id: str
 ) -> None:
-    """The conversation that was made is a branch, and the one that the list shows."""
+    """Add the new conversation as a branch, and show it in the list."""
     join_branch(conversation, made, seq, client_id)
     # So what is said in different ways has one number.
     Conversation.objects.filter(pk=made.pk).update(next_seq=seq)
@@ -131,8 +131,10 @@ def _join_tree(
 def join_branch(
     conversation: Conversation, made: Conversation, seq: int, client_id: str = ""
 ) -> None:
-    """The one that was made is a branch that says message `seq` in another way, and no
-    list shows it yet. Raises CommandError, and call it in a transaction."""
+    """Add the new conversation as a branch that forks at message `seq`.
+
+    No list shows it yet. Call it in a transaction. Raises CommandError.
+    """
     tree = conversation.tree or conversation.pk
     values = {"owner_id": conversation.owner_id, "tree": tree}
     start, _new = Branch.objects.get_or_create(
@@ -155,8 +157,11 @@ def join_branch(
 
 @transaction.atomic
 def delete_branch(conversation: Conversation) -> Conversation:
-    """Delete one branch, which the list offers to bring back; the others stay. Return
-    the one that the list shows now. Raises CommandError for the last one."""
+    """Delete one branch and return the one that the list shows now.
+
+    The list offers to restore it; the others stay. Raises CommandError for the last
+    one.
+    """
     lock_branch(conversation)
     others = Branch.objects.filter(
         tree=conversation.tree, conversation__deleted_at=None
@@ -177,8 +182,10 @@ def delete_branch(conversation: Conversation) -> Conversation:
 def forget_copies(
     conversation: Conversation, seq: int, edited: actions.EditChoice, **_: object
 ) -> None:
-    """Message `seq` was deleted: so are its copies in other branches, `edited` as
-    there. Raises EditedError when it says that the person is asked."""
+    """Delete the copies of the deleted message `seq` in other branches.
+
+    `edited` applies to them, too. Raises EditedError if it says that the user is asked.
+    """
     if conversation.tree is None or _is_forgetting.get():
         return
     rows = list(Branch.objects.filter(tree=conversation.tree).order_by("pk"))
@@ -210,6 +217,6 @@ def _redraw_pages(conversation_id: int) -> None:
 
 
 def clear_erased(instance: Conversation, **_: Any) -> None:
-    """A conversation was erased."""
+    """Settle the tree of a conversation that was erased."""
     if instance.tree is not None:
         settle_tree(instance.tree)

@@ -1,3 +1,4 @@
-"""What came into a person's conversations unseen: replies, failures,
-questions, and what other apps have, such as reminders.
+"""The unread news of a user's conversations.
+
+These are replies, failures, questions, and news of other apps, such as reminders.
 """

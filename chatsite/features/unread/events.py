@@ -1,4 +1,4 @@
-"""What the pages and clients of a person are told of news, and what they say of it."""
+"""The events and commands of news, for the pages and clients of a user."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Unread(AppEvent):
-    """A conversation has `count` things of this kind that its owner has not looked at;
-    `seq` and `text` are of the newest. With a count of 0 they have looked at all."""
+    """The `count` unread news of one kind in a conversation.
+
+    `seq` and `text` are of the newest. With a count of 0 all were read.
+    """
 
     type: ClassVar = "unread"
     turn: ClassVar = 0
@@ -50,8 +52,7 @@ class Unread(AppEvent):
         return draw_now(self.conversation, news if self.count else None)
 
     def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
-        """All news of the person; a screen reader is told of one that has come into
-        this conversation."""
+        """Yield all news of the user, and announce one of this conversation."""
         news = News(self.conversation, self.seq, self.text, self.kind)
         is_here = self.count and self.conversation == str(client.uuid)
         yield slots.draw("person", user_id=client.user_id, is_fragment=True)
@@ -60,7 +61,7 @@ class Unread(AppEvent):
 
 @dataclass(frozen=True, slots=True)
 class SeenCommand(AppCommand):
-    """The person looks at the conversation, and so at all that is new in it."""
+    """The command that marks the news of a conversation as read."""
 
     def apply_to(self, conversation: Conversation) -> Done:
         if not look_at(conversation):
@@ -69,12 +70,12 @@ class SeenCommand(AppCommand):
 
 
 def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
-    """What was not looked at, in all conversations."""
+    """Return the unread news of all conversations."""
     return map(Unread.from_news, group_news(find_news(client.user_id)).values())
 
 
 async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
-    """A turn has ended, or waits for its person."""
+    """Publish that a turn has ended, or waits for its user."""
     news = await database_sync_to_async(note_turn)(turn, state)
     if news:
         owner = turn.conversation.owner_id
@@ -82,7 +83,7 @@ async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
 
 
 async def tell_of_reminder(conversation: Conversation, **_: object) -> None:
-    """A reminder has come into the conversation."""
+    """Publish that a reminder has come into the conversation."""
     find = database_sync_to_async(reminders.find_unread)
     grouped = group_news(await find(conversation.owner_id))
     # None: it was looked at already.

@@ -1,4 +1,4 @@
-"""The table of turns that their person has not looked at."""
+"""The table of unread turns."""
 
 from django.db import models
 
@@ -7,8 +7,10 @@ from memory.models import Conversation
 
 
 class UnreadTurn(models.Model):
-    """The newest turn of a conversation that ended, or waits for an answer, since its
-    owner has looked at it. What is said of it is read from the turn."""
+    """The newest turn of a conversation that ended or waits, and is unread.
+
+    The news are read from the turn.
+    """
 
     conversation = models.OneToOneField(
         Conversation, models.CASCADE, primary_key=True, related_name="unread_turn"

@@ -1,4 +1,4 @@
-"""What pages are given of news: lines that their scripts show where they belong."""
+"""The page parts of news: lines that the pages' scripts show where they belong."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from .services import describe_news, find_news, name_news
 
 
 def draw_unread(user_id: int, is_fragment: bool = False) -> str:
-    """All that the person has not looked at, for a page."""
+    """Return all unread news of the user, for a page."""
     values = {"unread": [*map(_show, find_news(user_id))], "is_fragment": is_fragment}
     return render_to_string("unread/_unread.html", values)
 
 
 def draw_now(conversation: str, news: News | None) -> str:
-    """What a page with the rest is told of one conversation."""
+    """Return the news of one conversation, for a page that has the rest."""
     values = {"conversation": conversation, "line": news and _show(news)}
     return render_to_string("unread/_now.html", values)
 

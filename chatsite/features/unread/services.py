@@ -1,4 +1,4 @@
-"""What a person has not looked at: found, noted, and looked at."""
+"""Unread news of a user: found, stored, and marked as read."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from memory.sql import prepared_rows
 from .models import UnreadTurn
 
 State = Turn.State
-# What is news of a turn, by its state. A person knows what they have stopped.
+# The kind of news by the state of a turn. Users know what they have stopped.
 KINDS: Mapping[str, str] = {
     State.DONE: "reply",
     State.WAITING: "question",
@@ -27,7 +27,7 @@ KINDS: Mapping[str, str] = {
 
 
 def describe_news(news: News) -> str:
-    """What is said of it, in one line without any text of the conversation."""
+    """Return the news in one line, without any text of the conversation."""
     match news.kind:
         case "reply":
             said, titled = _("New reply"), _("New reply: %(title)s")
@@ -41,7 +41,7 @@ def describe_news(news: News) -> str:
 
 
 def name_news(kind: str) -> str:
-    """What the list says of a conversation with such news."""
+    """Return the mark of a conversation with such news in the list."""
     match kind:
         case "reply":
             return _("new reply")
@@ -53,7 +53,10 @@ def name_news(kind: str) -> str:
 
 
 def find_news(user_id: int) -> list[News]:
-    """Of all conversations of the person: turns, then reminders, the oldest first."""
+    """Return the news of all conversations of the user.
+
+    Turns come first, then reminders, the oldest first.
+    """
     turns = map(_read_news, _unread_turns(user=user_id))
     return [*turns, *reminders.find_unread(user_id)]
 
@@ -85,7 +88,10 @@ def _make_news(conversation: Conversation, turn: Turn, state: str) -> News:
 
 
 def note_turn(turn: Turn, state: str) -> News | None:
-    """A turn is in this state: what its owner is told. None: nothing, or it is gone."""
+    """Store the news of a turn in this state and return them.
+
+    Return None if there are none, or the turn is gone.
+    """
     if state not in KINDS:
         return None
     row = UnreadTurn(conversation_id=turn.conversation_id, turn=turn)
@@ -102,13 +108,13 @@ def note_turn(turn: Turn, state: str) -> News | None:
 
 
 def look_at(conversation: Conversation) -> bool:
-    """The owner looks at it; whether there was anything that was new to them."""
+    """Mark the conversation as read; return whether anything was unread."""
     count, _deleted = UnreadTurn.objects.filter(pk=conversation.pk).delete()
     return any([bool(count), reminders.look_at(conversation)])
 
 
 def group_news(news: Iterable[News]) -> dict[tuple[str, str], list[News]]:
-    """By the conversation and the kind."""
+    """Return the news by conversation and kind."""
     grouped: dict[tuple[str, str], list[News]] = {}
     for each in news:
         grouped.setdefault((each.conversation, each.kind), []).append(each)

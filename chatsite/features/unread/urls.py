@@ -1,3 +1,3 @@
-"""It has no addresses of its own: what was not looked at comes with each page."""
+"""The URLs of news: none, as each page comes with its unread news."""
 
 urlpatterns: list[object] = []

@@ -1,3 +1,4 @@
-"""Documents of offices, books, letters and long web pages as text, read by a program of
-its own with limits.
+"""The text of office documents, books, e-mails and long web pages.
+
+A separate program with limits reads them.
 """

@@ -1,5 +1,4 @@
-"""What is drawn in a document: the words of diagrams and charts, and how many pictures
-and files there are.
+"""The words of diagrams and charts in a document, and counts of its pictures and files.
 
 It knows no Django: it runs in the program of document_text.py.
 """

@@ -1,9 +1,9 @@
-"""The text of a document: a program of its own, started by reading.py, that takes the
-file on standard input and answers with JSON on standard output.
+"""The program that reads the text of a document.
 
-It has no environment, no database and no settings. Only parts with text are unpacked,
-and none of them is a file on a disk; what is embedded is never opened, and nothing is
-fetched.
+reading.py starts it; it takes the file on standard input and answers with JSON on
+standard output. It has no environment, no database and no settings. Only parts with
+text are unpacked, and none of them is written to a disk; embedded files are never
+opened, and nothing is fetched.
 """
 
 import json
@@ -43,8 +43,11 @@ FETCHED = "page"
 def extract_text(
     kind: str, data: bytes, chars: int, charset: str = ""
 ) -> dict[str, object]:
-    """The text, or a code for why there is none. Of a page that was fetched from the
-    web, also its title, and as much of its text as there may be."""
+    """Return the text, or the code of an error.
+
+    For a page that was fetched from the web, also return its title, and as much of its
+    text as the limit allows.
+    """
     text, more = Text(chars), {}
     try:
         if kind == FETCHED:

@@ -1,7 +1,8 @@
-"""Numbers of Excel's cells as their formats show them: dates, durations, shares and
-leading zeros; all else with the digits that Excel has.
+"""The numbers of Excel's cells as their formats show them.
 
-It knows no Django: it runs in the program of document_text.py.
+Dates, durations, percentages and leading zeros are formatted; all other numbers have
+the digits that Excel stores. It knows no Django: it runs in the program of
+document_text.py.
 """
 
 import re

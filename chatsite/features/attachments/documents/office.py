@@ -131,7 +131,7 @@ class OfficeText:
         self._add(shown or "\ufffd")
 
     def _step_field(self, attributes: dict[str, str]) -> None:
-        """A field has its instruction first, and what it shows after the middle."""
+        """Follow a field, which has its instruction first and then its result."""
         kind, depth = attributes.get("fldCharType"), len(self._fields)
         if kind == "begin":
             self._fields.append("")

@@ -1,7 +1,7 @@
-"""The text of OpenDocument: texts, spreadsheets and presentations, as LibreOffice and
-others save them.
+"""The text of OpenDocument texts, spreadsheets and presentations.
 
-It knows no Django: it runs in the program of document_text.py.
+LibreOffice and others save them. It knows no Django: it runs in the program of
+document_text.py.
 """
 
 from collections.abc import Callable
@@ -45,8 +45,10 @@ def read_opendocument(kind: str, parts: Parts, text: Text) -> None:
 
 
 class OpenDocumentText:
-    """The text of a document as elements come. Cells are collected, as an empty one
-    counts only before one with text."""
+    """The text of a document, built from its elements as they come.
+
+    Cells are collected: an empty one counts only before one with text.
+    """
 
     def __init__(self, text: Text) -> None:
         self._text = text

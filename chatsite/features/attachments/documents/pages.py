@@ -97,7 +97,7 @@ def read_epub(parts: Parts, text: Text) -> None:
 
 
 def list_chapters(parts: Parts) -> Iterator[str]:
-    """The paths of the pages of a book, in the order of its spine."""
+    """Yield the paths of the pages of a book, in the order of its spine."""
     packages: list[str] = []
     items: dict[str, str] = {}
     spine: dict[str, None] = {}

@@ -19,7 +19,7 @@ MAX_DEPTH = 500
 
 
 class UnreadableError(Exception):
-    """With the code of a sentence for people."""
+    """A document that cannot be read; its message is the code of a sentence."""
 
 
 class Text:
@@ -55,7 +55,7 @@ class Text:
         self.add_text("\t")
 
     def begin_beside(self) -> "Text":
-        """A text of what stands beside this one, to be added if it is wanted."""
+        """Return an empty text with the same limits, to be added if it is wanted."""
         part = Text(self._left)
         part.left_out, part._counted = self.left_out, self._counted
         return part
@@ -99,7 +99,7 @@ class Parts:
         return data
 
     def read_relations(self, path: str) -> dict[str, tuple[str, str]]:
-        """The last word of the kind, and the path, of what a part names by ids."""
+        """Return {id: (last word of the kind, path)} of the parts named here."""
         folder, name = posixpath.split(path)
         found: dict[str, tuple[str, str]] = {}
 
@@ -121,8 +121,11 @@ def parse_xml(
     end: Callable[[str], None] = lambda tag: None,
     text: Callable[[str], None] = lambda said: None,
 ) -> None:
-    """Elements and attributes without their namespaces. A document type is refused:
-    only that can define entities, which would name files and addresses or grow."""
+    """Parse XML and pass on elements and attributes without their namespaces.
+
+    A document type is refused: only that can define entities, which could name files
+    and addresses or grow.
+    """
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     depth = 0
@@ -158,7 +161,7 @@ def find_main(parts: Parts) -> str:
 
 
 def list_ids(parts: Parts, path: str, tag: str) -> Iterator[tuple[str, str]]:
-    """The name and the path of what a part lists in elements of this tag."""
+    """Yield the name and the path of each part that elements of this tag list."""
     relations, found = parts.read_relations(path), []
 
     def start(name: str, attributes: dict[str, str]) -> None:

@@ -1,5 +1,6 @@
-"""The text of documents, read by a program of its own with limits on time, memory and
-text, or a sentence on why there is none.
+"""The text of documents, or the reason why there is none.
+
+A separate program with limits on time, memory and text reads them.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ PAGES = ("html", "htm", "xhtml")
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a page of the web says, or a document in its place."""
+    """The text of a web page that was fetched, or of a document at its address."""
 
     text: str
     title: str = ""
@@ -34,8 +35,11 @@ class PageText:
 
 
 def check_document_kind(name: str, kind: str, head: bytes) -> bool:
-    """Whether it is a document of the kind that its name says. Raises FileError where
-    it is another one. Office programs write those with a password in their old form."""
+    """Return whether the file is a document of the kind that its name says.
+
+    Office programs write documents with a password in their old form. Raises FileError
+    if it is another kind.
+    """
     if kind not in ZIPPED:
         return False
     if head.startswith(OLD_OFFICE):
@@ -54,9 +58,12 @@ async def read_document_file(
     chars: int = WHOLE_CHARS,
     left_out: dict[str, int] | None = None,
 ) -> str:
-    """Return its text, of up to `chars` characters; the number of things of each kind
-    without text is added to `left_out`. Raises FileError. The file is read into memory
-    when it is its turn; `leave`: see processes.await_turn()."""
+    """Return the text of a document, of up to `chars` characters.
+
+    The number of things of each kind without text is added to `left_out`. The file is
+    read into memory when it is its turn; `leave`: see processes.await_turn(). Raises
+    FileError.
+    """
     async with processes.await_turn(user_id, leave):
         answer = await processes.read_document(PROGRAM, kind, chars, data=file.read())
     if "text" not in answer:
@@ -69,7 +76,7 @@ async def read_document_file(
 async def read_fetched_page(
     user_id: int, charset: str, data: bytes, leave: Leave
 ) -> PageText:
-    """A page of the web, in the encoding that its server says. Raises FileError."""
+    """Read a web page in the encoding that its server names. Raises FileError."""
     async with processes.await_turn(user_id, leave):
         answer = await processes.read_document(
             PROGRAM, "page", WHOLE_CHARS, charset, data=data

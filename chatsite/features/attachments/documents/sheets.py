@@ -20,7 +20,7 @@ HEADERS = re.compile(r"(?:odd|even|first)(Header|Footer)")
 
 
 def read_shared(parts: Parts, path: str) -> list[str]:
-    """The texts that cells name by their number."""
+    """Return the shared texts that cells refer to by number."""
     found: list[str] = []
     said: list[str] = []
     # How to pronounce it stands beside it.
@@ -156,7 +156,7 @@ def read_xlsx(parts: Parts, text: Text) -> None:
 
 
 def _read_workbook(parts: Parts, main: str) -> tuple[datetime, set[str]]:
-    """The day that dates are counted from, and the names of hidden sheets."""
+    """Return the first day of the date system and the names of hidden sheets."""
     origin, hidden = datetime(1899, 12, 30), set()
 
     def start(tag: str, attributes: dict[str, str]) -> None:

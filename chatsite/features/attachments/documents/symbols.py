@@ -20,7 +20,7 @@ FONTS = {"symbol": SYMBOL, "wingdings": WINGDINGS}
 
 
 def find_symbol(font: str, code: str) -> str:
-    """The character that a font shows for a code in hexadecimal; "": it is unknown."""
+    """Return the character that a font shows for a hexadecimal code, "" if unknown."""
     try:
         number = int(code, 16)
     except ValueError:

@@ -1,2 +1,1 @@
-"""Images that people attach: made smaller, kept beside their message, shown, and sent
-to models that take them."""
+"""Images that users attach: scaled down, stored, shown, and sent to models."""

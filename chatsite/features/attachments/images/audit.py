@@ -1,4 +1,4 @@
-"""What the table of images must always satisfy."""
+"""The invariants of the table of images."""
 
 from collections.abc import Iterator
 from hashlib import sha256

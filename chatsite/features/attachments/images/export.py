@@ -1,5 +1,6 @@
-"""Images in the files of an export: their bytes by message and place, read again only
-as what the message says of them.
+"""The images in an export: their bytes by message and place.
+
+An import takes only the bytes that the message describes.
 """
 
 import base64
@@ -32,8 +33,7 @@ FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 
 class ImageRow(BaseModel):
-    """The bytes of the image at a place of message `seq`, and of a small one, in
-    base64."""
+    """The bytes, in base64, of an image of message `seq` and of its small copy."""
 
     seq: Seq
     place: Annotated[int, Field(ge=0, lt=20)]
@@ -71,8 +71,10 @@ def write_exported(
     rows: Sequence[ImageRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> str:
-    """Give messages the images that are what they say, as far as their owner has room;
-    of others the names stay. Return a sentence on these."""
+    """Store the images that match their messages, as far as the owner has room.
+
+    Of the others only the names stay; return a sentence on these.
+    """
     written: set[tuple[int, Any]] = set()
     left = 0
     for made in _read_files(conversation, messages, rows):
@@ -126,7 +128,7 @@ def _decode_bytes(text: str) -> bytes:
 
 
 def is_said(data: bytes, said: Image) -> bool:
-    """Whether these are the bytes of which a message says this."""
+    """Return whether these are the bytes that the message describes."""
     pixels = said.width * said.height
     return (
         len(data) <= MAX_BYTES
@@ -145,8 +147,10 @@ def is_small(data: bytes) -> bool:
 
 
 def measure_bytes(data: bytes) -> tuple[str, int, int] | None:
-    """The media type, width and height of a PNG or a JPEG, as its head says; None: it
-    is neither. Nothing is decoded."""
+    """Return the media type, width and height of a PNG or a JPEG, None for others.
+
+    They are read from its head; nothing is decoded.
+    """
     if data.startswith(PNG) and data[12:16] == b"IHDR" and len(data) >= 24:
         return ("image/png", *struct.unpack(">II", data[16:24]))
     return _measure_jpeg(data) if data.startswith(JPEG) else None

@@ -27,7 +27,7 @@ class UploadedImage(Attachment):
 
 
 def check_room(owner_id: int, size: int) -> None:
-    """Raises TextError when so many bytes more are too many for the owner's images."""
+    """Raise TextError if the owner's images have no room for so many more bytes."""
     limit = settings.IMAGES_PER_PERSON_MB
     if size and _count_bytes(conversation__owner=owner_id) + size > limit * 1024 * 1024:
         words = _(
@@ -45,9 +45,11 @@ def _count_bytes(**wanted: Any) -> int:
 def keep_images(
     message: Message, taken: Sequence[Attachment], edited: Message | None
 ) -> None:
-    """Give a message that is stored the images of the files that it has taken, or a
-    copy of those of the message that was edited. Raises TextError where these are too
-    many."""
+    """Store the images of the files that a stored message has taken.
+
+    If a message was edited, copy the images of the original instead. Raises TextError
+    if there are too many.
+    """
     if edited:
         _copy_images(message.conversation, {message: edited})
     ImageFile.objects.bulk_create(
@@ -72,8 +74,7 @@ def has_images(message: Message) -> bool:
 def _copy_images(
     conversation: Conversation, originals: Mapping[Message, Message]
 ) -> None:
-    """Give each message of the conversation the images of the one that it is a copy
-    of."""
+    """Copy to each message of the conversation the images of its original."""
     copied = {made: row for made, row in originals.items() if has_images(made)}
     if not copied:
         return
@@ -89,8 +90,7 @@ def _copy_images(
 def copy_branch(
     conversation: Conversation, branch: Conversation, messages: Mapping[int, Message]
 ) -> None:
-    """Give the messages of a branch their images. Raises CommandError where these are
-    too many."""
+    """Copy the images to the messages of a branch. Raises CommandError without room."""
     copies = {row.seq: row for row in messages.values() if has_images(row)}
     rows = conversation.messages.filter(seq__in=copies) if copies else ()
     try:
@@ -100,7 +100,7 @@ def copy_branch(
 
 
 def find_image(conversation: Conversation, seq: int, place: int) -> ImageFile | None:
-    """The image at this place of message `seq`."""
+    """Return the image at this place of message `seq`, None if there is none."""
     message = conversation.messages.filter(seq=seq).only("attachments").first()
     if message is None or place >= len(message.attachments):
         return None
@@ -115,7 +115,7 @@ def has_any_image(conversation: Conversation) -> bool:
 def read_image_of(
     conversation: Conversation, seq: int, place: int, is_small: bool
 ) -> tuple[str, bytes] | None:
-    """The media type and the bytes of an image of message `seq`, or of a small one."""
+    """Return the media type and the bytes of an image, or of its small copy."""
     row = find_image(conversation, seq, place)
     if row is None:
         return None
@@ -123,7 +123,7 @@ def read_image_of(
 
 
 def read_id(value: Any) -> UUID | None:
-    """An import can say any text."""
+    """Return the UUID, None if it is not valid: an import can contain any text."""
     try:
         return UUID(str(value))
     except ValueError:

@@ -21,9 +21,11 @@ HEAD = 64
 def read_imported(
     owner_id: int, name: str, data: bytes, beside: Sequence[Attachment]
 ) -> UploadedImage:
-    """The image in a file, for keep_images(), and for an owner who is to keep those
-    `beside` it, too. It is what its bytes are: archives name files in their own way.
-    Raises TextError."""
+    """Return the image in an imported file, ready for keep_images().
+
+    Its kind comes from its bytes, because archives name files in their own way. The
+    owner needs room for it and for those `beside` it. Raises TextError.
+    """
     check_file_size(len(data))
     check_image_kind(name, "png", data[:HEAD])
     read = async_to_sync(read_image)(owner_id, BytesIO(data), hold_nothing)

@@ -1,6 +1,4 @@
-"""Images as they are kept: made smaller by a program of its own, or a sentence on why
-that can't be done and what to do.
-"""
+"""Images as they are stored: scaled down by a separate program, or a reason why not."""
 
 import json
 import re
@@ -38,8 +36,11 @@ class ReadImage(NamedTuple):
 
 
 async def read_image(user_id: int, file: IO[bytes], leave: Leave) -> ReadImage:
-    """The image in a file. Raises FileError. The file is read into memory when it is
-    its turn; `leave`: see processes.await_turn()."""
+    """Return the image in a file.
+
+    The file is read into memory when it is its turn; `leave`: see
+    processes.await_turn(). Raises FileError.
+    """
     async with processes.await_turn(user_id, leave):
         answer = await processes.run_program(
             PROGRAM,
@@ -80,8 +81,10 @@ def _refuse_image(code: str) -> FileError:
 
 
 def check_image_kind(name: str, kind: str, head: bytes) -> bool:
-    """Whether a file that begins like this is an image. Raises FileError where its name
-    says something else, or where it is of a kind that can't be read."""
+    """Return whether a file that begins like this is an image.
+
+    Raises FileError if its name says something else, or if its kind can't be read.
+    """
     if HEIC.match(head):
         words = _(
             "%(name)s is a HEIC image, which can't be read here. Save it as JPEG and "

@@ -1,6 +1,4 @@
-"""The images of requests: for models that take them, from the rows of messages or of
-what is not sent yet.
-"""
+"""The images of requests to models that take them, from messages or unsent uploads."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence

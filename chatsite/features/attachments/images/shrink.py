@@ -1,9 +1,9 @@
-"""An image made smaller, and drawn again from its pixels alone: a program of its own,
-started by reading.py, that takes the file on standard input and answers on standard
-output with a line of JSON and the bytes of two images, the second one small.
+"""The program that scales an image down and draws it again from its pixels alone.
 
-It has no environment, no database and no settings. What a camera, a program or an
-attacker has written beside the pixels does not come through.
+reading.py starts it; it takes the file on standard input and answers on standard output
+with a line of JSON and the bytes of two images, the second one small. It has no
+environment, no database and no settings. Metadata of a camera, a program or an attacker
+is not copied.
 """
 
 import json
@@ -24,8 +24,7 @@ TYPES = {"PNG": "image/png", "JPEG": "image/jpeg"}
 
 
 def shrink_image(data: bytes, side: int, pixels: int, most: int) -> bytes:
-    """The answer: the image within `side` pixels and `most` bytes, or a code for why
-    there is none."""
+    """Return the image within `side` pixels and `most` bytes, or an error code."""
     # WebP's module by hand, or Pillow would load those of all kinds.
     from PIL import Image, WebPImagePlugin  # noqa: F401
 
@@ -58,7 +57,7 @@ def _answer(said: dict[str, Any]) -> bytes:
 
 
 def _draw_again(found: Any, side: int) -> Any:
-    """The first picture in the file, upright, as new pixels without a word beside."""
+    """Draw the first picture of the file again, upright and without metadata."""
     from PIL import Image, ImageOps
 
     found.draft("RGB", (side, side))  # a photo is decoded at a part of its size
@@ -77,7 +76,7 @@ def _draw_again(found: Any, side: int) -> Any:
 def _write_image(
     drawn: Any, most: int, *, is_photo: bool
 ) -> tuple[tuple[bytes, int, int], str]:
-    """Its bytes with its width and height, and their kind: as exact as fits."""
+    """Return the bytes with width and height, and the kind: the best that fits."""
     if not is_photo and len(data := _save(drawn, "PNG")) <= most:
         return (data, *drawn.size), "PNG"
     flat = _flatten(drawn)

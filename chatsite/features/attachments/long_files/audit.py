@@ -1,4 +1,4 @@
-"""What the tables of long files must always satisfy."""
+"""The invariants of the tables of long files."""
 
 from collections.abc import Iterator
 from hashlib import sha256

@@ -1,5 +1,6 @@
-"""Long files in the files of an export: each text once, by a message and a place that
-have it, read again only as what the message says of it.
+"""The long files in an export: each text once, by a message and a place that have it.
+
+An import takes only the text that the message describes.
 """
 
 from bisect import bisect_left
@@ -26,8 +27,7 @@ MOST_PAGES = 10_000
 
 
 class FileRow(BaseModel):
-    """The text of the long file at a place of message `seq`, and where in it each of
-    its pages begins, if it has any."""
+    """The text of a long file of message `seq`, and the start of each page."""
 
     seq: Seq
     place: Annotated[int, Field(ge=0, lt=20)]
@@ -59,7 +59,10 @@ def read_exported_long(conversation: Conversation) -> list[dict[str, Any]]:
 
 
 def _find_pages(passages: Sequence[tuple[int, int]]) -> list[int]:
-    """Where each page begins, as far as passages tell: their pages never fall."""
+    """Return the start of each page, derived from the pages of the passages.
+
+    The pages of consecutive passages never fall.
+    """
     pages = [page for _start, page in passages]
     most = pages[-1] if pages else 0
     return [passages[bisect_left(pages, n)][0] for n in range(1, most + 1)]
@@ -71,8 +74,10 @@ def write_exported_long(
     rows: Sequence[FileRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> str:
-    """Give messages the long files that are what they say, as far as their owner has
-    room; of others the beginnings stay. Return a sentence on these."""
+    """Store the long files that match their messages, as far as the owner has room.
+
+    Of the others the beginnings stay; return a sentence on these.
+    """
     left = 0
     for row in rows:
         message = messages.get(row.seq)
@@ -101,8 +106,7 @@ def _is_said(row: FileRow, message: Message) -> bool:
 
 
 def _write_file(conversation: Conversation, message: Message, row: FileRow) -> None:
-    """Raises TextError when there is no room. One that the owner has is not written a
-    second time."""
+    """Store the file unless the owner has it already. Raises TextError without room."""
     place = message.attachments[row.place]
     if any(store.match_files(conversation.owner_id, [place])):
         return

@@ -21,8 +21,11 @@ MOST_FILES, MOST_USES = 50, 200
 def find_in_long_files(
     conversations: Sequence[int], query: str, limit: int
 ) -> dict[int, str]:
-    """Up to `limit` messages of these conversations, by their keys, each with the last
-    passage of its long file that has every word of the query."""
+    """Return {message key: passage} of up to `limit` messages of these conversations.
+
+    The passage is the last one of the message's long file that has every word of the
+    query.
+    """
     words = [*dict.fromkeys(extract_terms(query))][:MAX_WORDS]
     if not words:
         return {}

@@ -1,5 +1,6 @@
-"""The search in long files, by the index and the ranker of recall: a passage is what a
-message is there.
+"""The search in long files, by the index and the ranker of recall.
+
+Each passage is ranked as a message is.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -91,7 +92,7 @@ class KeptPassages(PassageSource):
 
 
 def _read_span(file: Searched, start: int, end: int) -> Passage | None:
-    """What is from one place to another; None: no passages begin and end there."""
+    """Return the passages between two positions, None if none begin and end there."""
     key, seq, place, name = file
     rows = FilePassage.objects.filter(file=key, start__gte=start, end__lte=end)
     parts = list(rows.order_by("number").values_list("text", "page"))
@@ -102,8 +103,10 @@ def _read_span(file: Searched, start: int, end: int) -> Passage | None:
 
 
 def _list_searched(conversation: Conversation, newest: Message) -> list[Searched]:
-    """The newest long files that are in the model's view. Those of the newest message,
-    which may not be stored, are among them."""
+    """Return the newest long files in the model's view.
+
+    Those of the newest message, which may not be stored, are among them.
+    """
     found = [*_list_unstored(conversation, newest)] if newest.pk is None else []
     uses = LongFileUse.objects.filter(
         conversation=conversation,

@@ -1,6 +1,4 @@
-"""The rows of long files: written in pieces when they are uploaded, used by messages,
-and gone with the last of these.
-"""
+"""The rows of long files: written in pieces, deleted with the last message."""
 
 import time
 from bisect import bisect_right
@@ -37,15 +35,14 @@ READ_AT_ONCE = 200
 
 
 def describe_long_file(file: ReadFile) -> tuple[LongText, str]:
-    """What a message says of a long file, and what it has in its place."""
+    """Return the description of a long file and the text that replaces it."""
     digest = sha256(file.text.encode()).hexdigest()
     said = LongText(digest, len(file.text))
     return said, describe_long(file.name, file.text)
 
 
 def check_long_room(owner_id: int, chars: int) -> None:
-    """Raises TextError when so many characters more are too many for the owner's long
-    files."""
+    """Raise TextError if the owner's long files have no room for so many characters."""
     limit = settings.LONG_FILES_PER_PERSON_MB * 1_000_000
     rows = LongFile.objects.filter(owner=owner_id)
     if (rows.aggregate(all=Sum("chars"))["all"] or 0) + chars > limit:
@@ -59,9 +56,11 @@ def check_long_room(owner_id: int, chars: int) -> None:
 
 
 def write_long(file: LongFile, text: str, pages: Sequence[int] = ()) -> None:
-    """Write the passages of a file whose row is there: some at a time, so that others
-    write and work between. `pages`: where each of its pages begins. What fails, or is
-    removed meanwhile, leaves nothing."""
+    """Write the passages of a file whose row exists, in batches with pauses.
+
+    Other users can write and work between the batches. `pages`: the start of each page.
+    A file that fails or is removed meanwhile leaves no rows.
+    """
     number, coded = 0, dict[str, str]()
     rows = LongFile.objects.filter(pk=file.pk)
     try:
@@ -124,13 +123,15 @@ def drop_unused_files(ids: Iterable[Any]) -> None:
 
 
 def drop_with_use(instance: LongFileUse, **_: object) -> None:
-    """The last message that had it is gone, whatever it went with."""
+    """Delete a file whose last message is gone, whatever deleted it."""
     drop_unused_files([instance.file_id])
 
 
 def match_files(owner_id: int, places: Iterable[Place]) -> Iterator[UUID | None]:
-    """Which of the owner's files each of these places of a message says it has: that of
-    its upload, else one of the same text."""
+    """Yield the owner's file that each of these places of a message names.
+
+    That is the file of its upload, else one with the same text, else None.
+    """
     said = [(read_id(place["id"]), place.get("long") or {}) for place in places]
     rows = LongFile.objects.filter(
         owner=owner_id,
@@ -147,8 +148,10 @@ def match_files(owner_id: int, places: Iterable[Place]) -> Iterator[UUID | None]
 
 
 def use_files(conversation: Conversation, messages: Iterable[Message]) -> None:
-    """Give messages of the conversation the long files that they say they have, as far
-    as its owner has such files."""
+    """Link messages of the conversation to the long files that they name.
+
+    Files that its owner does not have are skipped.
+    """
     named = [
         (message, place)
         for message in messages
@@ -170,7 +173,7 @@ def use_files(conversation: Conversation, messages: Iterable[Message]) -> None:
 
 
 def with_places(uses: QuerySet[LongFileUse]) -> QuerySet[LongFileUse]:
-    """With what name_files() reads, and not with the messages' texts."""
+    """Load what name_files() reads, without the messages' texts."""
     columns = ("file__sha256", "file__chars", "message__seq", "message__attachments")
     return uses.select_related("file", "message").only(*columns, "conversation")
 
@@ -178,8 +181,7 @@ def with_places(uses: QuerySet[LongFileUse]) -> QuerySet[LongFileUse]:
 def name_files(
     uses: Iterable[LongFileUse],
 ) -> Iterator[tuple[LongFile, int, int, str]]:
-    """Each file with the number of the message, the place and the name that it has
-    there."""
+    """Yield each file with its message number, its place and its name there."""
     for use in uses:
         for place, said in enumerate(use.message.attachments):
             if (said.get("long") or {}).get("sha256") == use.file.sha256:
@@ -207,8 +209,7 @@ def count_files(conversation: Conversation) -> None:
 
 
 def read_long(conversation: Conversation, seq: int, place: int) -> Iterator[str] | None:
-    """The whole text of the long file at this place of message `seq`, in pieces; None:
-    there is none."""
+    """Return the text of a long file of message `seq` in pieces, None if missing."""
     uses = conversation.long_file_uses.filter(message__seq=seq)
     found = name_files(with_places(uses))
     for file, _seq, its_place, _name in found:
@@ -218,7 +219,10 @@ def read_long(conversation: Conversation, seq: int, place: int) -> Iterator[str]
 
 
 def _read_long_pieces(rows: QuerySet[FilePassage]) -> Iterator[str]:
-    """By numbers, so that a slow reader holds no statement open."""
+    """Yield the text in pieces.
+
+    Each piece is a query of its own, so that a slow reader holds no statement open.
+    """
     last = 0
     while True:
         some = rows.filter(number__gt=last).order_by("number")[:READ_AT_ONCE]

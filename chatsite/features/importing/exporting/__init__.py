@@ -1,1 +1,1 @@
-"""Files that people and staff take away: one conversation, an account, many."""
+"""Files for users and staff to download: one conversation, an account, many."""

@@ -1,4 +1,4 @@
-"""Everything that a person has here, as one JSON document."""
+"""All data of a user as one JSON document."""
 
 from collections.abc import AsyncIterator
 
@@ -16,7 +16,7 @@ from .thread import dump_export, export_thread
 
 
 async def export_account(user: AbstractBaseUser) -> AsyncIterator[str]:
-    """The account as one JSON document, conversation by conversation."""
+    """Yield the account as one JSON document, conversation by conversation."""
     head, ids = await database_sync_to_async(_describe_account)(user)
     yield head[:-1] + ', "conversations": ['
     for number, pk in enumerate(ids):

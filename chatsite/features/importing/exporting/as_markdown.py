@@ -1,5 +1,7 @@
-"""A conversation as Markdown to read: the transcript with what each reply was built
-from, a rule where messages were summarised, and every version of the summary.
+"""A conversation as Markdown to read.
+
+It has the transcript with the parts of each request, a rule where messages were
+summarised, and every version of the summary.
 """
 
 import json
@@ -98,14 +100,14 @@ class _ToolWords:
 
 
 def fence_code(text: str, language: str = "") -> str:
-    """A text as a block that no backtick of it can end."""
+    """Return a text as a block that none of its backticks can end."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _find_requests(conversation: Conversation) -> dict[int, ModelCall]:
-    """The request that each reply came from, the latest if there were several."""
+    """Return the request of each reply, the latest if there were several."""
     rows = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY, message__isnull=False
     )
@@ -122,7 +124,7 @@ def _write_heading(row: dict[str, Any]) -> str:
 
 
 def _tell_name_parts(call: ModelCall) -> str:
-    """The parts by reference, and the hash that proves them, in one line."""
+    """Return the parts by reference, and the hash that proves them, in one line."""
     try:
         parts = _name_parts(call.refs)
     except (LookupError, TypeError, ValueError):

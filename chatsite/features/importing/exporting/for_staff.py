@@ -164,8 +164,10 @@ def _name_archive(form: str) -> str:
 
 
 def mask_export(value: Values) -> Values:
-    """What export_thread() gave, with null in place of each text, its length and its
-    hash, so that a copy can be compared without being read. The numbers stay."""
+    """Return an export with null in place of each text, its length and its hash.
+
+    So a copy can be compared without being read. The numbers stay.
+    """
     masked = value["conversation"] | {
         "policy": _hide_texts(value["conversation"]["policy"], OF_POLICY)
     }
@@ -184,7 +186,7 @@ def mask_export(value: Values) -> Values:
 
 
 def mask_text(text: str) -> str:
-    """In place of a text to read: how long it is, and its hash."""
+    """Return the length and the hash of a text, instead of the text."""
     if not text:
         return ""
     redaction = _("hidden, %(count)s characters") % {"count": len(text)}
@@ -208,7 +210,7 @@ def _hide_texts(row: Values, names: Iterable[str]) -> Values:
 
 
 def _hide_references(row: Values) -> Values:
-    """A request with those of its references that are numbers and hashes."""
+    """Return a request with only those references that are numbers and hashes."""
     if "refs" not in row:
         return row
     refs = row["refs"] if isinstance(row["refs"], dict) else {}

@@ -1,5 +1,6 @@
-"""The archives that ChatGPT and Claude send to people: which of their files have the
-conversations, and which are images. Nothing of one is ever written to a disk.
+"""The archives of ChatGPT and Claude: their files with conversations, and their images.
+
+Nothing of an archive is ever written to a disk.
 """
 
 import re
@@ -46,8 +47,10 @@ def is_archive(file: IO[bytes]) -> bool:
 
 
 class Archive:
-    """An archive whose directory is in order. Raises ImportFileError where it, or
-    later its conversations, can't be read."""
+    """An archive whose directory is in order.
+
+    Raises ImportFileError if the archive, or later its conversations, can't be read.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         with _explain_damage():
@@ -71,18 +74,18 @@ class Archive:
 
     @property
     def others(self) -> int:
-        """How many of its files have no conversations and are no images."""
+        """The number of its files that are neither conversations nor images."""
         return len(self._others)
 
     def read_texts(self) -> Iterator[bytes]:
-        """The files with its conversations, together at most as large as one may be."""
+        """Yield the files with its conversations, within the limit of one file."""
         for entry in self._texts:
             with _explain_damage():
                 data = self._read(entry)
             yield data
 
     def name_asset(self, asset_id: str) -> str:
-        """What the file of this id was called; "": it isn't there, or has no name."""
+        """Return the original name of this file, "" if it is missing or has none."""
         entry = self._assets.get(asset_id)
         if entry is None:
             return ""
@@ -91,18 +94,18 @@ class Archive:
         return self._names.get(name) or (rest[1:] if rest.startswith("-") else "")
 
     def read_asset(self, asset_id: str) -> bytes | None:
-        """The bytes of a file that is there; None: it is damaged."""
+        """Return the bytes of an existing file, None if it is damaged."""
         with suppress(ImportFileError), _explain_damage():
             return self._read(self._assets[asset_id])
         return None
 
     def find_asset(self, asset_id: str) -> int | None:
-        """How large the file of this id is said to be; None: it isn't there."""
+        """Return the declared size of this file, None if it is missing."""
         entry = self._assets.get(asset_id)
         return entry.file_size if entry else None
 
     def note_image(self, asset_id: str) -> None:
-        """This file turned out to be an image, whatever its name."""
+        """Count this file as an image, whatever its name is."""
         self._others.discard(self._assets[asset_id])
 
     def _read(self, entry: zipfile.ZipInfo) -> bytes:
@@ -116,7 +119,10 @@ class Archive:
         return data
 
     def _read_names(self, entries: Sequence[zipfile.ZipInfo]) -> dict[str, str]:
-        """Without them the images have other names, so no fault of theirs matters."""
+        """Return the original names of files.
+
+        Errors are ignored: without this list the images have other names.
+        """
         value: Any = None
         for entry in entries:
             if base_of(entry) == NAMES and entry.file_size <= MAX_NAMES_MB * MEGABYTE:
@@ -135,7 +141,7 @@ def base_of(entry: zipfile.ZipInfo) -> str:
 
 
 def _find_texts(entries: Sequence[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    """The one file, or else all parts, of the highest folder that has some."""
+    """Return the one file, or else all parts, of the highest folder that has some."""
     found = [each for each in entries if PARTS.fullmatch(base_of(each))]
     if not found:
         if any(find_file_kind(base_of(each)) == "zip" for each in entries):

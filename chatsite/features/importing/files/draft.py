@@ -27,8 +27,7 @@ MOST_OF_RESULT = 10_001_000
 
 @dataclass(frozen=True, slots=True)
 class ImportedPicture:
-    """An image of a message: the id of its file in the archive, "" = it has none, and
-    how it was called."""
+    """An image of a message: the id of its file in the archive, or "", and its name."""
 
     id: str
     name: str = ""
@@ -96,9 +95,12 @@ def clean_title(title: object) -> str:
 def from_talk(
     source: str, title: object, talk: Iterable[DraftMessage], site: str, rest: Remainder
 ) -> Draft:
-    """A draft of messages in turns: replies that follow each other become one, by the
-    model of the last. `site` is who wrote them, as people know it; `rest` is known once
-    all of them are read."""
+    """Return a draft of messages in turns.
+
+    Replies that follow each other become one, by the model of the last. `site` is the
+    author of the replies, as users know it; `rest` is complete once all messages are
+    read.
+    """
     said = _join_turns(talk)
     if not said:
         raise ImportItemError(_("it is empty."))
@@ -139,7 +141,7 @@ def from_talk(
 
 
 def _list_failed_calls(said: list[DraftMessage]) -> Iterator[BaseModel]:
-    """The calls that have failed; of the others their messages tell enough."""
+    """Yield the calls that have failed; the messages describe the others."""
     places = {}
     for seq, each in enumerate(said, 1):
         places |= {call["id"]: (seq, n) for n, call in enumerate(each.calls)}
@@ -181,7 +183,7 @@ def _join_turns(talk: Iterable[DraftMessage]) -> list[DraftMessage]:
 
 
 def _goes_on(before: DraftMessage, each: DraftMessage) -> bool:
-    """Whether both are one message: a text and the calls behind it are."""
+    """Return whether both are one message, as a text and the calls behind it are."""
     is_same = before.role == each.role == "assistant"
     return is_same and not (before.calls and (each.text or each.pictures))
 
@@ -204,7 +206,7 @@ def check_length(seq: int, text: str, role: str = "") -> None:
 
 
 def read_time(value: object) -> datetime | None:
-    """A time as seconds or as text; None for what is none."""
+    """Return a time given as seconds or as text, None if it is not valid."""
     try:
         if isinstance(value, str):
             time = datetime.fromisoformat(value)

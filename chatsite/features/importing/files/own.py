@@ -1,5 +1,7 @@
-"""This site's own export, read strictly: what an audit would object to is refused, and
-a reply that can't be proved is marked as imported.
+"""The strict reader of this site's own exports.
+
+It refuses what an audit would report, and marks a reply that can't be proved as
+imported.
 """
 
 from dataclasses import replace
@@ -46,7 +48,10 @@ UNFINISHED = ("queued", "running", "waiting")
 
 
 def read_export(item: dict[str, Any], user_id: int) -> Draft:
-    """Raises ImportItemError, with the list and the number of what is wrong."""
+    """Return the draft of an export.
+
+    Raises ImportItemError, with the list and the number of the wrong entry.
+    """
     _check_format(item["format"])
     check_values(item)
     try:
@@ -95,8 +100,11 @@ def read_export(item: dict[str, Any], user_id: int) -> Draft:
 
 
 def _name_left_out(item: dict[str, Any], own: CoreState) -> str:
-    """The sentences on lists that are in the file and that this site does not know, and
-    on those that the file lacks because its site had their features off."""
+    """Return sentences on the lists that are not imported.
+
+    These are lists that this site does not know, and lists that the file lacks because
+    its site had their features off.
+    """
     unknown = {
         name: len(rows)
         for name, rows in item.items()
@@ -148,16 +156,18 @@ def _check_messages(rows: list[Message]) -> None:
 
 
 def _has_attachments_in_order(row: Message) -> bool:
-    """Whether the attachments are one after the other in the text."""
+    """Return whether the attachments are one after the other in the text."""
     places = [p for each in row.attachments for p in (each.at, each.start, each.end)]
     is_in = not places or places[-1] <= len(row.text) or bool(row.deleted_at)
     return is_in and places == sorted(places)
 
 
 def _check_replies(rows: list[Message]) -> None:
-    """A message has one reply in force, behind the calls of tools that led to it; no
-    reply comes without a message, and no result without a call. Only what was written
-    elsewhere, such as by another client, can have them in any order."""
+    """Check that each message has one reply in force, behind its tool calls.
+
+    No reply comes without a message, and no result without a call. Only imported
+    messages, such as those of another client, can have them in any order.
+    """
     if any(row.imported_at for row in rows):
         return
     answered, asked = True, set()
@@ -222,9 +232,11 @@ def _is_source_of(source: Summary, made: Summary) -> bool:
 
 
 def _is_in_form(row: ModelCall) -> bool:
-    """Return whether its references have the form of requests of its purpose. What was
-    not composed by a site can't be proved by its file, and is not read at all: a few
-    numbers in it can ask for any amount of memory."""
+    """Return whether its references have the form of requests of its purpose.
+
+    Requests that no site composed can't be proved by a file and are not read at all: a
+    few numbers in them can ask for any amount of memory.
+    """
     if rebuilding.EXTERNAL & row.refs.keys():
         return False
     is_composed = row.purpose in ModelCallRow.COMPOSED
@@ -236,7 +248,7 @@ def _is_in_form(row: ModelCall) -> bool:
 
 
 def _read_request(row: ModelCall, replies: set[int]) -> dict[str, Any]:
-    """With what it made, if that is in the file."""
+    """Return a request with the reply or summary that it made, if the file has that."""
     is_reply = row.purpose == "reply" and row.message__seq in replies
     return {
         **row.model_dump(exclude={"message__seq", "summary__version"}),
@@ -290,9 +302,11 @@ def _list_attached_files(row: Message) -> list[Attachment]:
 
 
 def _read_sent_text(row: Message) -> str:
-    """What models get instead of the text, as the file says, if it is a part of it. A
-    file can say anything, and the page shows the text: of other words it is not taken,
-    and requests that had them are not proved."""
+    """Return the text that models get instead, if it is a part of the text.
+
+    A file can say anything, and the page shows the text: other words are not taken, and
+    requests that had them are not proved.
+    """
     if not row.sent_text:
         return ""
     if row.role == "tool":
@@ -307,8 +321,11 @@ def _read_sent_text(row: Message) -> str:
 def _read_summaries(
     rows: list[Summary], calls: list[dict[str, Any]], user_id: int
 ) -> list[dict[str, Any]]:
-    """The first one in force without an author or a request makes all later ones stale,
-    and is stale itself."""
+    """Return the summaries.
+
+    The first one in force without an author or a request is stale, and so are all later
+    ones.
+    """
     answered = {call["version"] for call in calls if not call["error"]}
     made, trusted = [], True
     for row in sorted(rows, key=lambda row: row.first_seq):
@@ -324,8 +341,10 @@ def _read_summaries(
 
 
 def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:
-    """Every message of the file carries the state of its turn. A reply that answers
-    none has one of its own."""
+    """Return the states of turns, which every message of the file carries.
+
+    A reply that answers no message has a turn of its own.
+    """
     infos, user, answered = {}, None, True
     for before, row in pairwise([None, *said]):
         has_turn = row.late_for and before and row.turn != before.turn
@@ -351,8 +370,7 @@ def _read_turns(said: list[Message]) -> dict[int, TurnInfo]:
 
 
 def _read_policy(own: CoreState) -> dict[str, Any]:
-    """Return its own policy, or the one that was in force if that is not valid any
-    more."""
+    """Return the conversation's policy, or if invalid the one in force."""
     value, in_force = own.conversation.own_policy, own.conversation.policy
     for each in (in_force if value is None else value, in_force):
         try:

@@ -1,5 +1,6 @@
-"""Images of an archive that belong to messages, read and put into these messages as if
-they had been attached here. One that can't be read leaves its name, and stops nothing.
+"""Images of an archive, added to their messages as if they had been attached here.
+
+An image that can't be read leaves its name, and does not stop the import.
 """
 
 from collections import Counter
@@ -41,8 +42,11 @@ class Pictures:
         self.end = monotonic() + settings.IMPORT_MAX_SECONDS * SHARE_OF_TIME
 
     def add_to_draft(self, draft: Draft) -> tuple[dict[int, list[Attachment]], str]:
-        """Put them into the messages of the draft. Returns them by the number of their
-        message, and sentences on those that were left out. Raises ImportItemError."""
+        """Add the images to the messages of the draft.
+
+        Return them by the number of their message, and sentences on those that were
+        left out. Raises ImportItemError.
+        """
         taken: dict[int, list[Attachment]] = {}
         beside: list[Attachment] = []
         lost: Counter[str] = Counter()
@@ -68,7 +72,7 @@ class Pictures:
     def _read(
         self, picture: ImportedPicture, beside: Sequence[Attachment], place: int
     ) -> Attachment:
-        """Raises _PictureError, and TextError as read_imported() does."""
+        """Return the image. Raises _PictureError and TextError, see read_imported()."""
         size = self.archive.find_asset(picture.id) if self.archive else None
         if self.archive is None or size is None:
             raise _PictureError("missing")

@@ -1,4 +1,4 @@
-"""From an uploaded file to the conversations in it, still as plain JSON values."""
+"""The conversations of an uploaded file, as plain JSON values."""
 
 import json
 import re
@@ -46,8 +46,7 @@ class ImportItemError(Exception):
 
 
 def read_items(texts: Iterable[bytes]) -> list[Any]:
-    """The conversations of a file, or of the parts that it is in. Raises
-    ImportFileError."""
+    """Return the conversations of a file or of its parts. Raises ImportFileError."""
     items: list[Any] = []
     values = 0
     for data in texts:
@@ -59,8 +58,10 @@ def read_items(texts: Iterable[bytes]) -> list[Any]:
 
 
 def read_whole(file: IO[bytes]) -> Iterator[bytes]:
-    """A file that is no archive, which stays in memory no longer than it is needed.
-    Raises ImportFileError."""
+    """Yield the bytes of a file that is no archive, and keep no reference to them.
+
+    Raises ImportFileError.
+    """
     data = file.read(settings.IMPORT_MAX_MB * MEGABYTE + 1)
     check_size(len(data))
     yield data
@@ -75,9 +76,11 @@ def check_size(size: int) -> None:
 
 
 def _check_shape(data: bytes, before: int) -> int:
-    """Refuse what would take much more memory than its size, or go too deep, before
-    it is read. Returns how many values it has, counted without what is in strings;
-    `before`: those of earlier parts."""
+    """Refuse data that would take much more memory than its size, or is too deep.
+
+    Return the number of its values, counted without the contents of strings; `before`:
+    those of earlier parts.
+    """
     bare = STRING.sub(b"", data)
     count = sum(map(bare.count, (b",", b"[", b"{")))
     if before + count > MAX_VALUES:
@@ -91,7 +94,7 @@ def _check_shape(data: bytes, before: int) -> int:
 
 
 def measure_depth(bare: bytes) -> int:
-    """How deep JSON without its strings is nested."""
+    """Return the nesting depth of JSON without its strings."""
     marks = bare.translate(None, NO_BRACKETS)
     return max(accumulate(map(STEPS.__getitem__, marks)), default=0)
 
@@ -106,8 +109,10 @@ def too_much() -> ImportFileError:
 
 
 def decode_json(data: bytes, before: int = 0) -> tuple[Any, int]:
-    """The value, and about how many values are in it; `before`: those of earlier parts.
-    Raises ImportFileError."""
+    """Return the value, and about how many values are in it.
+
+    `before`: those of earlier parts. Raises ImportFileError.
+    """
     count = _check_shape(data, before)
     try:
         text = data.decode("utf-8-sig")
@@ -209,7 +214,7 @@ def check_values(item: Any) -> None:
 
 
 def _is_number_in_json(path: tuple[Any, ...], value: Any) -> bool:
-    """A number in AS_WRITTEN, which can have any size."""
+    """Return whether it is a number in AS_WRITTEN, which can have any size."""
     is_number = isinstance(value, int) or isinstance(value, float) and isfinite(value)
     names = path[::2]
     return is_number and any(names[: len(each)] == each for each in AS_WRITTEN)
@@ -224,8 +229,10 @@ def _is_storable(value: Any) -> bool:
 
 
 def explain_fault(path: tuple[Any, ...], why: str) -> str:
-    """The sentences on a value of this site's own form that can't be read; `path`: from
-    the conversation to it."""
+    """Return the sentences on a value of this site's own form that can't be read.
+
+    `path`: from the conversation to the value.
+    """
     titles = {
         "messages": _("messages"),
         "summaries": _("summaries"),

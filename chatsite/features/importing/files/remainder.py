@@ -1,5 +1,7 @@
-"""The words in the exports of other chats, whatever their form: all that is not
-technical is read in its order, and what no reader knows is counted by its kind.
+"""The words in the exports of other chats, whatever their form.
+
+All values that are not technical are read in their order; kinds that no reader knows
+are counted.
 """
 
 from collections import Counter
@@ -14,7 +16,7 @@ from memory.engine.blank import is_blank
 
 # Where an object has words, in the order that they are read in; then all others.
 FIRST = ("title", "url", "text", "result", "summary")
-# Strings that no one has read there: names of forms, ids, formats, sealed data.
+# Strings that users have not read there: names of forms, ids, formats, sealed data.
 TECHNICAL = frozenset(
     {
         *("content_type", "type", "id", "uuid", "asset_pointer", "status", "language"),
@@ -63,8 +65,10 @@ def has_words(value: object) -> bool:
 
 
 def list_words(value: Any) -> Iterator[str]:
-    """Every string in it that says something. The whole file is no deeper than
-    MAX_DEPTH."""
+    """Yield every string in it that is not blank.
+
+    The whole file is no deeper than MAX_DEPTH.
+    """
     if has_words(value):
         yield clean_text(value)
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What the templates of labels look up."""
+"""The template tags of labels."""
 
 from django import template
 
@@ -12,12 +12,12 @@ register = template.Library()
 
 @register.simple_tag
 def labels_for(conversation: Conversation) -> list[tuple[Label, bool]]:
-    """The labels of the owner, and whether the conversation has each."""
+    """Return the labels of the owner, and whether the conversation has each."""
     given = set(conversation.labels.values_list("pk", flat=True))
     return [(label, label.pk in given) for label in list_labels(conversation.owner_id)]
 
 
 @register.simple_tag
 def label_max() -> int:
-    """The characters of the longest name."""
+    """Return the number of characters of the longest name."""
     return Label.MAX_CHARS

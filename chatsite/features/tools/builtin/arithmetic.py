@@ -41,7 +41,7 @@ async def calculate(expression: str) -> str:
 
 
 def work_out(expression: str) -> str:
-    """The value in digits. Raises ToolException in words for a model."""
+    """Return the value in digits. Raises ToolException in words for a model."""
     try:
         return write(evaluate(expression))
     except ZeroDivisionError:
@@ -53,7 +53,7 @@ def work_out(expression: str) -> str:
 
 
 def evaluate(expression: str) -> Fraction:
-    """The value of an expression; irrational ones as near as a float is.
+    """Return the value of an expression, irrational ones as exact as a float.
 
     Raises ValueError for what is no arithmetic or too large, and what Python's own
     functions raise: ZeroDivisionError, OverflowError, TypeError, SyntaxError.
@@ -173,7 +173,7 @@ NODES: dict[type, Callable[[Any, int], Fraction]] = {
 
 
 def write(value: Fraction) -> str:
-    """The number in digits: all of them of a whole one, otherwise 15."""
+    """Return the number in digits: all of a whole number, otherwise 15."""
     if value.denominator == 1:
         return str(value.numerator)
     with localcontext(prec=DIGITS):

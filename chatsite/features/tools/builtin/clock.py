@@ -1,4 +1,4 @@
-"""The tools `current_time` and `remind_me`, in the person's time zone."""
+"""The tools `current_time` and `remind_me`, in the user's time zone."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -96,7 +96,7 @@ def _read_time(text: str, zone: tzinfo) -> datetime:
 
 
 async def look_for_reminder(handle: dict[str, Any], context: CallContext) -> Any:
-    """The reminder once its time has come; until then, PendingResult."""
+    """Return the reminder once its time has come; until then, a PendingResult."""
     due = datetime.fromisoformat(handle["due"])
     if (left := (due - timezone.now()).total_seconds()) > 0:
         return PendingResult(handle, left)

@@ -1,6 +1,7 @@
-"""The tool `search_own_words`: what the person has said in their other conversations,
-quoted, each with the link to its message. Temporary conversations, and what was taken
-out of a model's view, stay out; so do the words of models, files and tools.
+"""The tool `search_own_words`: quotes of the user from their other conversations.
+
+Each quote has the link to its message. Temporary conversations, and messages taken out
+of a model's view, stay out; so do the words of models, files and tools.
 """
 
 from typing import Any
@@ -32,12 +33,12 @@ NOT_INSTRUCTIONS = (
 async def search_own_words(
     query: str, runtime: ToolRuntime[CallContext, Any], limit: int = 5
 ) -> str:
-    """Find what this person has said in their other conversations: "What did I say
+    """Find what this user has said in their other conversations: "What did I say
     about X?". Gives their own words, with the day and a link to each message.
 
     Args:
         query: One to three words that the message must have, all of them, in the
-            language that the person writes.
+            language that the user writes.
         limit: How many messages to find, 1 to 10.
     """
     return await database_sync_to_async(_search_others)(runtime.context, query, limit)

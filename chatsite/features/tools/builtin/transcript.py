@@ -1,5 +1,6 @@
-"""The tools `search_transcript` and `read_messages`: the whole conversation for a model
-that sees only a part of it. What a person took out of the model's view stays out.
+"""The tools `search_transcript` and `read_messages`, for a model that sees only a part.
+
+They cover the whole conversation, except what the user took out of the model's view.
 """
 
 import itertools
@@ -106,7 +107,7 @@ def _read(call: CallContext, first: int, last: int, start: int) -> str:
         seq__range=(first, last)
     )
     found = rows.annotate(
-        # No more of a long one than can be told.
+        # No more of a long one than can be returned.
         piece=Case(
             When(seq=first, then=Substr("text", start + 1, most)),
             default=Substr("text", 1, most),
@@ -136,7 +137,7 @@ def _read(call: CallContext, first: int, last: int, start: int) -> str:
 
 
 class _Row(NamedTuple):
-    """A message, with as much of its text as could be told at once."""
+    """A message, with as much of its text as could be returned at once."""
 
     seq: int
     role: str
@@ -146,8 +147,7 @@ class _Row(NamedTuple):
     size: int
 
     def quote(self, text: str, begin: int) -> str:
-        """The part of its text that begins there, as contexts quote a message; with
-        its calls."""
+        """Return the part of its text from `begin` on as a quote, with its calls."""
         is_part = begin > 0 or begin + len(text) < self.size
         for each in self.calls:
             text += f"\n[called {each['name']} {json.dumps(each['args'])[:CALL_CHARS]}]"
@@ -157,7 +157,7 @@ class _Row(NamedTuple):
 
 
 def _cut(row: _Row, begin: int, tokens: int) -> str:
-    """The longest beginning of the text whose quote takes so many tokens at most."""
+    """Return the longest beginning of the text whose quote fits into the tokens."""
     sizes = range(len(row.piece) + 1)
 
     def is_too_long(size: int) -> bool:

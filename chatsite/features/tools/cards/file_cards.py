@@ -29,7 +29,7 @@ OTHER = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class FileCard:
-    """One of them on the card of its call."""
+    """A file on the card of its call."""
 
     place: int
     name: str
@@ -53,7 +53,7 @@ class FileCard:
 
 
 def read(messages: Iterable[int]) -> dict[int, tuple[FileCard, ...]]:
-    """The files of these messages, by key, without their bytes."""
+    """Return the files of these messages, by key, without their bytes."""
     rows = ResultFile.objects.filter(message__in=messages).order_by("place")
     found = defaultdict(list)
     columns = ("place", "name", "title", "kind", "size", "source", "url")
@@ -66,7 +66,10 @@ def read(messages: Iterable[int]) -> dict[int, tuple[FileCard, ...]]:
 
 
 def kind_of(file: ResultFile) -> str:
-    """As what a browser gets it: a picture or a sound only if that is what it is."""
+    """Return the media type for browsers.
+
+    A picture or a sound has its own type only if its bytes begin so.
+    """
     starts = (PICTURES | SOUNDS).get(file.kind)
     is_so = starts and bytes(file.data).startswith(starts)
     return file.kind if is_so else OTHER

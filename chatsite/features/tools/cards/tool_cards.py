@@ -76,8 +76,10 @@ class CardAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:
-    """One call, below a message of the transcript. `call` is None where only messages
-    tell of it, as after an import."""
+    """The card of one call, below a message of the transcript.
+
+    `call` is None if only messages have a record of it, as after an import.
+    """
 
     seq: int  # of the message that asked for it
     place: int  # among that message's calls
@@ -103,7 +105,7 @@ class ToolCard:
     # Drawn where its answer came in: after its turn, or without a call.
     is_arrival: bool = False
     asked_by: int | None = None  # the message that the answer is to, if it is known
-    reminds_of: str = ""  # what it is to remind the person of, if it is a reminder
+    reminds_of: str = ""  # what it is to remind the user of, if it is a reminder
     label: str = ""  # of the tool, for people
     is_stopped: bool = False  # its turn was stopped before it had ended
 
@@ -120,13 +122,13 @@ class ToolCard:
         return render_to_string("tools/_step.html", values)
 
     def draw_alone(self, conversation: Conversation) -> SafeString:
-        """In place of the one that a page has."""
+        """Return the card as a fragment that replaces the one on a page."""
         values = {"conversation": conversation, "card": self}
         return render_to_string("tools/_card_alone.html", values)
 
     @property
     def id(self) -> str:
-        """Of its element."""
+        """The id of its element."""
         return f"message-{self.seq}" if self.is_anchor else f"call-{self.key}"
 
     @property
@@ -140,7 +142,7 @@ class ToolCard:
 
     @property
     def has_come(self) -> bool:
-        """Whether it is a reminder that is due, and so a message."""
+        """True for a reminder that is due, and so a message."""
         return bool(self.reminds_of and self.is_arrival and self.state == "done")
 
     @property
@@ -163,7 +165,7 @@ class ToolCard:
 
     @property
     def took(self) -> str:
-        """How long it ran, for people; "" = not known."""
+        """The duration of the call for people; "" = not known."""
         if self.ms is None:
             return ""
         if self.ms < 1000:
@@ -201,11 +203,11 @@ def read_cards(
     rows: Sequence[Message],
     locate: Locate,
 ) -> dict[int, tuple[ToolCard, ...]]:
-    """The cards of these turns by the number of the message they are drawn under; ()
-    for a result that is on the card of its call, and so no message of its own.
+    """Return the cards of these turns by the number of the message above them.
 
-    `rows`: the turns' messages, from without_long_texts() and with_model(). Asks the
-    database only where there are calls.
+    An empty tuple marks a result that is on the card of its call, and so no message of
+    its own. `rows`: the turns' messages, from without_long_texts() and with_model().
+    Queries the database only if there are calls.
     """
     asking = [row for row in rows if row.tool_calls]
     results = [row for row in rows if row.role == Message.Role.TOOL]
@@ -231,7 +233,7 @@ def read_cards(
 def _calls(
     conversation: Conversation, turns: Sequence[Turn], results: Iterable[Message]
 ) -> QuerySet[ToolCall]:
-    """The calls of the turns, and those whose late results came in among them."""
+    """Return the calls of the turns, and those whose late results are among them."""
     rows = ToolCall.objects.filter(
         Q(turn__in=turns) | Q(late_result__in=[row.pk for row in results]),
         conversation=conversation,
@@ -261,7 +263,7 @@ class _Answers:
         self.by_pk = {row.pk: row for row in results}
 
     def of_call(self, call: ToolCall) -> Iterator[CardAnswer]:
-        """What the row of the call refers to."""
+        """Yield the answers that the row of the call refers to."""
         if row := self.by_pk.get(call.result_id):
             yield self.take(row)
         if call.late_result:
@@ -269,7 +271,7 @@ class _Answers:
             yield self.take(call.late_result, call, is_anchor=False)
 
     def by_id(self, request: Message, asked: dict[str, Any]) -> Iterator[CardAnswer]:
-        """The next message behind the request that names the call's id."""
+        """Yield the next message behind the request that names the call's id."""
         for row in self.by_pk.values():
             is_next = row.seq > request.seq and row.seq not in self.taken
             if row.late_for is None and is_next and row.tool_call_id == asked.get("id"):
@@ -335,8 +337,7 @@ def _with_state(card: ToolCard, call: ToolCall) -> ToolCard:
 
 
 def _arrived(row: Message, call: ToolCall | None, answers: _Answers) -> ToolCard:
-    """What is drawn in the place of a result that came in after its turn, or whose
-    call is not there."""
+    """Return the card of a result that came after its turn or lacks its call."""
     is_deleted = row.deleted_at is not None
     return ToolCard(
         seq=row.seq,

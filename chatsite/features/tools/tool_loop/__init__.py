@@ -1,4 +1,4 @@
-"""Turns that call tools: what a model asks for, the rows and numbers of a turn, and the
-loop of requests and calls. Tools, and their results as text, are in
-chatsite.features.tools.
+"""Turns that call tools: calls of a model, rows and numbers of a turn, and their loop.
+
+Tools, and their results as text, are in chatsite.features.tools.
 """

@@ -1,5 +1,6 @@
-"""The numbers of a turn's messages, and the messages that answer its calls. Everything
-here belongs into a transaction that has locked the conversation.
+"""The numbers of a turn's messages, and the messages that answer its calls.
+
+Everything here belongs into a transaction that has locked the conversation.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ class NoRoomError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """How a call ended: its state, and its result, as results.refine() takes it."""
+    """The end of a call: its state, and its result as results.refine() takes it."""
 
     state: str
     content: Any
@@ -54,8 +55,10 @@ class CallAnswer:
 
 
 def find_room(conversation: Conversation) -> int:
-    """Numbers to leave free before the next message of the user: none where no turn is
-    open, or no tool can be called."""
+    """Return how many numbers to leave free before the user's next message.
+
+    That is 0 if no turn is open or no tool can be called.
+    """
     if not conversation.tools:
         return 0
     transcript.lock_for_update(conversation)
@@ -64,8 +67,10 @@ def find_room(conversation: Conversation) -> int:
 
 
 def count_space(turn: Turn) -> int | None:
-    """How many calls the turn can ask for next, so that they, their results and its
-    reply have numbers before the next message of the user. None: any."""
+    """Return how many calls the turn can ask for next, None for any number.
+
+    They, their results and the reply need numbers before the user's next message.
+    """
     following = _find_following(turn)
     if following is None:
         return None
@@ -73,9 +78,11 @@ def count_space(turn: Turn) -> int | None:
 
 
 def advance(turn: Turn, count: int = 1) -> range:
-    """Take the next `count` numbers; the last one is for the turn's reply, whose number
-    so far is used. With messages behind the turn, they have left room. Raises
-    NoRoomError."""
+    """Take the next `count` numbers; the last one is for the turn's reply.
+
+    The number that the reply had so far is used. Messages behind the turn have left
+    room; raises NoRoomError if it is used up.
+    """
     following = _find_following(turn)
     if following is None:
         first = transcript.reserve_numbers(turn.conversation, count)
@@ -90,25 +97,26 @@ def advance(turn: Turn, count: int = 1) -> range:
 
 
 def _find_following(turn: Turn) -> int | None:
-    """The number of the message behind the turn."""
+    """Return the number of the message behind the turn."""
     behind = turn.conversation.turns.filter(pk__gt=turn.pk).order_by("pk")
     return behind.values_list("user_message__seq", flat=True).first()
 
 
 def _find_last(turn: Turn, following: int) -> int:
-    """The last number that is taken before that message: the reply's, or that of a late
-    result of an earlier turn, which came between."""
+    """Return the last number that is taken before that message.
+
+    It is the reply's, or that of a late result of an earlier turn, which came between.
+    """
     before = turn.conversation.messages.filter(seq__lt=following)
     last = before.aggregate(last=Max("seq"))["last"] or 0
     return max(last, turn.reply_seq)
 
 
 def store(call: ToolCall, turn: Turn, answer: CallAnswer, **values: Any) -> ToolCall:
-    """Answer a call in its place, which ends it: `values` are those of end_calls().
-    The row of the call as it is then.
+    """Answer a call in its place, which ends it, and return its row.
 
-    `call.request` has to be read under the lock: what is deleted or hidden while a tool
-    runs takes its result along.
+    `values` are those of end_calls(). `call.request` has to be read under the lock:
+    deleting or hiding it while a tool runs applies to its result, too.
     """
     message = _append_in_place(call, turn, answer.content, answer.summary)
     row = ToolCall.objects.filter(pk=call.pk)
@@ -140,8 +148,10 @@ def append_result(
     summary: results.ResultSummary | None = None,
     **late: int,
 ) -> Message:
-    """Store a result as message `seq`, with its files: `late_for`, the message that
-    asked for it, where it comes after the turn."""
+    """Store a result as message `seq`, with its files.
+
+    `late_for`: the message that asked for it, if the result comes after the turn.
+    """
     tool = registry.known().get(call.name)
     refined = results.refine(content, tool, seq, summary)
     message = transcript.append_result(
@@ -171,8 +181,10 @@ def _append_in_place(
 def store_all(
     turn: Turn, answered: Sequence[tuple[ToolCall, CallAnswer]]
 ) -> list[ToolCall]:
-    """store() of answers in the site's own words, with as many statements for a hundred
-    calls as for one: other people wait as long as this takes."""
+    """Store answers in the site's own words, with a constant number of statements.
+
+    Other users wait as long as this takes.
+    """
     if not answered:
         return []
     places = [turn.reply_seq, *advance(turn, len(answered))]
@@ -203,20 +215,22 @@ def store_all(
 
 
 def read(pk: int, *more: str) -> ToolCall:
-    """A call with what its event says, and `more` of what belongs to it."""
+    """Return a call with the rows that its event needs, and `more` related rows."""
     related = ("request", "result", "late_result", *more)
     return ToolCall.objects.select_related(*related).get(pk=pk)
 
 
 def open_calls(turn: Turn) -> list[ToolCall]:
-    """The calls of a turn that nothing answers yet, in their order."""
+    """Return the unanswered calls of a turn, in their order."""
     rows = ToolCall.objects.filter(turn=turn, state__in=ToolCall.UNANSWERED)
     return list(rows.select_related("request").order_by("pk"))
 
 
 def broken_off(name: str) -> CallAnswer:
-    """Of a call that had begun: only where the tool changes nothing is it known that
-    nothing has happened."""
+    """Return the answer of a call that had begun.
+
+    Only of a read-only tool it is certain that nothing has happened.
+    """
     tool = registry.known().get(name)
     if tool and tool.read_only:
         return CallAnswer(State.CANCELLED, BROKEN_OFF)
@@ -224,8 +238,10 @@ def broken_off(name: str) -> CallAnswer:
 
 
 def close_calls(turn: Turn) -> list[ToolCall]:
-    """Answer what is open as the turn ends: every request needs a result for each
-    call."""
+    """Answer the open calls of a turn that ends.
+
+    Every request needs a result for each call.
+    """
     not_run = CallAnswer(State.CANCELLED, NOT_RUN)
     answered = [
         (call, broken_off(call.name) if call.state == State.RUNNING else not_run)
@@ -235,8 +251,10 @@ def close_calls(turn: Turn) -> list[ToolCall]:
 
 
 def give_up_late(conversation: Conversation) -> list[ToolCall]:
-    """Wait no longer for late results of calls that were superseded; a sweep lets their
-    tools know. The calls, as they are then."""
+    """Cancel late results of superseded calls, and return these calls.
+
+    A background job notifies their tools.
+    """
     late = ToolCall.objects.filter(conversation=conversation, state=State.LATE)
     keys = list(late.exclude(request__superseded_at=None).values_list("pk", flat=True))
     ended = late.filter(pk__in=keys)

@@ -1,6 +1,4 @@
-"""The invariants of calls: each one answered, by one message, in a group that stays
-whole.
-"""
+"""The invariants of calls: one message answers each call, and groups stay whole."""
 
 from collections.abc import Iterator
 
@@ -15,7 +13,7 @@ State = ToolCall.State
 
 
 def find_unanswered_calls() -> Iterator[Violation]:
-    """A request without the result of a call is one that providers refuse."""
+    """Yield calls without a result: providers refuse such a request."""
     ended = ToolCall.objects.exclude(turn__state__in=Turn.UNFINISHED)
     left = ended.filter(state__in=ToolCall.UNANSWERED)
     yield from _each(left, "R4.call", "is open although its turn has ended")
@@ -30,7 +28,7 @@ def find_unanswered_calls() -> Iterator[Violation]:
 
 
 def find_torn_calls() -> Iterator[Violation]:
-    """Calls whose messages do not belong together, or are not seen together."""
+    """Yield calls whose messages do not belong together or are not visible together."""
     answered = ToolCall.objects.exclude(result=None)
     fitting = answered.filter(
         result__role=Message.Role.TOOL,

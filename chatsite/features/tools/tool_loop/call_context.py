@@ -1,5 +1,6 @@
-"""What a tool is told of its call, made of the call's row: when it is called, and when
-it is asked for a result that comes later.
+"""The context that a tool gets, made from the row of its call.
+
+A tool gets it when it is called, and when it is asked for a late result.
 """
 
 from chatsite.features.tools.context import CallContext

@@ -22,16 +22,17 @@ def end_calls(
     tells_tool: bool = False,
     **columns: Any,
 ) -> int:
-    """Move these calls to their last state, in one statement; how many they were.
+    """Move these calls to their last state in one statement, and return their number.
 
-    "done", "failed" and "cancelled" end a call, and "unknown", where it may have run or
-    not. "late" does not: its request has an answer, but the result is still to come.
+    "done", "failed" and "cancelled" end a call, and so does "unknown", if it may have
+    run or not. "late" does not: its request has an answer, but the result is still to
+    come.
 
-    Stored are the state, the code of the error, the time, and what else the caller has
-    in `columns`, such as the message with the result. What the tool is asked with for a
-    late result can have the words of the call, so it is taken away, unless the tool has
-    work that no one waits for any more (`tells_tool`): then the next sweep tells the
-    tool, and takes it away. The pages are told by those who commit, with events.ToolEvent.
+    The state, the code of the error, the time and the `columns` of the caller, such as
+    the message with the result, are stored. The handle of a late result can contain
+    words of the call, so it is deleted, unless the tool has work that is no longer
+    wanted (`tells_tool`): then the next background job notifies the tool and deletes
+    it. The callers notify the pages after the commit, with events.ToolEvent.
     """
     if tells_tool:
         # Of who looks for its result just now: that comes too late.
@@ -48,7 +49,10 @@ def end_calls(
 
 
 def _tell_ended(pks: list[int]) -> None:
-    """Those that have run. A name that is no tool of the site is the model's words."""
+    """Send step_ended for the calls that have run.
+
+    A name that is no tool of the site is replaced: the model has written it.
+    """
     rows = ToolCall.objects.filter(pk__in=pks, started_at__isnull=False)
     rows = rows.select_related("conversation", "request")
     for call in rows.defer("arguments", "request__text"):

@@ -37,7 +37,7 @@ from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine.blank import is_blank
 from memory.leases import LeaseStatus
 
-from . import answers, asked, call_context, records, summaries
+from . import answers, call_context, call_requests, records, summaries
 from .answers import CallAnswer, NoRoomError
 from .progress import Reports
 from .records import SettledCalls
@@ -57,7 +57,7 @@ TOO_SLOW = "No result: the tool did not answer within {seconds:g} s."
 PERHAPS = "It may have run."
 
 State = ToolCall.State
-# Tools that do not end when they are told to; the event loop keeps weak references.
+# Tools that do not end when they are cancelled; the event loop keeps weak references.
 _left_alone: set[asyncio.Future[Any]] = set()
 
 
@@ -67,23 +67,27 @@ async def run(
     make_room: MakeRoom,
     tell_news: Callable[[Turn, str], None],
 ) -> tuple[TurnClaim, Result] | None:
-    """How an attempt of a turn with tools ended, as runner.run_attempt() tells it; its
-    person gets to know by `tell_news` that it waits for them."""
+    """Run an attempt of a turn with tools, and return its end as run_attempt() does.
+
+    `tell_news` notifies the user that the turn waits for them.
+    """
     await registry.ready()
     return await ToolLoop(claim, turn, make_room, tell_news).run()
 
 
 class NextRequest(NamedTuple):
-    """A request that is ready to be sent; the last one has to be answered without
-    tools."""
+    """A request that is ready to be sent; the last one is answered without tools."""
 
     request: attempt.Request | Result
     is_last: bool
 
 
 class ToolLoop:
-    """One attempt. Once it is over nothing more is begun; without a result it was lost,
-    or waits for consent."""
+    """One attempt of a turn with tools.
+
+    Once it is over nothing more is begun; an attempt without a result was lost or waits
+    for consent.
+    """
 
     def __init__(
         self,
@@ -101,7 +105,7 @@ class ToolLoop:
         self._offer = registry.offer_tools(self._site_tools)
         self._result: Result | None = None
         self._over = asyncio.Event()
-        # What was answered by the site, and not told to the pages yet.
+        # What was answered by the site, and not published yet.
         self._answered: list[ToolCall] = []
         self._running: set[asyncio.Future[Any]] = set()
         self._places = asyncio.Semaphore(PARALLEL)
@@ -119,7 +123,7 @@ class ToolLoop:
         return (self.claim, self._result) if self._result else None
 
     async def _find_calls(self) -> list[ToolCall]:
-        """The calls to run now; none where the attempt is over."""
+        """Return the calls to run now; none if the attempt is over."""
         while not self._over.is_set():
             found = await self._write(self._prepare_next)
             if found is None:
@@ -149,8 +153,11 @@ class ToolLoop:
     def _prepare_next(
         self, claim: TurnClaim
     ) -> tuple[SettledCalls, NextRequest | None] | None:
-        """What is open, and the request that follows where nothing is. In one step:
-        before each, a first word waits for a piece of another person's work."""
+        """Return the open calls, and the next request if there are none.
+
+        This is one step: before each step, the first words of other users' replies have
+        to wait.
+        """
         settled = records.settle(claim, max_calls())
         if settled is None:
             return None
@@ -181,7 +188,7 @@ class ToolLoop:
             return []
         self.claim, result = ended
         is_cut = result.state != Turn.State.DONE
-        wanted = asked.read(result.calls, max_calls(), is_cut=is_cut)
+        wanted = call_requests.read(result.calls, max_calls(), is_cut=is_cut)
         if not wanted:
             self._end(result)
             return []
@@ -254,8 +261,10 @@ class ToolLoop:
         return read_outcome(task)
 
     async def _execute(self, call: ToolCall) -> Any:
-        """What the tool gives, or what is wrong with the arguments; None for a Command,
-        which has no words."""
+        """Return the tool's result, or the error of the arguments.
+
+        A Command has no words: return None.
+        """
         context = call_context.of(call)
         user_id.set(context.user_id)
         asked = {"id": str(call.pk), "name": call.name, "args": call.arguments}
@@ -277,7 +286,7 @@ class ToolLoop:
     async def _summarise(
         self, call: ToolCall, answer: CallAnswer | PendingResult
     ) -> CallAnswer | PendingResult:
-        """The answer, with a summary where its result is too long."""
+        """Return the answer, with a summary if its result is too long."""
         if isinstance(answer, PendingResult) or answer.state != State.DONE:
             return answer
         task = asyncio.ensure_future(summaries.make(call.pk, answer.content))
@@ -288,8 +297,10 @@ class ToolLoop:
     async def _wait_for(
         self, task: asyncio.Future[Any], seconds_left: Callable[[], float] | None = None
     ) -> None:
-        """Until it is done, has no time left, or the attempt is over; then it is told
-        to end, and left alone if it does not."""
+        """Wait until the task is done, has no time left, or the attempt is over.
+
+        Then the task is cancelled, and abandoned if it does not end.
+        """
         over = asyncio.ensure_future(self._over.wait())
         self._running.add(task)
         try:
@@ -317,8 +328,11 @@ class ToolLoop:
         return CallAnswer(State.UNKNOWN, f"{words} {PERHAPS}", "tool_timeout")
 
     async def _guard(self, stop: asyncio.Event) -> None:
-        """Keeps the lease while tools run, and hears of a stop. A reply that is
-        streamed does both itself, and so does each step of the database."""
+        """Keep the lease while tools run, and detect a stop.
+
+        A reply that is streamed does both itself, and so does each step of the
+        database.
+        """
         stopped = asyncio.ensure_future(stop.wait())
         try:
             while not self._over.is_set():
@@ -357,7 +371,7 @@ class ToolLoop:
             self._over.set()
 
     async def _write(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        """A step of the database under the claim, tried for as long as it holds."""
+        """Run a step of the database under the claim, retried while the claim holds."""
         return await retry(step, self.claim, *arguments, until=self.claim.lease_end)
 
     async def _tell(self, calls: Iterable[ToolCall]) -> None:
@@ -375,15 +389,18 @@ def max_calls() -> int:
 
 
 def over_limit(result: Result) -> Result:
-    """A reply that asks for calls which it may not have: its text is all there is."""
+    """Return a reply whose calls are over the limit: its text is all there is."""
     if is_blank(result.text):
         return replace(result, state=Turn.State.FAILED, error="tool_limit")
     return result
 
 
 def read_outcome(task: asyncio.Future[Any]) -> CallAnswer | PendingResult:
-    """What a tool that has ended brought. Its own words go to the model only where it
-    meant them to: others can hold a key."""
+    """Return the result of a tool that has ended.
+
+    The words of an error go to the model only if the tool meant them to: others can
+    contain a key.
+    """
     error = task.exception()
     if isinstance(error, AnswerLostError):
         return CallAnswer(State.UNKNOWN, f"No result: {error}", "tool_error")

@@ -1,5 +1,6 @@
-"""How far a running call is: what its tool reports goes to the pages, and is a sign of
-life for its time limit.
+"""The progress of a running call.
+
+A report of its tool is shown on the pages, and extends the time limit of the call.
 """
 
 import asyncio
@@ -15,9 +16,9 @@ PAUSE_SECONDS = 1.0
 
 
 class Reports:
-    """Hears the reports of the call that is begun inside, and tells the newest of them.
+    """A context that receives the reports of its call, and shows the newest.
 
-    `idle`: seconds that it may take without one; `most`: in all.
+    `idle`: seconds that the call may take without a report; `most`: in all.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Reports:
         return self._most if is_total else self._idle
 
     def _report(self, progress: CallProgress) -> None:
-        """From any thread."""
+        """Receive a report from any thread."""
         # A tool that was left alone can outlive the loop.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._take, progress)

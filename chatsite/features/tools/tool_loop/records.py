@@ -1,6 +1,7 @@
-"""The steps of a turn that calls tools, in the database: asked, begun, answered, left
-waiting. Each is one short transaction, fenced by the lease of who runs the turn, and
-finds what it did where the answer of its first try got lost.
+"""The database steps of a turn that calls tools: asked, begun, answered, left waiting.
+
+Each is one short transaction, fenced by the lease of the turn. A step that is retried
+because its first answer was lost finds what it did.
 """
 
 from collections.abc import Container, Sequence
@@ -28,7 +29,7 @@ from memory.models import ModelCall
 
 from . import answers, call_context
 from .answers import CallAnswer, NoRoomError
-from .asked import CallRequest, read_extras
+from .call_requests import CallRequest, read_extras
 
 State = ToolCall.State
 
@@ -40,9 +41,12 @@ TOO_MANY_LATE = (
 
 
 class SettledCalls(NamedTuple):
-    """`still_open`: the calls to run, or those that wait for consent; `answered`: those
-    that were answered just now; `has_room`: whether more can be asked for. `rounds`,
-    `calls`: how many replies of the turn have asked for calls so far, and for how many.
+    """The calls of a turn before its next request.
+
+    `still_open`: the calls to run, or those that wait for consent; `answered`: those
+    that were answered just now; `has_room`: whether the model can ask for more.
+    `rounds`, `calls`: how many replies of the turn have asked for calls so far, and for
+    how many.
     """
 
     still_open: list[ToolCall]
@@ -56,11 +60,11 @@ class SettledCalls(NamedTuple):
 def ask(
     claim: TurnClaim, result: Result, asked: Sequence[CallRequest]
 ) -> tuple[TurnClaim, list[ToolCall]] | None:
-    """Store a reply that asks for calls, and its calls; bill its request. The claim of
-    what follows, whose frames begin again. None: the turn was lost.
+    """Store a reply that asks for calls, and its calls; bill its request.
 
-    With a message behind the turn, only as many calls as there are numbers for; raises
-    NoRoomError where there is none, and nothing is stored.
+    Return the claim of the next request, whose frames begin again, and the calls; None
+    if the turn was lost. With a message behind the turn, only as many calls are stored
+    as there are numbers for; raises NoRoomError, and stores nothing, if there is none.
     """
     turn = lifecycle.lock_held(claim)
     if turn is None:
@@ -116,10 +120,10 @@ def ask(
 def keep_cut_off(
     claim: TurnClaim, result: Result, asked: Sequence[CallRequest]
 ) -> tuple[TurnClaim, list[ToolCall]] | None:
-    """ask() for a reply that was cut off: its calls are answered at once, as not run,
-    and the last one says how many more there were.
+    """Store a reply that was cut off, as ask() does, and answer its calls as not run.
 
-    Raises NoRoomError, and nothing is stored.
+    The last answer says how many more calls there were. Raises NoRoomError, and stores
+    nothing, if there is no room.
     """
     stored = ask(claim, result, asked)
     turn = lifecycle.lock_held(claim)
@@ -138,8 +142,10 @@ def keep_cut_off(
 
 @transaction.atomic
 def begin(claim: TurnClaim, pk: int) -> ToolCall | LeaseStatus:
-    """Note that a call runs, before it does; without a consent that it needs, it waits
-    instead. With what its tool is told of it. CANCELLED, LOST: it may not run."""
+    """Record that a call runs, before it does, and return it with its context.
+
+    Without a consent that it needs, it waits instead. CANCELLED, LOST: it may not run.
+    """
     hold = TURN_LEASE.renew_unless_cancelled(TURN_LEASE.filter_held(claim))
     if hold is not LeaseStatus.KEPT:
         return hold
@@ -188,7 +194,7 @@ def _refuse_late(call: ToolCall, turn: Turn, pending: PendingResult) -> ToolCall
     tool = registry.known().get(call.name)
     if tool is None or tool.cancel is None:
         return answers.store(call, turn, refused)
-    # It has begun its work. A sweep lets it know that no one waits.
+    # It has begun its work. A background job cancels it.
     most = Now() + timedelta(seconds=settings.TOOL_DEADLINE_SECONDS)
     told = {"handle": pending.handle, "deadline_at": most}
     return answers.store(call, turn, refused, tells_tool=True, **told)
@@ -196,10 +202,10 @@ def _refuse_late(call: ToolCall, turn: Turn, pending: PendingResult) -> ToolCall
 
 @transaction.atomic
 def settle(claim: TurnClaim, limit: int | None = None) -> SettledCalls | None:
-    """What is open before the next request. None: the turn was lost.
+    """Return the open calls before the next request, None if the turn was lost.
 
-    A call that runs in no process any more is run again only where that is the same as
-    running it once. `limit`: so many calls of the turn, the first ones, may run.
+    A call whose process is gone is run again only if running it twice is the same as
+    running it once. `limit`: how many calls of the turn, the first ones, may run.
     """
     turn = lifecycle.lock_held(claim)
     if turn is None:
@@ -225,7 +231,7 @@ def settle(claim: TurnClaim, limit: int | None = None) -> SettledCalls | None:
 
 
 def _why_not(call: ToolCall, over_limit: Container[int]) -> CallAnswer | None:
-    """The answer of a call that can't be run (any more)."""
+    """Return the answer of a call that can't be run (any more)."""
     tool = registry.known().get(call.name)
     if call.state == State.RUNNING and not (tool and tool.runs_again):
         return answers.broken_off(call.name)
@@ -236,8 +242,10 @@ def _why_not(call: ToolCall, over_limit: Container[int]) -> CallAnswer | None:
 
 @transaction.atomic
 def wait(claim: TurnClaim) -> LeaseStatus | None:
-    """Let the turn wait for consent: KEPT, and no process has it until the answer.
-    None: that has come meanwhile."""
+    """Let the turn wait for consent, and return KEPT; no process holds it until then.
+
+    Return None if the consent has come meanwhile.
+    """
     turn = lifecycle.lock_held(claim)
     if turn is None:
         return LeaseStatus.LOST

@@ -1,6 +1,4 @@
-"""Reminders that came, until the person has looked at them: late results of a tool that
-has `reminds_of`.
-"""
+"""Unread reminders: late results of a tool that has `reminds_of`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +16,10 @@ KIND = "reminder"
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something at message `seq` of a conversation, by its uuid, that its owner has not
-    looked at. `text`: what it is of this kind, in words of the person, or none."""
+    """An unread message `seq` of a conversation, given by its uuid.
+
+    `text`: the user's words that it is about, or "".
+    """
 
     conversation: str
     seq: int
@@ -28,13 +28,13 @@ class News:
 
 
 def text_of(call: ToolCall) -> str:
-    """What the call is to remind of; "" where it is no reminder, or was deleted."""
+    """Return the text of a reminder, "" if it is no reminder or was deleted."""
     tool = registry.known().get(call.name)
     return str(call.arguments.get(tool.reminds_of, "")) if tool else ""
 
 
 def find_unread(user_id: int) -> list[News]:
-    """Of all conversations of the person, the oldest first."""
+    """Return the user's unread reminders in all conversations, the oldest first."""
     return [
         News(str(call.conversation.uuid), call.late_result.seq, text_of(call), KIND)
         for call in _unread(user=user_id)
@@ -54,7 +54,7 @@ def _unread(user: Any) -> QuerySet[ToolCall]:
 
 
 def look_at(conversation: Conversation) -> bool:
-    """The person looks at the conversation; whether it had any."""
+    """Mark the reminders of the conversation as read; return whether there were any."""
     unread = ToolCall.objects.filter(conversation=conversation, is_unread=True)
     return bool(unread.update(is_unread=False))
 

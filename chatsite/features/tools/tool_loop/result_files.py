@@ -43,7 +43,7 @@ def keep(message: Message, content: Any) -> None:
 
 
 def forget(conversation: Conversation, seq: int, **_: object) -> None:
-    """The text of message `seq` is deleted."""
+    """Delete the files of message `seq`, whose text was deleted."""
     ResultFile.objects.filter(conversation=conversation, message__seq=seq).delete()
 
 
@@ -52,7 +52,7 @@ def find_sources(
     numbers: Sequence[int],
     shown: QuerySet[Message] | None = None,
 ) -> dict[int, FoundSource]:
-    """Those with these numbers that have an address of the web, by number."""
+    """Return {number: source} of those with these numbers and a web address."""
     rows = ResultFile.objects.filter(conversation=conversation, source__in=numbers)
     if shown is not None:
         rows = rows.filter(message__in=shown)
@@ -68,7 +68,7 @@ def find_sources(
 
 
 def export(files: QuerySet[ResultFile]) -> list[dict[str, Any]]:
-    """The rows as JSON."""
+    """Return the rows as JSON."""
     rows = files.order_by("message__seq", "place")
     return [
         {**row, "data": data and base64.b64encode(data).decode()}
@@ -102,7 +102,7 @@ def write(
 
 
 def _decode(text: str | None) -> bytes | None:
-    """None also for what a tool could not have brought."""
+    """Return the bytes, None also for those that no tool could have returned."""
     try:
         data = None if text is None else binascii.a2b_base64(text)
     except ValueError:

@@ -24,7 +24,7 @@ MAX_QUOTED = 2_000
 def summary_request(
     *, question: str, name: str, arguments: Any, result: str, max_tokens: int
 ) -> list[BaseMessage]:
-    """The messages to send: instructions, and the call with its result as data."""
+    """Return the messages to send: instructions, and the call with its result."""
     asked = json.dumps(arguments, ensure_ascii=False)
     document = {
         "question": question[:MAX_QUOTED],
@@ -37,8 +37,10 @@ def summary_request(
 
 
 def read_summary(reply: AIMessage, max_tokens: int) -> str:
-    """The short form in a model's reply; "" where it is none, or was cut off, or is too
-    long."""
+    """Return the summary in a model's reply.
+
+    Return "" if there is none, or if it was cut off or is too long.
+    """
     text = replies.strip_reasoning(str(reply.text))
     is_whole = not replies.why_metadata_cut_off(reply.response_metadata)
     if not is_whole or is_blank(text) or replies.is_error_report(text):

@@ -1,4 +1,4 @@
-"""What calls of tools are to the turns that make them: steps of their own."""
+"""The steps of turns that call tools, for the core, which knows no tools."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from . import answers
 
 
 def runs_in_steps(turn: Turn) -> bool:
-    """Whether its conversation has tools, or had some when another attempt began."""
+    """Return whether the conversation has tools, or had some at an earlier attempt."""
     if turn.conversation.tools:
         return True
     calls = turn.tool_calls.filter(request__superseded_at=None)
@@ -27,27 +27,27 @@ def has_open_calls() -> Exists:
 
 
 def close_steps(turn: Turn) -> None:
-    """The turn ends: so do its open calls, which it has `also_told` then."""
+    """End the open calls of a turn that ends, and keep their events for publishing."""
     turn.also_told = [ToolEvent.from_call(call) for call in answers.close_calls(turn)]
 
 
 def is_call_removed() -> Exists:
-    """Return the condition on turns that a person has taken calls of them out of the
-    view, not of another reply before."""
+    """Return the condition on turns of which calls were taken out of the view.
+
+    Calls of an earlier reply do not count.
+    """
     calls = ToolCall.objects.filter(turn=OuterRef("pk"), request__superseded_at=None)
     is_hidden = Q(request__excluded_at__isnull=False)
     return Exists(calls.filter(is_hidden | Q(request__deleted_at__isnull=False)))
 
 
 def supersede_calls(conversation: Conversation) -> list[ToolEvent]:
-    """Messages were superseded, and with them what still comes for them; return what
-    the pages are told of it."""
+    """Cancel the late results of superseded messages; return the page events."""
     return [ToolEvent.from_call(call) for call in answers.give_up_late(conversation)]
 
 
 def name_outcomes(conversation: Conversation) -> Mapping[tuple[int, int], str]:
-    """Return what became of calls, in words, by the message that asked and the
-    place."""
+    """Return {(message number, place): outcome in words} of calls."""
     rows = conversation.tool_calls.values_list("request__seq", "place", "state")
     return {
         (seq, place): str(ToolCall.State(state).label) for seq, place, state in rows

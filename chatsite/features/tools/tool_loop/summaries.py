@@ -1,6 +1,7 @@
-"""Summaries of long results of tools, where the site wants them in the place of their
-beginnings. They are asked of the model that summarises, and paid like a summary. Where
-none comes, the result is cut.
+"""Summaries of long results of tools, if the site wants them instead of beginnings.
+
+The model that summarises writes them, and they are billed as a summary. If there is
+none, the result is cut.
 """
 
 import asyncio
@@ -47,8 +48,10 @@ class _SummaryRequest:
 
 
 async def make(pk: int, content: Any) -> results.ResultSummary | None:
-    """The summary of what this call has brought, as results.refine() takes both. None:
-    the result is short enough, or it is to be cut."""
+    """Return the summary of a call's result, for results.refine().
+
+    Return None if the result is short enough or is to be cut.
+    """
     if settings.TOOL_RESULTS != "summarise":
         return None
     try:

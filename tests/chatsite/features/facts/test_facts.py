@@ -14,8 +14,8 @@ from chatsite.features.facts import audit, services, store
 from chatsite.features.facts.models import Fact
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.importing.files import own
+from chatsite.features.sharing.link_contents import is_request_shown
 from chatsite.features.sharing.models import Share
-from chatsite.features.sharing.shown import is_request_shown
 from chatsite.pages.presenters import context_pane
 from memory import actions, bundle, context, library, transcript
 from memory.models import Prompt

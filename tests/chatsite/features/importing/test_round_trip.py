@@ -13,7 +13,7 @@ from chatsite.contrib.endpoint import keys
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.tools.context import SiteTool
 from chatsite.features.tools.results import refine
-from chatsite.features.tools.tool_loop.asked import CallRequest, read_extras
+from chatsite.features.tools.tool_loop.call_requests import CallRequest, read_extras
 from chatsite.llm.streaming import clean_json
 from chatsite.turns import commands
 from memory import actions, library, transcript

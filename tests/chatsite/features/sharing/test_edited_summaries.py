@@ -2,8 +2,8 @@
 
 import pytest
 
+from chatsite.features.sharing.link_contents import is_request_shown
 from chatsite.features.sharing.services import create_share
-from chatsite.features.sharing.shown import is_request_shown
 from memory import actions, transcript
 from memory.actions import EditChoice
 from tests.memory import scenes, test_edited_summaries

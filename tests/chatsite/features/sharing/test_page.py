@@ -12,10 +12,10 @@ from django.urls import reverse
 from bench.long_conversation import make
 from chatsite.features.importing.exporting.account import _describe_account
 from chatsite.features.sharing import presenter
+from chatsite.features.sharing.link_contents import shown_replies
 from chatsite.features.sharing.models import Share
 from chatsite.features.sharing.pace import pace, wait_for_address
 from chatsite.features.sharing.services import create_share, find_share, revoke_share
-from chatsite.features.sharing.shown import shown_replies
 from chatsite.ops import pace as pacing
 from chatsite.pages import parts
 from chatsite.turns import commands

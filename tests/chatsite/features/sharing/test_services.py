@@ -8,6 +8,12 @@ from django.db.models.functions import Now
 
 from chatsite.accounts import account
 from chatsite.features.sharing import services
+from chatsite.features.sharing.link_contents import (
+    is_request_shown,
+    shown_messages,
+    shown_replies,
+    title_of_share,
+)
 from chatsite.features.sharing.models import Share
 from chatsite.features.sharing.services import (
     ShareError,
@@ -16,12 +22,6 @@ from chatsite.features.sharing.services import (
     find_share,
     list_shares_of_user,
     revoke_share,
-)
-from chatsite.features.sharing.shown import (
-    is_request_shown,
-    shown_messages,
-    shown_replies,
-    title_of_share,
 )
 from chatsite.turns import commands
 from chatsite.turns.copying import copies

@@ -7,7 +7,7 @@ from langchain.tools import ToolRuntime
 from chatsite.features.tools.context import CallContext, PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import answers, records
-from chatsite.features.tools.tool_loop.asked import CallRequest
+from chatsite.features.tools.tool_loop.call_requests import CallRequest
 from chatsite.turns import lifecycle
 from chatsite.turns.models import Turn
 from memory import context, transcript

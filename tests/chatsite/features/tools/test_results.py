@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import ToolMessage
 
 from chatsite.features.tools import results
-from chatsite.features.tools.builtin.listed import TOOLS
+from chatsite.features.tools.builtin.builtin_tools import TOOLS
 from chatsite.features.tools.results import NOTHING, refine
 from memory.engine.tokens import MESSAGE_OVERHEAD, count_text
 from memory.transcript import is_storable

@@ -10,7 +10,7 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from chatsite.features import tools
 from chatsite.features.tools.models import ToolCall, digest_of
-from chatsite.features.tools.tool_loop import answers, asked, records
+from chatsite.features.tools.tool_loop import answers, call_requests, records
 from chatsite.turns import commands, lifecycle, limits
 from chatsite.turns.models import Turn
 from memory import transcript
@@ -142,12 +142,12 @@ class TestArgumentsOfACutReply:
     )
     def test_what_has_come_is_shown(self, text, arguments):
         chunk = tool_call_chunk(name="look_up", args=text, id="one", index=0)
-        (call,) = asked.read([chunk], 9, is_cut=True)
+        (call,) = call_requests.read([chunk], 9, is_cut=True)
         assert call.arguments == arguments
 
     def test_of_a_whole_reply_nothing_is_guessed(self):
         chunk = tool_call_chunk(name="look_up", args='{"city": "Os', id="o", index=0)
-        (call,) = asked.read([chunk], 9)
+        (call,) = call_requests.read([chunk], 9)
         assert (call.arguments, call.error) == ({}, "bad_arguments")
 
 
@@ -212,12 +212,12 @@ class TestManyAtOnce:
                 for n in range(number)
             ]
             result = lifecycle.Result(State.TRUNCATED, "", calls=chunks)
-            wanted = asked.read(chunks, number, is_cut=True)
+            wanted = call_requests.read(chunks, number, is_cut=True)
             with CaptureQueriesContext(connection) as found:
                 _, kept = records.keep_cut_off(claim, result, wanted)
             statements[number] = len(found)
             results = made.messages.filter(role=Message.Role.TOOL).order_by("seq")
-            texts = [answers.CUT_OFF] * min(number, asked.MAX_CUT_OFF)
+            texts = [answers.CUT_OFF] * min(number, call_requests.MAX_CUT_OFF)
             if number > len(texts):
                 more = number - len(texts)
                 texts[-1] += f" {more} more calls of the reply were not kept."

@@ -13,7 +13,7 @@ from chatsite.features.tools import events as tool_events
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import answers, records
 from chatsite.features.tools.tool_loop.answers import CallAnswer, NoRoomError
-from chatsite.features.tools.tool_loop.asked import CallRequest
+from chatsite.features.tools.tool_loop.call_requests import CallRequest
 from chatsite.llm import dialects
 from chatsite.protocol import events
 from chatsite.turns import attempt, commands, lifecycle, runner

@@ -58,6 +58,6 @@ def _limit_itself() -> None:
 
 
 def _end_with_the_site() -> None:
-    """The site holds the other end of this pipe; without it the rest is not needed."""
+    """End this process when the site, which holds the other end of the pipe, ends."""
     sys.stdin.read()
     os._exit(1)

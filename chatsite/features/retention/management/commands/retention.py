@@ -1,5 +1,6 @@
-"""Deletes at once what the next night would delete, says how much that is, or brings
-back the conversations that were deleted in the last nights.
+"""Delete at once what the next night would delete, count it, or restore conversations.
+
+Conversations that were deleted in the last nights can be restored.
 """
 
 from typing import Any

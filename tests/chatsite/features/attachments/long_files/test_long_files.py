@@ -20,7 +20,7 @@ from chatsite.features.attachments.models import (
 )
 from chatsite.features.importing.exporting.for_staff import mask_export
 from chatsite.features.importing.exporting.thread import export_thread
-from chatsite.features.sharing import shown
+from chatsite.features.sharing.link_contents import is_request_shown
 from chatsite.features.sharing.models import Share
 from chatsite.ops import processor_time
 from chatsite.turns import commands, requests
@@ -470,10 +470,10 @@ class TestErased:
         call = answer(conversation, "The turquoise one.").call
         share = Share(conversation=conversation, last_seq=call.message.seq)
         share.created_at = call.created_at
-        assert shown.is_request_shown(share, call)
+        assert is_request_shown(share, call)
         rows = Message.objects.filter(pk=message.pk)
         rows.update(excluded_at=call.created_at)
-        assert not shown.is_request_shown(share, call)
+        assert not is_request_shown(share, call)
 
 
 class TestAudit:

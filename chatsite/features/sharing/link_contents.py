@@ -1,8 +1,8 @@
-"""What a link shows of its conversation, as queries: no other module decides it.
+"""The contents of a link, as queries: no other module decides them.
 
-That is the conversation as it was when the link was made: its messages up to a number,
-in the wording that was in force then. What is written, edited or regenerated later is
-not on it. What its owner deletes or hides from the model is gone from it at once.
+A link shows the conversation as it was when the link was made: its messages up to a
+number, in the wording of that time. Later messages, edits and regenerated replies are
+not on it. Messages that its owner deletes or hides from the model disappear at once.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,8 +21,11 @@ from .models import Share
 
 
 def title_of_share(share: Share) -> str:
-    """The title of the conversation. One that may quote a message that is not shown is
-    replaced by the beginning of the first that is."""
+    """Return the title of the conversation.
+
+    A title that may quote a message which is not shown is replaced by the beginning of
+    the first shown one.
+    """
     row = share.conversation
     is_own = row.title_set_by == Conversation.TitleSource.USER
     of = transcript.list_title_seqs(row) or ()
@@ -35,8 +38,11 @@ def title_of_share(share: Share) -> str:
 
 
 def shown_messages(share: Share) -> QuerySet[Message]:
-    """The messages that a link shows. Without the model's view, calls of tools and
-    their results are left out: they belong to it."""
+    """Return the messages that a link shows.
+
+    Without the model's view, calls of tools and their results are left out: they belong
+    to it.
+    """
     rows = share.conversation.messages.filter(_is_shown(share))
     if share.with_view:
         return rows
@@ -44,7 +50,7 @@ def shown_messages(share: Share) -> QuerySet[Message]:
 
 
 def hidden_numbers(share: Share) -> QuerySet[Message, int]:
-    """The numbers, and nothing else, of messages that their author has hidden since."""
+    """Return only the numbers of messages that their author has hidden since."""
     stood = Q(superseded_at=None) | Q(superseded_at__gt=share.created_at)
     rows = share.conversation.messages.filter(
         stood, seq__lte=share.last_seq, excluded_at__isnull=False, deleted_at=None
@@ -53,15 +59,17 @@ def hidden_numbers(share: Share) -> QuerySet[Message, int]:
 
 
 def shown_results(share: Share) -> QuerySet[Message]:
-    """The results whose sources the replies on it link to: each of them is an address
-    of the web, and nothing else of the results is on a link without the model's
-    view."""
+    """Return the results whose sources the shown replies cite.
+
+    Each source is a web address; nothing else of the results is on a link without the
+    model's view.
+    """
     rows = share.conversation.messages.filter(_is_shown(share))
     return rows.filter(role=Message.Role.TOOL)
 
 
 def shown_replies(share: Share) -> QuerySet[Message]:
-    """The messages whose requests the link may show, the newest first."""
+    """Return the messages whose requests the link may show, the newest first."""
     if not share.with_view:
         return Message.objects.none()
     rows = shown_messages(share).filter(has_request(), role=Message.Role.ASSISTANT)
@@ -78,9 +86,11 @@ def is_request_shown(share: Share, call: ModelCall) -> bool:
 
 
 def shown_requests(share: Share, calls: Collection[ModelCall]) -> list[ModelCall]:
-    """Return those of the requests that can be shown: the link shows every message that
-    they were made of, also those that their summaries were made of. Facts are from
-    other conversations. Two statements, however many requests there are."""
+    """Return the requests that can be shown, with a constant number of statements.
+
+    The link has to show every message that they were made of, also those of their
+    summaries. Facts are from other conversations, so requests with facts are left out.
+    """
     calls = [call for call in calls if not call.refs.get("facts")]
     versions = {version for call in calls for version in call.refs["summaries"]}
     sent = share.conversation.summaries.filter(version__in=versions)

@@ -1,4 +1,4 @@
-"""What people do with links: ask for one, and what it does when it is used."""
+"""The actions of links: a user asks for one, and uses it."""
 
 from typing import Any
 
@@ -22,14 +22,18 @@ class TakenError(ValueError):
 
 
 def find_accounts(email: str) -> list[AbstractBaseUser]:
-    """Those that log in with a password and have this address; few, where staff gave it
-    to several."""
+    """Return the accounts with a password and this address.
+
+    There are few, if staff gave the address to several.
+    """
     return [user for user in find_people(email)[:3] if user.has_usable_password()]
 
 
 def send_reset(request: HttpRequest, email: str) -> None:
-    """A link to a new password to each account with this address; to none without a
-    word, as strangers can ask."""
+    """Send a link for a new password to each account with this address.
+
+    If there is none the caller does not learn it, as strangers can ask.
+    """
     for user in find_accounts(email):
         try:
             links.check_pace(request, user.email, user)
@@ -39,8 +43,10 @@ def send_reset(request: HttpRequest, email: str) -> None:
 
 
 def send_confirmation(request: HttpRequest, email: str) -> None:
-    """A link that makes this the address of the person who asks. Raises
-    TooManyLinksError."""
+    """Send a link that makes this the address of the user who asks.
+
+    Raises TooManyLinksError.
+    """
     links.check_pace(request, email, request.user)
     _send_link(request, LinkKind.EMAIL, email, _("Confirm your address"), request.user)
 
@@ -56,7 +62,7 @@ def _send_link(
 
 @transaction.atomic
 def reset_password(link: MailedLink, password: str) -> None:
-    """All sessions of the person end with the old one, and so does a lock-out."""
+    """Set the password, which ends all sessions of the user and a lock-out."""
     links.use_link(link)
     link.user.set_password(password)
     link.user.save(update_fields=["password"])
@@ -65,7 +71,7 @@ def reset_password(link: MailedLink, password: str) -> None:
 
 @transaction.atomic
 def confirm_email(link: MailedLink) -> None:
-    """Raises TakenError. The address before it is told."""
+    """Set the address, and notify the previous one. Raises TakenError."""
     links.use_link(link)
     user, before = link.user, link.user.email
     if is_taken_address(link.email, user.pk):
@@ -87,8 +93,10 @@ def remove_email(user: AbstractBaseUser) -> None:
 
 @transaction.atomic
 def accept_invitation(link: MailedLink, form: Any) -> AbstractBaseUser:
-    """The account of the person who was invited. The address that the link was mailed
-    to is theirs, as they have read it there."""
+    """Return the new account of the invited user.
+
+    The address that the link was mailed to is theirs, as they have read it there.
+    """
     links.use_link(link)
     user = form.save(commit=False)
     if link.email and not is_taken_address(link.email):
@@ -99,6 +107,6 @@ def accept_invitation(link: MailedLink, form: Any) -> AbstractBaseUser:
 
 
 def describe_links(user: AbstractBaseUser) -> list[dict[str, Any]]:
-    """The links of a person as data."""
+    """Return the links of a user as data."""
     columns = ("kind", "email", "created_at", "expires_at", "used_at")
     return list(MailedLink.objects.filter(user=user).order_by("pk").values(*columns))

@@ -1,5 +1,6 @@
-"""What a model asks of tools, read from the pieces of its reply. None of it is trusted:
-names, ids and arguments are whatever a server has sent.
+"""The calls that a model asks for, read from the chunks of its reply.
+
+None of it is trusted: names, ids and arguments are whatever a server has sent.
 """
 
 import json
@@ -27,8 +28,11 @@ MAX_CUT_OFF = 8
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One call of a reply. `error` says why it can't be run: "bad_arguments" where they
-    were no JSON object; `arguments` is then empty."""
+    """One call of a reply.
+
+    `error` says why it can't be run: "bad_arguments" if they were no JSON object;
+    `arguments` is then empty.
+    """
 
     call_id: str
     name: str
@@ -44,9 +48,11 @@ class CallRequest:
 def read(
     chunks: Iterable[ToolCallChunk], limit: int, *, is_cut: bool = False
 ) -> list[CallRequest]:
-    """The first `limit` calls, each with an id of its own. Of a reply that was cut off,
-    few of them and as much of the arguments as has come: such calls are shown and never
-    run."""
+    """Return the first `limit` calls, each with an id of its own.
+
+    Of a reply that was cut off, return few calls, with the arguments that have come:
+    such calls are shown and never run.
+    """
     limit = min(limit, MAX_CUT_OFF) if is_cut else limit
     asked: dict[str, CallRequest] = {}
     for chunk in list(chunks)[:limit]:
@@ -66,8 +72,7 @@ def read(
 def read_extras(
     provider: str, beside: Mapping[str, Any], asked: Iterable[CallRequest]
 ) -> dict[str, Any]:
-    """Return the extras that go back to the provider with these calls, as they are
-    stored."""
+    """Return the extras that go back to the provider with these calls, as stored."""
     message = {name: beside[name] for name in COME_BACK if beside.get(name)}
     calls = {each.call_id: each.extras for each in asked if each.extras}
     try:
@@ -79,7 +84,7 @@ def read_extras(
 
 
 def _read_arguments(text: str, is_cut: bool) -> dict[str, Any]:
-    """Raises ValueError for anything that is not one JSON object."""
+    """Return the arguments. Raises ValueError for anything but one JSON object."""
     if not text.strip():
         return {}  # how some call a function without parameters
     if is_cut and len(text) <= MAX_PARTIAL:
