@@ -31,8 +31,10 @@ CONSTANTS = {"pi": Fraction(math.pi), "e": Fraction(math.e)}
 
 @tool(parse_docstring=True)
 async def calculate(expression: str) -> str:
-    """Calculate a number exactly. Knows + - * / // % **, parentheses, pi, e and abs,
-    min, max, round, floor, ceil, sqrt, exp, log, log10, log2, sin, cos, tan.
+    """Calculate a number exactly.
+
+    Knows + - * / // % **, parentheses, pi, e and abs, min, max, round, floor, ceil,
+    sqrt, exp, log, log10, log2, sin, cos, tan.
 
     Args:
         expression: For example 12 * (3 + 4), 1.19 ** 5 or sqrt(2).

@@ -23,7 +23,7 @@ async def current_time(
 
     Args:
         time_zone: An IANA name such as Asia/Shanghai; empty for the user's own.
-    """
+    """  # noqa: D401 (models read it)
     zone = find_zone(time_zone) if time_zone else runtime.context.zone
     if zone is None:
         raise ToolException(
@@ -46,8 +46,9 @@ async def remind_me(
     in_minutes: float = 0,
     at: str = "",
 ) -> PendingResult:
-    """Remind the user of something later. The reminder arrives in this conversation.
-    Give in_minutes or at, not both.
+    """Remind the user of something later.
+
+    The reminder arrives in this conversation. Give in_minutes or at, not both.
 
     Args:
         text: What to remind the user of, in the user's language.

@@ -40,7 +40,7 @@ async def search_own_words(
         query: One to three words that the message must have, all of them, in the
             language that the user writes.
         limit: How many messages to find, 1 to 10.
-    """
+    """  # noqa: D205 (models read it)
     return await database_sync_to_async(_search_others)(runtime.context, query, limit)
 
 

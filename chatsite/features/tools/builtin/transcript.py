@@ -48,7 +48,7 @@ async def search_transcript(
     Args:
         query: Words that the message may have, in the language of the conversation.
         limit: How many messages to find, 1 to 10.
-    """
+    """  # noqa: D205 (models read it)
     return await database_sync_to_async(_search)(runtime.context, query, limit)
 
 
