@@ -64,7 +64,7 @@ class TestSending:
         message = send(conversation, "word " * (half + 1000))
         assert 0 < message.tokens <= half + 200
 
-    def test_nothing_needs_to_be_typed(self, conversation):
+    def test_message_of_files_alone_needs_no_text(self, conversation):
         Conversation.objects.update(title="", title_set_by="")
         conversation.refresh_from_db()
         message = send(conversation, "Only this", text="")
@@ -97,7 +97,7 @@ class TestSending:
             send(conversation, "Second")
         assert [row.text for row in Upload.objects.all()] == ["Second"]
 
-    def test_too_much_together_is_refused(self, conversation):
+    def test_message_with_too_much_text_is_refused(self, conversation):
         with pytest.raises(transcript.TextError) as caught:
             send(conversation, "x" * 150_000, "y" * 60_000)
         assert caught.value.code == "too_long"
@@ -137,7 +137,7 @@ class TestSeenByTheModel:
         assert built.refs["recalled"] == [message.seq]
         assert rebuilding.verify_context(answer(conversation, "1234.").call)
 
-    def test_one_that_is_sent_whole_is_not_quoted_again(self, conversation):
+    def test_whole_file_is_not_quoted_again(self, conversation):
         send(conversation, "The lamp of house 7 costs 12 euros.")
         answer(conversation, "I see.")
         newest = submit(conversation, "How much is the lamp of house 7?").message
@@ -171,7 +171,7 @@ class TestAfterwards:
         assert recall.recall_messages(conversation, "secret file") == []
         assert [*audit.check_memory()] == []
 
-    def test_they_cannot_be_changed(self, conversation):
+    def test_attachments_cannot_be_changed(self, conversation):
         message = send(conversation, "Text")
         with pytest.raises(TypeError):
             Message.objects.filter(pk=message.pk).update(attachments=[])

@@ -42,7 +42,7 @@ class TestDraft:
         _words, _raw, as_sent = shown.rpartition("As the model reads it")
         assert shown.count("&lt;attachment-") == as_sent.count("&lt;attachment-") == 1
 
-    def test_as_much_as_would_be_sent(self, client, conversation, settings):
+    def test_draft_shows_as_much_as_would_be_sent(self, client, conversation, settings):
         settings.ATTACHMENT_TOKENS = 600
         row = keep(conversation.owner, LONG)
         shown = self.post(client, conversation, str(row.pk), "What costs lamp 77?")
@@ -50,10 +50,10 @@ class TestDraft:
         assert "Lamp 2500 costs" not in shown
 
     @pytest.mark.parametrize("ids", ["no-id", "7 7 7", UNKNOWN, "\0"])
-    def test_what_is_no_file_is_left_out(self, client, conversation, ids):
+    def test_draft_leaves_out_ids_of_no_file(self, client, conversation, ids):
         assert "Hello" in self.post(client, conversation, ids, "Hello")
 
-    def test_those_of_others_are_not_shown(self, client, conversation, bob):
+    def test_files_of_other_users_are_not_shown(self, client, conversation, bob):
         row = keep(bob, "Bob's secret")
         assert "secret" not in self.post(client, conversation, str(row.pk), "Hello")
 
@@ -66,7 +66,7 @@ class TestFirstMessage:
         }
         return client.post(reverse("conversation-create"), values)
 
-    def test_it_can_have_files(self, client, alice):
+    def test_first_message_can_have_files(self, client, alice):
         assert self.begin(client, keep(alice), text="").status_code == 302
         made = Conversation.objects.get()
         assert made.messages.get().files[0].text == "Hello"
@@ -78,7 +78,7 @@ class TestFirstMessage:
         assert first["Location"] == again["Location"]
         assert Conversation.objects.count() == 1
 
-    def test_with_a_file_that_is_gone_nothing_is_made(self, client, alice, bob):
+    def test_missing_file_makes_no_conversation(self, client, alice, bob):
         for row in (keep(bob), Upload(pk=uuid.uuid4())):
             refused = self.begin(client, row)
             assert refused.status_code == 400

@@ -41,19 +41,19 @@ async def refusal(name, data, **values):
 
 class TestText:
     @pytest.mark.parametrize("data", ENCODED)
-    async def test_it_is_read_in_the_encoding_that_it_is_in(self, data):
+    async def test_text_is_read_in_its_encoding(self, data):
         found = await read("notes.txt", data)
         assert found.text == CHINESE
         assert found.size == len(data)
 
     @pytest.mark.parametrize("data", ENCODED)
-    async def test_it_is_the_same_wherever_a_piece_of_it_ends(self, data, monkeypatch):
+    async def test_text_is_the_same_wherever_a_piece_ends(self, data, monkeypatch):
         monkeypatch.setattr(encodings, "AT_ONCE", 7)
         assert (await read("notes.txt", data)).text == CHINESE
         code = await refusal("notes.txt", data + b"\xff")
         assert code in ("wrong_encoding", "not_text")
 
-    async def test_its_letters_stay_as_they_are(self):
+    async def test_letters_stay_as_they_are(self):
         text = "a\r\n\tb \u2028 e\u0301 🤝\x0c\n"
         assert (await read("a.md", text.encode())).text == text
 
@@ -80,7 +80,7 @@ class TestNoText:
             (b"x" * (WHOLE_CHARS + 1), "too_long"),
         ],
     )
-    async def test_it_is_refused_with_what_to_do(self, data, code):
+    async def test_file_without_text_is_refused_with_advice(self, data, code):
         assert await refusal("notes.txt", data) == code
 
     async def test_a_file_that_is_too_large_is_not_looked_at(self, settings):
@@ -93,26 +93,26 @@ class TestNoText:
 
 
 class TestPdf:
-    async def test_its_pages_are_read_in_order(self):
+    async def test_pages_are_read_in_order(self):
         data = pdfs.make("First page", "", "Third page", compressed=True)
         assert (await read("a.pdf", data)).text == "First page\n\nThird page"
 
-    async def test_what_cannot_be_read_is_refused_with_what_to_do(self):
+    async def test_unreadable_pdf_is_refused_with_advice(self):
         whole = pdfs.make("Hello")
         assert await refusal("a.pdf", pdfs.encrypt(whole)) == "encrypted"
         assert await refusal("a.pdf", pdfs.make("", "")) == "no_text"
         assert await refusal("a.pdf", whole[:60]) == "broken"
 
-    async def test_one_with_an_empty_password_is_read(self):
+    async def test_pdf_with_an_empty_password_is_read(self):
         data = pdfs.encrypt(pdfs.make("Open"), password="")
         assert (await read("a.pdf", data)).text == "Open"
 
-    async def test_one_with_ten_thousand_pages_is_refused(self, monkeypatch):
+    async def test_pdf_with_ten_thousand_pages_is_refused(self, monkeypatch):
         monkeypatch.setattr(processes, "WAITS", processes.WAITS * PATIENCE)
         data = pdfs.make(*["page"] * 10_000)
         assert await refusal("a.pdf", data) == "too_many_pages"
 
-    async def test_one_with_too_much_text_is_refused(self):
+    async def test_pdf_with_too_much_text_is_refused(self):
         data = pdfs.make("word " * 30)
         assert await refusal("a.pdf", data, chars=100) == "too_long"
 
@@ -154,7 +154,7 @@ class TestPdf:
         found = await read("a.pdf", pdfs.make("One", "", "", "Four"))
         assert found.left_out == "2 pages without text"
 
-    async def test_it_says_where_each_page_begins(self):
+    async def test_pdf_has_the_start_of_each_page(self):
         read_again = await read("a.pdf", pdfs.make("One", "", "Three"))
         assert read_again.text == "One\n\nThree"
         assert read_again.pages == [0, 5, 5]
@@ -187,7 +187,7 @@ class TestPdf:
 
 
 class TestNeighbours:
-    async def test_what_it_takes_is_the_persons(self, monkeypatch):
+    async def test_processor_time_is_charged_to_the_user(self, monkeypatch):
         spent = []
         monkeypatch.setattr(
             *(processor_time.Account, "spend"),
@@ -198,7 +198,7 @@ class TestNeighbours:
         assert len(spent) == 2  # read, and looked through
         assert set(spent) == {account}
 
-    async def test_one_person_has_one_place_and_the_next_has_the_other(
+    async def test_user_has_one_slot_and_the_next_has_the_other(
         self, settings, monkeypatch
     ):
         settings.PDFS_AT_ONCE = 2

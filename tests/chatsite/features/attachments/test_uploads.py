@@ -124,21 +124,21 @@ class TestUpload:
         answer = post(signed_in(alice), data, name="a.pdf").json()
         assert answer["left_out"] == "1 page without text"
 
-    def test_what_is_no_text_is_refused_with_a_sentence(self, alice):
+    def test_file_without_text_is_refused_with_a_sentence(self, alice):
         answer = post(signed_in(alice), b"PK\x03\x04....")
         assert answer.status_code == 400
         assert answer.json()["error"] == "not_text"
         assert "PDF" in answer.json()["detail"]
         assert not Upload.objects.exists()
 
-    def test_without_a_file_it_says_so(self, alice):
+    def test_form_without_a_file_is_refused(self, alice):
         answer = signed_in(alice).post(UPLOAD, {"file": "text"})
         assert (answer.status_code, answer.json()["error"]) == (400, "no_file")
 
     def test_a_stranger_is_refused(self):
         assert post(Client()).status_code == 401
 
-    def test_it_speaks_the_language_of_the_page(self):
+    def test_refusal_is_in_the_language_of_the_page(self):
         # What a request has chosen stays in the thread, for the tests after it.
         with override("en"):
             answer = post(Client(), headers={"Accept-Language": "zh-hans"})
@@ -153,12 +153,12 @@ class TestUpload:
             answer = post(signed_in(alice), headers={"Accept-Language": "zh-hans"})
         assert answer.json()["detail"] == "zh-hans"
 
-    def test_without_the_token_of_the_site_nothing_is_stored(self, alice):
+    def test_upload_without_a_csrf_token_is_refused(self, alice):
         client = signed_in(alice, enforce_csrf_checks=True)
         assert post(client).status_code == 403
         assert not Upload.objects.exists()
 
-    def test_it_is_never_read_by_get(self, alice):
+    def test_upload_by_get_is_refused(self, alice):
         assert signed_in(alice).get(UPLOAD).status_code == 405
 
     def test_a_file_that_is_too_large_is_refused(self, alice, settings):
@@ -195,7 +195,7 @@ class TestPlace:
         monkeypatch.setattr(load, "leave_place", lambda scope: found.append("place"))
         return found
 
-    def test_one_that_waits_for_its_pdf_keeps_nothing(self, alice, left, monkeypatch):
+    def test_waiting_pdf_holds_nothing(self, alice, left, monkeypatch):
         async def run(*arguments, data):
             left.append("reads")
             return {"text": "x"}
@@ -210,7 +210,7 @@ class TestPlace:
 
 
 class TestTaking:
-    def test_they_are_taken_once_in_the_order_named(self, alice):
+    def test_files_are_taken_once_in_the_order_named(self, alice):
         first, second = keep(alice, "One"), keep(alice, "Two")
         ids = [str(second.pk), str(first.pk)]
         assert [each.text for each in uploads.take_files(alice.pk, ids)] == [
@@ -221,7 +221,7 @@ class TestTaking:
             uploads.take_files(alice.pk, ids)
         assert caught.value.code == "attachment_gone"
 
-    def test_those_of_others_are_as_missing_as_none(self, alice, bob):
+    def test_files_of_other_users_count_as_missing(self, alice, bob):
         row = keep(alice)
         for pk in (row.pk, uuid.uuid4()):
             with pytest.raises(TextError) as caught:
@@ -242,7 +242,7 @@ class TestTaking:
             [["a"]],
         ],
     )
-    def test_what_is_no_list_of_ids_is_refused(self, ids):
+    def test_value_that_is_no_list_of_ids_is_refused(self, ids):
         with pytest.raises(TextError) as caught:
             uploads.read_upload_ids(ids)
         assert caught.value.code == "bad_attachments"
@@ -254,7 +254,7 @@ class TestTaking:
 
 
 class TestSweep:
-    def test_what_was_not_sent_within_a_day_goes(self, alice):
+    def test_unsent_file_is_deleted_after_a_day(self, alice):
         old, new = keep(alice), keep(alice)
         before = timezone.now() - uploads.KEPT - timedelta(seconds=5)
         Upload.objects.filter(pk=old.pk).update(created_at=before)
@@ -263,7 +263,7 @@ class TestSweep:
         assert [*Upload.objects.all()] == [new]
         assert uploads.delete_expired_uploads() == 0
 
-    def test_it_goes_with_its_owner(self, alice):
+    def test_upload_is_deleted_with_its_owner(self, alice):
         keep(alice)
         alice.delete()
         assert not Upload.objects.exists()

@@ -7,12 +7,12 @@ from ...scenes import page_of
 pytestmark = pytest.mark.django_db
 
 
-def test_it_stands_before_what_makes_pieces_of_code(client, conversation):
+def test_script_stands_before_that_of_code(client, conversation):
     page = page_of(client, conversation)
     assert page.index("code_blocks/blocks.js") < page.index("js/code.js")
 
 
-def test_it_speaks_the_language_of_the_page(client, conversation):
+def test_page_has_its_words_in_the_users_language(client, conversation):
     client.cookies["django_language"] = "zh-hans"
     assert 'data-all="显示全部 {n} 行"' in page_of(client, conversation)
 
@@ -22,7 +22,7 @@ def test_pages_without_code_do_not_load_it(client, conversation):
     assert "code_blocks/" not in client.get("/").content.decode()
 
 
-def test_what_draws_is_not_loaded_with_the_page(client, conversation):
+def test_drawing_scripts_are_not_loaded_with_the_page(client, conversation):
     page = page_of(client, conversation)
     assert 'data-drawing="/static/code_blocks/drawing.js"' in page
     assert "mermaid.tiny" not in page

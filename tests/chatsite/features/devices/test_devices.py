@@ -1,4 +1,4 @@
-"""Where a person is logged in, and logging out one of these places."""
+"""The devices of a user, and logging out one of them."""
 
 from datetime import timedelta
 
@@ -74,7 +74,7 @@ def test_the_account_page_names_each_and_which_one_this_is(browsers):
         assert reverse("device-log-out", args=[own.pk]) not in page
 
 
-def test_one_of_them_is_logged_out_and_the_others_stay(browsers):
+def test_device_is_logged_out_and_the_others_stay(browsers):
     here, there = browsers
     device = Device.objects.get(session_id=there.session.session_key)
     address = reverse("device-log-out", args=[device.pk])
@@ -87,7 +87,7 @@ def test_one_of_them_is_logged_out_and_the_others_stay(browsers):
     assert "logged out already" in again
 
 
-def test_nobody_logs_out_a_stranger(browsers, bob):
+def test_device_of_another_user_cannot_be_logged_out(browsers, bob):
     stranger = Client()
     stranger.force_login(bob)
     for device in Device.objects.exclude(owner=bob):
@@ -139,7 +139,7 @@ def test_a_changed_password_keeps_this_browser_in_the_list(browsers):
     assert "Safari" not in page, "the other one was logged out"
 
 
-def test_what_has_expired_is_gone_with_its_session(browsers, alice):
+def test_expired_device_is_deleted_with_its_session(browsers, alice):
     key = browsers[1].session.session_key
     Session.objects.filter(pk=key).update(
         expire_date=timezone.now() - timedelta(seconds=1)

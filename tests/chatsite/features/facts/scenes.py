@@ -1,4 +1,4 @@
-"""Facts that a person states and keeps."""
+"""Facts that a user states and keeps."""
 
 from chatsite.features.facts import services
 from memory import transcript

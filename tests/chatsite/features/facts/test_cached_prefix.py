@@ -30,7 +30,7 @@ def test_facts_are_part_of_the_beginning(conversation):
     assert rebuilding.verify_context(call)
 
 
-def test_with_another_fact_by_now_it_is_in_no_cache(conversation):
+def test_changed_facts_are_in_no_cached_prefix(conversation):
     use_facts(conversation)
     talk(conversation, **CACHED)
     keep_fact(start(conversation.owner), "I live in Zurich.")

@@ -1,4 +1,4 @@
-"""Facts about a person: offered, kept, sent in other conversations with their source,
+"""Facts about a user: offered, kept, sent in other conversations with their source,
 replaced, erased, and gone with their message."""
 
 import json
@@ -66,7 +66,7 @@ class TestLearning:
         assert sent(other) == ""
 
     @pytest.mark.parametrize("policy", ["off", "use"])
-    def test_it_is_off_by_default_and_by_choice(self, alice, policy):
+    def test_learning_is_off_by_default_and_by_choice(self, alice, policy):
         state_fact(transcript.create_conversation(alice), f"{WORDS}.")
         state_fact(start(alice, facts=policy), f"{WORDS}.")
         assert not states(alice)
@@ -78,12 +78,12 @@ class TestLearning:
         assert states(alice) == [(WORDS, "kept")]
         assert sent(made) == ""
 
-    def test_only_what_the_person_says_is_one(self, chat, alice):
+    def test_words_of_the_user_alone_are_facts(self, chat, alice):
         message = ask(chat, "Who are you?")
         reply_to(message, "I live in Bern. I am a nurse.")
         assert not states(alice)
 
-    def test_there_are_few(self, chat, alice, monkeypatch):
+    def test_facts_of_a_user_are_few(self, chat, alice, monkeypatch):
         monkeypatch.setattr(store, "MOST_OFFERED", 2)
         for pet in ("dog", "cat", "horse"):
             state_fact(chat, f"I have a {pet}.")
@@ -92,7 +92,7 @@ class TestLearning:
             "I have a horse",
         ]
 
-    def test_no_more_than_these_can_be_kept(self, chat, alice, monkeypatch):
+    def test_facts_beyond_the_limit_are_not_kept(self, chat, alice, monkeypatch):
         monkeypatch.setattr(services, "MOST_KEPT", 1)
         keep_fact(chat, "I have a dog.")
         with pytest.raises(ActionError, match="memory is full"):
@@ -106,7 +106,7 @@ class TestUse:
         assert "I live in &lt;b&gt;Zurich&lt;/b&gt; &amp; like it</fact>" in sent(other)
         assert sent(chat) == ""
 
-    def test_no_one_else_gets_it(self, chat, bob):
+    def test_facts_of_another_user_are_not_sent(self, chat, bob):
         keep_fact(chat, f"{WORDS}.")
         assert sent(start(bob)) == ""
 
@@ -142,7 +142,7 @@ class TestUse:
 
 
 class TestRequests:
-    def test_one_is_rebuilt_after_its_facts_have_changed(self, chat, other, alice):
+    def test_request_is_rebuilt_after_its_facts_have_changed(self, chat, other, alice):
         fact = keep_fact(chat, f"{WORDS}.")
         call = send(other)
         assert "facts" in call.refs
@@ -175,7 +175,7 @@ class TestRequests:
         assert not Prompt.objects.filter(text__contains=WORDS).exists()
         assert rebuilding.is_erased(call)
 
-    def test_it_is_in_no_link(self, chat, other):
+    def test_facts_are_in_no_link(self, chat, other):
         keep_fact(chat, f"{WORDS}.")
         share = Share(conversation=other, last_seq=9, created_at=timezone.now())
         assert not is_request_shown(share, send(other))
@@ -208,7 +208,7 @@ class TestChanges:
             services.keep_fact(alice.pk, old.pk)
 
     @pytest.mark.parametrize("how", ["delete", "hide", "trash"])
-    def test_without_its_message_it_is_struck_through_and_not_sent(
+    def test_fact_without_its_message_is_struck_through_and_not_sent(
         self, chat, other, alice, client, how
     ):
         fact = keep_fact(chat, f"{WORDS}.")
@@ -237,7 +237,7 @@ class TestChanges:
 
 
 class TestPage:
-    def test_it_is_kept_reworded_and_erased(self, chat, alice, client):
+    def test_fact_is_kept_reworded_and_erased(self, chat, alice, client):
         message = state_fact(chat, f"{WORDS}.")
         fact = message.facts.get()
         client.force_login(alice)
@@ -251,7 +251,7 @@ class TestPage:
             assert states(alice) == state
         assert not client.get(reverse("facts")).context["kept"]
 
-    def test_it_is_decided_below_the_message(self, chat, alice, client):
+    def test_fact_is_decided_below_the_message(self, chat, alice, client):
         talk_in_turns(chat, f"{WORDS}.")
         fact = Fact.objects.get()
         client.force_login(alice)
@@ -272,7 +272,7 @@ class TestPage:
         client.post(address, headers={"HX-Request": "true"})
         assert [state for _, state in states(alice)] == ["kept", "offered"]
 
-    def test_another_person_can_do_nothing_with_it(self, chat, bob, client):
+    def test_fact_of_another_user_cannot_be_changed(self, chat, bob, client):
         fact = keep_fact(chat, f"{WORDS}.")
         client.force_login(bob)
         client.post(reverse("fact-change", args=[fact.pk, "erase"]))

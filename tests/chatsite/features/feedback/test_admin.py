@@ -67,7 +67,7 @@ def test_a_row_leads_to_what_the_model_saw_and_both_looks_are_logged(reviewer, j
     ]
 
 
-def test_without_the_right_to_read_there_is_a_length(client, staff_with, judged):
+def test_comment_is_a_length_without_the_right_to_read(client, staff_with, judged):
     client.force_login(staff_with("metadata"))
     for page in (look(client), client.get(request_of(judged, 2)).content.decode()):
         assert "Bad" in page

@@ -69,7 +69,7 @@ def timed(rows):
     ]
 
 
-def test_it_comes_back_with_its_times(exported, bob):
+def test_import_restores_feedback_with_its_times(exported, bob):
     made = imported(bob, exported)
     assert feedback_of(made) == [(2, "bad", WHY), (4, "good", "")]
     assert timed(as_json(read_feedback(made))) == timed(exported["feedback"])
@@ -82,7 +82,7 @@ def test_an_export_from_before_has_none(exported, bob):
 
 
 @pytest.mark.parametrize("change", [{"seq": 1}, {"seq": 99}])
-def test_what_is_on_no_reply_is_left_out(exported, bob, change):
+def test_feedback_on_no_reply_is_left_out(exported, bob, change):
     exported["feedback"] = [exported["feedback"][0] | change]
     assert feedback_of(imported(bob, exported)) == []
 
@@ -95,7 +95,7 @@ def test_a_reply_has_one(exported, bob):
 @pytest.mark.parametrize(
     "change", [{"verdict": "great"}, {"comment": "x" * 1_001}, {"seq": 0}]
 )
-def test_another_form_is_refused_with_its_place(exported, bob, change):
+def test_other_form_is_refused_with_its_place(exported, bob, change):
     exported["feedback"] = [exported["feedback"][0] | change]
     with pytest.raises(ImportItemError, match="feedback"):
         own.read_export(exported, bob.pk)
@@ -105,7 +105,7 @@ def test_a_branch_has_none_of_its_own(chat):
     assert feedback_of(copies.branch_conversation(chat, 4)) == []
 
 
-def test_it_is_in_the_file_to_read(chat):
+def test_markdown_has_the_feedback(chat):
     text = write_markdown(chat)
     assert f"**Feedback: Bad**\n\n> {WHY}" in text
     assert text.count("**Feedback:") == 2

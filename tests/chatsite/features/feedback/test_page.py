@@ -77,7 +77,7 @@ def test_a_reply_has_two_buttons_and_a_message_of_ones_own_has_none(client, chat
     assert 'aria-label="Good reply"' in page
 
 
-def test_it_is_stored_shown_and_told_to_other_tabs(client, chat, told):
+def test_feedback_is_stored_shown_and_sent_to_other_tabs(client, chat, told):
     answer = give(client, chat, verdict="bad")
     assert "marked as bad" in answer
     assert pressed(answer) == ["bad"]
@@ -140,7 +140,7 @@ def test_taking_it_back_is_undone_with_its_comment(client, chat):
         ({"verdict": "bad", "comment": "a\0b"}, "must be a text"),
     ],
 )
-def test_what_can_not_be_stored_changes_nothing(client, chat, told, fields, why):
+def test_invalid_feedback_changes_nothing(client, chat, told, fields, why):
     give(client, chat, verdict="good", comment="Fine.")
     told.clear()
     answer = give(client, chat, **fields)
@@ -158,7 +158,7 @@ def test_a_comment_counts_its_line_breaks_once(client, chat):
     assert given(chat) == ("bad", "a\n" * 499 + "ab")
 
 
-def test_only_replies_take_it(client, chat):
+def test_feedback_needs_a_reply(client, chat):
     use_tools(chat, "Find it", Use())
     asking = chat.messages.exclude(tool_calls=[]).get()
     for seq in (1, asking.seq, asking.seq + 1, 99):
@@ -175,7 +175,7 @@ def test_a_stranger_finds_nothing(bob, chat):
         assert call(url(name, chat, 2)).status_code == 404
 
 
-def test_it_goes_with_the_text_of_its_reply(client, chat):
+def test_feedback_is_deleted_with_the_text_of_its_reply(client, chat):
     for seq in (2, 4):
         give(client, chat, seq, verdict="bad", comment=WHY)
     client.post(memory_url("message", chat, seq=2, name="delete"), headers=HTMX)
@@ -184,7 +184,7 @@ def test_it_goes_with_the_text_of_its_reply(client, chat):
     assert 'id="feedback-2"' not in page_of(client, chat)
 
 
-def test_it_goes_with_its_conversation(client, chat):
+def test_feedback_is_deleted_with_its_conversation(client, chat):
     give(client, chat, verdict="bad", comment=WHY)
     library.erase_conversation(Conversation.objects.get(pk=chat.pk))
     assert not Feedback.objects.exists()
@@ -200,7 +200,7 @@ def test_the_audit_finds_feedback_on_what_is_no_reply(client, chat):
     assert "message #1" in found
 
 
-def test_its_event_crosses_processes_and_is_drawn_where_its_turn_is_shown(chat):
+def test_event_crosses_processes_and_is_drawn_beside_its_turn(chat):
     turn = chat.turns.first()
     event = FeedbackEvent(turn.pk, 2, "bad")
     wire = {"type": "chat.event", "event": events.to_json(event)}
@@ -213,7 +213,7 @@ def test_its_event_crosses_processes_and_is_drawn_where_its_turn_is_shown(chat):
     assert pressed("".join(sum(view.event(client, event), []))) == ["bad"]
 
 
-def test_it_is_in_the_log_of_what_the_owner_did(client, chat):
+def test_feedback_is_in_the_owners_log(client, chat):
     give(client, chat, verdict="good")
     [change] = chat.changes.all()
     assert (change.action, change.seq) == ("feedback", 2)

@@ -92,7 +92,7 @@ CHANGED = {
     ("conversation", "title_set_by"): dict.fromkeys(["", "auto"], "copy"),
     ("trials", "state"): dict.fromkeys(["queued", "running"], GONE),
 }
-# A copy waits for no one.
+# A copy waits for no answer.
 NOT_COPIED = {("tool_calls", "expires_at"), ("tool_calls", "deadline_at")}
 # What a summary can't be without, in each state.
 BESIDE = {

@@ -1,4 +1,4 @@
-"""The files to take away."""
+"""The files to download."""
 
 import json
 import uuid
@@ -23,7 +23,7 @@ WINDOW = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages",
 
 class TestAccess:
     @pytest.mark.parametrize("name", NAMES)
-    def test_it_gives_a_stranger_the_404_of_a_missing_one(
+    def test_export_of_a_stranger_is_404_like_a_missing_one(
         self, conversation, bob, name
     ):
         client = signed_in(bob)
@@ -33,27 +33,27 @@ class TestAccess:
         assert foreign.content == missing.content
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_it_sends_the_anonymous_to_the_log_in_page(self, conversation, name):
+    def test_anonymous_user_is_sent_to_the_login_page(self, conversation, name):
         answer = Client().get(url(name, conversation))
         assert answer.status_code == 302
         assert answer.url.startswith(reverse("login"))
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_it_is_gone_with_the_conversation(self, client, conversation, name):
+    def test_export_is_gone_with_the_conversation(self, client, conversation, name):
         client.post(url("delete", conversation))
         assert client.get(url(name, conversation)).status_code == 404
 
 
 class TestExport:
     @pytest.mark.parametrize("name", ["export-json", "export-md"])
-    def test_it_names_the_file_itself(self, client, conversation, name):
+    def test_download_has_a_file_name(self, client, conversation, name):
         Conversation.objects.update(title='../../etc/x"; filename="y\r\nSet-Cookie: a')
         answer = client.get(url(name, conversation))
         name = answer["Content-Disposition"].removeprefix("attachment; filename=")
         assert name.strip('"').startswith(f"conversation-{str(conversation.uuid)[:8]}.")
         assert answer["X-Content-Type-Options"] == "nosniff"
 
-    def test_it_holds_both_views(self, client, conversation):
+    def test_export_has_both_views(self, client, conversation):
         summarise(conversation, 1, 2)
         value = client.get(url("export-json", conversation)).json()
         assert len(value["messages"]) == 4
@@ -62,7 +62,7 @@ class TestExport:
         assert {call["message__seq"] for call in calls} == {2, 4}
         assert calls[0]["refs"]["system"] in value["prompts"]
 
-    def test_it_draws_a_rule_where_messages_were_summarised(self, client, conversation):
+    def test_markdown_has_a_rule_at_each_summary(self, client, conversation):
         summarise(conversation, 1, 2, text="They said hello.")
         text = client.get(url("export-md", conversation)).content.decode()
         rule = text.index("---8<--- summarised here: #1–#2 (v1)")
@@ -92,13 +92,13 @@ class TestExport:
         "text",
         ["\r\n a\u2028b ", "{{ 7*7 }} {x} %s", "👩‍👩‍👧 e\u0301 \u202eabc", "<b>&amp;"],
     )
-    def test_it_gives_texts_byte_for_byte(self, client, alice, text):
+    def test_texts_are_exported_byte_for_byte(self, client, alice, text):
         made = transcript.create_conversation(alice)
         talk_in_turns(made, text, reply="{}")
         whole = client.get(url("export-json", made)).json()
         assert [row["text"] for row in whole["messages"]] == [text, text]
 
-    def test_it_has_the_settings_of_the_conversation(self, client, conversation):
+    def test_export_has_the_settings_of_the_conversation(self, client, conversation):
         actions.set_temperature(conversation, 0.5)
         actions.set_system_prompt(conversation, "Answer in rhyme.")
         exported = client.get(url("export-json", conversation)).json()
@@ -127,7 +127,7 @@ def test_messages_that_left_the_window_come_back_as_they_were(client, alice):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_temporary_conversation_is_in_the_file_of_the_account(alice):
+def test_temporary_conversations_are_not_in_the_account_file(alice):
     made = transcript.create_conversation(alice, temporary=True)
     talk_in_turns(made, "My word is zebraquark")
 

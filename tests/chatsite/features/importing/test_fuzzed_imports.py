@@ -125,7 +125,7 @@ def check(user, made):
     library.erase_conversation(again)
 
 
-def test_no_file_is_an_error_of_the_site(alice, source, exported):
+def test_fuzzed_files_cause_no_error_of_the_site(alice, source, exported):
     library.erase_conversation(source)
     seed = SEED
     print(f"FUZZ_SEED={seed}")  # noqa: T201

@@ -140,7 +140,7 @@ def nested(depth):
     return value
 
 
-def test_what_is_only_kept_has_bounds_of_its_own(alice):
+def test_stored_values_have_bounds_of_their_own(alice):
     def calling(args):
         call = {"name": "search", "args": args, "id": "c"}
         return own(
@@ -174,7 +174,7 @@ class TestDates:
         goes_around(alice, made)
 
     @pytest.mark.parametrize("at", ["2199-01-01T00:00:00Z", "2199-12-31T23:00-00:59"])
-    def test_none_is_later_than_the_import(self, alice, at):
+    def test_dates_are_never_later_than_the_import(self, alice, at):
         """By their dates the audit knows rows that were written here, where nothing
         may be missing."""
         rows = [
@@ -287,11 +287,11 @@ class TestPrompts:
         assert not Prompt.objects.filter(text=self.SECRET).exists()
         return value
 
-    def test_one_of_no_request_is_not_stored(self, alice, exported):
+    def test_prompt_of_no_request_is_not_stored(self, alice, exported):
         assert take(alice, exported).imported
         assert not Prompt.objects.filter(text=self.SECRET).exists()
 
-    def test_one_of_a_request_that_is_dropped_goes_with_it(self, alice, bob):
+    def test_prompt_of_a_dropped_request_is_deleted_with_it(self, alice, bob):
         made = transcript.create_conversation(bob, system_prompt=self.SECRET)
         talk_in_turns(made, "Hello")
         value = json.loads(json.dumps(export_thread(made), cls=DjangoJSONEncoder))
@@ -300,7 +300,7 @@ class TestPrompts:
         assert take(alice, value).imported
         assert not Prompt.objects.filter(text=self.SECRET).exists()
 
-    def test_one_that_is_needed_goes_with_its_person(self, alice, bob):
+    def test_needed_prompt_is_deleted_with_its_user(self, alice, bob):
         made = transcript.create_conversation(bob, system_prompt=self.SECRET)
         talk_in_turns(made, "Hello")
         value = json.loads(json.dumps(export_thread(made), cls=DjangoJSONEncoder))

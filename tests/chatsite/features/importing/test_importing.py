@@ -98,7 +98,7 @@ def written(kept, request):
 
 
 class TestOwn:
-    def test_it_comes_back_as_it_was(self, alice, source, exported):
+    def test_export_is_imported_as_it_was(self, alice, source, exported):
         [made] = take(alice, exported).imported
         again, now = (as_json(export_thread(each)) for each in (made, source))
         for name in ("messages", "summaries", "model_calls", "prompts"):
@@ -111,7 +111,7 @@ class TestOwn:
         assert made.owner == alice
         assert violations() == []
 
-    def test_it_still_proves_what_each_reply_was_built_from(self, alice, exported):
+    def test_requests_of_replies_are_still_proved(self, alice, exported):
         unguarded(Prompt.objects.filter(text="Be brief.")).delete()
         [made] = take(alice, exported).imported
         calls = made.model_calls.filter(purpose="reply")
@@ -119,7 +119,7 @@ class TestOwn:
         assert all(rebuilding.verify_context(call) for call in calls)
         assert not made.messages.filter(imported_at__isnull=False).exists()
 
-    def test_what_was_changed_in_the_file_is_no_longer_proved(self, alice, exported):
+    def test_changed_texts_are_no_longer_proved(self, alice, exported):
         exported["messages"][0]["text"] = "Forged"
         [made] = take(alice, exported).imported
         assert made.messages.get(seq=2).imported_at
@@ -150,7 +150,7 @@ class TestOwn:
         assert versions.active_summaries(made) == []
         assert violations() == []
 
-    def test_it_takes_no_model_that_the_site_does_not_offer(self, alice, exported):
+    def test_model_that_the_site_lacks_is_not_taken(self, alice, exported):
         exported["conversation"]["model"] = "gpt-9-ultra"
         [made] = take(alice, exported).imported
         assert made.model == ""
@@ -164,7 +164,7 @@ class TestOwn:
         [made] = take(alice, exported).imported
         assert (made.title_set_by, made.title_seqs) == kept
 
-    def test_it_can_be_talked_to(self, alice, exported):
+    def test_imported_conversation_can_be_continued(self, alice, exported):
         [made] = take(alice, exported).imported
         talk_in_turns(made, "Six")
         assert violations() == []
@@ -231,7 +231,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_says_where_an_own_file_is_wrong(alice, written, name):
+def test_errors_of_an_own_file_have_their_place(alice, written, name):
     apply, place = WRONG[name]
     apply(written)
     told = refusal(alice, written)
@@ -290,7 +290,7 @@ def said(conversation):
 
 
 class TestForeign:
-    def test_it_takes_the_open_branch_of_chatgpt(self, alice):
+    def test_open_branch_of_chatgpt_is_imported(self, alice):
         [made] = take(alice, [chatgpt()]).imported
         assert said(made) == [
             ("user", "Hello there"),
@@ -304,7 +304,7 @@ class TestForeign:
         assert made.messages.first().created_at.year == 2023
         assert violations() == []
 
-    def test_it_knows_who_wrote_the_replies(self, alice):
+    def test_authors_of_replies_are_known(self, alice):
         slug = {"metadata": {"model_slug": "gpt-4o"}}
         mapping = {
             each["id"]: each
@@ -353,7 +353,7 @@ class TestForeign:
         # What people wrote themselves stays as it is.
         assert said(made) == [("user", "\ue203Hi"), ("assistant", shown)]
 
-    def test_it_takes_claude_with_what_was_attached(self, alice):
+    def test_claude_is_imported_with_its_attachments(self, alice):
         [made] = take(alice, [CLAUDE]).imported
         assert said(made) == [
             ("user", "Read this\n\na.txt:\n\nWords"),
@@ -371,19 +371,19 @@ class TestForeign:
         commands.send_message(made, text="Hello", client_id="1", run=False)
         assert offer not in page_of(client, made)
 
-    def test_it_knows_both_again(self, alice):
+    def test_second_import_recognises_both(self, alice):
         take(alice, [chatgpt(), CLAUDE])
         outcome = take(alice, [CLAUDE, chatgpt()])
         assert (len(outcome.known), outcome.imported) == (2, [])
 
-    def test_it_reads_the_archive_they_come_in(self, alice):
+    def test_archives_of_both_are_read(self, alice):
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
             archive.writestr("user.json", "{}")
             archive.writestr("export/conversations.json", json.dumps([CLAUDE]))
         assert len(take(alice, buffer.getvalue()).imported) == 1
 
-    def test_one_bad_conversation_keeps_none_of_the_others_out(self, alice):
+    def test_bad_conversation_does_not_stop_the_others(self, alice):
         outcome = take(alice, [CLAUDE, {"mapping": 5, "title": "Bad"}, 7, chatgpt()])
         assert len(outcome.imported) == 2
         assert [line.split(":")[0] for line in outcome.told] == [
@@ -400,7 +400,7 @@ class TestForeign:
             {"title": "a\0b\ud800" * 200},
         ],
     )
-    def test_it_survives_odd_trees(self, alice, values):
+    def test_odd_trees_are_imported(self, alice, values):
         take(alice, [chatgpt(**values)])
         assert violations() == []
 
@@ -414,10 +414,10 @@ class TestForeign:
             {"mapping": {"a": node("a", "user", "\u200b\u00ad\ufeff", None)}},
         ],
     )
-    def test_it_refuses_empty_ones(self, alice, values):
+    def test_empty_conversations_are_refused(self, alice, values):
         assert "Conversation 1" in refusal(alice, [chatgpt(**values)])
 
-    def test_it_cleans_what_no_database_takes(self, alice):
+    def test_unstorable_characters_are_cleaned(self, alice):
         mapping = {"a": node("a", "user", "a\0b\ud800c", None)}
         [made] = take(alice, [chatgpt(mapping=mapping, current_node="a")]).imported
         assert said(made) == [("user", "ab\ufffdc")]
@@ -440,11 +440,11 @@ class TestFile:
             (b"PK\x03\x04 broken", "archive"),
         ],
     )
-    def test_it_says_what_is_wrong(self, alice, data, told):
+    def test_broken_file_is_refused_with_a_sentence(self, alice, data, told):
         with pytest.raises(ImportFileError, match=told):
             take(alice, data)
 
-    def test_it_refuses_what_is_too_large_also_when_packed(self, alice, settings):
+    def test_large_file_is_refused_also_if_compressed(self, alice, settings):
         settings.IMPORT_MAX_MB = 1
         with pytest.raises(ImportFileError, match="1 MB"):
             take(alice, b" " * 1_100_000)
@@ -454,12 +454,12 @@ class TestFile:
         with pytest.raises(ImportFileError, match="1 MB"):
             take(alice, buffer.getvalue())
 
-    def test_it_refuses_too_many_conversations(self, alice, settings):
+    def test_file_of_too_many_conversations_is_refused(self, alice, settings):
         settings.IMPORT_MAX_CONVERSATIONS = 2
         with pytest.raises(ImportFileError, match="3 conversations"):
             take(alice, [CLAUDE] * 3)
 
-    def test_it_refuses_too_many_messages_of_one(self, alice, settings):
+    def test_conversation_of_too_many_messages_is_refused(self, alice, settings):
         settings.IMPORT_MAX_MESSAGES = 2
         assert "3 messages" in refusal(alice, [CLAUDE])
 
@@ -483,7 +483,7 @@ class TestStaging:
         assert len(wrote) == 1
         return claim
 
-    def test_no_one_sees_what_is_not_whole(self, alice, begun):
+    def test_partial_import_is_hidden_from_all_users(self, alice, begun):
         made = Conversation.objects.get(owner=alice)
         assert made.messages.exists()
         assert not library.list_own(alice).exists()
@@ -496,7 +496,7 @@ class TestStaging:
             library.restore_all(alice, [made.uuid])
         assert violations() == []
 
-    def test_it_is_swept_when_its_importer_died(self, alice, source, begun):
+    def test_staged_rows_are_deleted_when_the_importer_died(self, alice, source, begun):
         library.erase_conversation(source)
         texts = Prompt.objects.values_list("text", flat=True)
         assert "Be brief." in texts
@@ -529,7 +529,7 @@ class TestStaging:
         assert (job.state, job.place) == ("cancelled", None)
         assert job.error == "The import was cancelled. Nothing was stored."
 
-    def test_it_stops_when_its_person_is_gone(self, alice):
+    def test_import_stops_when_its_user_is_gone(self, alice):
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
         importer = storing._Importer(claim, JOB_LEASE.filter_held(claim).get())
         made = importer._create(storing._read_item(CLAUDE, alice))
@@ -538,7 +538,7 @@ class TestStaging:
             pass
         assert not Conversation.objects.filter(pk=made.pk).exists()
 
-    def test_all_appear_at_once(self, alice, monkeypatch):
+    def test_conversations_appear_all_at_once(self, alice, monkeypatch):
         seen = []
         real = storing.copies.write_turns
 
@@ -552,7 +552,7 @@ class TestStaging:
         assert library.list_own(alice).count() == 2
         assert Conversation.objects.filter(compaction_due_at__isnull=False).count() == 2
 
-    def test_no_batch_is_large(self, alice, monkeypatch):
+    def test_batches_are_small(self, alice, monkeypatch):
         sizes = []
         real = bundle._create_rows
 
@@ -573,18 +573,18 @@ class TestStaging:
 
 
 class TestPage:
-    def test_it_tells_what_came_of_it(self, client, alice):
+    def test_page_shows_the_outcome(self, client, alice):
         page = post(client, [CLAUDE, {"mapping": 5}])
         assert "1 conversation imported" in page
         assert "From Claude" in page
         assert "its messages are not in the form of ChatGPT." in page
 
-    def test_it_says_why_nothing_was_imported(self, client):
+    def test_page_shows_why_nothing_was_imported(self, client):
         page = post(client, b"{broken")
         assert "Nothing was imported" in page
         assert "line 1, column 2" in page
 
-    def test_it_shows_how_far_it_is_and_takes_one_at_a_time(self, client):
+    def test_page_shows_the_progress_of_one_import_at_a_time(self, client):
         again = client.post(reverse("import"), {"file": upload([CLAUDE])}, follow=True)
         assert "The file is waiting for its turn." in again.content.decode()
         queue.begin(worker.waiting[0].claim, 1)
@@ -607,11 +607,11 @@ class TestPage:
         page = client.get(reverse("import")).content.decode()
         assert "The server was restarted" in page
 
-    def test_it_asks_for_a_file(self, client):
+    def test_page_asks_for_a_file(self, client):
         assert client.post(reverse("import")).status_code == 422
         assert client.get(reverse("import")).status_code == 200
 
-    def test_it_escapes_what_the_file_says(self, client):
+    def test_page_escapes_the_words_of_the_file(self, client):
         item = {"mapping": 5, "title": "<script>alert(1)</script>"}
         page = post(client, [item])
         assert "<script>alert" not in page

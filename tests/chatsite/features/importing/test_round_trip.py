@@ -94,7 +94,7 @@ class TestSentText:
         assert all(rebuilding.verify_context(call) for call in made.model_calls.all())
 
     @pytest.mark.parametrize("words", HOSTILE)
-    def test_also_of_one_that_has_the_marks_itself(self, chat, alice, words):
+    def test_text_with_the_marks_itself_keeps_its_sent_text(self, chat, alice, words):
         attach(chat, "\n".join([words, LAMPS, words, LAMPS]))
         [made] = take(alice, exported(chat)).imported
         assert violations() == []
@@ -178,7 +178,7 @@ class TestNumbers:
         assert without_turns(exported(twice)) == without_turns(again)
         assert violations() == []
 
-    def test_no_page_takes_as_long_as_its_numbers_are_high(self, chat, alice):
+    def test_pages_are_fast_whatever_the_numbers_are(self, chat, alice):
         talk_in_turns(chat, "One", "Two")
         written = exported(chat)
         for row in written["messages"][2:]:
@@ -204,7 +204,7 @@ class TestAnyConversation:
     """Random histories of everything that people and models do."""
 
     @pytest.mark.parametrize("seed", range(6))
-    def test_it_comes_back_as_it_was(self, chat, alice, seed):
+    def test_random_conversation_is_imported_as_it_was(self, chat, alice, seed):
         chance = random.Random(seed)
         for n in range(chance.randrange(4, 9)):
             self.act(chance, chat, n)
@@ -222,7 +222,7 @@ class TestAnyConversation:
         assert of(made) == []
 
     def rules(self, value):
-        # None is in force before a person says so here.
+        # None is in force before a user confirms it here.
         names = ("seq", "start", "end", "text", "kind")
         return [{name: row[name] for name in names} for row in value["rules"]]
 

@@ -89,7 +89,7 @@ def logged():
 
 class TestRights:
     @pytest.mark.parametrize("right", [None, "content", "purge"])
-    def test_it_takes_its_own_right(self, client, staff_with, alice, right):
+    def test_export_needs_a_right_of_its_own(self, client, staff_with, alice, right):
         row = make(alice, "One")
         url, fields = asked([row], "json")
         client.force_login(staff_with("metadata", *filter(None, [right])))
@@ -100,7 +100,7 @@ class TestRights:
         assert url in client.get(page).content.decode()
         assert client.post(url, {"format": "xml"}).status_code == 302
 
-    def test_it_demands_a_csrf_token(self, staff_with, alice):
+    def test_export_needs_a_csrf_token(self, staff_with, alice):
         url, fields = asked([make(alice, "One")], "json")
         strict = Client(enforce_csrf_checks=True)
         strict.force_login(staff_with("metadata", "export"))
@@ -108,7 +108,7 @@ class TestRights:
 
 
 class TestWhole:
-    async def test_it_is_everything_and_is_written_down(self, fetch, conversations):
+    async def test_export_has_everything_and_is_logged(self, fetch, conversations):
         [one, _] = conversations
         value = json.loads(await fetch(READER, [one], "json"))
         assert value["texts"] is True
@@ -116,7 +116,7 @@ class TestWhole:
         assert [row["text"] for row in value["messages"]][0] == f"Say {SECRET}"
         assert await in_thread(logged) == [(one.uuid, "export json")]
 
-    async def test_it_can_be_read_as_markdown(self, fetch, conversations):
+    async def test_export_can_be_markdown(self, fetch, conversations):
         text = (await fetch(READER, conversations[:1], "md")).decode()
         assert f"# One {SECRET}" in text
         assert "你好" in text
@@ -145,7 +145,9 @@ class TestWhole:
         assert all(SECRET in text for text in texts)
         assert [t for _, t in await in_thread(logged)] == ["export json md"] * 2
 
-    async def test_one_that_is_erased_meanwhile_is_left_out(self, fetch, conversations):
+    async def test_conversation_erased_meanwhile_is_left_out(
+        self, fetch, conversations
+    ):
         one, two = conversations
         data = await fetch(READER, [one, two], "export_json", meanwhile=two)
         [left] = json.loads(data)["conversations"]
@@ -159,14 +161,14 @@ class TestWhole:
 
 
 class TestMasked:
-    async def test_no_word_leaves(self, fetch, conversations):
+    async def test_masked_export_has_no_words(self, fetch, conversations):
         for act in ("json", "md"):
             text = (await fetch(CLERK, conversations[:1], act)).decode()
             assert SECRET not in text
             assert "你好" not in text
             assert (await in_thread(logged))[-1][1] == f"export {act}, without texts"
 
-    async def test_no_word_leaves_with_many(self, fetch, conversations):
+    async def test_masked_export_of_many_has_no_words(self, fetch, conversations):
         packed = await fetch(CLERK, conversations, "export_zip")
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
             files = [archive.read(name) for name in archive.namelist()]
@@ -189,7 +191,7 @@ class TestMasked:
         assert value["model_calls"][0]["sha256"]
         assert set(value["prompts"].values()) == {None}
 
-    async def test_no_one_gets_texts_where_staff_may_not_read(
+    async def test_texts_are_masked_if_staff_may_not_read(
         self, fetch, conversations, settings
     ):
         settings.STAFF_CAN_READ_CHATS = False

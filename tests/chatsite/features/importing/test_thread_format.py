@@ -73,7 +73,7 @@ def test_a_reply_that_is_being_written_follows_it(schema, conversation):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_no_part_has_more_or_less_than_it_says(schema, exported, part):
+def test_row_with_more_or_fewer_fields_is_invalid(schema, exported, part):
     row = exported[part][0]
     for wrong in ({**row, "other": 1}, {}):
         changed = {**exported, part: [wrong]}
@@ -82,7 +82,7 @@ def test_no_part_has_more_or_less_than_it_says(schema, exported, part):
 
 
 @pytest.mark.parametrize("part", [*PARTS, "conversation"])
-def test_what_is_read_has_no_names_that_are_not_written(exported, part):
+def test_models_have_the_names_of_written_fields_alone(exported, part):
     rows = exported[part] if part in PARTS else [exported[part]]
     field = build_thread_state().model_fields[part].annotation
     form = get_args(field)[0] if part in PARTS else field

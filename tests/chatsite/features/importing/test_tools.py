@@ -76,7 +76,7 @@ class TestOwn:
         ends = made.turns.order_by("pk").values_list("state", "reply__seq")
         assert list(ends) == [("done", 6), ("done", 8), ("done", 13)]
 
-    def test_no_imported_call_can_ever_run(self, alice, file):
+    def test_imported_calls_can_never_run(self, alice, file):
         for state in State:
             file["conversation"]["uuid"] = f"one-{state}"
             for call in file["tool_calls"]:
@@ -85,7 +85,7 @@ class TestOwn:
             found = set(made.tool_calls.values_list("state", flat=True))
             assert found.isdisjoint(ToolCall.UNFINISHED)
 
-    def test_what_was_running_is_taken_without_a_partial_reply(self, alice, bob):
+    def test_running_turn_is_imported_without_a_partial_reply(self, alice, bob):
         made = transcript.create_conversation(bob)
         use = Use(state="waiting", result=None)
         use_tools(made, "Mail", use, reply=None, state=Turn.State.WAITING)
@@ -113,7 +113,7 @@ class TestOwn:
         assert made.tool_calls.get(late_result__seq=9).state == "done"
 
     @pytest.mark.parametrize("change", [{"seq": 1}, {"place": 9}])
-    def test_what_is_said_of_other_calls_is_left_out(self, alice, file, change):
+    def test_rows_of_other_calls_are_left_out(self, alice, file, change):
         file["tool_calls"][0].update(change)
         count = len(file["tool_calls"])
         take(alice, file)
@@ -131,7 +131,7 @@ class TestOwn:
             (lambda f: f["messages"][2].update(sent_text="x" * 200_001), "message 3"),
         ],
     )
-    def test_it_says_where_calls_are_wrong(self, alice, file, change, place):
+    def test_errors_of_calls_have_their_place(self, alice, file, change, place):
         change(file)
         assert place in refusal(alice, file)
 
@@ -151,7 +151,7 @@ class TestBranches:
             ("2-2", "remind_me", "done", None),
         ]
 
-    def test_what_comes_later_comes_to_the_original(self, bob):
+    def test_late_result_of_a_branch_comes_to_the_original(self, bob):
         made = transcript.create_conversation(bob)
         use_tools(made, "Remind me", Use(state="late", result="It comes later"))
         copy = copies.branch_conversation(made, 4)
@@ -160,7 +160,7 @@ class TestBranches:
 
 
 class TestMarkdown:
-    def test_it_has_calls_with_their_states_and_results(self, conversation):
+    def test_markdown_has_calls_with_their_states_and_results(self, conversation):
         text = write_markdown(conversation)
         assert "Call of **search_transcript** (Done)" in text
         assert '```json\n{\n  "query": "budget"\n}\n```' in text
@@ -168,7 +168,7 @@ class TestMarkdown:
         assert "Result of **remind_me**\n\n```\nCall Mia!\n```" in text
         assert "*The model gets 100 of 9000 characters.*" in text
 
-    def test_no_result_can_leave_its_block(self, bob):
+    def test_results_cannot_leave_their_block(self, bob):
         made = transcript.create_conversation(bob)
         use_tools(made, "Look", Use(result="````\n# Forged\n```"))
         assert "\n`````\n````\n# Forged\n```\n`````\n" in write_markdown(made)

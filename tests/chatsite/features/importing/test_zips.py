@@ -121,7 +121,7 @@ class TestImages:
         [made] = take(alice, data).imported
         return made
 
-    def test_they_are_those_of_their_message(self, client, made):
+    def test_images_belong_to_their_message(self, client, made):
         question = made.messages.get(seq=1)
         assert question.typed == "What is this?"
         [file] = question.attachments
@@ -131,23 +131,23 @@ class TestImages:
         assert violations() == []
         assert list(audit.find_false_images()) == []
 
-    def test_nothing_but_their_pixels_comes_in(self, made):
+    def test_pixels_alone_are_imported(self, made):
         [row] = made.image_files.all()
         for data in (row.data, row.small):
             assert b"Geneva" not in bytes(data)
             assert drawn.open_image(data).size == (30, 40)
 
-    def test_they_go_around_in_an_own_export(self, alice, bob, made):
+    def test_images_survive_an_own_export(self, alice, bob, made):
         value = as_json(export_thread(made))
         [again] = take(bob, value).imported
         assert as_json(export_thread(again))["images"] == value["images"]
         assert "cat.png" in write_markdown(made)
 
-    def test_they_are_erased_with_their_message(self, made):
+    def test_images_are_erased_with_their_message(self, made):
         actions.delete_message(made, 1)
         assert not ImageFile.objects.exists()
 
-    def test_they_are_erased_with_their_conversation(self, made):
+    def test_images_are_erased_with_their_conversation(self, made):
         library.erase_conversation(made)
         assert not ImageFile.objects.exists()
 
@@ -164,7 +164,7 @@ class TestImages:
         assert (outcome.known, outcome.imported) == ([made], [])
         assert ImageFile.objects.count() == 1
 
-    def test_one_that_is_named_beside_the_text_alone(self, alice):
+    def test_image_named_only_beside_the_text_is_imported(self, alice):
         item = asked(UPLOAD)
         item["mapping"]["q"]["message"]["content"] = shown("Look")
         png = drawn.make()
@@ -224,7 +224,7 @@ class TestMade:
         item["mapping"]["t"]["message"]["metadata"] = {"aggregate_result": value}
         assert take(alice, pack({"conversations.json": [item]})).imported
 
-    def test_they_go_around_in_an_own_export(self, alice, bob):
+    def test_made_images_survive_an_own_export(self, alice, bob):
         data = pack(
             {"conversations.json": [painted(MADE)], f"{MADE}.png": drawn.make()}
         )
@@ -245,8 +245,8 @@ class TestMade:
         [reply] = [each for each in wire if "[image: " in str(each["content"])]
         assert reply["role"] == "assistant"
 
-    def test_no_file_can_claim_that_one_was_sent(self, alice):
-        """Its request would have the words of the reply as those of a person."""
+    def test_file_cannot_claim_that_an_image_was_sent(self, alice):
+        """Its request would have the words of the reply as those of a user."""
         data = pack(
             {"conversations.json": [painted(MADE)], f"{MADE}.png": drawn.make()}
         )
@@ -257,7 +257,7 @@ class TestMade:
 
 
 class TestContinued:
-    """Imported with an image of the person and one of a reply, and gone on with."""
+    """An imported conversation with images of the user and of a reply, continued."""
 
     @pytest.fixture
     def made(self, alice):
@@ -301,12 +301,12 @@ class TestContinued:
         place = reverse("shared-image", args=(bare.token, 4, 0))
         assert Client().get(place).status_code == 404
 
-    def test_nobody_else_gets_them(self, made, bob):
+    def test_images_are_404_for_other_users(self, made, bob):
         place = reverse("attachment-image", args=(made.uuid, 4, 0))
         assert signed_in(made.owner).get(place).status_code == 200
         assert signed_in(bob).get(place).status_code == 404
 
-    def test_they_go_with_their_message_and_their_person(self, made):
+    def test_images_are_deleted_with_their_message_and_user(self, made):
         actions.delete_message(made, 4)
         assert [row.message.seq for row in made.image_files.all()] == [1]
         account.delete_account(made.owner)
@@ -328,7 +328,7 @@ class TestKilled:
         monkeypatch.undo()
         return queue.latest(KIND, alice)
 
-    def test_nothing_is_shown(self, alice, job):
+    def test_killed_import_shows_nothing(self, alice, job):
         [row] = ImageFile.objects.all()
         place = reverse("attachment-image", args=(row.conversation.uuid, 1, 0))
         assert signed_in(alice).get(place).status_code == 404
@@ -371,7 +371,7 @@ class TestNames:
         assert (outcome.images, outcome.others) == (2, 1)
 
     @pytest.mark.parametrize("names", [b"{broken", b"[1]", b"[" * 99_999, b'{"a": 1}'])
-    def test_without_names_an_image_has_its_id(self, alice, names):
+    def test_image_without_a_name_is_named_by_its_id(self, alice, names):
         item = asked(UPLOAD, name="")
         files = {"conversations.json": [item], f"{UPLOAD}.dat": drawn.make()}
         outcome = take(alice, pack({**files, archive.NAMES: names}))
@@ -431,7 +431,7 @@ LOST = {
 
 class TestLost:
     @pytest.mark.parametrize("name", LOST)
-    def test_one_that_cannot_be_read_stops_nothing(self, alice, name):
+    def test_unreadable_image_does_not_stop_the_import(self, alice, name):
         data, why = LOST[name]
         files = {"conversations.json": [asked(UPLOAD, NEW)], f"{NEW}.png": drawn.make()}
         if data is not None:
@@ -446,7 +446,7 @@ class TestLost:
         assert counts == (1, 1, 1)
         assert violations() == []
 
-    def test_what_hides_behind_an_image_is_gone(self, alice):
+    def test_data_behind_an_image_is_dropped(self, alice):
         hidden = b"<script>alert(1)</script>" + pack({"conversations.json": "[]"})
         files = {"conversations.json": [asked(UPLOAD)]}
         take(alice, pack({**files, f"{UPLOAD}.png": drawn.make() + hidden}))
@@ -459,7 +459,7 @@ class TestLost:
         assert "damaged or incomplete: 1." in take(alice, torn).told[0]
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-    def test_one_that_unpacks_without_a_bound(self, alice, method):
+    def test_image_that_unpacks_without_a_bound_is_lost(self, alice, method):
         """430 bytes are 400 MB in these, whatever the directory says."""
         buffer = io.BytesIO(pack({"conversations.json": [asked(UPLOAD)]}))
         with zipfile.ZipFile(buffer, "a", method) as made:
@@ -468,13 +468,13 @@ class TestLost:
         assert (len(outcome.imported), outcome.images) == (1, 0)
         assert "damaged or incomplete: 1." in outcome.told[0]
 
-    def test_one_that_is_too_large(self, alice, settings):
+    def test_large_image_is_lost(self, alice, settings):
         settings.ATTACHMENT_MAX_MB = 1
         files = {"conversations.json": [asked(UPLOAD)]}
         [told] = take(alice, pack({**files, f"{UPLOAD}.png": bytes(1_100_000)})).told
         assert "more than 1 MB: 1." in told
 
-    def test_no_more_than_the_person_has_room_for(self, alice, settings):
+    def test_images_beyond_the_users_room_are_lost(self, alice, settings):
         """Those of one import are counted together."""
         size = 600_000
         settings.IMAGES_PER_PERSON_MB = 1
@@ -486,15 +486,13 @@ class TestLost:
         assert sum(kept) <= 1024 * 1024 < sum(kept) + size
         assert f"may have 1 MB: {3 - len(kept)}." in outcome.told[0]
 
-    def test_no_longer_than_their_share_of_the_time(self, alice, monkeypatch):
+    def test_images_beyond_their_share_of_the_time_are_lost(self, alice, monkeypatch):
         monkeypatch.setattr(pictures, "SHARE_OF_TIME", -1)
         files = {"conversations.json": [asked(UPLOAD)], f"{UPLOAD}.png": drawn.make()}
         [told] = take(alice, pack(files)).told
         assert "taken the import too long: 1." in told
 
-    def test_no_more_than_a_message_and_a_conversation_can_have(
-        self, alice, monkeypatch
-    ):
+    def test_images_beyond_the_limits_of_messages_are_lost(self, alice, monkeypatch):
         monkeypatch.setattr(pictures, "MOST_OF_MESSAGE", 2)
         files = {"conversations.json": [asked(UPLOAD, NEW, MADE)]}
         files |= {f"{name}.png": drawn.make() for name in (UPLOAD, NEW, MADE)}
@@ -502,7 +500,7 @@ class TestLost:
         assert outcome.images == 2
         assert "beyond 2 of a message or 300 of a conversation: 1." in outcome.told[0]
 
-    def test_without_the_archive_all_are_missing(self, alice):
+    def test_images_are_lost_without_the_archive(self, alice):
         outcome = take(alice, [asked(UPLOAD), painted(MADE)])
         assert outcome.told[0].endswith("missing in the file: 1.")
 
@@ -555,17 +553,17 @@ HOSTILE = {
 
 class TestHostile:
     @pytest.mark.parametrize("name", HOSTILE)
-    def test_it_is_refused_with_a_sentence(self, alice, name):
+    def test_hostile_archive_is_refused_with_a_sentence(self, alice, name):
         data, told = HOSTILE[name]
         assert told in refusal(alice, data)
 
-    def test_one_of_too_many_files(self, alice, monkeypatch):
+    def test_archive_of_too_many_files_is_refused(self, alice, monkeypatch):
         assert take(alice, with_entries(20)).others == 20
         monkeypatch.setattr(archive, "MAX_ENTRIES", 20)
         with pytest.raises(ImportFileError, match="has 21 files; the limit is 20"):
             take(alice, with_entries(20))
 
-    def test_one_that_unpacks_to_too_much(self, alice, settings):
+    def test_archive_that_unpacks_to_too_much_is_refused(self, alice, settings):
         settings.IMPORT_MAX_MB = 1
         zeros = {f"{n}.bin": bytes(1_100_000) for n in range(10)}
         assert "unpacks to more than 10 MB" in refusal(alice, pack({**BESIDE, **zeros}))
@@ -583,7 +581,7 @@ class TestPage:
         files = {"conversations.json": [asked(UPLOAD), lost], **OTHERS}
         return pack({**files, f"{UPLOAD}-cat.png": drawn.make()})
 
-    def test_it_tells_what_came_and_what_was_left_out(self, client, data):
+    def test_page_shows_imported_and_left_out_images(self, client, data):
         page = post(client, data)
         assert "2 conversations imported" in page
         assert "1 image was imported with its message." in page
@@ -593,7 +591,7 @@ class TestPage:
         assert "<h3>Left out</h3>" in page
         assert "Skipped" not in page
 
-    def test_it_tells_it_in_chinese(self, client, data, settings):
+    def test_page_shows_them_in_chinese(self, client, data, settings):
         client.cookies[settings.LANGUAGE_COOKIE_NAME] = "zh-hans"
         with translation.override("zh-hans"):
             page = post(client, data)

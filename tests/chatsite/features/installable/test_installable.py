@@ -65,7 +65,7 @@ def test_the_worker_keeps_one_page_and_its_files():
     assert "cookie" not in page.lower()
 
 
-def test_another_language_is_another_worker():
+def test_worker_differs_by_language():
     chinese = {"HTTP_ACCEPT_LANGUAGE": "zh-hans"}
     assert read_worker(**chinese) != read_worker()
     assert "没有连接" in Client().get("/offline/", **chinese).content.decode()

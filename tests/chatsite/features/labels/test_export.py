@@ -31,7 +31,7 @@ def exported(chat):
     return as_json(export_thread(chat))
 
 
-def test_it_brings_its_labels_as_far_as_there_is_room(bob, exported, monkeypatch):
+def test_import_restores_labels_as_far_as_there_is_room(bob, exported, monkeypatch):
     assert exported["conversation"]["labels"] == ["Travel", "Work"]
     monkeypatch.setattr(services, "MOST", 2)
     known = find_or_make_labels(bob, ["work", "Home"])
@@ -57,7 +57,7 @@ def test_a_file_from_before_there_were_labels_has_none(bob, exported):
         (["x"] * 51, "at most 50 entries"),
     ],
 )
-def test_it_says_where_a_file_is_wrong(bob, exported, names, place):
+def test_errors_of_a_file_have_their_place(bob, exported, names, place):
     exported["conversation"]["labels"] = names
     assert place in refusal(bob, exported)
 

@@ -1,4 +1,4 @@
-"""Labels on the page: what each door does, refuses and costs."""
+"""Labels on the page: the effect, the refusals and the cost of each action."""
 
 import re
 
@@ -59,7 +59,7 @@ def give(client, label, conversations):
 
 
 class TestGiving:
-    def test_what_is_dropped_on_a_label_gets_it(self, client, some, work):
+    def test_conversation_dropped_on_a_label_gets_it(self, client, some, work):
         page = give(client, work, some).content.decode()
         assert "3 conversations labelled “Work”." in page
         assert work.conversations.count() == 3
@@ -102,7 +102,7 @@ class TestGiving:
         found = client.get("/", {"q": "Talk 0"}, headers=HTMX)
         assert names_on(found, some[:1]) == [["&lt;b&gt;Home", "Work"]]
 
-    def test_it_is_taken_off(self, client, some, work):
+    def test_label_is_removed(self, client, some, work):
         address = reverse("label-take", args=[work.pk])
         send(client, address, conversation=ids_of(some))
         assert not work.conversations.exists()
@@ -141,7 +141,7 @@ class TestList:
             assert f"{some[1].title}<" not in page
             assert f"{url('detail', some[0])}?label={work.pk}" in page
 
-    def test_it_goes_with_the_search_and_the_archive(self, client, some, work):
+    def test_label_narrows_the_search_and_the_archive(self, client, some, work):
         give_labels([work], some[1:2])
         library.archive_conversation(some[1])
         shown = {"label": work.pk, "view": "archived"}
@@ -199,7 +199,7 @@ class TestList:
         assert count() == count(label=many[0].pk) == count(select=1) == before + more
 
 
-def test_as_many_as_there_may_be_take_the_statements_of_one(client, alice, work):
+def test_statements_do_not_grow_with_the_conversations(client, alice, work):
     def count(number):
         made = [transcript.create_conversation(alice) for _ in range(number)]
         with CaptureQueriesContext(connection) as queries:
@@ -211,7 +211,7 @@ def test_as_many_as_there_may_be_take_the_statements_of_one(client, alice, work)
 
 class TestStrangers:
     @pytest.mark.parametrize("name", ["give", "take", "rename", "delete"])
-    def test_their_labels_are_missing(self, bob, work, name):
+    def test_labels_of_strangers_are_404(self, bob, work, name):
         theirs, own = signed_in(bob), transcript.create_conversation(bob)
         fields = {"conversation": ids_of([own]), "name": "Mine"}
         address = reverse(f"label-{name}", args=[work.pk])
@@ -219,24 +219,24 @@ class TestStrangers:
         work.refresh_from_db()
         assert (work.name, work.conversations.count()) == ("Work", 1)
 
-    def test_their_conversations_get_no_label_of_mine(self, bob, some):
+    def test_conversations_of_strangers_get_no_label_of_mine(self, bob, some):
         mine = find_or_make_label(bob, "Mine")
         assert give(signed_in(bob), mine, some).status_code == 404
         answer = send(signed_in(bob), url("labels", some[0]), on=[mine.pk])
         assert answer.status_code == 404
         assert not mine.conversations.exists()
 
-    def test_their_labels_are_neither_shown_nor_given(self, bob, work):
+    def test_labels_of_strangers_are_neither_shown_nor_given(self, bob, work):
         own = transcript.create_conversation(bob, title="Own")
         page = signed_in(bob).get("/", {"label": work.pk}).content.decode()
         assert "Work" not in page
         send(signed_in(bob), url("labels", own), on=[work.pk])
         assert not own.labels.exists()
 
-    def test_they_log_in_first(self, db):
+    def test_strangers_log_in_first(self, db):
         assert Client().post(reverse("label-new")).url.startswith(reverse("login"))
 
-    def test_it_needs_a_post_with_a_token(self, alice):
+    def test_action_needs_a_post_with_a_token(self, alice):
         strict = signed_in(alice, enforce_csrf_checks=True)
         assert strict.get(reverse("label-new")).status_code == 405
         assert strict.post(reverse("label-new")).status_code == 403

@@ -1,4 +1,4 @@
-"""Labels: named once per person, and given to conversations."""
+"""Labels: named once per user, and given to conversations."""
 
 import pytest
 from django.db import connection
@@ -42,13 +42,13 @@ class TestNames:
         assert find_or_make_label(bob, "Work") != mine
         assert names_of(alice) == names_of(bob) == ["Work"]
 
-    def test_they_stand_in_their_order(self, alice):
+    def test_labels_are_in_order(self, alice):
         for name in ("work", "Bakery", "电影", "apples"):
             find_or_make_label(alice, name)
         assert names_of(alice) == ["apples", "Bakery", "work", "电影"]
 
     @pytest.mark.parametrize("name", ["", " \n", "\u200b", "x" * 41, "\u0958" * 21])
-    def test_what_is_no_name_is_refused(self, alice, name):
+    def test_invalid_names_are_refused(self, alice, name):
         with pytest.raises(LabelError):
             find_or_make_label(alice, name)
         assert names_of(alice) == []
@@ -56,7 +56,7 @@ class TestNames:
     def test_the_longest_name_fits(self, alice):
         assert find_or_make_label(alice, "ΐ" * 40).name == "ΐ" * 40
 
-    def test_there_is_a_most(self, alice, monkeypatch):
+    def test_labels_of_a_user_have_a_limit(self, alice, monkeypatch):
         monkeypatch.setattr(services, "MOST", 2)
         made = find_or_make_labels(alice, ["one", "two", "three", "ONE"])
         assert [label.name for label in made] == ["one", "two"]
@@ -73,7 +73,7 @@ class TestNames:
 
 
 class TestGiving:
-    def test_one_conversation_has_several_and_no_one_twice(self, alice, some):
+    def test_conversation_has_several_labels_and_each_once(self, alice, some):
         both = find_or_make_labels(alice, ["Work", "Home"])
         give_labels(both, some[:1])
         give_labels(both[:1], some[:2])
@@ -82,7 +82,7 @@ class TestGiving:
         take_labels(both[:1], some)
         assert some[0].labels.get() == both[1]
 
-    def test_it_is_no_use_of_the_conversation(self, alice, some):
+    def test_label_does_not_count_as_use_of_the_conversation(self, alice, some):
         before = list(Conversation.objects.values_list("updated_at"))
         give_labels(find_or_make_labels(alice, ["Work"]), some)
         assert list(Conversation.objects.values_list("updated_at")) == before

@@ -117,7 +117,7 @@ def test_list_of_the_owner_offers_to_undo_own_deletions_only(limits, alice):
     assert [*library.deleted_lately(alice)] == [own]
 
 
-def test_everything_else_that_is_old_goes(limits, staff):
+def test_other_old_rows_are_deleted(limits, staff):
     make_rows(staff, OLD)
     make_rows(staff, YOUNG)
     # A session is too old once it has ended, and both of these have.
@@ -127,7 +127,7 @@ def test_everything_else_that_is_old_goes(limits, staff):
     assert [QuerySet(model).count() for model in models] == [1, 1, 1, 1]
 
 
-def test_without_settings_only_sessions_that_have_ended_go(alice, staff):
+def test_expired_sessions_alone_are_deleted_without_settings(alice, staff):
     make_conversation(alice, OLD)
     make_rows(staff, OLD)
     run = run_all()
@@ -135,7 +135,7 @@ def test_without_settings_only_sessions_that_have_ended_go(alice, staff):
     assert counts == (0, 1, 0, 0, 0)
 
 
-def test_it_deletes_a_batch_at_a_time(
+def test_rows_are_deleted_a_batch_at_a_time(
     limits, alice, monkeypatch, django_assert_max_num_queries
 ):
     monkeypatch.setattr(services, "BATCH", 2)
@@ -151,7 +151,7 @@ def test_it_deletes_a_batch_at_a_time(
     assert run.finished_at
 
 
-def test_one_that_is_used_in_between_stays(limits, alice, monkeypatch):
+def test_conversation_used_in_between_stays(limits, alice, monkeypatch):
     made = make_conversation(alice, OLD)
     find = services.RetentionKind.find_old
     calls = []
@@ -226,7 +226,7 @@ class TestCommand:
         assert len(list_alive()) == 1
         assert not RetentionRun.objects.exists()
 
-    def test_it_deletes_and_is_a_run(self, limits, alice):
+    def test_command_deletes_and_is_a_run(self, limits, alice):
         make_conversation(alice, OLD)
         assert self.run()[0].split() == ["1", "conversations"]
         assert not list_alive()

@@ -90,7 +90,7 @@ class TestWhatIsInIt:
     def test_giving_feedback_and_a_failing_turn_write_nothing_of_it(self, findings):
         assert not QueueItem.objects.exists()
 
-    def test_what_has_no_reason_any_more_leaves_unless_it_was_begun(self, findings):
+    def test_item_without_a_reason_leaves_unless_it_was_begun(self, findings):
         services.refresh_queue()
         QueueItem.objects.filter(kind="turn").update(state="work")
         feedback.give_feedback(findings, 2, "good")
@@ -99,7 +99,7 @@ class TestWhatIsInIt:
         services.refresh_queue()
         assert kept() == [("turn", 6, "work")]
 
-    def test_what_has_a_new_reason_is_to_do_again(self, findings):
+    def test_item_with_a_new_reason_is_open_again(self, findings):
         services.refresh_queue()
         turn = findings.turns.get(reply_seq=6)
         QueueItem.objects.update(state="done", note=NOTE)
@@ -119,7 +119,7 @@ class TestWhatIsInIt:
         assert regenerated.reply_seq != 6
         assert {*QueueItem.objects.values_list("note", flat=True)} == {NOTE}
 
-    def test_what_is_in_work_stays_so_at_a_new_reason(self, findings):
+    def test_item_in_work_stays_so_at_a_new_reason(self, findings):
         item = item_of("feedback")
         QueueItem.objects.filter(pk=item.pk).update(state="work")
         feedback.give_feedback(findings, 2, "bad", "And it is late.")
@@ -141,13 +141,13 @@ class TestWhatIsInIt:
         services.refresh_queue()
         assert kept() == []
 
-    def test_only_the_newest_are_looked_at(self, alice, findings, monkeypatch):
+    def test_newest_rows_alone_are_read(self, alice, findings, monkeypatch):
         monkeypatch.setattr(services, "MOST", 1)
         newer = make_findings(alice)
         services.refresh_queue()
         assert {*QueueItem.objects.values_list("conversation", flat=True)} == {newer.pk}
 
-    def test_it_goes_with_its_conversation(self, findings):
+    def test_item_is_deleted_with_its_conversation(self, findings):
         services.refresh_queue()
         findings.delete()
         assert kept() == []
@@ -182,7 +182,7 @@ class TestWork:
             ("queue", target, findings.uuid),
         ]
 
-    def test_who_was_slower_sees_that_it_was_changed(self, reviewer, findings):
+    def test_slower_reviewer_sees_that_the_item_was_changed(self, reviewer, findings):
         item = item_of("turn")
         page = reviewer.get(reverse(PAGE, args=[item.pk]))
         seen = page.context["adminform"].form.initial["seen"]
@@ -205,7 +205,7 @@ class TestWork:
         assert kept() == done
         assert AccessEvent.objects.filter(action="queue").count() == 4
 
-    def test_what_others_have_or_is_gone_is_left_out(
+    def test_items_of_others_and_missing_items_are_left_out(
         self, reviewer, findings, staff_with
     ):
         services.refresh_queue()
@@ -236,7 +236,7 @@ class TestWork:
         assert "2 items: done." in page
         assert "1 item was left out" in page
 
-    def test_only_what_was_changed_is_written(self, reviewer, findings):
+    def test_changed_fields_alone_are_written(self, reviewer, findings):
         item = item_of("turn")
         with CaptureQueriesContext(connection) as ran:
             assert save(reviewer, item, note="Seen.").status_code == 302
@@ -245,7 +245,7 @@ class TestWork:
         assert "note" in writes[0]
         assert "state" not in writes[0]
 
-    def test_no_more_than_a_page_at_once(self, reviewer, findings, monkeypatch):
+    def test_actions_take_one_page_at_most(self, reviewer, findings, monkeypatch):
         monkeypatch.setattr("chatsite.features.review_queue.admin.MAX_AT_ONCE", 2)
         services.refresh_queue()
         chosen = [*QueueItem.objects.values_list("pk", flat=True)]
@@ -271,7 +271,7 @@ class TestWork:
             page = look(reviewer, **params)
             assert {kind for kind in names if f">{names[kind]}<" in page} == found
 
-    def test_only_staff_can_be_chosen(self, reviewer, findings, bob):
+    def test_staff_alone_can_be_assigned(self, reviewer, findings, bob):
         item = item_of("turn")
         assert save(reviewer, item, assignee=bob.pk).status_code == 200
         item.refresh_from_db()
@@ -279,7 +279,7 @@ class TestWork:
 
 
 class TestReading:
-    def test_without_the_right_there_is_a_length_and_no_form(
+    def test_item_is_a_length_without_form_if_staff_may_not_read(
         self, client, staff_with, findings
     ):
         item = item_of("feedback")
@@ -296,14 +296,14 @@ class TestReading:
         assert {state for _kind, _number, state in kept()} == {"open"}
         assert not AccessEvent.objects.exists()
 
-    def test_with_it_the_list_is_written_down(self, reviewer, findings):
+    def test_list_with_the_right_is_logged(self, reviewer, findings):
         services.refresh_queue()
         QueueItem.objects.update(note=NOTE)
         assert "Says &lt;nothing&gt; of the budget." in look(reviewer)
         event = AccessEvent.objects.get()
         assert (event.target, event.conversation) == ("list queueitem", findings.uuid)
 
-    def test_who_may_not_see_numbers_fills_nothing(self, client, staff_with, findings):
+    def test_user_without_the_right_fills_nothing(self, client, staff_with, findings):
         client.force_login(staff_with("content"))
         assert client.get(reverse(LIST)).status_code == 403
         assert kept() == []

@@ -1,4 +1,4 @@
-"""Rules that a person states and confirms."""
+"""Rules that a user states and confirms."""
 
 from chatsite.features.rules import services
 from tests.memory.scenes import ask, reply_to

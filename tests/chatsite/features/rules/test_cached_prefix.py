@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["conversation"]
 
 
-def test_with_another_rule_by_now_it_is_in_no_cache(conversation):
+def test_changed_rules_are_in_no_cached_prefix(conversation):
     talk(conversation, **CACHED)
     state_rule(conversation, "Always answer in rhyme.")
     assert not is_in_place(compact(conversation).requests[0])

@@ -81,7 +81,7 @@ def test_an_import_proves_what_was_sent_and_offers_what_was_in_force(chat, bob):
         {"start": 9, "end": 9},
     ],
 )
-def test_what_the_person_did_not_say_is_left_out(chat, bob, change):
+def test_rule_that_the_user_did_not_state_is_left_out(chat, bob, change):
     value = exported(chat)
     value["rules"] = [value["rules"][0] | change]
     assert not imported(bob, value).rules.exists()

@@ -57,7 +57,7 @@ def pane(client, chat):
     ).content.decode()
 
 
-def test_one_tap_keeps_what_is_offered(client, chat):
+def test_tap_keeps_an_offered_rule(client, chat):
     assert OFFER in page_of(client, chat)
     assert "part-rules" not in pane(client, chat)
     assert "every message" in act(client, chat, "keep")
@@ -92,7 +92,7 @@ def test_a_rule_is_replaced_in_the_dialog(client, chat):
     assert f"{SHOWN}</q>" not in shown
 
 
-def test_what_does_not_fit_is_said(client, alice, settings):
+def test_rule_without_room_is_refused_with_a_sentence(client, alice, settings):
     settings.CONTEXT_WINDOW = 2000
     chat = transcript.create_conversation(alice, policy={"rules": "keep"})
     talk_in_turns(chat, *(f"Always name city number {n} first." for n in range(12)))
@@ -101,7 +101,7 @@ def test_what_does_not_fit_is_said(client, alice, settings):
     assert "3 % of a request" in shown
 
 
-def test_what_was_replaced_is_listed_and_comes_back(client, alice):
+def test_replaced_rule_is_listed_and_can_be_restored(client, alice):
     chat = transcript.create_conversation(alice, policy={"rules": "keep"})
     talk_in_turns(chat, "Always use bullet points.", "Forget the bullet points.")
     assert "1 rule was replaced" in pane(client, chat)
@@ -124,7 +124,7 @@ def test_a_past_request_shows_the_rules_that_it_had(client, chat):
 
 
 @pytest.mark.parametrize("name", ["keep", "dismiss", "offer"])
-def test_no_one_else_can_act(bob, chat, name):
+def test_other_users_cannot_act(bob, chat, name):
     target = memory_url("rule", chat, pk=chat.rules.get().pk, name=name)
     assert signed_in(bob).post(target, headers=HTMX).status_code == 404
     assert chat.rules.get().state == "offered"
@@ -172,7 +172,7 @@ def test_the_own_list_is_off_by_default(client, alice):
 
 
 @pytest.mark.parametrize("text", ["x" * 301, "\n".join(map(str, range(21)))])
-def test_too_long_an_own_list_is_refused(client, alice, text):
+def test_long_list_of_own_rules_is_refused(client, alice, text):
     answer = client.post(reverse("account"), {"own_rules": text})
     assert answer.status_code == 422
     assert "At most 20 rules" in answer.content.decode()

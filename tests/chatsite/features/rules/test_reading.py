@@ -1,5 +1,5 @@
-"""A text is read before the transaction that stores it, and a long one only for
-somebody who may send it."""
+"""A text is read before the transaction that stores it, and a long one only if its
+user may send it."""
 
 import pytest
 from django.db import connection
@@ -39,12 +39,12 @@ def send(conversation, text, client_id="one"):
 @pytest.mark.django_db(transaction=True)
 class TestReading:
     @pytest.mark.parametrize("text", ["Always answer in English.", LONG])
-    def test_no_row_is_locked_while_a_text_is_read(self, conversation, read, text):
+    def test_rows_are_not_locked_while_a_text_is_read(self, conversation, read, text):
         send(conversation, text)
         assert read == [False]
         assert Rule.objects.get().message.seq == 1
 
-    def test_nor_while_one_is_edited(self, conversation, read):
+    def test_rows_are_not_locked_while_a_message_is_edited(self, conversation, read):
         sent = send(conversation, "Hello.")
         commands.stop_turn(conversation, sent.turn.pk)
         conversation.turns.update(state="stopped")
@@ -53,15 +53,13 @@ class TestReading:
         assert read == [False, False]
         assert Rule.objects.count() == 1
 
-    def test_nor_while_it_begins_a_conversation(self, client, alice, read):
+    def test_rows_are_not_locked_while_a_conversation_begins(self, client, alice, read):
         client.force_login(alice)
         client.post("/c/", {"first": LONG, "client_id": "one"})
         assert read == [False]
         assert Rule.objects.count() == 1
 
-    def test_one_who_may_not_send_has_no_long_text_read(
-        self, conversation, read, settings
-    ):
+    def test_text_of_a_refused_message_is_not_read(self, conversation, read, settings):
         settings.QUEUED_PER_USER = 1
         send(conversation, "Hello.")
         with pytest.raises(CommandError, match="still waiting") as refused:
@@ -69,7 +67,7 @@ class TestReading:
         assert refused.value.code == "queue_full"
         assert read == [False]
 
-    def test_what_came_in_before_is_known_whatever_the_limits(
+    def test_repeated_message_is_known_whatever_the_limits(
         self, conversation, read, settings
     ):
         settings.QUEUED_PER_USER = 1

@@ -66,23 +66,23 @@ def violations():
 
 
 class TestRequests:
-    def test_what_is_only_offered_is_not_sent(self, chat):
+    def test_offered_rule_is_not_sent(self, chat):
         ask(chat, RULES[0])
         assert sent(chat) == ""
 
-    def test_what_is_kept_is_sent_from_the_next_message_on(self, keeping):
+    def test_kept_rule_is_sent_from_the_next_message_on(self, keeping):
         first = ask(keeping, RULES[3])
         assert sent(keeping, newest=first) == ""
         reply_to(first, "Yes.")
         assert RULES[3] in sent(keeping, newest=ask(keeping, "Go on"))
 
-    def test_it_is_sent_word_for_word_with_number_and_date(self, chat):
+    def test_rule_is_sent_word_for_word_with_number_and_date(self, chat):
         message = state_rule(chat, RULES[0])
         date = f"{message.created_at:%Y-%m-%d}"
         words = "Always answer in rhyme &amp; &lt;tags&gt;."
         assert f'<rule n="1" date="{date}">{words}</rule>' in sent(chat)
 
-    def test_it_comes_before_the_window_and_after_the_system_prompt(self, chat):
+    def test_rules_come_between_system_prompt_and_window(self, chat):
         state_rule(chat, RULES[0])
         kinds = [
             section.kind
@@ -90,7 +90,7 @@ class TestRequests:
         ]
         assert kinds == ["system", "rules", "window"]
 
-    def test_it_is_in_every_request_of_a_turn_with_tools(self, chat):
+    def test_rule_is_in_every_request_of_a_turn_with_tools(self, chat):
         state_rule(chat, RULES[0])
         newest = ask(chat, "What is new?")
         call_tools(newest, ("search", "Nothing."))
@@ -260,7 +260,7 @@ class TestErasing:
 
 
 class TestAudit:
-    def test_all_is_well(self, chat):
+    def test_audit_finds_no_violation(self, chat):
         state_rule(chat, RULES[0])
         assert violations() == []
 

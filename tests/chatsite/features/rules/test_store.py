@@ -51,11 +51,11 @@ class TestDetection:
         assert states(chat) == [(RULES[0], "offered")]
         assert store.list_standing_rules(chat) == []
 
-    def test_by_setting_it_is_kept(self, keeping):
+    def test_rule_is_kept_by_setting(self, keeping):
         ask(keeping, RULES[3])
         assert states(keeping) == [(RULES[3], "kept")]
 
-    def test_by_setting_nothing_is_looked_for(self, alice):
+    def test_detection_is_off_by_setting(self, alice):
         off = transcript.create_conversation(alice, policy={"rules": "off"})
         ask(off, RULES[0])
         assert states(off) == []
@@ -96,7 +96,7 @@ class TestDetection:
         )
         assert [state for _, state in states(chat)] == ["replaced"]
 
-    def test_what_is_only_offered_replaces_nothing_before_it_is_confirmed(self, chat):
+    def test_offered_rule_replaces_nothing_before_it_is_confirmed(self, chat):
         state_rule(chat, "Call me Sam.")
         reply_to(ask(chat, "Call me Kim."), "Yes.")
         assert [state for _, state in states(chat)] == ["confirmed", "offered"]
@@ -133,7 +133,7 @@ class TestDecisions:
         with pytest.raises((actions.ActionError, transcript.TextError)):
             confirm_rule(chat, text=text)
 
-    def test_no_more_can_be_confirmed_than_there_is_room_for(self, chat):
+    def test_rules_beyond_the_room_cannot_be_confirmed(self, chat):
         state_rule(chat, RULES[0])
         ask(chat, RULES[1])
         rule = chat.rules.latest("pk")
@@ -150,7 +150,7 @@ class TestDecisions:
         services.confirm_rule(chat, chat.rules.latest("pk").pk, room=room)
         assert [state for _, state in states(chat)] == ["replaced", "confirmed"]
 
-    def test_another_conversation_s_rule_is_not_found(self, chat, keeping):
+    def test_rule_of_another_conversation_is_not_found(self, chat, keeping):
         ask(keeping, RULES[0])
         with pytest.raises(actions.ActionError):
             services.set_rule(chat, keeping.rules.get().pk, Rule.State.OFFERED)
@@ -175,7 +175,7 @@ class TestBounds:
             assert 0 < len(store.list_standing_rules(keeping)) < store.MOST_UNCONFIRMED
         assert len(queries) == 1
 
-    def test_its_number_is_bounded(self, chat, monkeypatch):
+    def test_rules_have_a_limit(self, chat, monkeypatch):
         monkeypatch.setattr(services, "MOST_CONFIRMED", 2)
         for text in RULES[:2]:
             state_rule(chat, text)

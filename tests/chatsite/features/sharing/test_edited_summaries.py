@@ -26,12 +26,14 @@ class TestWhatStrangersSee:
         hide(edited, 7, EditChoice.KEEP)
         assert not is_request_shown(*self.request(edited))
 
-    def test_nor_what_is_made_of_them(self, edited, alice):
+    def test_request_with_a_summary_edited_after_hiding_is_not_shown(
+        self, edited, alice
+    ):
         hide(edited, 7, EditChoice.KEEP)
         actions.rewrite_summary(edited, 5, "In Nara, as I said.", author=alice)
         assert not is_request_shown(*self.request(edited))
 
-    def test_nor_what_a_model_made_of_them(self, alice):
+    def test_request_with_a_summary_of_an_edited_one_is_not_shown(self, alice):
         policy = SEGMENTS | {"strategy": "running"}
         made = transcript.create_conversation(alice, policy=policy)
         add_turns(made, 3)
@@ -43,7 +45,7 @@ class TestWhatStrangersSee:
         assert in_force(made)[0][3] == "Nara, and more words."
         assert not is_request_shown(*self.request(made))
 
-    def test_what_was_written_again_is_shown(self, edited):
+    def test_request_with_a_summary_written_again_is_shown(self, edited):
         hide(edited, 7)
         compact(edited)
         assert is_request_shown(*self.request(edited))

@@ -82,7 +82,7 @@ class TestPage:
         assert words in said
         assert '<a href="/">Start a conversation of your own</a>' in said
 
-    def test_it_shows_the_conversation_without_a_log_in(self, stranger, share):
+    def test_page_shows_the_conversation_without_a_login(self, stranger, share):
         page = text_of(stranger, link(share))
         assert "What is my budget?" in page
         assert "Reply to: What is my budget?" in page
@@ -139,16 +139,16 @@ class TestPage:
             answered = stranger.get(link(share, part))
             assert answered["X-Robots-Tag"] == "noindex, nofollow, noarchive"
             assert "no-store" in answered["Cache-Control"]
-            # The address is told to no other site.
+            # Other sites do not receive the address.
             assert answered["Referrer-Policy"] == "same-origin"
         assert '<meta name="robots" content="noindex' in text_of(stranger, link(share))
 
-    def test_its_policy_is_that_of_every_page(self, stranger, share):
+    def test_page_has_the_usual_security_policy(self, stranger, share):
         header = "Content-Security-Policy"
         own = stranger.get(link(share))[header]
         assert own == stranger.get("/accounts/login/")[header]
 
-    def test_it_opens_no_socket_and_changes_nothing(self, stranger, share):
+    def test_page_opens_no_socket_and_changes_nothing(self, stranger, share):
         found = everything(stranger, share)
         assert not re.search(
             r"\b(ws-connect|ws-send|hx-post|hx-put|hx-delete)\b", found
@@ -156,11 +156,11 @@ class TestPage:
         forms = re.findall(r'<form[^>]*method="post"[^>]*action="([^"]+)"', found)
         assert set(forms) == {"/theme/", "/language/"}
 
-    def test_it_only_answers_reading(self, stranger, share):
+    def test_page_answers_safe_methods_alone(self, stranger, share):
         for part in PARTS:
             assert stranger.post(link(share, part)).status_code == 405
 
-    def test_it_is_the_same_whoever_is_signed_in(self, stranger, share, bob):
+    def test_page_is_the_same_whoever_is_signed_in(self, stranger, share, bob):
         def page(client):
             # Apart from the token of forms, which is another each time.
             return re.sub(r"[A-Za-z0-9]{64}", "token", text_of(client, link(share)))
@@ -168,7 +168,7 @@ class TestPage:
         owner, other = signed_in(share.conversation.owner), signed_in(bob)
         assert page(stranger) == page(owner) == page(other)
 
-    def test_no_session_is_read(self, share):
+    def test_page_reads_no_session(self, share):
         owner = signed_in(share.conversation.owner)
         with CaptureQueriesContext(connection) as queries:
             everything(owner, share)
@@ -252,12 +252,12 @@ class TestModelsView:
         assert "not on this page" in text_of(stranger, link(share, "context", reply=2))
         assert stranger.get(link(share, "raw", reply=2)).status_code == 404
 
-    def test_what_was_kept_of_a_request_is_not_shown_either(self, stranger, share):
+    def test_stored_parts_of_a_request_are_not_shown_either(self, stranger, share):
         assert "hash matches" in text_of(stranger, link(share, "context", reply=4))
         actions.delete_message(share.conversation, 1)
         assert "hash matches" not in text_of(stranger, link(share, "context", reply=4))
 
-    def test_nothing_of_it_without_it(self, stranger, conversation):
+    def test_view_is_absent_unless_it_is_shared(self, stranger, conversation):
         actions.set_system_prompt(conversation, "Whisper.", seen="")
         use_tools(conversation, "Look it up", Use(name="clock", result="noon"))
         talk_in_turns(conversation, "Thanks")
@@ -289,7 +289,9 @@ class TestModelsView:
 
 
 class TestNothingElse:
-    def test_nothing_of_the_owner_or_of_other_texts(self, stranger, alice, bob):
+    def test_page_has_nothing_of_the_owner_or_of_other_texts(
+        self, stranger, alice, bob
+    ):
         alice.email, alice.first_name = "alice@example.org", "Alicia"
         alice.save()
         transcript.create_conversation(alice, title="Divorce papers")
@@ -311,7 +313,7 @@ class TestNothingElse:
         for word in ("alice", "Alicia", "Divorce", str(made.uuid), "/c/", "/account"):
             assert word not in found
 
-    def test_what_is_hidden_is_not_in_the_replay(self, stranger, share):
+    def test_hidden_messages_are_not_in_the_replay(self, stranger, share):
         talk_in_turns(share.conversation, "Five")
         later = create_share(share.conversation, with_view=True)
         actions.exclude_messages(share.conversation, [5])
@@ -345,9 +347,7 @@ class TestMissing:
 
 
 class TestPace:
-    def test_one_address_has_to_wait_and_another_has_not(
-        self, stranger, share, settings
-    ):
+    def test_address_waits_while_another_does_not(self, stranger, share, settings):
         settings.SHARE_REQUESTS_PER_MINUTE = 3
         for _ in range(3):
             assert stranger.get(link(share)).status_code == 200
@@ -393,9 +393,7 @@ class TestPace:
         for _ in range(5):
             assert stranger.get(link(share)).status_code == 200
 
-    def test_only_the_addresses_heard_last_are_remembered(
-        self, rf, settings, monkeypatch
-    ):
+    def test_addresses_seen_last_alone_are_remembered(self, rf, settings, monkeypatch):
         monkeypatch.setattr(pacing, "MAX_KEPT", 5)
         for number in range(20):
             assert not wait_for_address(rf.get("/", REMOTE_ADDR=f"192.0.2.{number}"))
@@ -424,9 +422,7 @@ class TestWeight:
         assert rendered.total() <= TEMPLATES, rendered.most_common()
         assert len(queries) <= STATEMENTS, [row["sql"] for row in queries]
 
-    def test_what_people_who_are_signed_in_read_keeps_its_place(
-        self, stranger, client, share
-    ):
+    def test_shared_pages_have_a_cache_of_their_own(self, stranger, client, share):
         client.get(reverse("conversation-detail", args=[share.conversation.uuid]))
         before = len(parts.cache)
         everything(stranger, share)
@@ -460,13 +456,13 @@ class TestDialog:
         assert "opened 1 time" in shown
         assert "Up to #2" in shown
 
-    def test_it_says_what_the_link_will_show(self, client, conversation):
+    def test_dialog_shows_what_the_link_will_show(self, client, conversation):
         whole = client.get(self.url(conversation)).content.decode()
         assert "all messages as they are now, up to #4" in whole
         part = client.get(self.url(conversation) + "?at=2").content.decode()
         assert "the messages up to #2 as they are now" in part
 
-    def test_it_is_revoked(self, client, stranger, conversation, share):
+    def test_link_is_revoked(self, client, stranger, conversation, share):
         address = self.url(conversation, "share-revoke", share.pk)
         assert client.post(address, headers=HTMX).status_code == 200
         gone = stranger.get(link(share))
@@ -487,7 +483,7 @@ class TestDialog:
         assert (made.get_action_display(), made.seq) == ("made a link", 4)
         assert (revoked.get_action_display(), revoked.seq) == ("revoked a link", None)
 
-    def test_others_have_no_part_in_it(self, bob, conversation, share):
+    def test_strangers_have_no_access_to_the_dialog(self, bob, conversation, share):
         other, no_one = signed_in(bob), Client()
         for name, args in (("share", ()), ("share-create", ())):
             address = self.url(conversation, name, *args)
@@ -507,7 +503,7 @@ class TestDialog:
             assert "This link can&#x27;t be made" in page
         assert not conversation.shares.exists()
 
-    def test_without_links_there_is_no_dialog(self, client, conversation, settings):
+    def test_dialog_is_404_without_links(self, client, conversation, settings):
         page = client.get(reverse("conversation-detail", args=[conversation.uuid]))
         assert self.url(conversation) in page.content.decode()
         settings.SHARE_LINKS = False

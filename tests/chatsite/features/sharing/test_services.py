@@ -64,20 +64,18 @@ class TestMaking:
         assert len(tokens) == 5
         assert all(re.fullmatch("[A-Za-z0-9_-]{32}", token) for token in tokens)
 
-    def test_it_ends_after_its_days(self, conversation):
+    def test_link_ends_after_its_days(self, conversation):
         made = create_share(conversation, days=7)
         assert made.expires_at - made.created_at == timedelta(days=7)
 
-    def test_what_an_open_turn_adds_to_is_left_out_with_its_question(
-        self, conversation
-    ):
+    def test_open_turn_is_left_out_with_its_question(self, conversation):
         submit(conversation, "Still thinking?")
         share = create_share(conversation)
         answer(conversation, "Yes.")
         assert share.last_seq == 4
         assert shown(share) == [1, 2, 3, 4]
 
-    def test_there_has_to_be_something_to_show(self, alice):
+    def test_link_needs_something_to_show(self, alice):
         empty = transcript.create_conversation(alice)
         submit(empty, "Hello")
         with pytest.raises(ShareError, match="no finished reply"):
@@ -100,7 +98,7 @@ class TestMaking:
         revoke_share(conversation, first.pk)
         assert create_share(conversation)
 
-    def test_only_the_latest_ended_ones_are_kept(self, conversation, monkeypatch):
+    def test_ended_links_have_a_limit(self, conversation, monkeypatch):
         monkeypatch.setattr(services, "MOST_ENDED", 3)
         for _ in range(8):
             revoke_share(conversation, create_share(conversation).pk)
@@ -112,7 +110,7 @@ class TestWhatItShows:
     def test_the_conversation_up_to_a_message(self, conversation):
         assert shown(create_share(conversation, last_seq=2)) == [1, 2]
 
-    def test_nothing_that_comes_later(self, conversation, share):
+    def test_later_messages_are_not_shown(self, conversation, share):
         talk_in_turns(conversation, "And mine?")
         assert shown(share) == [1, 2, 3, 4]
 
@@ -128,14 +126,14 @@ class TestWhatItShows:
         assert shown(share) == [1, 2, 3, 4]
         assert is_whole(share, 4)
 
-    def test_not_what_had_been_replaced(self, conversation):
+    def test_replaced_messages_are_not_shown(self, conversation):
         commands.edit_message(
             conversation, seq=3, text="What is hers?", client_id="better"
         )
         answer(conversation, "800 euros")
         assert shown(create_share(conversation)) == [1, 2, 5, 6]
 
-    def test_not_what_is_hidden_or_deleted_before_or_after(self, conversation):
+    def test_messages_hidden_or_deleted_at_any_time_are_not_shown(self, conversation):
         talk_in_turns(conversation, "Five", "Seven")
         actions.exclude_messages(conversation, [1])
         actions.delete_message(conversation, 3)
@@ -157,7 +155,7 @@ class TestWhatItShows:
         assert roles[0] == ["user", "assistant"] * 3
         assert roles[1] == [*["user", "assistant"] * 3, "tool", "assistant"]
 
-    def test_only_a_title_that_its_owner_gave(self, conversation, share):
+    def test_title_is_shown_only_if_its_owner_gave_it(self, conversation, share):
         assert title_of_share(share) == "Trip to Kyoto"
         conversation.title_set_by = conversation.TitleSource.AUTO
         conversation.save()
@@ -174,7 +172,7 @@ class TestRequests:
         assert [row.seq for row in shown_replies(share)] == [2]
 
     @pytest.mark.parametrize("hide", [actions.exclude_messages, actions.delete_message])
-    def test_one_with_a_message_that_is_hidden_since_is_not_shown(
+    def test_request_with_a_message_hidden_since_is_not_shown(
         self, conversation, share, hide
     ):
         assert is_whole(share, 2)
@@ -183,7 +181,9 @@ class TestRequests:
         assert is_whole(share, 2)
         assert not is_whole(share, 4)
 
-    def test_one_with_a_summary_of_a_hidden_message_is_not_shown(self, conversation):
+    def test_request_with_a_summary_of_a_hidden_message_is_not_shown(
+        self, conversation
+    ):
         summarise(conversation, 1, 2)
         talk_in_turns(conversation, "Five")
         share = create_share(conversation, with_view=True)
@@ -197,7 +197,7 @@ class TestRequests:
         talk_in_turns(conversation, "Five")
         assert is_whole(create_share(conversation, with_view=True), 6)
 
-    def test_one_with_a_rule_of_a_hidden_message_is_not_shown(self, alice):
+    def test_request_with_a_rule_of_a_hidden_message_is_not_shown(self, alice):
         made = transcript.create_conversation(alice)
         state_rule(made, "Always answer in Dutch.")
         summarise(made, 1, made.messages.count())
@@ -213,39 +213,41 @@ class TestRequests:
 
 
 class TestOpening:
-    def test_it_opens_until_it_is_revoked(self, conversation, share):
+    def test_link_opens_until_it_is_revoked(self, conversation, share):
         assert opens(share)
         assert revoke_share(conversation, share.pk)
         assert not opens(share)
         assert not revoke_share(conversation, share.pk)
 
-    def test_it_opens_until_its_end(self, share):
+    def test_link_opens_until_its_end(self, share):
         Share.objects.filter(pk=share.pk).update(expires_at=Now())
         assert not opens(share)
 
-    def test_not_while_the_site_has_no_links(self, share, settings):
+    def test_link_is_closed_while_the_site_has_no_links(self, share, settings):
         settings.SHARE_LINKS = False
         assert not opens(share)
         settings.SHARE_LINKS = True
         assert opens(share)
 
-    def test_not_while_its_conversation_is_deleted(self, alice, conversation, share):
+    def test_link_is_closed_while_its_conversation_is_deleted(
+        self, alice, conversation, share
+    ):
         library.delete_conversation(conversation)
         assert not opens(share)
         assert not list_shares_of_user(alice).exists()
         library.restore_all(alice, [conversation.uuid])
         assert opens(share)
 
-    def test_not_while_its_owner_is_shut_out(self, alice, share):
+    def test_link_is_closed_while_its_owner_is_deactivated(self, alice, share):
         alice.is_active = False
         alice.save()
         assert not opens(share)
 
-    def test_it_goes_with_its_conversation(self, conversation, share):
+    def test_link_is_deleted_with_its_conversation(self, conversation, share):
         library.erase_conversation(conversation)
         assert not Share.objects.exists()
 
-    def test_it_goes_with_the_account(self, alice, share):
+    def test_link_is_deleted_with_the_account(self, alice, share):
         account.delete_account(alice)
         assert not Share.objects.exists()
 

@@ -36,7 +36,7 @@ def revoke(client, share, reason=REASON):
     return client.post(page_of(share), {"reason": reason})
 
 
-def test_its_owner_reads_that_it_was_the_staff_and_why(alice, revoker, share):
+def test_owner_reads_that_staff_revoked_the_link_and_why(alice, revoker, share):
     assert revoke(revoker, share).status_code == 302
     shared = Client().get(reverse("shared-page", args=[share.token]))
     assert shared.status_code == 404
@@ -50,27 +50,27 @@ def test_its_owner_reads_that_it_was_the_staff_and_why(alice, revoker, share):
         assert share.token not in text
 
 
-def test_it_is_in_the_access_log(revoker, share):
+def test_revocation_is_in_the_access_log(revoker, share):
     revoke(revoker, share)
     event = AccessEvent.objects.get()
     assert (event.action, event.target) == ("revoke", f"share {share.pk}")
     assert event.conversation == share.conversation.uuid
 
 
-def test_it_takes_a_reason(revoker, share):
+def test_revocation_needs_a_reason(revoker, share):
     assert revoke(revoker, share, " ").status_code == 200
     share.refresh_from_db()
     assert share.revoked_at is None
 
 
-def test_it_takes_the_permission(reviewer, share):
+def test_revocation_needs_the_permission(reviewer, share):
     assert 'name="reason"' not in reviewer.get(page_of(share)).content.decode()
     assert revoke(reviewer, share).status_code == 403
     share.refresh_from_db()
     assert share.revoked_at is None
 
 
-def test_one_that_has_ended_stays_as_it_is(revoker, share):
+def test_ended_link_stays_as_it_is(revoker, share):
     services.revoke_share(share.conversation, share.pk)
     page = revoker.get(page_of(share)).content.decode()
     assert 'name="_save"' not in page
@@ -80,7 +80,7 @@ def test_one_that_has_ended_stays_as_it_is(revoker, share):
     assert share.reason == ""
 
 
-def test_who_never_lost_one_reads_nothing_of_it(alice, share):
+def test_owner_without_revoked_links_reads_nothing_of_it(alice, share):
     dialog = reverse("share", args=[share.conversation.uuid])
     for address in (dialog, reverse("account")):
         assert (

@@ -54,7 +54,7 @@ def test_a_mailed_one_gives_the_account_its_address(staff, mails, link_in):
     assert carol.email == "carol@example.org"
 
 
-def test_it_gives_no_address_of_another_account(staff, alice, mails, link_in):
+def test_invitation_gives_no_address_of_another_account(staff, alice, mails, link_in):
     invite(staff, email="alice@example.org")
     alice.email = "Alice@example.org"
     alice.save()
@@ -70,7 +70,7 @@ def test_deleting_one_revokes_it(staff):
     assert Client().post(path, NEW).status_code == 404
 
 
-def test_it_takes_a_permission_of_its_own(staff_with):
+def test_invitation_needs_a_permission_of_its_own(staff_with):
     user = staff_with("metadata", "content", "export", "purge")
     assert signed_in(user).get(reverse(ADD)).status_code == 403
     user.user_permissions.add(Permission.objects.get(codename="add_invitation"))
@@ -78,7 +78,7 @@ def test_it_takes_a_permission_of_its_own(staff_with):
     assert MailedLink.objects.count() == 1
 
 
-def test_those_of_staff_who_have_left_invite_no_one(staff):
+def test_invitations_of_staff_who_have_left_are_invalid(staff):
     path = invite(staff)
     get_user_model().objects.filter(pk=staff.pk).update(is_active=False)
     assert Client().post(path, NEW).status_code == 404

@@ -32,7 +32,7 @@ def ask(email="alice@example.org", **headers):
 
 
 class TestReset:
-    def test_it_leads_to_a_new_password_and_ends_all_sessions(
+    def test_link_leads_to_a_new_password_and_ends_all_sessions(
         self, alice, mails, link_in
     ):
         elsewhere = signed_in(alice)
@@ -47,7 +47,7 @@ class TestReset:
         assert stranger.post(reverse("login"), fields).url == "/"
         assert elsewhere.get("/").status_code == 302
 
-    def test_it_works_once(self, alice, mails, link_in):
+    def test_link_works_once(self, alice, mails, link_in):
         ask()
         path = link_in(mails()[0])
         Client().post(path, CHOSEN)
@@ -70,14 +70,14 @@ class TestReset:
             {"is_active": False},
         ],
     )
-    def test_it_opens_nothing_once_the_account_has_changed(
+    def test_link_opens_nothing_once_the_account_has_changed(
         self, alice, mails, link_in, change
     ):
         ask()
         get_user_model().objects.filter(pk=alice.pk).update(**change)
         assert Client().get(link_in(mails()[0])).status_code == 404
 
-    def test_it_ends_with_its_hour(self, alice, mails, link_in):
+    def test_link_ends_after_an_hour(self, alice, mails, link_in):
         ask()
         past = F("expires_at") - timedelta(hours=1)
         MailedLink.objects.update(expires_at=past)
@@ -90,7 +90,7 @@ class TestReset:
         assert Client().post(path, weak).status_code == 400
         assert Client().post(path, CHOSEN).status_code == 302
 
-    def test_it_undoes_a_lock_out(self, alice, mails, link_in, settings):
+    def test_reset_ends_a_lock_out(self, alice, mails, link_in, settings):
         settings.AXES_FAILURE_LIMIT = 2
         wrong = {"username": "alice", "password": "wrong"}
         for _ in range(2):
@@ -108,9 +108,7 @@ class TestReset:
         assert {answer.url for answer in answers} == {reverse("signin-sent")}
         assert mails() == []
 
-    def test_it_is_sent_to_the_address_of_the_account_and_no_lookalike(
-        self, alice, mails
-    ):
+    def test_reset_is_sent_to_the_accounts_address_and_no_lookalike(self, alice, mails):
         # A long s is a capital S in upper case.
         alice.email = "alices@example.org"
         alice.save()
@@ -125,7 +123,7 @@ class TestReset:
         assert token not in map(str, row)
         assert token not in one_line(f"GET {path} 200")
 
-    def test_it_leads_to_no_host_that_a_request_made_up(
+    def test_link_ignores_the_host_of_a_forged_request(
         self, alice, mails, link_in, settings
     ):
         settings.ALLOWED_HOSTS = ["*"]
@@ -135,12 +133,12 @@ class TestReset:
 
 
 class TestPace:
-    def test_one_account_gets_so_many_mails_an_hour(self, alice, mails):
+    def test_account_gets_a_limited_number_of_mails_an_hour(self, alice, mails):
         for _ in range(links.MOST_OF_ACCOUNT + 3):
             assert ask().status_code == 302
         assert len(mails()) == links.MOST_OF_ACCOUNT
 
-    def test_one_address_asks_for_so_many_of_others(self, db, mails, settings):
+    def test_client_address_asks_for_few_mails_to_others(self, db, mails, settings):
         people = get_user_model().objects
         for n in range(links.MOST_FROM + 2):
             people.create_user(f"u{n}", f"u{n}@example.org", "secret")
@@ -186,7 +184,7 @@ class TestAddress:
         fields = {"email-email": email, "email-password": password}
         return client.post(reverse("signin-email"), fields)
 
-    def test_it_becomes_the_address_once_its_mail_is_confirmed(
+    def test_address_is_stored_once_its_mail_is_confirmed(
         self, alice, client, mails, link_in
     ):
         assert self.change(client, "new@example.org").status_code == 302
@@ -206,7 +204,9 @@ class TestAddress:
             Client().post(link_in(mails()[0]))
         assert mails()[-1].to == ["alice@example.org"]
 
-    def test_it_needs_the_password_and_wrong_ones_lock(self, alice, client, settings):
+    def test_address_change_needs_the_password_and_wrong_ones_lock(
+        self, alice, client, settings
+    ):
         settings.EMAIL_URL = "smtp://mail.example.org"
         settings.AXES_FAILURE_LIMIT = 2
         answers = [self.change(client, "e@x.org", "wrong") for _ in range(2)]
@@ -224,13 +224,13 @@ class TestAddress:
         assert alice.email == "alice@example.org"
         assert MailedLink.objects.get().used_at is None
 
-    def test_it_can_be_removed(self, alice, client, mails):
+    def test_address_can_be_removed(self, alice, client, mails):
         self.change(client, "")
         alice.refresh_from_db()
         assert alice.email == ""
         assert mails() == []
 
-    def test_one_address_gets_so_many_mails_of_all_accounts(self, alice, mails):
+    def test_address_gets_a_limited_number_of_mails_of_all_accounts(self, alice, mails):
         people = get_user_model().objects
         for n in range(links.MOST_TO_ADDRESS + 1):
             client = signed_in(people.create_user(f"u{n}", password="alice-secret"))

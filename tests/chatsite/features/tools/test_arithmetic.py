@@ -35,7 +35,7 @@ from tests.patience import within
         ("= 1 + 1 =", "2"),
     ],
 )
-def test_it_calculates(expression, expected):
+def test_expressions_are_calculated(expression, expected):
     assert calculated(expression) == expected
 
 
@@ -67,7 +67,7 @@ def test_it_calculates(expression, expected):
         "9" * 501,
     ],
 )
-def test_it_refuses_in_words(expression):
+def test_refusals_have_words(expression):
     with pytest.raises(ToolException, match=r"\.$"):
         calculated(expression)
 
@@ -86,13 +86,13 @@ def test_it_refuses_in_words(expression):
         "*".join(["9**999"] * 60),
     ],
 )
-def test_no_expression_takes_long(expression):
+def test_expressions_never_take_long(expression):
     with within(0.5, thread_time), suppress(ToolException):
         assert len(calculated(expression)) < 2_000
 
 
 @given(st.text(max_size=80))
-def test_nothing_but_a_tool_exception_is_raised(expression):
+def test_errors_are_tool_exceptions_alone(expression):
     with suppress(ToolException):
         assert calculated(expression)
 
@@ -106,5 +106,5 @@ def test_nothing_but_a_tool_exception_is_raised(expression):
         max_leaves=8,
     )
 )
-def test_it_calculates_as_python_does(expression):
+def test_results_equal_those_of_python(expression):
     assert calculated(expression) == str(eval(expression))  # noqa: S307

@@ -22,7 +22,7 @@ def dialog(client, conversation):
     return client.get(memory_url("tools", conversation)).content.decode()
 
 
-def test_they_are_chosen_in_the_dialog(client, conversation):
+def test_tools_are_chosen_in_the_dialog(client, conversation):
     shown = dialog(client, conversation)
     assert 'value="calculate">' in shown
     assert "checked" not in shown
@@ -41,7 +41,7 @@ def test_the_page_says_which_are_on(client, conversation):
     )
 
 
-def test_all_can_be_turned_off(client, conversation):
+def test_tools_can_all_be_turned_off(client, conversation):
     transcript.change_tools(conversation, ["calculate"])
     assert "no tools" in save(client, conversation).content.decode()
     conversation.refresh_from_db()
@@ -60,7 +60,7 @@ def test_late_results_can_be_answered_at_once(client, conversation):
     assert 'name="answers_late" value="on"' in notice
 
 
-def test_it_is_undone(client, conversation):
+def test_choice_is_undone(client, conversation):
     transcript.change_tools(conversation, ["calculate", "gone"])
     notice = save(client, conversation, "remind_me").content.decode()
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', notice))
@@ -79,7 +79,7 @@ def test_a_tool_that_is_away_is_shown_and_stays(client, conversation):
     assert conversation.tools == ["away_tool", "calculate"]
 
 
-def test_what_does_not_exist_can_not_be_turned_on(client, conversation):
+def test_unknown_tool_can_not_be_turned_on(client, conversation):
     save(client, conversation, "<script>", "calculate", "calculate")
     conversation.refresh_from_db()
     assert conversation.tools == ["calculate"]
@@ -105,7 +105,7 @@ def test_a_branch_has_the_same(conversation):
     assert copies.branch_conversation(conversation, 2).tools == ["calculate"]
 
 
-def test_what_was_sent_before_says_nothing_of_them(client, conversation):
+def test_earlier_requests_have_no_tools(client, conversation):
     transcript.change_tools(conversation, ["calculate"])
     shown = client.get(url("context", conversation), {"reply": 2}).content.decode()
     assert "tools-on" not in shown
@@ -127,15 +127,17 @@ class TestBeginning:
             box for box in boxes if 'value="calculate"' in box
         ]
 
-    def test_they_are_chosen_before_the_first_message(self, client, settings):
+    def test_tools_are_chosen_before_the_first_message(self, client, settings):
         settings.DEFAULT_TOOLS = ["calculate"]
         assert self.begin(client, tools=["", "current_time"]) == ["current_time"]
 
-    def test_none_is_a_choice(self, client, settings):
+    def test_empty_choice_is_a_choice(self, client, settings):
         settings.DEFAULT_TOOLS = ["calculate"]
         assert self.begin(client, tools=[""]) == []
 
-    def test_who_is_not_asked_has_those_of_the_site(self, client, settings):
+    def test_conversation_without_a_choice_has_the_tools_of_the_site(
+        self, client, settings
+    ):
         settings.DEFAULT_TOOLS = ["calculate"]
         assert self.begin(client) == ["calculate"]
 

@@ -30,21 +30,21 @@ def after(monkeypatch, **time):
 
 
 class TestCurrentTime:
-    async def test_it_is_the_persons_own(self):
+    async def test_time_zone_is_the_users_own(self):
         answer = await run(current_time, BERLIN)
         assert answer.text == "Sunday 2026-11-22 19:51:05 UTC+01:00 (Europe/Berlin)"
 
-    async def test_without_one_it_is_the_sites(self, settings):
+    async def test_time_zone_is_the_sites_if_the_users_is_unknown(self, settings):
         settings.TIME_ZONE = "Asia/Shanghai"
         answer = await run(current_time, context_of(time_zone="no/such"))
         assert answer.text == "Monday 2026-11-23 02:51:05 UTC+08:00 (Asia/Shanghai)"
 
-    async def test_another_one_can_be_asked_for(self):
+    async def test_time_zone_can_be_an_argument(self):
         answer = await run(current_time, BERLIN, time_zone="America/New_York")
         assert "13:51:05 UTC-05:00" in answer.text
 
     @pytest.mark.parametrize("name", ["Paris", "../../etc/passwd", "Europe", "\0", "/"])
-    async def test_what_is_no_zone_is_said(self, name):
+    async def test_unknown_time_zone_is_refused_with_words(self, name):
         with pytest.raises(ToolException, match="no time zone"):
             await run(current_time, BERLIN, time_zone=name)
         assert find_zone(name) is None
@@ -76,7 +76,7 @@ class TestRemindMe:
         pending = await run(remind_me, BERLIN, text="tea", at=at)
         assert pending.handle["due"] == "2026-11-23T01:00:00+00:00"
 
-    async def test_it_outlives_a_long_break_of_the_site(self):
+    async def test_reminder_outlives_a_long_break_of_the_site(self):
         pending = await run(remind_me, BERLIN, text="tea", in_minutes=1)
         assert pending.deadline == timedelta(days=30, minutes=1).total_seconds()
 
@@ -96,6 +96,6 @@ class TestRemindMe:
             {"in_minutes": 1, "text": "x" * 1_001},
         ],
     )
-    async def test_what_can_not_be_is_said(self, arguments):
+    async def test_impossible_reminder_is_refused_with_words(self, arguments):
         with pytest.raises(ToolException, match=r"\.$"):
             await run(remind_me, BERLIN, **{"text": "tea", **arguments})

@@ -1,4 +1,4 @@
-"""The consent of a person: for exactly one call, once, in time, in any process."""
+"""The consent of a user: for exactly one call, once, in time, in any process."""
 
 import pytest
 from django.db.models.functions import Now
@@ -69,7 +69,7 @@ def test_a_yes_lets_any_process_run_it_once(waiting, alice):
     assert violations() == []
 
 
-def test_a_no_is_told_to_the_model_with_its_reason(waiting):
+def test_refusal_reaches_the_model_with_its_reason(waiting):
     call = answer(waiting, allowed=False, reason=" Not to Bob. ")
     assert (call.state, call.allowed, call.error) == (State.CANCELLED, False, "refused")
     assert call.reason == "Not to Bob."
@@ -108,7 +108,7 @@ class TestExactlyThisCall:
         first = answer(waiting)
         assert answer(waiting).answered_at == first.answered_at
 
-    def test_another_digest_is_refused(self, waiting):
+    def test_other_digest_is_refused(self, waiting):
         refused(waiting, "changed", digest="0" * 64)
 
     def test_a_row_that_was_changed_since_is_refused(self, waiting):
@@ -132,7 +132,7 @@ class TestExactlyThisCall:
             None,
         )
 
-    def test_another_conversation_does_not_know_it(self, waiting, alice):
+    def test_other_conversation_does_not_know_the_call(self, waiting, alice):
         other = transcript.create_conversation(alice)
         with pytest.raises(CommandError) as error:
             consent.answer(
@@ -166,7 +166,7 @@ class TestExpiry:
         claim = lifecycle.claim(waiting.conversation_id)
         assert records.begin(claim, waiting.pk).state == State.WAITING
 
-    def test_without_an_answer_the_turn_goes_on_without_it(self, waiting):
+    def test_unanswered_question_expires_and_the_turn_goes_on(self, waiting):
         assert consent.expire() == []
         self.late(waiting)
         (call,) = consent.expire()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("zh-hans", "我喜欢 49 人队、寺庙和好咖啡。"),
     ],
 )
-async def test_it_ends_with_a_search_in_the_transcript(
+async def test_demo_ends_with_a_search_in_the_transcript(
     alice, settings, language, words
 ):
     settings.DEMO_TOKENS_PER_SECOND = 0
@@ -55,7 +55,7 @@ def check(conversation, words):
     assert words in turns.last().reply.text
     numbers = conversation.messages.order_by("seq").values_list("seq", flat=True)
     assert [*numbers] == [*range(1, 2 * len(demo.SCRIPT) + 3)]
-    # The first figure that a person sees is a gain.
+    # The first figure that a user sees is a gain.
     first = conversation.summaries.order_by("version").first()
     assert first.tokens_after < first.tokens_before
     # Nor is there markup in what is made of a result.

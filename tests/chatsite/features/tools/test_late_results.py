@@ -1,4 +1,4 @@
-"""Results that come after their turn: stored once, told once, by whichever process."""
+"""Results that come after their turn: stored and published once, by any process."""
 
 from datetime import timedelta
 from importlib import import_module
@@ -79,7 +79,7 @@ def last_note(conversation):
 
 
 class TestDelivery:
-    def test_it_is_stored_once_and_told_in_the_next_turn(self, conversation, late):
+    def test_result_is_stored_once_and_sent_in_the_next_turn(self, conversation, late):
         done = late_results.deliver(late.pk, "The tea is here.")
         assert late_results.deliver(late.pk, "Again!") is None
         call = again(late)
@@ -132,7 +132,7 @@ class TestDelivery:
         submit(conversation, "Hello")
         assert violations() == []
 
-    def test_it_comes_while_the_turn_still_runs(self, conversation):
+    def test_result_arrives_while_the_turn_still_runs(self, conversation):
         claim, found = ask(conversation, ORDER, ("look_up", {"city": "Oslo"}))
         late = postpone(claim, found[0])
         late_results.deliver(late.pk, "Here.")
@@ -153,7 +153,7 @@ class TestDelivery:
     @pytest.mark.parametrize(
         "act", [actions.exclude_messages, transcript.supersede_messages]
     )
-    def test_it_is_out_of_the_view_where_its_call_is(self, conversation, late, act):
+    def test_result_is_out_of_the_view_if_its_call_is(self, conversation, late, act):
         with_own_turns(conversation)
         seq = late.request.seq
         act(conversation, [seq] if act == actions.exclude_messages else seq)
@@ -191,7 +191,7 @@ class TestLooks:
         late_results.release()
         assert [call.pk for call in late_results.claim()] == [late.pk]
 
-    def test_one_that_died_is_followed_by_another(self, late):
+    def test_dead_look_is_followed_by_another(self, late):
         late_results.claim()
         make_due(late)
         assert [call.pk for call in late_results.claim()] == [late.pk]
@@ -228,7 +228,7 @@ class TestLooks:
         call = again(late)
         assert call.next_look_at == call.deadline_at
 
-    def test_so_is_the_first_one_at_the_latest(self, conversation):
+    def test_next_look_is_at_the_deadline_at_the_latest(self, conversation):
         claim, (call,) = ask(conversation, ORDER)
         call = postpone(claim, call, seconds=1e300, deadline=60.0)
         assert call.next_look_at == call.deadline_at
@@ -241,7 +241,7 @@ class TestLooks:
         assert call.state == State.LATE
         assert timedelta(hours=1) < call.next_look_at - call.now < timedelta(hours=3)
 
-    def test_what_is_not_due_costs_one_cheap_statement(self, late):
+    def test_calls_that_are_not_due_cost_one_cheap_statement(self, late):
         ToolCall.objects.filter(pk=late.pk).update(next_look_at=None)
         with CaptureQueriesContext(
             connection,
@@ -264,14 +264,14 @@ class TestManyPeople:
         theirs = self.make_late(bob, 1)
         assert theirs[0] in [call.pk for call in late_results.claim()]
 
-    def test_nor_do_many_people_with_many(self, conversation):
+    def test_users_with_many_calls_do_not_delay_others(self, conversation):
         people = get_user_model().objects
         for n in range(late_results.LOOKS_AT_ONCE + 1):
             self.make_late(people.create_user(f"user{n}"), 3)
         theirs = self.make_late(people.create_user("last"), 1)
         assert theirs[0] in [call.pk for call in late_results.claim()]
 
-    def test_of_one_person_those_come_first_that_are_longest_due(self, alice, settings):
+    def test_calls_of_a_user_are_looked_at_by_due_time(self, alice, settings):
         settings.TOOLS = own_tools.PATHS
         keys = self.make_late(alice, late_results.LOOKS_AT_ONCE + 3)
         for n, key in enumerate(reversed(keys)):
@@ -286,7 +286,7 @@ class TestCeiling:
     def limit(self, settings):
         settings.LATE_CALLS_PER_USER = 2
 
-    def test_one_more_fails_and_says_why(self, conversation):
+    def test_call_beyond_the_limit_fails_with_a_reason(self, conversation):
         claim, found = ask(conversation, *[ORDER] * 3)
         ended = [postpone(claim, call) for call in found]
         assert [call.state for call in ended] == [State.LATE] * 2 + [State.FAILED]
@@ -296,7 +296,7 @@ class TestCeiling:
         reply(conversation, claim)
         assert violations() == []
 
-    def test_it_counts_all_conversations_of_a_person(self, conversation, alice, bob):
+    def test_limit_counts_all_conversations_of_a_user(self, conversation, alice, bob):
         claim, found = ask(conversation, ORDER, ORDER)
         for call in found:
             postpone(claim, call)
@@ -304,7 +304,7 @@ class TestCeiling:
             claim, (call,) = ask(calls.create(user), ORDER)
             assert postpone(claim, call).state == state
 
-    def test_what_has_come_or_was_cancelled_makes_room(self, conversation):
+    def test_ended_calls_make_room(self, conversation):
         claim, found = ask(conversation, *[ORDER] * 4)
         first, second = postpone(claim, found[0]), postpone(claim, found[1])
         late_results.deliver(first.pk, "Here.")
@@ -322,7 +322,7 @@ class TestCeiling:
         assert own_tools.cancelled == [{"n": 7}]
         assert again(refused).next_look_at is None
 
-    def test_without_a_limit_there_is_none(self, conversation, settings):
+    def test_calls_have_no_limit_without_the_setting(self, conversation, settings):
         settings.LATE_CALLS_PER_USER = 0
         claim, found = ask(conversation, *[ORDER] * 3)
         assert {postpone(claim, call).state for call in found} == {State.LATE}
@@ -352,7 +352,7 @@ class TestWhatALookFinds:
         sweep()
         assert own_tools.cancelled == []
 
-    def test_what_keeps_it_away_is_told_to_the_pages(self, late, monkeypatch):
+    def test_blocked_code_is_published_to_the_pages(self, late, monkeypatch):
         told = []
 
         async def publish(_, event):
@@ -377,7 +377,7 @@ class TestCancel:
             late_results.cancel(conversation, late.pk)
         assert error.value.code == "not_late"
 
-    def test_its_tool_is_told_by_any_process_once(self, conversation, late):
+    def test_tool_is_notified_once_by_any_process(self, conversation, late):
         late_results.cancel(conversation, late.pk)
         assert own_tools.cancelled == []
         sweep()
@@ -410,7 +410,7 @@ class TestCancel:
             ),
         ],
     )
-    def test_another_reply_cancels_it(self, conversation, late, act):
+    def test_regeneration_cancels_the_call(self, conversation, late, act):
         (told,) = act(conversation, late.turn_id).also_told
         call = again(late)
         assert (call.state, call.error) == (State.CANCELLED, "replaced")
@@ -420,13 +420,13 @@ class TestCancel:
         assert own_tools.cancelled == [{"n": 1}]
         assert violations() == []
 
-    def test_another_reply_to_a_later_message_leaves_it(self, conversation, late):
+    def test_regeneration_of_a_later_message_leaves_the_call(self, conversation, late):
         submit(conversation, "And now?")
         turn = reply(conversation, claim_next(conversation))
         assert commands.regenerate_reply(conversation, turn.pk).also_told == []
         assert again(late).state == State.LATE
 
-    def test_it_is_the_owners_to_cancel(self, late, bob):
+    def test_cancelling_is_the_owners_right(self, late, bob):
         with pytest.raises(CommandError) as error:
             late_results.cancel(transcript.create_conversation(bob), late.pk)
         assert error.value.code == "not_found"
@@ -458,14 +458,14 @@ class TestDeleted:
 
     @pytest.fixture
     def parcel(self, conversation):
-        """A late call of a tool that does not want to hear of its end."""
+        """A late call of a tool that has no function for its end."""
         claim, (call,) = ask(conversation, ("send_for_parcel", {"path": "zqword"}))
         postpone(claim, call, handle={"path": "zqword"})
         reply(conversation, claim)
         return again(call)
 
     @pytest.mark.parametrize("side", ["request", "result"])
-    def test_it_waits_for_nothing_any_more(self, conversation, parcel, side):
+    def test_deleted_call_waits_for_no_result(self, conversation, parcel, side):
         self.delete(conversation, getattr(parcel, side).seq)
         call = again(parcel)
         assert (call.state, call.error) == (State.CANCELLED, "call_deleted")
@@ -474,7 +474,7 @@ class TestDeleted:
         assert late_results.deliver(call.pk, "zqword") is None
         assert violations() == []
 
-    def test_what_is_being_asked_for_is_not_stored(self, conversation, parcel):
+    def test_result_that_is_being_fetched_is_not_stored(self, conversation, parcel):
         [claimed] = late_results.claim()
         self.delete(conversation, parcel.request.seq)
         assert not late_results.postpone(claimed, 1.0, handle={"path": "zqword"})
@@ -491,7 +491,7 @@ class TestDeleted:
         assert own_tools.cancelled == [{"n": 1}]
         assert (again(late).handle, late_results.claim()) == (None, [])
 
-    def test_nothing_is_kept_of_a_result_that_has_come(self, conversation, parcel):
+    def test_rows_keep_nothing_of_an_arrived_result(self, conversation, parcel):
         late_results.deliver(parcel.pk, "zqword has come.")
         call = again(parcel)
         assert call.handle is None

@@ -1,4 +1,4 @@
-"""The tool `search_own_words`: what a person said in their other conversations."""
+"""The tool `search_own_words`: what a user said in their other conversations."""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -36,7 +36,7 @@ def is_nothing(answer):
     return answer.startswith("Nothing that the person has said")
 
 
-def test_it_quotes_the_person_with_a_link(here, other):
+def test_quote_of_the_user_has_a_link(here, other):
     answer = searched(here, "kyoto")
     assert answer.startswith(NOT_INSTRUCTIONS)
     assert answer.count("<said ") == 1
@@ -45,7 +45,7 @@ def test_it_quotes_the_person_with_a_link(here, other):
     assert "We fly to &lt;b&gt;Kyoto&lt;/b&gt; on 12 April.</said>" in answer
 
 
-def test_it_finds_chinese(here, other):
+def test_chinese_words_are_found(here, other):
     reply_to(ask(other, "我在上海的一家医院工作。"), "好的。")
     assert "我在上海的一家医院工作。</said>" in searched(here, "医院")
 
@@ -55,16 +55,16 @@ def test_other_words_are_not_found(here, other, query):
     assert is_nothing(searched(here, query))
 
 
-def test_its_own_conversation_is_none_of_the_others(here, other):
+def test_own_conversation_is_left_out(here, other):
     assert is_nothing(searched(other, "kyoto"))
 
 
-def test_others_have_no_part_in_it(other, bob):
+def test_other_users_words_are_left_out(other, bob):
     assert is_nothing(searched(transcript.create_conversation(bob), "kyoto"))
 
 
 @pytest.mark.parametrize("how", ["hide", "delete", "trash", "temporary"])
-def test_what_is_gone_or_hidden_stays_out(here, other, alice, how):
+def test_deleted_and_hidden_messages_are_left_out(here, other, alice, how):
     if how == "hide":
         actions.exclude_messages(other, [1])
     elif how == "delete":
@@ -86,7 +86,7 @@ def test_words_of_a_file_are_not_the_persons(here, other):
     assert is_nothing(searched(here, "Osaka"))
 
 
-def test_there_are_as_many_as_wanted_and_as_fit(here, other):
+def test_quotes_are_as_many_as_wanted_and_as_fit(here, other):
     for n in range(12):
         reply_to(ask(other, f"Tea {n}. " + "Something else. " * 200), "Good.")
     assert searched(here, "tea", limit=2).count("<said ") == 2

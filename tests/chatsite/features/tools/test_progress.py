@@ -1,4 +1,4 @@
-"""How far a call is: told to the pages, and a sign of life."""
+"""The progress of a call: shown on the pages, and a sign of life."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which tools there are: built-in ones, one's own, and what settings can get wrong."""
+"""The tools: built-in ones, those of the site, and wrong settings."""
 
 import asyncio
 from threading import Event, current_thread
@@ -106,7 +106,7 @@ async def test_slow_tools_of_one_person_leave_threads_to_others(settings):
     context.user_id.set(1)
     slow_ones = [asyncio.create_task(run(held.tool, context_of())) for _ in range(80)]
     await asyncio.to_thread(all_begun.wait, 10 * PATIENCE)
-    # Told to end, a thread goes on: it is still the person's.
+    # A cancelled thread goes on: it still counts for the user.
     for task in slow_ones[:40]:
         task.cancel()
     context.user_id.set(2)
@@ -117,7 +117,7 @@ async def test_slow_tools_of_one_person_leave_threads_to_others(settings):
     await asyncio.gather(*slow_ones, return_exceptions=True)
 
 
-async def test_no_tool_takes_the_name_of_a_built_in_one(settings):
+async def test_tools_cannot_take_the_name_of_a_built_in_one(settings):
     settings.TOOLS = [f"{HERE}.impostor"]
     found = available()["calculate"].tool
     assert (await run(found, context_of(), expression="6*7")).text == "42"

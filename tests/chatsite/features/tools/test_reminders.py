@@ -1,4 +1,4 @@
-"""Reminders that came: unread until the person looks at their conversation."""
+"""Reminders that came: unread until the user looks at their conversation."""
 
 import pytest
 from channels.db import database_sync_to_async
@@ -35,7 +35,9 @@ def due(conversation):
 
 
 class TestUnread:
-    def test_it_is_of_the_person_until_it_is_looked_at(self, conversation, due, bob):
+    def test_reminder_is_unread_until_its_user_looks_at_it(
+        self, conversation, due, bob
+    ):
         [found] = reminders.find_unread(conversation.owner_id)
         assert (found.conversation, found.text) == (str(conversation.uuid), "drink tea")
         assert found.seq == ToolCall.objects.get().late_result.seq
@@ -44,7 +46,7 @@ class TestUnread:
         assert reminders.find_unread(conversation.owner_id) == []
         assert not reminders.look_at(conversation)
 
-    def test_it_goes_with_what_is_deleted(self, conversation, due):
+    def test_reminder_is_deleted_with_its_message(self, conversation, due):
         library.delete_conversation(conversation)
         assert reminders.find_unread(conversation.owner_id) == []
         library.restore_all(conversation.owner, [conversation.uuid])
@@ -59,7 +61,7 @@ class TestUnread:
 
 
 class TestPages:
-    def test_it_is_an_open_message(self, client, conversation, due):
+    def test_reminder_is_an_open_message(self, client, conversation, due):
         page = page_of(client, conversation)
         message = page.partition('<article class="message reminder"')[2]
         message = message.partition("</article>")[0]
@@ -67,7 +69,7 @@ class TestPages:
         assert "Hide from the model" in message
         assert "asked for on" not in message
 
-    def test_in_chinese(self, client, conversation, due):
+    def test_reminder_is_shown_in_chinese(self, client, conversation, due):
         client.cookies["django_language"] = "zh-hans"
         assert "⏰ 提醒：drink tea" in page_of(client, conversation)
 
@@ -93,7 +95,7 @@ class TestPages:
 
 
 class TestSocket:
-    async def test_all_pages_of_the_person_are_told(self, alice, session, upstream):
+    async def test_pages_of_the_user_are_all_notified(self, alice, session, upstream):
         make = database_sync_to_async(transcript.create_conversation)
         conversation, other = await make(alice), await make(alice)
         call = await database_sync_to_async(remind)(conversation)

@@ -55,7 +55,7 @@ def address(conversation, seq, place):
 
 
 @pytest.mark.parametrize("kind", [*file_cards.PICTURES, *file_cards.SOUNDS])
-def test_only_what_is_of_its_kind_is_given_as_such(kind):
+def test_media_type_is_given_only_if_the_bytes_match(kind):
     (start, *_) = (file_cards.PICTURES | file_cards.SOUNDS)[kind]
     given = ResultFile(kind=kind, data=start + own_tools.SVG)
     assert file_cards.kind_of(given) == kind
@@ -63,7 +63,7 @@ def test_only_what_is_of_its_kind_is_given_as_such(kind):
     assert file_cards.kind_of(given) == "application/octet-stream"
 
 
-async def test_they_are_kept_with_the_result(conversation, session, upstream):
+async def test_files_are_stored_with_the_result(conversation, session, upstream):
     upstream.script(calling(("draw", {})), "ok")
     async with Chat(conversation, session) as chat:
         await chat.say("Draw it.")
@@ -102,26 +102,26 @@ async def test_they_are_kept_with_the_result(conversation, session, upstream):
     await database_sync_to_async(look)()
 
 
-def test_only_their_owner_gets_them(conversation, drawn, bob, staff):
+def test_files_are_404_for_other_users(conversation, drawn, bob, staff):
     for other in (signed_in(bob), signed_in(staff)):
         found = other.get(address(conversation, drawn.seq, 0))
         assert found.status_code == 404
     assert Client().get(address(conversation, drawn.seq, 0)).status_code == 302
 
 
-def test_they_go_with_the_text(conversation, drawn):
+def test_files_are_deleted_with_the_text(conversation, drawn):
     actions.delete_message(conversation, drawn.seq)
     assert not ResultFile.objects.exists()
     found = signed_in(conversation.owner).get(address(conversation, drawn.seq, 0))
     assert found.status_code == 404
 
 
-def test_they_go_with_the_conversation(conversation, drawn):
+def test_files_are_deleted_with_the_conversation(conversation, drawn):
     library.erase_conversation(conversation)
     assert not ResultFile.objects.exists()
 
 
-def test_they_are_exported_and_imported(conversation, drawn):
+def test_files_are_exported_and_imported(conversation, drawn):
     whole = json.loads(dump_export(export_thread(conversation)))
     assert [file["name"] for file in whole["files"]] == ["map.png", "map.svg"]
     assert whole["files"][0]["data"].startswith("iVBOR")

@@ -83,7 +83,7 @@ async def test_the_model_gets_a_summary_and_people_the_whole(
     await database_sync_to_async(look)()
 
 
-async def test_what_it_is_made_of_is_quoted(conversation, session, site):
+async def test_result_is_quoted_in_the_request(conversation, session, site):
     site.script(calling(POUR), saying("Short."), "ok")
     await ask(conversation, session)
     system, document = site.calls[1].messages
@@ -95,7 +95,7 @@ async def test_what_it_is_made_of_is_quoted(conversation, session, site):
     assert "tools" not in site.calls[1].body
 
 
-async def test_of_a_very_long_one_the_beginning_is_read(
+async def test_long_result_is_read_from_its_beginning(
     conversation, session, site, settings
 ):
     call = ("pour", {"size": 600_000})
@@ -123,7 +123,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-async def test_where_none_comes_the_result_is_cut(conversation, session, site, name):
+async def test_result_is_cut_without_a_summary(conversation, session, site, name):
     site.script(calling(POUR), BAD[name], "ok")
     row = await ask(conversation, session)
     assert row.sent_text.startswith("ab cd\n")
@@ -151,9 +151,7 @@ async def test_a_fault_of_the_site_costs_the_summary_and_no_result(
     assert f"no summary call={(await conversation.tool_calls.aget()).pk}" in caplog.text
 
 
-async def test_it_is_not_waited_for_without_an_end(
-    conversation, session, site, monkeypatch
-):
+async def test_wait_for_a_summary_has_an_end(conversation, session, site, monkeypatch):
     monkeypatch.setattr(summaries, "MOST_SECONDS", 0.2)
     site.script(calling(POUR), "hang", "ok")
     row = await ask(conversation, session)

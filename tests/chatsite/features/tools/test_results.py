@@ -69,7 +69,7 @@ def test_a_long_result_is_kept_whole_and_sent_in_part(settings):
     assert count_text(sent) + MESSAGE_OVERHEAD <= settings.TOOL_RESULT_TOKENS
 
 
-def test_what_just_fits_is_not_shortened(settings):
+def test_result_that_just_fits_is_not_shortened(settings):
     room = (settings.TOOL_RESULT_TOKENS - MESSAGE_OVERHEAD) * 4
     assert refine("x" * room, TOOL, 1).sent == ""
     assert refine("x" * (room + 1), TOOL, 1).sent != ""
@@ -104,7 +104,7 @@ def test_a_tool_can_have_a_budget_of_its_own(settings):
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_anything_can_be_stored(content):
+def test_values_of_any_kind_can_be_stored(content):
     whole, sent = refine(content, TOOL, 3)
     assert is_storable(whole)
     assert is_storable(sent)

@@ -60,12 +60,12 @@ class TestSentText:
         result.sent_text = ""
         assert result.to_langchain().content == "All of it"
 
-    def test_it_is_signed(self, result):
+    def test_sent_text_is_signed(self, result):
         assert signatures.has_valid_signature(result)
         result.sent_text = "Something else"
         assert not signatures.has_valid_signature(result)
 
-    def test_it_is_erased_with_the_text(self, conversation, result):
+    def test_sent_text_is_erased_with_the_text(self, conversation, result):
         rows = conversation.messages.filter(pk=result.pk)
         with pytest.raises(TypeError, match="sent_text"):
             rows.update(sent_text="")
@@ -80,7 +80,7 @@ class TestToolCall:
         call = {"conversation": conversation, "turn": turn, "call_id": "c"}
         return {**call, "request": request}
 
-    def test_its_digest_is_of_the_tool_and_its_arguments(self, values):
+    def test_digest_is_of_the_tool_and_its_arguments(self, values):
         arguments = {"city": "Zürich", "days": 3}
         call = ToolCall.objects.create(
             **values, place=0, name="weather", arguments=arguments
@@ -99,23 +99,23 @@ class TestToolCall:
 
 
 class TestWaitingForConsent:
-    def test_no_process_takes_the_turn_or_one_behind_it(self, conversation, turn):
+    def test_waiting_turn_and_later_ones_are_not_claimed(self, conversation, turn):
         asking(turn)
         submit(conversation, "And then?")
         assert lifecycle.due() == []
         assert lifecycle.next_claim(conversation.pk) == ([], None)
         assert not turn.is_finished
 
-    def test_its_answer_lets_it_run(self, conversation, turn):
+    def test_answer_lets_the_turn_run(self, conversation, turn):
         asking(turn)
         Turn.objects.filter(pk=turn.pk).update(state=State.QUEUED)
         assert lifecycle.due() == [conversation.pk]
         assert lifecycle.claim(conversation.pk).row_id == turn.pk
 
-    def test_it_can_be_stopped_at_once(self, conversation, turn):
+    def test_waiting_turn_can_be_stopped_at_once(self, conversation, turn):
         assert commands.stop_turn(conversation, asking(turn).pk).state == State.STOPPED
 
-    def test_it_takes_no_place_of_its_owner(self, alice, turn, settings):
+    def test_waiting_turn_takes_no_slot_of_its_owner(self, alice, turn, settings):
         settings.TURNS_PER_USER = 1
         asking(turn)
         other = transcript.create_conversation(alice)
@@ -140,19 +140,19 @@ class TestArgumentsOfACutReply:
             ('{"n": NaN, "m": "', {}),
         ],
     )
-    def test_what_has_come_is_shown(self, text, arguments):
+    def test_arguments_that_have_come_are_shown(self, text, arguments):
         chunk = tool_call_chunk(name="look_up", args=text, id="one", index=0)
         (call,) = call_requests.read([chunk], 9, is_cut=True)
         assert call.arguments == arguments
 
-    def test_of_a_whole_reply_nothing_is_guessed(self):
+    def test_arguments_of_a_whole_reply_are_not_guessed(self):
         chunk = tool_call_chunk(name="look_up", args='{"city": "Os', id="o", index=0)
         (call,) = call_requests.read([chunk], 9)
         assert (call.arguments, call.error) == ({}, "bad_arguments")
 
 
 class TestManyAtOnce:
-    """One person's calls are answered in one piece of work that others wait for."""
+    """One user's calls are answered in one piece of work that others wait for."""
 
     MANY = 60
 
@@ -226,7 +226,7 @@ class TestManyAtOnce:
             assert made.tool_calls.count() == len(texts)
         assert statements[90] <= statements[2] + 2 <= 35
 
-    def test_they_stay_before_the_next_message(self, alice):
+    def test_messages_stay_before_the_next_message(self, alice):
         made = calls.create(alice)
         claim, _ = calls.ask(made, *[("look_up", {})] * 20)
         following = submit(made, "And then?").turn.user_message.seq
@@ -237,7 +237,7 @@ class TestManyAtOnce:
         assert results.count() == 20
         assert max(row.seq for row in results) < turn.reply_seq < following
 
-    def test_what_has_no_room_is_not_stored(self, alice):
+    def test_calls_without_room_are_not_stored(self, alice):
         made = calls.create(alice)
         claim, asked = calls.ask(made, *[("look_up", {})] * 3)
         submit(made, "And then?")
@@ -249,7 +249,7 @@ class TestManyAtOnce:
         assert not made.messages.filter(role=Message.Role.TOOL).exists()
 
 
-def test_one_function_ends_calls():
+def test_end_calls_is_the_one_function_that_ends_calls():
     """What ends a call writes the time at which it ended, and nothing else does."""
     paths = Path(tools.__file__).parent.rglob("*.py")
     writers = [path.name for path in paths if "finished_at=Now" in path.read_text()]

@@ -94,7 +94,7 @@ class TestPlaces:
         ]
         assert found == [(f"query: {n}", f"hit {n}") for n in range(3)]
 
-    def test_without_rows_of_calls_the_messages_tell(self, conversation):
+    def test_cards_are_made_of_messages_without_rows_of_calls(self, conversation):
         use_tools(conversation, "Look", Use(), Use(result=None, state="unknown"))
         ToolCall.objects.all().delete()
         found = [(card.state, len(card.answers)) for card in cards_of(conversation)]
@@ -142,7 +142,7 @@ class TestPlaces:
         [card] = cards_of(conversation)
         assert (card.is_arrival, card.asked_by, card.name) == (True, None, "")
 
-    def test_no_element_has_the_id_of_another(self, client, conversation):
+    def test_elements_have_unique_ids(self, client, conversation):
         turn = use_tools(conversation, "Look", Use(), Use(state="late"), asked="Hm.")
         arrive(turn.tool_calls.get(place=1), "At last")
         use_tools(conversation, "Again", Use(), Use())
@@ -193,7 +193,7 @@ class TestStates:
         assert '<span class="tool-state">Scheduled</span>' in page
         assert "data-notify" in page
 
-    def test_one_that_waits_asks_for_exactly_this_call(self, client, conversation):
+    def test_waiting_card_asks_for_exactly_this_call(self, client, conversation):
         use = Use(name="send_mail", state="waiting", result=None)
         use.columns = {"expires_at": timezone.now()}
         turn = use_tools(
@@ -240,7 +240,7 @@ class TestBounds:
         assert "Download all 5,000,000 characters" in page
         assert "The model gets 100 of 5,000,000 characters." in page
 
-    def test_it_is_not_read_whole(self, conversation):
+    def test_long_result_is_not_read_whole(self, conversation):
         use_tools(conversation, "Look", Use(result="x" * 50_000))
         with CaptureQueriesContext(connection) as queries:
             [card] = cards_of(conversation)
@@ -265,7 +265,7 @@ class TestBounds:
             counts.append(len(queries))
         assert counts[0] == counts[1]
 
-    def test_without_tools_nothing_more_is_asked(self, conversation):
+    def test_page_without_tools_makes_no_more_queries(self, conversation):
         talk_in_turns(conversation, "Hello")
         with CaptureQueriesContext(connection) as queries:
             transcript_pane.show_latest_turns(conversation)
@@ -273,7 +273,7 @@ class TestBounds:
 
 
 class TestHostile:
-    def test_nothing_of_a_tool_becomes_markup(self, client, conversation):
+    def test_words_of_a_tool_never_become_markup(self, client, conversation):
         use = Use(name=HOSTILE[:90], arguments={HOSTILE: HOSTILE}, result=HOSTILE)
         use.columns = {"reason": HOSTILE, "allowed": False}
         use.columns["answered_at"] = timezone.now()
@@ -283,7 +283,7 @@ class TestHostile:
         assert "<img src=x" not in page
         assert "14" not in part(page, "message-2").partition("<pre")[2][:200]
 
-    def test_what_is_to_be_allowed_hides_no_characters(self, client, conversation):
+    def test_arguments_to_allow_show_hidden_characters(self, client, conversation):
         use = Use(name=TRICKS, arguments={"file": TRICKS, TRICKS: 1}, state="waiting")
         use_tools(conversation, "Run it", use)
         card = part(page_of(client, conversation), "message-2").partition("tool-answer")
@@ -313,7 +313,7 @@ class TestDownloads:
             answer["Content-Disposition"],
         )
 
-    def test_so_are_arguments(self, client, conversation):
+    def test_arguments_are_downloads(self, client, conversation):
         use_tools(conversation, "Look", Use(), Use(arguments={"n": 1}))
         answer = client.get(url("arguments", conversation, 2, 1))
         assert answer.json() == {"n": 1}
@@ -322,7 +322,7 @@ class TestDownloads:
         assert client.get(missing).status_code == 404
         assert client.get(url("arguments", conversation, 1, 0)).status_code == 404
 
-    def test_only_results_are_there_and_only_for_their_owner(
+    def test_downloads_are_results_alone_for_their_owner_alone(
         self, client, bob, conversation
     ):
         use_tools(conversation, "Look", Use())
@@ -395,7 +395,7 @@ class TestPreference:
         assert preferences.find_preferences(alice).tool_cards == "line"
         assert 'data-steps="line"' in page_of(client, conversation)
 
-    def test_nothing_else_can_be_chosen(self, client, alice):
+    def test_other_values_cannot_be_chosen(self, client, alice):
         answer = client.post(reverse("account-display"), {"tool_cards": "bubble"})
         assert answer.status_code == 422
         assert preferences.find_preferences(alice).tool_cards == "card"

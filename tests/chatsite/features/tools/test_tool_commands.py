@@ -69,7 +69,7 @@ class TestConsent:
         assert upstream.violations == []
         assert await is_clean()
 
-    async def test_a_no_is_told_with_its_reason_and_the_turn_goes_on(
+    async def test_refusal_is_recorded_with_its_reason_and_the_turn_goes_on(
         self, conversation, session, waiting, upstream
     ):
         async with Chat(conversation, session) as chat:
@@ -104,7 +104,7 @@ class TestConsent:
             ({"allow": False, "reason": "n" * 501}, "too_long"),
         ],
     )
-    async def test_what_is_no_answer_leaves_the_question(
+    async def test_invalid_answer_leaves_the_question(
         self, conversation, session, waiting, wrong, code
     ):
         async with Chat(conversation, session) as chat:
@@ -157,7 +157,7 @@ class TestCancel:
         ("call", "code"),
         [(10**6, "not_found"), ("x", "bad_frame"), (None, "bad_frame")],
     )
-    async def test_what_names_no_call_changes_nothing(
+    async def test_cancel_without_a_call_changes_nothing(
         self, conversation, session, late, call, code
     ):
         async with Chat(conversation, session) as chat:
@@ -175,7 +175,7 @@ class TestCancel:
 
 
 @pytest.mark.server
-def test_both_over_the_network(start_site):
+def test_commands_work_over_the_network(start_site):
     site = start_site(TOOLS=",".join(own_tools.PATHS))
     alice, bob = Person(site, "alice"), Person(site, "bob")
     paths = alice.create(), bob.create()

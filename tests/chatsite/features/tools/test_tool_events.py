@@ -85,7 +85,7 @@ class TestPages:
 
 
 class TestJson:
-    def test_it_says_all_of_a_call(self, conversation):
+    def test_event_has_all_of_a_call(self, conversation):
         call = use_tools(conversation, "Look", Use()).tool_calls.get()
         [text] = JsonView().at_once(change(call))
         assert json.loads(text) == {
@@ -125,7 +125,7 @@ class TestJson:
         assert states == ["late", "waiting"]
 
 
-def test_its_events_are_known_to_those_who_get_them(conversation):
+def test_events_are_known_to_their_receivers(conversation):
     calls = use_tools(conversation, "Look", Use()).tool_calls
     call = calls.select_related("request", "result", "late_result").get()
     samples = [

@@ -231,7 +231,7 @@ async def test_a_bad_call_is_answered_and_the_reply_ends(
 async def test_a_first_word_takes_few_steps_of_the_database(
     conversation, session, site, monkeypatch
 ):
-    """Before each of them it waits for a piece of another person's work."""
+    """Before each step the first word waits for a piece of another user's work."""
     taken = []
     for module in (runner, attempt, loop):
 
@@ -357,7 +357,7 @@ async def test_a_model_that_never_stops_calling_is_stopped(
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 60])
-async def test_as_many_replies_may_call_tools_as_the_setting_says(
+async def test_replies_may_call_tools_as_often_as_the_setting_says(
     conversation, session, site, settings, rounds
 ):
     settings.TOOL_ROUNDS = rounds
@@ -425,7 +425,7 @@ async def test_stop_while_a_tool_runs(conversation, session, site):
     await reading(look)()
 
 
-async def test_another_reply_supersedes_all_that_the_turn_stored(
+async def test_regeneration_supersedes_all_that_the_turn_stored(
     conversation, session, site
 ):
     site.script(calling(LOOK), "ok", calling(LOOK), "ok")
@@ -454,7 +454,7 @@ async def test_an_overflow_in_the_middle_of_a_turn(conversation, session, site):
 
 
 @pytest.mark.parametrize("act", ["delete", "leave-out"])
-async def test_what_is_removed_while_it_runs_is_told_to_no_model(
+async def test_calls_removed_during_a_run_are_sent_to_no_model(
     conversation, session, site, tmp_path, act
 ):
     meeting = ("meet", {"folder": str(tmp_path), "name": "zqresult"})

@@ -133,7 +133,7 @@ async def test_a_turn_that_was_given_up_answers_its_calls(conversation, monkeypa
     ]
 
 
-def test_one_that_lost_the_turn_writes_nothing(conversation):
+def test_process_that_lost_the_turn_writes_nothing(conversation):
     claim, calls = ask(conversation, "look_up", "look_up")
     records.begin(claim, calls[0].pk)
     lose(claim)
@@ -185,7 +185,7 @@ class TestNumbers:
         third = submit(conversation, "And then?", "third")
         assert third.message.seq == 2 * (2 + answers.TOOL_ROOM) + 1
 
-    def test_no_room_without_tools_or_an_open_turn(self, alice, conversation):
+    def test_room_is_zero_without_tools_or_an_open_turn(self, alice, conversation):
         plain = transcript.create_conversation(alice)
         found = [submit(plain, text).message.seq for text in "abc"]
         assert found == [1, 3, 5]
@@ -249,14 +249,14 @@ class TestLateBetween:
         lifecycle.finish(claim, lifecycle.Result("done", "Well."))
         return turn
 
-    def test_another_reply_leaves_what_belongs_to_others(self, conversation, later):
+    def test_regeneration_leaves_messages_of_other_turns(self, conversation, later):
         commands.regenerate_reply(conversation, later.pk)
         gone = conversation.messages.exclude(superseded_at=None).order_by("seq")
         assert [row.seq for row in gone] == [6, 8, 9]
         assert conversation.messages.get(seq=7).late_for == 2
         assert [str(each) for each in turn_audit.check_turns()] == []
 
-    def test_so_does_an_edit(self, conversation, later):
+    def test_edit_leaves_messages_of_other_turns(self, conversation, later):
         commands.edit_message(conversation, seq=5, text="Or this?", client_id="edited")
         gone = conversation.messages.exclude(superseded_at=None).order_by("seq")
         assert [row.seq for row in gone] == [5, 6, 8, 9]

@@ -75,27 +75,27 @@ def quoted(text):
 
 
 class TestSearch:
-    def test_it_finds_words_with_their_number_and_date(self, conversation):
+    def test_words_are_found_with_their_number_and_date(self, conversation):
         found = searched(conversation, "vegetarian sister")
         assert found.startswith(NOT_INSTRUCTIONS)
         assert quoted(found)[3] == "My sister Mia is a vegetarian."
         assert QUOTE.search(found)
 
-    def test_it_finds_chinese(self, conversation):
+    def test_chinese_words_are_found(self, conversation):
         assert 7 in quoted(searched(conversation, "在哪家医院工作"))
 
-    def test_it_finds_what_is_summarised(self, conversation):
+    def test_summarised_messages_are_found(self, conversation):
         summarise(conversation, 1, 4)
         assert 1 in quoted(searched(conversation, "Kyoto in April"))
 
-    def test_it_does_not_find_the_question(self, conversation):
+    def test_question_itself_is_not_found(self, conversation):
         asked = ask(conversation, "What did I say about Kyoto?")
         call = {"asked_seq": asked.seq}
         found = quoted(searched(conversation, "Kyoto", context=call))
         assert 1 in found
         assert asked.seq not in found
 
-    def test_what_was_taken_out_of_view_is_not_found(self, conversation):
+    def test_messages_taken_out_of_view_are_not_found(self, conversation):
         actions.exclude_messages(conversation, [1])
         actions.delete_message(conversation, 3)
         assert 1 not in quoted(searched(conversation, "Kyoto April fly"))
@@ -114,7 +114,7 @@ class TestSearch:
         assert 3 in found
         assert all(found.values())
 
-    def test_it_says_that_there_is_nothing(self, conversation):
+    def test_search_without_hits_has_a_sentence(self, conversation):
         found = searched(conversation, "submarine")
         assert "Nothing fits 'submarine'" in found
 
@@ -125,7 +125,7 @@ class TestSearch:
         assert 'excerpt="true"' in found
         assert count_text(found) < settings.TOOL_RESULT_TOKENS
 
-    def test_it_finds_what_was_not_sent_of_a_file(self, conversation):
+    def test_unsent_parts_of_a_file_are_found(self, conversation):
         body = "filler\n" * 4_000 + "The harbour code is 4711.\n" + "filler\n" * 4_000
         row = attach(conversation, body)
         assert "4711" not in row.sent_text
@@ -143,7 +143,7 @@ class TestSearch:
         rest = quoted(read(conversation, row.seq, row.seq, start=where))[row.seq]
         assert rest.startswith("The harbour code is 4711.")
 
-    def test_no_one_gets_the_words_of_another(self, conversation, bob):
+    def test_words_of_other_users_are_not_found(self, conversation, bob):
         other = transcript.create_conversation(bob)
         say(other, "Mine.")
         assert quoted(searched(other, "Kyoto")) == {}
@@ -163,16 +163,18 @@ class TestSearch:
 
 
 class TestRead:
-    def test_it_reads_word_for_word(self, conversation):
+    def test_messages_are_read_word_for_word(self, conversation):
         say(conversation, "a < b &amp; “c”\n  d")
         found = read(conversation, 9, 9)
         assert quoted(found) == {9: "a < b &amp; “c”\n  d"}
 
-    def test_it_reads_a_range_in_order(self, conversation):
+    def test_range_is_read_in_order(self, conversation):
         found = quoted(read(conversation, 2, 5))
         assert [*found] == [2, 3, 4, 5]
 
-    def test_it_stops_within_its_budget_and_says_where(self, conversation, settings):
+    def test_reading_stops_within_its_budget_with_the_place(
+        self, conversation, settings
+    ):
         for number in range(12):
             say(conversation, f"Number {number}. " + "word " * 80)
         first, seen = 1, []
@@ -197,7 +199,7 @@ class TestRead:
             start = int(following[1]) if following else None
         assert text == whole
 
-    def test_what_was_taken_out_of_view_is_not_read(self, conversation):
+    def test_messages_taken_out_of_view_are_not_read(self, conversation):
         actions.exclude_messages(conversation, [1])
         actions.delete_message(conversation, 3)
         assert {1, 3}.isdisjoint(quoted(read(conversation, 1, 8)))
@@ -214,13 +216,15 @@ class TestRead:
         told = quoted(read(conversation, 20, 20))[20]
         assert told == '\n[called current_time {"time_zone": ""}]'
 
-    def test_nothing_to_read_is_said(self, conversation):
+    def test_empty_range_has_a_sentence(self, conversation):
         assert "nothing to read" in read(conversation, 90, 99)
 
     @pytest.mark.parametrize(
         ("first", "last", "start"), [(0, 3, 0), (3, 2, 0), (1, 1, -1), (-5, -1, 0)]
     )
-    def test_what_is_no_range_is_said(self, conversation, first, last, start):
+    def test_invalid_range_is_refused_with_words(
+        self, conversation, first, last, start
+    ):
         with pytest.raises(ToolException, match=r"\.$"):
             read(conversation, first, last, start=start)
 

@@ -28,7 +28,7 @@ def export(user):
 
 
 def partings(user):
-    """What each branch of the person says last, with that of its parent."""
+    """Return the last words of each branch of the user, with those of its parent."""
     rows = Branch.objects.filter(owner=user).exclude(parent=None)
     found = rows.select_related("conversation", "parent__conversation")
     return {
@@ -65,14 +65,12 @@ class TestRoundTrip:
         assert [[row["seq"] for row in rows] for rows in again] == [[], [3], [5], [3]]
         assert violations() == []
 
-    def test_what_the_first_message_says_in_another_way(
-        self, alice, bob, talked, branch
-    ):
+    def test_branch_at_the_first_message_is_imported(self, alice, bob, talked, branch):
         branch(talked, 1, "Basel")
         take(bob, export(alice))
         assert partings(bob) == {"Basel": ("Train", 1)}
 
-    def test_one_that_is_gone_is_passed_over(self, alice, bob, talked, hostel, branch):
+    def test_missing_parent_is_passed_over(self, alice, bob, talked, hostel, branch):
         talk_in_turns(hostel, "Bus")
         branch(hostel, 5, "Bike")
         services.delete_branch(hostel)
@@ -80,13 +78,15 @@ class TestRoundTrip:
         assert partings(bob) == {"Bike": ("Train", 3)}
         assert violations() == []
 
-    def test_without_the_first_one_they_stand_alone(self, alice, bob, talked, hostel):
+    def test_branches_stand_alone_without_the_first_one(
+        self, alice, bob, talked, hostel
+    ):
         services.delete_branch(talked)
         [made] = take(bob, export(alice)).imported
         assert made.tree is None
         assert listed(bob) == [made]
 
-    def test_one_that_comes_later_is_joined_and_not_shown(self, alice, bob, hostel):
+    def test_later_branch_is_joined_and_not_shown(self, alice, bob, hostel):
         first, second = export(alice)["conversations"]
         [made] = take(bob, first).imported
         [later] = take(bob, second).imported
@@ -95,9 +95,7 @@ class TestRoundTrip:
         assert said(later) == said(hostel)
         assert violations() == []
 
-    def test_one_that_was_erased_here_joins_the_one_it_was_of(
-        self, alice, talked, hostel
-    ):
+    def test_branch_erased_here_joins_its_tree_again(self, alice, talked, hostel):
         value = export(alice)
         library.erase_conversation(hostel)
         outcome = take(alice, value)
@@ -106,7 +104,7 @@ class TestRoundTrip:
         assert violations() == []
 
     @pytest.mark.parametrize("end", ["delete", "erase"])
-    def test_one_whose_first_goes_in_the_meantime_is_shown(
+    def test_branch_is_shown_if_its_first_goes_in_the_meantime(
         self, alice, talked, hostel, monkeypatch, end
     ):
         value = export(alice)
@@ -123,7 +121,7 @@ class TestRoundTrip:
         assert violations() == []
 
     @pytest.mark.parametrize("end", ["delete", "erase"])
-    def test_one_whose_first_goes_while_both_are_compared_stands_alone(
+    def test_branch_stands_alone_if_its_first_goes_during_the_comparison(
         self, alice, talked, hostel, monkeypatch, end
     ):
         value = export(alice)
@@ -141,7 +139,7 @@ class TestRoundTrip:
         assert listed(alice) == [made]
         assert violations() == []
 
-    def test_one_that_was_half_written_leaves_nothing(
+    def test_half_written_branch_leaves_nothing(
         self, alice, talked, hostel, monkeypatch
     ):
         value = export(alice)
@@ -207,7 +205,7 @@ FORGED = {
 
 class TestForged:
     @pytest.mark.parametrize("name", FORGED)
-    def test_what_does_not_begin_as_the_other_stands_alone(
+    def test_conversation_with_another_beginning_stands_alone(
         self, alice, bob, hostel, name
     ):
         value = export(alice)
@@ -232,7 +230,9 @@ class TestForged:
         [why] = take(bob, value).told
         assert "entry 1 of its branches" in why
 
-    def test_of_too_many_the_rest_stand_alone(self, alice, bob, hostel, monkeypatch):
+    def test_branches_beyond_the_limit_stand_alone(
+        self, alice, bob, hostel, monkeypatch
+    ):
         value = export(alice)
         monkeypatch.setattr(services, "MOST", 1)
         outcome = take(bob, value)

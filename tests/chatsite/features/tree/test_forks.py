@@ -50,7 +50,7 @@ def test_the_tree_is_listed_from_its_beginning():
     assert list_depths(NODES.values()) == depths
 
 
-def test_only_what_nothing_parts_from_is_needless():
+def test_branches_with_existing_descendants_are_needed():
     nodes = [*NODES.values()]
     assert find_needless(nodes, [5]) == {3, 4}
     assert find_needless(nodes, [1]) == {2, 3, 4, 5}

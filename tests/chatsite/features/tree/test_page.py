@@ -1,4 +1,4 @@
-"""Branches on the page and in the list: what each door does, refuses and costs."""
+"""Branches on the page and in the list: effects, refusals and costs."""
 
 import re
 import uuid
@@ -44,14 +44,14 @@ def count_statements(work):
 
 
 class TestEditing:
-    def test_it_leads_to_the_branch(self, client, talked):
+    def test_edit_leads_to_the_branch(self, client, talked):
         answer = edit(client, talked)
         made = Branch.objects.exclude(parent=None).get().conversation
         assert answer["HX-Redirect"] == url("detail", made)
         assert "Hostel" in page_of(client, made)
         assert made.turns.last().state == "queued"
 
-    def test_without_scripts_too(self, client, talked):
+    def test_edit_works_without_scripts(self, client, talked):
         fields = {"seq": 3, "text": "Hostel", "client_id": "one"}
         answer = client.post(tree_url("edit", talked), fields)
         assert (answer.status_code, answer.url.startswith("/c/")) == (302, True)
@@ -65,9 +65,7 @@ class TestEditing:
             ({"client_id": "é"}, "client_id must be"),
         ],
     )
-    def test_what_is_wrong_is_said_beside_what_was_typed(
-        self, client, talked, fields, says
-    ):
+    def test_errors_are_shown_beside_the_typed_text(self, client, talked, fields, says):
         answer = edit(client, talked, **fields)
         assert answer.status_code == 200
         assert "HX-Redirect" not in answer
@@ -100,7 +98,7 @@ class TestForks:
         assert f'href="{url("detail", made)}?at=3#message-3"' in page
         assert f'href="{url("detail", talked)}?at=3#message-3"' in page_of(client, made)
 
-    def test_one_that_was_deleted_is_no_way(self, client, talked, branch):
+    def test_deleted_branch_has_no_link(self, client, talked, branch):
         services.delete_branch(branch(talked, 3, "Hostel"))
         branch(talked, 3, "Tent")
         assert "1 / 2" in page_of(client, talked)
@@ -128,7 +126,7 @@ class TestForks:
 
 
 class TestList:
-    def test_one_row_leads_to_what_was_opened_last(self, client, talked, branch):
+    def test_row_leads_to_the_branch_opened_last(self, client, talked, branch):
         made = branch(talked, 3, "Hostel")
         assert rows_of(client) == [str(made.uuid)]
         page_of(client, talked)
@@ -136,7 +134,7 @@ class TestList:
         page_of(client, made)
         assert rows_of(client) == [str(made.uuid)]
 
-    def test_what_is_done_to_the_row_is_done_to_all(self, client, talked, branch):
+    def test_action_on_the_row_applies_to_all_branches(self, client, talked, branch):
         made = branch(talked, 3, "Hostel")
         label = find_or_make_label(talked.owner, "Work")
         fields = {"conversation": [str(made.uuid)]}
@@ -149,7 +147,7 @@ class TestList:
         page_of(client, talked)
         assert rows_of(client, label=label.pk) == [str(talked.uuid)]
 
-    def test_it_is_archived_as_one(self, client, talked, branch):
+    def test_conversation_is_archived_as_one(self, client, talked, branch):
         made = branch(talked, 3, "Hostel")
         client.post(url("archive", made), headers=HTMX)
         assert rows_of(client) == []
@@ -158,7 +156,9 @@ class TestList:
         assert "Archived (1)" in page
 
     @pytest.mark.parametrize("several", [False, True])
-    def test_it_is_deleted_and_comes_back_as_one(self, client, talked, branch, several):
+    def test_conversation_is_deleted_and_restored_as_one(
+        self, client, talked, branch, several
+    ):
         made = branch(talked, 3, "Hostel")
         submit(Conversation.objects.get(pk=talked.pk), "Still running")
         row = Conversation.objects.get(branch__is_folded=False)
@@ -196,7 +196,7 @@ class TestDeleting:
         fields = {"open": shown.uuid}
         return client.post(tree_url("delete", row), fields, headers=HTMX)
 
-    def test_one_goes_and_the_map_stays(self, client, talked, branch):
+    def test_branch_is_deleted_and_the_map_stays(self, client, talked, branch):
         made = branch(talked, 3, "Hostel")
         page = self.drop(client, talked, made).content.decode()
         assert "The branch was deleted." in page

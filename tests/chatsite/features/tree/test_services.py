@@ -37,9 +37,7 @@ def listed(user):
 
 
 class TestMaking:
-    def test_it_says_one_message_in_another_way_and_the_first_stays(
-        self, talked, branch
-    ):
+    def test_branch_has_another_message_and_the_first_stays(self, talked, branch):
         made = branch(talked, 3, "Hostel")
         assert said(talked) == [(1, "Zurich"), (3, "Hotel"), (5, "Train")]
         assert said(made) == [(1, "Zurich"), (3, "Hostel")]
@@ -85,7 +83,7 @@ class TestMaking:
         with pytest.raises(ClientIdConflictError):
             services.edit_as_branch(talked, seq=3, text="Zurich", client_id=known)
 
-    def test_it_is_named_pinned_and_labelled_as_the_first(self, talked, branch):
+    def test_branch_is_named_pinned_and_labelled_as_the_first(self, talked, branch):
         library.pin_conversation(talked)
         made = branch(talked, 3, "Hostel")
         assert (made.title, bool(made.pinned_at)) == ("Trip", True)
@@ -96,14 +94,14 @@ class TestMaking:
         assert answer(talked, "Yes").state == "done"
         assert said(made) == [(1, "Zurich"), (3, "Hostel")]
 
-    def test_what_is_still_written_before_it_has_to_end(self, talked):
+    def test_running_reply_before_it_has_to_end(self, talked):
         submit(talked, "And a boat?")
         last = submit(talked, "Or a plane?").message
         with pytest.raises(CommandError, match="still being written"):
             services.edit_as_branch(talked, seq=last.seq, text="x", client_id="x")
 
     @pytest.mark.parametrize("seq", [2, 4, 99])
-    def test_only_own_messages_are_said_again(self, talked, seq):
+    def test_own_messages_alone_can_be_edited(self, talked, seq):
         with pytest.raises(CommandError):
             services.edit_as_branch(talked, seq=seq, text="x", client_id="x")
         assert not Branch.objects.exists()
@@ -114,7 +112,7 @@ class TestMaking:
         with pytest.raises(CommandError, match="temporary"):
             services.edit_as_branch(made, seq=1, text="Basel", client_id="x")
 
-    def test_there_is_an_end_to_them(self, talked, branch, monkeypatch):
+    def test_branches_have_a_limit(self, talked, branch, monkeypatch):
         monkeypatch.setattr(services, "MOST", 3)
         for text in ("Hostel", "Tent"):
             branch(talked, 3, text)
@@ -130,14 +128,14 @@ class TestMaking:
             branch(talked, 5, "Plane")
 
     @override_settings(CONVERSATIONS_PER_MINUTE=1)
-    def test_they_are_made_at_the_pace_of_conversations(self, talked, branch):
+    def test_branches_are_made_at_the_rate_of_conversations(self, talked, branch):
         for text in "abcde":
             branch(talked, 1, text)
         with pytest.raises(CommandError, match="conversations a minute"):
             branch(talked, 1, "f")
 
     @override_settings(MESSAGES_PER_MINUTE=1)
-    def test_what_may_not_be_sent_is_not_copied(self, talked, branch):
+    def test_message_that_may_not_be_sent_is_not_copied(self, talked, branch):
         for text in "abcde":
             branch(talked, 1, text, reply=None)
         count = Conversation.objects.count()
@@ -147,7 +145,7 @@ class TestMaking:
 
 
 class TestListing:
-    def test_one_row_stands_for_all_and_leads_to_the_latest(
+    def test_row_represents_all_branches_and_leads_to_the_latest(
         self, alice, talked, branch
     ):
         made = branch(talked, 3, "Hostel")
@@ -167,7 +165,7 @@ class TestListing:
         listing.list_branch(Conversation.objects.get(pk=talked.pk))
         assert [row.title for row in listed(alice)] == ["Cheap trip"]
 
-    def test_one_that_is_erased_leaves_the_row_to_another(self, alice, talked, branch):
+    def test_erased_branch_leaves_the_row_to_another(self, alice, talked, branch):
         made = branch(talked, 3, "Hostel")
         library.erase_conversation(made)
         assert listed(alice) == [talked]
@@ -192,7 +190,7 @@ class TestListing:
 
 
 class TestDeleting:
-    def test_one_branch_goes_and_comes_back(self, alice, talked, branch):
+    def test_branch_is_deleted_and_restored(self, alice, talked, branch):
         made = branch(talked, 3, "Hostel")
         services.delete_branch(made)
         assert listed(alice) == [talked]
@@ -245,7 +243,7 @@ class TestDeleting:
         [end] = [each for pk, each in seen if pk == hostel.pk and each.type == "end"]
         assert (end.turn, end.state) == (turn.pk, "stopped")
 
-    def test_what_only_one_branch_says_is_deleted_there(self, talked, branch):
+    def test_message_of_one_branch_alone_is_deleted_there(self, talked, branch):
         hostel = branch(talked, 3, "Hostel")
         actions.delete_message(Conversation.objects.get(pk=talked.pk), 3)
         assert said(hostel) == [(1, "Zurich"), (3, "Hostel")]
@@ -263,7 +261,7 @@ class TestSearching:
         found = conversation_search.find_messages(alice, query)
         return [(each.message.conversation, each.message.seq) for each in found]
 
-    def test_what_branches_share_is_found_once(self, alice, talked, branch):
+    def test_messages_that_branches_share_are_found_once(self, alice, talked, branch):
         made = branch(talked, 3, "Hostel")
         assert (talked, 1) in self.find(alice, "Zurich")
         assert (made, 1) not in self.find(alice, "Zurich")

@@ -1,4 +1,4 @@
-"""What came into a conversation, until its person looks at it."""
+"""News of a conversation, until its user looks at it."""
 
 import pytest
 from channels.db import database_sync_to_async
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def ended(conversation):
-    """A turn that its person has not looked at."""
+    """A turn that its user has not looked at."""
     Conversation.objects.filter(pk=conversation.pk).update(title="Kyoto")
     talk_in_turns(conversation, "Where is it?")
     turn = Turn.objects.filter(conversation=conversation).last()
@@ -33,7 +33,7 @@ def find(user):
 
 
 class TestNews:
-    def test_it_is_of_its_owner_until_it_is_looked_at(self, alice, bob, ended):
+    def test_news_are_unread_until_their_owner_looks(self, alice, bob, ended):
         assert find(alice) == [("reply", "Kyoto")]
         assert find(bob) == []
         assert services.look_at(ended.conversation)
@@ -44,12 +44,12 @@ class TestNews:
         ("state", "kind"),
         [("failed", "failure"), ("waiting", "question"), ("interrupted", "failure")],
     )
-    def test_it_says_what_the_turn_is_now(self, alice, ended, state, kind):
+    def test_news_describe_the_turn_as_it_is_now(self, alice, ended, state, kind):
         Turn.objects.filter(pk=ended.pk).update(state=state)
         assert find(alice) == [(kind, "Kyoto")]
 
     @pytest.mark.parametrize("state", ["stopped", "running", "queued"])
-    def test_what_a_person_did_themselves_is_no_news(self, alice, ended, state):
+    def test_actions_of_the_user_are_no_news(self, alice, ended, state):
         assert services.note_turn(ended, state) is None
         Turn.objects.filter(pk=ended.pk).update(state=state)
         assert find(alice) == []
@@ -68,7 +68,7 @@ class TestNews:
         assert news.text == ""
         assert services.describe_news(news) == "New reply"
 
-    def test_it_goes_with_the_conversation(self, alice, ended):
+    def test_news_are_deleted_with_the_conversation(self, alice, ended):
         library.delete_conversation(ended.conversation)
         assert find(alice) == []
         library.erase_conversation(ended.conversation)
@@ -84,7 +84,7 @@ class TestPages:
             assert f"/c/{ended.conversation.uuid}/?at={ended.reply.seq}" in line
             assert ">New reply: Kyoto</a>" in line
 
-    def test_in_chinese(self, client, ended):
+    def test_page_shows_news_in_chinese(self, client, ended):
         client.cookies["django_language"] = "zh-hans"
         assert "新回复：Kyoto" in page_of(client, ended.conversation)
 
@@ -107,7 +107,7 @@ class TestSocket:
             assert (told["kind"], told["count"]) == ("reply", 1)
             await chat.command(type="seen")
             assert (await other.until("unread"))[-1]["count"] == 0
-            # Nothing is told twice.
+            # No event is sent twice.
             await chat.command(type="seen")
             await other.command(type="sync")
             await other.command(type="hello")
@@ -121,7 +121,7 @@ class TestSocket:
             await tell_of_turn(ended, "done")
             assert "New reply: Kyoto</a>" in await page.html('id="unread-now"')
 
-    async def test_nothing_is_awaited_by_the_turn(self, ended, monkeypatch):
+    async def test_turn_does_not_wait_for_news(self, ended, monkeypatch):
         told = []
         monkeypatch.setattr(runner, "spawn_task", told.append)
         runner.tell_news(ended, "done")

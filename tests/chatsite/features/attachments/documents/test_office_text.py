@@ -143,7 +143,7 @@ class TestWordParts:
         assert found.left_out == "1 symbol"
 
     @pytest.mark.parametrize("nested", [False, True])
-    async def test_one_form_of_each_choice_is_read(self, nested):
+    async def test_choice_is_read_in_one_of_its_forms(self, nested):
         inner = f"<mc:AlternateContent><mc:Choice>{run('in')}</mc:Choice><mc:Fallback>"
         inner += f"{run('in')}</mc:Fallback></mc:AlternateContent>"
         said = inner if nested else run("in")
@@ -219,7 +219,7 @@ class TestWorkbook:
         assert found.text == "## Q1\n\n=SUM(B1:B9)\t2\t=…"
         assert found.left_out == "2 formulas without a result"
 
-    async def test_how_to_say_it_is_no_part_of_a_cell(self):
+    async def test_phonetic_text_is_no_part_of_a_cell(self):
         rows = (
             '<row><c r="A1" t="inlineStr"><is><t>京都</t>'
             "<rPh><t>キョウト</t></rPh></is></c></row>"

@@ -34,7 +34,7 @@ def imported(user, value):
 
 
 class TestRoundTrip:
-    def test_it_brings_images_and_proved_requests_along(self, bob, exported):
+    def test_export_keeps_images_and_proved_requests(self, bob, exported):
         made = imported(bob, exported)
         rows = made.image_files.order_by("pk")
         assert [bytes(row.data) for row in rows] == [
@@ -59,7 +59,7 @@ class TestRoundTrip:
         rows = export_thread(conversation)["images"]
         assert [row["seq"] for row in rows] == [newest.seq]
 
-    def test_no_more_than_the_person_has_room_for(self, bob, exported, settings):
+    def test_import_stops_at_the_users_room(self, bob, exported, settings):
         settings.IMAGES_PER_PERSON_MB = 0
         outcome = take(bob, exported)
         [made] = outcome.imported
@@ -86,7 +86,9 @@ FORGED = {
 
 class TestForged:
     @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
-    def test_what_is_not_as_the_message_says_is_left_out(self, bob, exported, change):
+    def test_image_that_differs_from_its_message_is_left_out(
+        self, bob, exported, change
+    ):
         exported["images"] = [exported["images"][0] | change, *exported["images"][:1]]
         made = imported(bob, exported)
         row = made.image_files.get()
@@ -113,7 +115,7 @@ def test_the_head_of_an_image_says_its_size(kind):
 @pytest.mark.parametrize(
     "data", [b"", b"\xff\xd8\xff", b"\xff\xd8\xff\xe0\0\0" * 9, export.PNG + b"IHDR"]
 )
-def test_what_is_none_has_no_size(data):
+def test_file_that_is_no_image_has_no_size(data):
     assert export.measure_bytes(data) is None
 
 

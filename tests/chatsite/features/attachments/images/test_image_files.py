@@ -41,7 +41,7 @@ class TestUpload:
         assert (shown.status_code, shown["Content-Type"]) == (200, "image/jpeg")
         assert Upload.objects.get().text == "[image: cat.webp, 40 x 30 pixels, 1 KB]"
 
-    def test_one_that_waits_is_its_owners_alone(self, alice, bob):
+    def test_waiting_upload_is_visible_to_its_owner_alone(self, alice, bob):
         unsent = reverse("attachment-unsent", args=[keep_image(alice).pk])
         assert signed_in(bob).get(unsent).status_code == 404
 
@@ -62,7 +62,7 @@ class TestUpload:
 
 
 class TestMessage:
-    def test_it_takes_the_image_over(self, conversation):
+    def test_message_takes_the_image_over(self, conversation):
         message = send_images(conversation)
         row = ImageFile.objects.get()
         assert row.message == message
@@ -70,7 +70,7 @@ class TestMessage:
         assert "[image: cat.png, 40 x 30 pixels, 1 KB]" in message.text
         assert not Upload.objects.exists()
 
-    def test_one_that_is_refused_leaves_it(self, conversation, settings):
+    def test_refused_message_leaves_the_image(self, conversation, settings):
         settings.QUEUED_PER_USER = 1
         send_images(conversation, keep_image(conversation.owner))
         with pytest.raises(CommandError):
@@ -95,7 +95,7 @@ class TestMessage:
         assert made.messages.get(seq=message.seq).image_files.get().data
         assert ImageFile.objects.count() == 2
 
-    def test_no_copy_is_made_where_there_is_no_room(self, conversation, settings):
+    def test_copy_is_refused_without_room(self, conversation, settings):
         message = send_images(conversation)
         answer(conversation)
         settings.IMAGES_PER_PERSON_MB = 0
@@ -104,7 +104,7 @@ class TestMessage:
         assert ImageFile.objects.count() == 1
 
     @pytest.mark.parametrize("what", ["message", "conversation"])
-    def test_what_is_deleted_takes_it_along(self, conversation, what):
+    def test_deletion_of_a_message_removes_its_image(self, conversation, what):
         message = send_images(conversation)
         answer(conversation)
         if what == "message":
@@ -115,7 +115,7 @@ class TestMessage:
 
 
 class TestShown:
-    def test_its_owner_gets_it_as_an_image_and_nothing_else(self, conversation, alice):
+    def test_owner_gets_the_image_and_nothing_else(self, conversation, alice):
         message = send_images(conversation)
         shown = signed_in(alice).get(address(message))
         assert shown["Content-Type"] == "image/png"
@@ -126,7 +126,7 @@ class TestShown:
         small = signed_in(alice).get(f"{address(message)}?size=small")
         assert small["Content-Type"] == "image/jpeg"
 
-    def test_others_and_other_places_get_nothing(self, conversation, alice, bob):
+    def test_strangers_and_other_places_get_nothing(self, conversation, alice, bob):
         message = send_images(conversation)
         assert signed_in(bob).get(address(message)).status_code == 404
         assert signed_in(alice).get(address(message, 1)).status_code == 404

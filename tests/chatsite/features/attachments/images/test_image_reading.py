@@ -29,7 +29,7 @@ class TestRead:
         assert (found.image.image.width, found.image.image.height) == (256, 64)
         assert pictures.open_image(found.image.small).size == (256, 64)
 
-    async def test_nothing_but_its_pixels_comes_through(self):
+    async def test_pixels_alone_are_kept(self):
         word = "48.8584 North, 2.2945 East"
         found = await read("photo.jpg", pictures.with_words(word))
         for data in (found.image.data, found.image.small):
@@ -38,17 +38,17 @@ class TestRead:
         # It stood on its side.
         assert (found.image.image.width, found.image.image.height) == (30, 40)
 
-    async def test_of_an_animation_the_first_picture_is_read(self):
+    async def test_animation_is_read_as_its_first_picture(self):
         still = [pictures.Image.new("P", (4, 4), n % 200) for n in range(10_000)]
         data = pictures.make_animation(still)
         assert (await read("dance.gif", data)).image.image.width == 4
 
-    async def test_what_hides_behind_an_image_is_gone(self):
+    async def test_data_behind_an_image_is_dropped(self):
         hidden = b"<script>alert(1)</script>PK\x03\x04"
         found = await read("both.png", pictures.make() + hidden)
         assert hidden not in found.image.data
 
-    async def test_one_that_stays_large_is_kept_within_its_bytes(self, monkeypatch):
+    async def test_large_image_is_kept_within_its_bytes(self, monkeypatch):
         monkeypatch.setattr(images, "MAX_BYTES", 20_000)
         found = await read("noise.png", pictures.noise(600))
         assert len(found.image.data) <= 20_000
@@ -61,7 +61,7 @@ class TestRefused:
         )
 
     @pytest.mark.parametrize("size", [(9_000, 9_000), (1_000_000, 1)])
-    async def test_what_is_more_than_a_program_may_use(self, settings, size):
+    async def test_image_beyond_the_programs_limits_is_refused(self, settings, size):
         settings.IMAGE_MAX_MEGAPIXELS = 10_000
         settings.IMAGE_MEMORY_MB = 128
         code = await refusal("bomb.png", pictures.bomb(*size))
@@ -82,10 +82,10 @@ class TestRefused:
             ("sound.wav", b"RIFF\x04\0\0\0WAVE", "not_text"),
         ],
     )
-    async def test_what_is_no_image_is_refused(self, name, data, code):
+    async def test_other_file_is_refused(self, name, data, code):
         assert await refusal(name, data) == code
 
-    async def test_one_that_takes_too_long_is_stopped(self, settings, monkeypatch):
+    async def test_slow_image_is_stopped(self, settings, monkeypatch):
         async def run(*args, **kwargs):
             return b""
 

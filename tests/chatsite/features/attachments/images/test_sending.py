@@ -28,7 +28,7 @@ COLOURS = ("red", "green", "blue")
 
 
 def images_in(messages):
-    """What the image parts of messages on the wire hold."""
+    """Return the contents of the image parts of a request's messages."""
     parts = [
         part
         for each in messages
@@ -44,14 +44,14 @@ def built_now(conversation):
 
 
 class TestRequest:
-    def test_it_has_the_bytes_of_the_newest_message(self, conversation):
+    def test_request_has_the_bytes_of_the_newest_message(self, conversation):
         message = send_images(conversation)
         built = built_now(conversation)
         assert images_in(built.wire) == [bytes(message.image_files.get().data)]
         assert built.wire[-1]["content"][0] == {"type": "text", "text": message.text}
         assert built.refs["images"] == [[message.seq, 0, 85]]
 
-    def test_it_is_rebuilt_to_its_hash(self, conversation):
+    def test_request_is_rebuilt_to_its_hash(self, conversation):
         send_images(
             conversation, *(keep_image(conversation.owner, colour=c) for c in COLOURS)
         )
@@ -63,7 +63,7 @@ class TestRequest:
         assert [len(call.refs["images"]) for call in calls] == [3, 3]
         assert images_in(rebuilding.rebuild_context(calls[0]).wire)
 
-    def test_their_tokens_count(self, conversation):
+    def test_tokens_of_images_count(self, conversation):
         plain = built_now(conversation).tokens
         message = send_images(conversation)
         text = requests.context.conversation_counter(conversation)(
@@ -103,7 +103,7 @@ class TestRequest:
         answer(conversation)
         assert rebuilding.verify_context(conversation.model_calls.latest("pk"))
 
-    def test_without_its_bytes_only_the_name_is_sent(self, conversation):
+    def test_name_alone_is_sent_without_the_bytes(self, conversation):
         send_images(conversation).image_files.all().delete()
         assert images_in(built_now(conversation).wire) == []
 
@@ -147,7 +147,7 @@ class TestPane:
         client = signed_in(conversation.owner)
         return client.get(url("context", conversation), values).content.decode()
 
-    def test_it_shows_which_images_went_along(self, conversation, settings):
+    def test_pane_shows_which_images_were_sent(self, conversation, settings):
         message = send_images(conversation)
         reply = answer(conversation).reply
         address = f"messages/{message.seq}/images/0/?size=small"
@@ -183,7 +183,7 @@ class TestPane:
         assert "names of these images: 0.png, 1.png, 2.png" in told
         assert len(told) < 400
 
-    def test_no_page_has_the_bytes(self, conversation):
+    def test_pages_have_no_bytes(self, conversation):
         send_images(conversation)
         answer(conversation)
         client = signed_in(conversation.owner)
@@ -209,7 +209,7 @@ class TestWire:
         ack = (await chat.until("ack"))[-1]
         return (await chat.until("end", turn=ack["turn"]))[-1]
 
-    async def test_what_is_sent_is_what_was_recorded(self, alice, session, site):
+    async def test_sent_request_equals_the_recorded_one(self, alice, session, site):
         made, row = await database_sync_to_async(self._begin)(alice)
         async with Chat(made, session) as chat:
             assert (await self.say(chat, row))["state"] == "done"

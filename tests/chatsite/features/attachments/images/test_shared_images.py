@@ -41,7 +41,7 @@ def test_a_link_with_images_shows_them(conversation, message):
     assert Client().get(address(share, message, 1)).status_code == 404
 
 
-def test_one_without_has_their_names_and_no_byte(conversation, message):
+def test_link_without_images_has_their_names_and_no_bytes(conversation, message):
     share = create_share(conversation, with_view=True)
     page = page_of(share)
     assert "[image: cat.png, 40 x 30 pixels, 1 KB]" in page
@@ -53,7 +53,7 @@ def test_one_without_has_their_names_and_no_byte(conversation, message):
 
 
 @pytest.mark.parametrize("end", ["revoked", "deleted", "hidden"])
-def test_what_is_gone_from_a_link_shows_no_image(conversation, message, end):
+def test_message_gone_from_a_link_shows_no_image(conversation, message, end):
     share = create_share(conversation, with_images=True)
     if end == "revoked":
         revoke_share(conversation, share.pk)
@@ -70,7 +70,7 @@ def test_later_images_are_not_on_it(conversation, message):
     assert Client().get(address(share, later)).status_code == 404
 
 
-def test_its_owner_chooses_where_there_are_images(conversation, alice):
+def test_owner_chooses_images_if_there_are_any(conversation, alice):
     client = signed_in(alice)
     dialog = reverse("share", args=[conversation.uuid])
     assert "with_images" not in client.get(dialog, headers=HTMX).content.decode()

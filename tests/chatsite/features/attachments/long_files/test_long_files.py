@@ -103,7 +103,7 @@ class TestKept:
         assert pages.get(start=0).page == 1
         assert pages.order_by("-number").first().page == 3
 
-    def test_what_fails_leaves_nothing(self, alice, monkeypatch):
+    def test_failed_write_leaves_nothing(self, alice, monkeypatch):
         def fail(seconds):
             raise OSError("full")
 
@@ -124,20 +124,20 @@ class TestKept:
 
 
 class TestSeenByTheModel:
-    def test_what_fits_a_later_message_is_quoted_with_its_place(self, built, message):
+    def test_passage_for_a_later_message_is_quoted_with_its_place(self, built, message):
         [(seq, place, start, end)] = built.refs["files"]
         assert (seq, place) == (message.seq, 0)
         assert SECRET in quoted(built)
         head = f'<file n="{seq}" name="book.txt" characters="{start}-{end}">'
         assert head in quoted(built)
 
-    def test_what_fits_its_own_message_is_quoted_too(self, conversation):
+    def test_passage_for_its_own_message_is_quoted(self, conversation):
         row = keep_long(conversation.owner, long_text(SECRET))
         newest = send_long(conversation, row, text=ASKED)
         built = context.build_request_context(conversation, newest=newest)
         assert SECRET in quoted(built)
 
-    def test_it_is_in_a_draft_as_it_will_be_sent(self, conversation):
+    def test_draft_quotes_a_passage_as_it_will_be_sent(self, conversation):
         row = keep_long(conversation.owner, long_text(SECRET))
         files = uploads.find_files(conversation.owner_id, [str(row.pk)])
         built = requests.next_turn(conversation, ASKED, files)
@@ -159,14 +159,14 @@ class TestSeenByTheModel:
         assert [*memory_audit.check_memory()] == []
         assert [*audit.find_false_files()] == []
 
-    def test_what_has_nothing_to_do_with_it_brings_nothing(self, conversation, message):
+    def test_unrelated_question_quotes_no_passage(self, conversation, message):
         answer(conversation)
         conversation.refresh_from_db()
         newest = submit(conversation, "Sing a chorus about whales, please.").message
         built = context.build_request_context(conversation, newest=newest)
         assert "files" not in built.refs
 
-    def test_no_more_than_its_room_is_sent(self, conversation, settings):
+    def test_quotes_stay_within_their_room(self, conversation, settings):
         settings.ATTACHMENT_PASSAGE_TOKENS = 700
         told = [f"{SECRET} It was said {n} times." for n in range(20)]
         row = keep_long(conversation.owner, long_text(*told))
@@ -221,7 +221,7 @@ class TestSeenByTheModel:
         built = context.build_request_context(conversation, newest=newest)
         assert SECRET not in quoted(built)
 
-    def test_without_a_long_file_nothing_is_asked(self, conversation):
+    def test_request_without_long_files_makes_no_query(self, conversation):
         newest = submit(conversation, ASKED).message
         with CaptureQueriesContext(connection) as asked:
             context.build_request_context(conversation, newest=newest)
@@ -258,15 +258,15 @@ class TestSearch:
         assert self.find(conversation.owner, "turquoise lighthouse") == []
         assert self.find(conversation.owner, only_own=True) == []
 
-    def test_what_is_in_the_message_is_shown_from_there(self, conversation, message):
+    def test_hit_in_the_message_is_shown_from_there(self, conversation, message):
         [found] = self.find(conversation.owner, "What is in it")
         assert found.match == "What is in it"
 
-    def test_what_was_deleted_is_not_found(self, conversation, message):
+    def test_deleted_file_is_not_found(self, conversation, message):
         actions.delete_message(conversation, message.seq)
         assert self.find(conversation.owner) == []
 
-    def test_without_a_long_file_no_more_is_asked(self, conversation):
+    def test_search_without_long_files_makes_no_more_queries(self, conversation):
         submit(conversation, ASKED)
         with CaptureQueriesContext(connection) as asked:
             self.find(conversation.owner)
@@ -275,7 +275,7 @@ class TestSearch:
 
 @pytest.mark.django_db(transaction=True)
 class TestUpload:
-    def test_it_is_read_kept_and_described(self, alice):
+    def test_upload_is_read_stored_and_described(self, alice):
         text = long_text(SECRET)
         answer = post(signed_in(alice), text.encode(), "book.txt")
         assert answer.status_code == 201
@@ -291,9 +291,7 @@ class TestUpload:
         assert "300,000" in answer.json()["detail"]
         assert not LongFile.objects.exists()
 
-    def test_its_passages_are_made_in_the_thread_that_is_charged(
-        self, alice, monkeypatch
-    ):
+    def test_passages_are_made_in_the_charged_thread(self, alice, monkeypatch):
         charged, made = [], []
         timed, make = processor_time.Account.timed, store._make_passages
 
@@ -322,9 +320,7 @@ class TestUpload:
             read(1, "text/plain", "utf-8", data)
         assert caught.value.code == "too_long"
 
-    def test_one_that_is_removed_while_it_is_written_stays_gone(
-        self, alice, monkeypatch
-    ):
+    def test_file_removed_during_its_write_stays_gone(self, alice, monkeypatch):
         def remove(seconds):
             uploads.remove_upload(alice, LongFile.objects.get().pk)
 
@@ -335,7 +331,7 @@ class TestUpload:
 
 
 class TestNeighbours:
-    async def test_what_is_held_in_memory_has_one_of_the_places(self, settings):
+    async def test_file_held_in_memory_has_a_slot(self, settings):
         settings.PDFS_AT_ONCE = 1
         order = []
 
@@ -352,7 +348,7 @@ class TestNeighbours:
     def test_many_that_are_erased_are_erased_one_after_the_other(
         self, alice, monkeypatch
     ):
-        """No one waits for the passages of all of them."""
+        """Other users never wait for the passages of all of them."""
         keys = [keep_long(alice, long_text()).pk for _ in range(3)]
         left = []
         monkeypatch.setattr(
@@ -362,7 +358,7 @@ class TestNeighbours:
         assert store.forget_uploads(keys) == 3
         assert left == [2, 1, 0]
 
-    def test_others_write_between_its_passages(self, alice, monkeypatch):
+    def test_writes_of_others_happen_between_passages(self, alice, monkeypatch):
         inside = []
         monkeypatch.setattr(
             *(store.time, "sleep"),
@@ -376,7 +372,7 @@ class TestNeighbours:
 
 @pytest.mark.django_db(transaction=True)
 class TestDownload:
-    def test_it_is_the_whole_text_and_only_the_owners(self, conversation, bob):
+    def test_download_is_the_whole_text_for_the_owner_alone(self, conversation, bob):
         text = long_text(SECRET)
         row = keep_long(conversation.owner, text)
         message = send_long(conversation, row)
@@ -421,7 +417,7 @@ class TestCopies:
 
 
 class TestErased:
-    def test_with_its_message(self, conversation, built, message):
+    def test_message_deletion_erases_its_file(self, conversation, built, message):
         call = answer(conversation, "The turquoise one.").call
         key = LongFile.objects.get().pk
         assert find_in_index(key)
@@ -435,12 +431,12 @@ class TestErased:
         assert conversation.long_files == 0
         assert [*memory_audit.check_memory()] == []
 
-    def test_with_its_conversation(self, conversation, message):
+    def test_conversation_erasure_erases_its_file(self, conversation, message):
         library.erase_conversation(conversation)
         assert not LongFile.objects.exists()
         assert not FilePassage.objects.exists()
 
-    def test_with_its_owner(self, conversation, message):
+    def test_owner_deletion_erases_the_file(self, conversation, message):
         keep_long(conversation.owner, long_text())
         for each in Conversation.objects.all():
             library.erase_conversation(each)
@@ -448,7 +444,7 @@ class TestErased:
         assert not LongFile.objects.exists()
         assert not FilePassage.objects.exists()
 
-    def test_when_it_is_removed_before_it_is_sent(self, alice, bob):
+    def test_removal_before_sending_erases_the_file(self, alice, bob):
         row = keep_long(alice, long_text())
         uploads.remove_upload(bob, row.pk)
         assert LongFile.objects.exists()
@@ -456,7 +452,7 @@ class TestErased:
         assert not LongFile.objects.exists()
         assert not Upload.objects.exists()
 
-    def test_when_it_was_not_sent_within_a_day(self, alice, message):
+    def test_unsent_file_is_erased_after_a_day(self, alice, message):
         keep_long(alice, long_text())
         Upload.objects.update(created_at="2026-01-01T00:00Z")
         uploads.delete_expired_uploads()
@@ -477,7 +473,7 @@ class TestErased:
 
 
 class TestAudit:
-    def test_another_text_is_a_violation(self, message):
+    def test_other_text_is_a_violation(self, message):
         FilePassage.objects.filter(number=1).update(text="Other words")
         [found] = audit.find_false_files()
         assert found.code == "R8.file"
@@ -493,7 +489,7 @@ class TestExport:
         answer(conversation, "The turquoise one.")
         return as_json(export_thread(conversation))
 
-    def test_it_comes_back_with_its_proof(self, conversation, bob, whole):
+    def test_import_restores_the_file_with_its_proof(self, conversation, bob, whole):
         take(bob, whole)
         made = Conversation.objects.get(owner=bob)
         assert made.long_files == 1
@@ -513,13 +509,13 @@ class TestExport:
     @pytest.mark.parametrize(
         "wrong", [{"text": "Other words"}, {"place": 3}, {"seq": 999}]
     )
-    def test_what_the_message_does_not_say_is_left_out(self, bob, whole, wrong):
+    def test_text_that_the_message_does_not_name_is_left_out(self, bob, whole, wrong):
         whole["long_files"][0] |= wrong
         take(bob, whole)
         assert not LongFile.objects.filter(owner=bob).exists()
         assert Conversation.objects.get(owner=bob).long_files == 0
 
-    def test_no_more_than_the_person_has_room_for(self, bob, whole, settings):
+    def test_import_stops_at_the_users_room(self, bob, whole, settings):
         settings.LONG_FILES_PER_PERSON_MB = 0.1
         [told] = take(bob, whole).told
         assert "as yours may have 0.1 million characters: 1." in told
