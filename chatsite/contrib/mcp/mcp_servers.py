@@ -264,11 +264,8 @@ def _listen(report: Callable[[CallProgress], None]) -> Callable[..., Awaitable[N
         nonlocal last
         if monotonic() - last >= SIGN_SECONDS:
             last = monotonic()
-            report(
-                CallProgress.from_values(
-                    done, total, (message or "")[:MAX_PROGRESS_CHARS]
-                )
-            )
+            words = (message or "")[:MAX_PROGRESS_CHARS]
+            report(CallProgress.from_values(done, total, words))
 
     return hear
 

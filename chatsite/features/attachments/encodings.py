@@ -49,12 +49,8 @@ LABELS = {
     **{"shift_jis": "cp932", "iso2022_jp": "iso2022_jp_2", "tis-620": "cp874"},
     **{"mac-roman": "mac_roman", "koi8-r": "koi8_r", "koi8-u": "koi8_u"},
     **{"x-sjis": "cp932", "x-gbk": "gb18030", "x-euc-jp": "euc_jp"},
-    **{
-        "windows-31j": "cp932",
-        "windows-874": "cp874",
-        "x-mac-roman": "mac_roman",
-        "x-x-big5": "cp950",
-    },
+    **{"windows-31j": "cp932", "windows-874": "cp874"},
+    **{"x-mac-roman": "mac_roman", "x-x-big5": "cp950"},
 }
 ALSO_READ = re.compile(r"utf-(8|16|32)(-[lb]e)?|iso8859-\d+|hz|euc_jis_2004|johab")
 DECLARED = re.compile(rb"""(?:charset|coding)\s{0,3}[=:]\s{0,3}["']?([\w-]{2,20})""")

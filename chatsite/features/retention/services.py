@@ -35,7 +35,7 @@ Find = Callable[[Combinable], QuerySet]
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionKind:
+class OldRows:
     """Rows that have an age: the setting of how old they get, and what to do then."""
 
     # The column of a run that counts them.
@@ -110,19 +110,15 @@ def _find_older(model: type[Model], column: str, before: Combinable) -> QuerySet
     return QuerySet(model).filter(**{f"{column}__lt": before})
 
 
-def _make_kind(
-    name: str, setting: str, model: type[Model], column: str
-) -> RetentionKind:
-    return RetentionKind(
-        name, setting, partial(_find_older, model, column), _delete_rows
-    )
+def _make_kind(name: str, setting: str, model: type[Model], column: str) -> OldRows:
+    return OldRows(name, setting, partial(_find_older, model, column), _delete_rows)
 
 
 KINDS = (
-    RetentionKind(
+    OldRows(
         "conversations", "RETENTION_DAYS", _find_conversations, _delete_conversations
     ),
-    RetentionKind(
+    OldRows(
         "sessions", "", partial(_find_older, Session, "expire_date"), _delete_sessions
     ),
     *(

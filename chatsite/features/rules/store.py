@@ -43,9 +43,8 @@ class DetectedRules:
 
 def detect_rules(typed: str) -> DetectedRules:
     """Read a text. No row is needed for it, so it can be done before any is locked."""
-    return DetectedRules(
-        detection.find_rules(typed), detection.find_cancellations(typed)
-    )
+    taken_back = detection.find_cancellations(typed)
+    return DetectedRules(detection.find_rules(typed), taken_back)
 
 
 def note_rules(message: Message, heard: DetectedRules | None = None) -> None:

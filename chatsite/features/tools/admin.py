@@ -19,14 +19,8 @@ from .models import ToolCall
 @admin.register(ToolCall)
 class ToolCallAdmin(ConversationPartAdmin):
     list_display = (
-        *(
-            "id",
-            "name_shown",
-            "outcome_shown",
-            "error_code",
-            "in_conversation",
-            "owner_name",
-        ),
+        *("id", "name_shown", "outcome_shown", "error_code"),
+        *("in_conversation", "owner_name"),
         *("asked_in", "allowed", "answered_by", "answered_at", "created_at"),
     )
     list_filter = (*("state", "allowed", ("error", SetFilter), "created_at"),)

@@ -67,14 +67,14 @@ CALL_DELETED = "call_deleted"
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveredResult:
+class LateResult:
     """A call whose late result was stored, and the turn of its own, if it has one."""
 
     call: ToolCall
     turn: Turn | None = None
 
 
-def deliver(pk: int, content: Any, *, failed: bool = False) -> DeliveredResult | None:
+def deliver(pk: int, content: Any, *, failed: bool = False) -> LateResult | None:
     """Store the result of a late call, once. None: it has ended already, or is gone.
 
     Any process that learns of a result may call it; tell() lets the pages know.
@@ -84,7 +84,7 @@ def deliver(pk: int, content: Any, *, failed: bool = False) -> DeliveredResult |
 
 
 @transaction.atomic
-def cancel(conversation: Conversation, pk: int) -> DeliveredResult:
+def cancel(conversation: Conversation, pk: int) -> LateResult:
     """Stop waiting for a result.
 
     The model is notified in the next turn, the tool by the next background job. Raises
@@ -95,9 +95,8 @@ def cancel(conversation: Conversation, pk: int) -> DeliveredResult:
         raise CommandError(
             "not_found", _("There is no such tool call in this conversation.")
         )
-    done = _end(
-        pk, CallAnswer(State.CANCELLED, CANCELLED, "cancelled"), tells_tool=True
-    )
+    answer = CallAnswer(State.CANCELLED, CANCELLED, "cancelled")
+    done = _end(pk, answer, tells_tool=True)
     if done is None:
         raise CommandError("not_late", _("This call is not waiting for a result."))
     conversation.changes.create(action=Change.Action.CANCEL_CALL)
@@ -118,9 +117,7 @@ def forget(conversation: Conversation, seq: int, **_: object) -> None:
 
 
 @transaction.atomic
-def _end(
-    pk: int, answer: CallAnswer, *, tells_tool: bool = False
-) -> DeliveredResult | None:
+def _end(pk: int, answer: CallAnswer, *, tells_tool: bool = False) -> LateResult | None:
     found = ToolCall.objects.filter(pk=pk, state=State.LATE)
     conversation = Conversation.objects.filter(tool_calls__in=found).first()
     if conversation is None:
@@ -155,7 +152,7 @@ def _end(
             reply_seq=seq + 1,
             room=room,
         )
-    return DeliveredResult(answers.read(pk, "conversation"), turn)
+    return LateResult(answers.read(pk, "conversation"), turn)
 
 
 def _starts_turn(
@@ -175,7 +172,7 @@ def _starts_turn(
     return len(latest) < MOST_OWN_TURNS or Message.Role.USER in latest
 
 
-def events_of(done: DeliveredResult) -> tuple[events.Event, ...]:
+def events_of(done: LateResult) -> tuple[events.Event, ...]:
     """Return the events for the pages: the call, the changed memory, the turn."""
     told: tuple[events.Event, ...] = (
         ToolEvent.from_call(done.call),
@@ -186,7 +183,7 @@ def events_of(done: DeliveredResult) -> tuple[events.Event, ...]:
     return told
 
 
-async def tell(done: DeliveredResult) -> None:
+async def tell(done: LateResult) -> None:
     """Let every page know, and start the turn of its own."""
     for event in events_of(done):
         await events.publish_event(done.call.conversation_id, event)

@@ -5,7 +5,7 @@ It knows no Django: it runs in the program of document_text.py.
 
 from collections.abc import Callable
 
-from .parts import Parts, Text, parse_xml
+from .parts import Parts, Text, parse_into
 
 # Kinds of relations to what has no text here, as people know it.
 LEFT_OUT = {
@@ -83,6 +83,4 @@ class ChartText:
 def _read_chart(parts: Parts, path: str, text: Text) -> None:
     text.begin_part("Chart")
     chart = ChartText(text)
-    parse_xml(
-        parts.read(path), chart.start_element, chart.end_element, chart.add_characters
-    )
+    parse_into(chart, parts.read(path))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from .charts import read_drawn
-from .parts import Parts, Text, find_main, list_ids, parse_xml
+from .parts import Parts, Text, find_main, list_ids, parse_into
 from .symbols import find_symbol
 
 # What was deleted, or has moved away, and what is no text.
@@ -198,12 +198,7 @@ class OfficeText:
     @classmethod
     def read(cls, parts: Parts, path: str, text: Text) -> "OfficeText":
         reader = cls(text)
-        parse_xml(
-            parts.read(path),
-            reader.start_element,
-            reader.end_element,
-            reader.add_characters,
-        )
+        parse_into(reader, parts.read(path))
         return reader
 
 

@@ -6,7 +6,7 @@ document_text.py.
 
 from collections.abc import Callable
 
-from .parts import Parts, Text, UnreadableError, parse_xml
+from .parts import Parts, Text, UnreadableError, parse_into
 
 MAIN, TYPE, MANIFEST = "content.xml", "mimetype", "META-INF/manifest.xml"
 TYPES = {
@@ -36,12 +36,7 @@ def read_opendocument(kind: str, parts: Parts, text: Text) -> None:
     if MAIN not in parts:
         raise UnreadableError("wrong_kind")
     reader = OpenDocumentText(text)
-    parse_xml(
-        parts.read(MAIN),
-        reader.start_element,
-        reader.end_element,
-        reader.add_characters,
-    )
+    parse_into(reader, parts.read(MAIN))
 
 
 class OpenDocumentText:

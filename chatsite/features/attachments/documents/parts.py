@@ -8,6 +8,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from io import BytesIO
+from typing import Any
 from urllib.parse import unquote
 from xml.parsers import expat
 
@@ -151,6 +152,11 @@ def parse_xml(
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = refuse
     parser.Parse(data, True)
+
+
+def parse_into(reader: Any, data: bytes) -> None:
+    """Parse XML and pass its elements and characters to a reader's methods."""
+    parse_xml(data, reader.start_element, reader.end_element, reader.add_characters)
 
 
 def find_main(parts: Parts) -> str:

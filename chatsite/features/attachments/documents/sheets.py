@@ -10,7 +10,7 @@ from datetime import datetime
 from .charts import read_drawn
 from .number_formats import Show, read_formats, show_general
 from .office import OfficeText
-from .parts import Parts, Text, find_main, list_ids, parse_xml
+from .parts import Parts, Text, find_main, list_ids, parse_into, parse_xml
 
 # Empty columns between two cells that are shown as such.
 MAX_GAP = 50
@@ -144,12 +144,7 @@ def read_xlsx(parts: Parts, text: Text) -> None:
     for name, path in list_ids(parts, main, "sheet"):
         text.begin_part(f"{name} (hidden)" if name in hidden else name)
         sheet = SheetText(text, shared, formats, origin)
-        parse_xml(
-            parts.read(path),
-            sheet.start_element,
-            sheet.end_element,
-            sheet.add_characters,
-        )
+        parse_into(sheet, parts.read(path))
         for words, kind in sheet.headers.items():
             text.add_text(f"{kind}: {words}\n" * bool(words))
         _read_beside(parts, path, text)

@@ -24,15 +24,8 @@ TECHNICAL = frozenset(
         *("expiry_datetime", "ref_id", "source_analysis_msg_id", "computer_id"),
         *("file_id", "file_uuid", "tool_use_id", "mime_type", "file_type", "signature"),
         *("start_timestamp", "stop_timestamp", "created_at", "updated_at", "icon_name"),
-        *(
-            "inserted_at",
-            "encrypted_content",
-            "data",
-            "favicon",
-            "icon_url",
-            "integration_name",
-            "ref_type",
-        ),
+        *("inserted_at", "encrypted_content", "data", "favicon", "icon_url"),
+        *("integration_name", "ref_type"),
     }
 )
 BRANCH, HIDDEN = gettext_noop("texts of other branches"), gettext_noop("hidden")

@@ -153,7 +153,7 @@ def test_rows_are_deleted_a_batch_at_a_time(
 
 def test_conversation_used_in_between_stays(limits, alice, monkeypatch):
     made = make_conversation(alice, OLD)
-    find = services.RetentionKind.find_old
+    find = services.OldRows.find_old
     calls = []
 
     def use_after_the_look(kind):
@@ -163,7 +163,7 @@ def test_conversation_used_in_between_stays(limits, alice, monkeypatch):
             Conversation.objects.filter(pk=made).update(updated_at=timezone.now())
         return rows
 
-    monkeypatch.setattr(services.RetentionKind, "find_old", use_after_the_look)
+    monkeypatch.setattr(services.OldRows, "find_old", use_after_the_look)
     assert services.delete_batch(services.begin_run())
     assert list_alive() == {made}
 
