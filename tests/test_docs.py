@@ -120,7 +120,10 @@ class TestProtocol:
         written = {name: re.findall(r'"(\w+)"', rest) for name, rest in rows}
         kinds = {*events.Command.__args__, *plugins.AppCommand.__subclasses__()}
         kinds.remove(plugins.AppCommand)
-        names = {re.sub(r"(?<!^)(?=[A-Z])", "_", k.__name__).lower(): k for k in kinds}
+        words = {k: k.__name__.removesuffix("Command") for k in kinds}
+        names = {
+            re.sub(r"(?<!^)(?=[A-Z])", "_", w).lower(): k for k, w in words.items()
+        }
         known = {name: [f.name for f in fields_of(k)] for name, k in names.items()}
         assert known.keys() == {*events.READERS, *plugins.command_readers}
         assert written == known
