@@ -30,7 +30,7 @@ DETECTED = {
     **{"KOI8-R": "koi8_r", "koi8-u": "koi8_u", "MacRoman": "mac_roman"},
     **{"cp850": "cp850", "cp852": "cp852", "IBM866": "cp866"},
 }
-# How they are called on pages.
+# Their names on pages.
 NAMES = {
     **{f"cp{number}": f"Windows-{number}" for number in range(1250, 1258)},
     **{"cp874": "Windows-874", "cp932": "Shift_JIS", "cp949": "EUC-KR"},
@@ -59,7 +59,7 @@ HEAD = 1_024
 
 # Bytes that are decoded in one go: no other thread works meanwhile.
 AT_ONCE = 65_536
-# What the detector is given of a file: lines with letters beyond ASCII.
+# The size of the detector's sample: lines with letters beyond ASCII.
 SAMPLE_BYTES = 65_536
 HIGH = re.compile(rb"[\x80-\xff]")
 BEYOND_ASCII = re.compile(r"[\x80-\U0010ffff]")

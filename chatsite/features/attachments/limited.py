@@ -19,6 +19,6 @@ if __name__ == "__main__":
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(limit, (most, most))
-    # Where the modules of the site are that have no Django.
+    # The folder of the site's modules without Django.
     sys.path.insert(0, str(Path(__file__).parents[3]))
     runpy.run_path(sys.argv[0], run_name="__main__")

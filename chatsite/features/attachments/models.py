@@ -56,7 +56,7 @@ class ImageFile(models.Model):
         Conversation, models.CASCADE, related_name="image_files"
     )
     message = models.ForeignKey(Message, models.CASCADE, related_name="image_files")
-    # Of the upload, by which the message names it.
+    # The id of the upload, by which the message names it.
     file_id = models.UUIDField()
     type = models.CharField(max_length=20)
     size = models.PositiveIntegerField(help_text=_("Bytes of both."))
@@ -90,7 +90,7 @@ class LongFile(models.Model):
     # As memory/engine/attachments.py::LongText says it.
     sha256 = models.CharField(max_length=64)
     chars = models.PositiveIntegerField()
-    # Whether all of its passages are there.
+    # True once all of its passages are stored.
     is_whole = models.BooleanField(default=False)
 
     class Meta:
@@ -133,7 +133,7 @@ class FilePassage(models.Model):
     number = models.PositiveIntegerField()
     start = models.PositiveIntegerField()
     end = models.PositiveIntegerField()
-    # Where it begins, of a file that has pages.
+    # The page on which it begins, if the file has pages.
     page = models.PositiveIntegerField(null=True)
     text = models.TextField()
     terms = models.TextField(help_text=_("Coded, in the order of the text."))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-# What an unreadable file raises in pypdf is not limited to its own errors.
+# For an unreadable file, pypdf raises more than its own errors.
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 
 
@@ -64,7 +64,7 @@ def join_pages(pages: Iterable[Any], chars: int) -> dict[str, object]:
     return {"text": text, "pages": starts, "left_out": left_out}
 
 
-# How many fields may be inside of each other.
+# The depth of fields inside of each other.
 MAX_DEPTH = 20
 PUSH_BUTTON, RADIO = 1 << 16, 1 << 15
 PASSWORD = 1 << 13

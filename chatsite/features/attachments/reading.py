@@ -154,7 +154,7 @@ def _in_thread(user_id: int, work: Callable[..., Any]) -> Callable[..., Awaitabl
     return sync_to_async(work_timed, thread_sensitive=False)
 
 
-# What a server says that a document is, and how such files end.
+# Media types of documents, and the endings of such files.
 DOCUMENTS = {
     "application/pdf": "pdf",
     "application/epub+zip": "epub",

@@ -29,7 +29,7 @@ from .reading import ReadFile
 MOST_OF_MESSAGE = 10
 MOST_UNSENT = 20
 KEPT = timedelta(days=1)
-# What the sweep deletes in one statement.
+# The rows that the background job deletes in one statement.
 SWEEP_AT_ONCE = 100
 
 

@@ -21,7 +21,7 @@ SYSTEMS = {
     "Mac OS X": "macOS",
     "Linux": "Linux",
 }
-# What browsers say is shorter; what comes after it is not read.
+# Real user agents are shorter; the rest is not read.
 MOST_CHARS = 500
 
 

@@ -15,9 +15,9 @@ class Feedback(models.Model):
     There is one per reply. It is deleted with the reply's text, as it can quote it.
     """
 
-    # Of the comment.
+    # The limit of the comment.
     MAX_CHARS = 1_000
-    # What can quote the conversation: hidden from staff who may not read it.
+    # Fields that can quote the conversation: hidden from staff who may not read it.
     TEXTS = ("comment",)
 
     class Verdict(models.TextChoices):
@@ -42,7 +42,7 @@ class Feedback(models.Model):
         default_permissions = ()
         verbose_name = verbose_name_plural = _("feedback")
         indexes = [
-            # How staff list it.
+            # The order of staff's list.
             models.Index(fields=NEWEST, name="feedback_newest"),
             models.Index(fields=["verdict", *NEWEST], name="feedback_by_verdict"),
             models.Index(

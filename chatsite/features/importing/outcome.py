@@ -23,10 +23,10 @@ class Outcome:
     known: list[Conversation] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     untold: int = 0
-    # How many were imported with their messages; other files of the archive.
+    # Images that were imported with their messages; other files of the archive.
     images: int = 0
     others: int = 0
-    # What of the conversations was not taken, or not known, by its kinds.
+    # The parts of conversations that were not imported or not known, by kind.
     left: Remainder = field(default_factory=Remainder)
 
     @classmethod

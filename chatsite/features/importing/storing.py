@@ -78,7 +78,7 @@ class _Importer:
         items.reverse()
         number, counted = 0, 0
         while items:
-            # What is done with does not stay in memory.
+            # Finished items do not stay in memory.
             item, number = items.pop(), number + 1
             counted += reading.count_work(item)
             try:

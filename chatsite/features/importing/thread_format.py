@@ -35,7 +35,7 @@ from .tables import exported_lists, exported_values
 
 FORMAT = 1
 MAX_SMALL, MAX_INT = 2**15 - 1, 2**31 - 1
-# Of values that the site only keeps, such as those of a policy.
+# Limits of values that the site only stores, such as those of a policy.
 MAX_JSON_DEPTH, MAX_JSON_CHARS = 20, 100_000
 MASKED = "masked"
 
@@ -91,7 +91,7 @@ FactPlace = Annotated[
     str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}#\d{1,10}$")
 ]
 Json = Annotated[dict[str, Any], AfterValidator(_check_small)]
-# What a model or its provider has written.
+# JSON that a model or its provider has written.
 WrittenJson = Annotated[dict[str, Any], AfterValidator(_check_written)]
 Rows = Annotated[list[T], Field(max_length=100_000)]
 Few = Annotated[list[T], Field(max_length=1_000)]
@@ -197,7 +197,7 @@ class Message(RunningReply):
     """
 
     sent_text: Masked[str] = ""
-    # What the provider says apart, and what it says before its answer.
+    # The separate reasoning of the provider, and the text before its answer.
     reasoning: Masked[Annotated[str, Field(max_length=2 * MAX_REPLY_CHARS)]] = ""
     error: Masked[Name] = ""
     tool_calls: Masked[list[AskedCall]] = []

@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-# Of the page as it begins, in the light theme; as in variables.css.
+# The colour of the page at its start, in the light theme; as in variables.css.
 PAPER, ACCENT = "#fbfaf7", "#12697a"
 ICONS = ((192, "any"), (512, "any"), (512, "maskable"))
-# What the offline page is made of, besides itself.
+# The files of the offline page, besides itself.
 OFFLINE_FILES = ("css/variables.css", "css/base.css", "css/plain.css", "icon.svg")
 
 

@@ -126,7 +126,7 @@ class QueueItemAdmin(ConversationPartAdmin):
     ) -> QueueItem | None:
         is_change = request.method == "POST" and connection.in_atomic_block
         if is_change and object_id.isdecimal():
-            # Who saves at the same moment waits, and finds that it was changed.
+            # A second user who saves at the same time waits, and sees the change.
             rows = QueueItem.objects.filter(pk=int(object_id)).order_by()
             rows.select_for_update().values_list("pk").first()
         return super().get_object(request, object_id, from_field)

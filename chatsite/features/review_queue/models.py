@@ -21,7 +21,7 @@ def list_kinds() -> list[tuple[str, Any]]:
 class QueueItem(models.Model):
     """A row of another table that someone of the staff should look at."""
 
-    # What can quote the conversation: hidden from staff who may not read it.
+    # Fields that can quote the conversation: hidden from staff who may not read it.
     TEXTS = ("note",)
     MAX_NOTE = 2_000
 
@@ -36,7 +36,7 @@ class QueueItem(models.Model):
     kind = models.CharField(_("kind"), max_length=10, choices=list_kinds)
     # The key of the row. A hook says which table; it can be of another app.
     source = models.PositiveBigIntegerField()
-    # Of the reply, or the version of the summary.
+    # The number of the reply, or the version of the summary.
     number = models.PositiveIntegerField()
     found_at = models.DateTimeField(_("when"))
     state = models.CharField(

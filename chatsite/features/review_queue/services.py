@@ -13,7 +13,7 @@ from chatsite import plugins
 
 from .models import QueueItem
 
-# Of each kind, the newest ones are looked at.
+# The number of newest rows of each kind that are read.
 MOST = 1_000
 
 # The key of its conversation, its number, and when.

@@ -16,7 +16,7 @@ from memory.models import Conversation, Message
 from .models import Rule
 from .store import MOST_UNCONFIRMED, bound_rules
 
-# Of one file.
+# The limit of one file.
 MOST = 1_000
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 2)]

@@ -26,10 +26,10 @@ class Rule(models.Model):
         PREFERENCE = "preference", _("Preference")
         CONSTRAINT = "constraint", _("Constraint")
 
-    # What is content: hidden from staff who may not read it.
+    # Fields with content: hidden from staff who may not read it.
     TEXTS = ("text",)
 
-    # Those that the model sees.
+    # The states that the model sees.
     IN_FORCE = (State.KEPT, State.CONFIRMED)
     # The states that a user sees, beside the replaced ones.
     OPEN = (State.OFFERED, *IN_FORCE)

@@ -61,7 +61,7 @@ def list_left_out_rules(
 ) -> list[SentRule]:
     """Return the rules in force for which the next request has no room."""
     chosen = {rule.pk for rule in built.view.rules}
-    # Those of the message that waits for its reply come with the one after it.
+    # Rules of the message that waits for its reply are sent with the next one.
     standing = list_standing_rules(conversation, built.refs["newest"])
     return [SentRule.from_rule(rule) for rule in standing if rule.pk not in chosen]
 

@@ -25,9 +25,9 @@ from .models import Rule
 # or are kept by themselves, the oldest go.
 MOST_CONFIRMED = 100
 MOST_UNCONFIRMED = 100
-# Of the list on the account page, with which every new conversation can begin.
+# Limit of the list on the account page, with which new conversations can begin.
 MOST_OWN = 20
-# Of those that were dismissed or replaced, so many are remembered.
+# The number of dismissed and replaced rules that are kept.
 MOST_PAST = 200
 
 State = Rule.State
@@ -75,7 +75,7 @@ def note_rules(message: Message, heard: DetectedRules | None = None) -> None:
         for each in found
     )
     said = [typed[each.start : each.end] for each in found]
-    # What is only offered replaces nothing before it is confirmed.
+    # An offered rule replaces nothing before it is confirmed.
     later = said if mode == "keep" else []
     if conversation.rule_count:
         later += heard.taken_back

@@ -95,7 +95,7 @@ def shown_requests(share: Share, calls: Collection[ModelCall]) -> list[ModelCall
     versions = {version for call in calls for version in call.refs["summaries"]}
     sent = share.conversation.summaries.filter(version__in=versions)
     rows = sent.only("version", "first_seq", "last_seq", "flags", "created_at")
-    # What was gone before the words of a summary were written is not in them.
+    # Messages gone before a summary was written are not in its words.
     covered = {
         row.version: Q(seq__range=(row.first_seq, row.last_seq))
         & (

@@ -27,9 +27,9 @@ class Share(models.Model):
     token = models.CharField(max_length=32, unique=True, editable=False)
     # The newest message that it shows.
     last_seq = models.PositiveIntegerField()
-    # Whether it also shows what the model saw for each reply.
+    # True if it also shows the context of each reply.
     with_view = models.BooleanField(_("with what the model saw"), default=False)
-    # Whether it also shows images; without, it has their names.
+    # True if it also shows images; otherwise it has their names.
     with_images = models.BooleanField(_("with images"), default=False, db_default=False)
     # By the database's clock, as the marks of messages are that it is compared with.
     created_at = models.DateTimeField(_("created at"), db_default=Now())

@@ -48,7 +48,7 @@ from .models import Share
 PIECE, LEAD = 60, 6
 # Replies of which it is looked up at once whether what the model saw can be shown.
 MOST_TRIED = 30
-# Of what strangers read: it displaces nothing of the people who are signed in.
+# The cache of shared pages, which displaces no pages of signed-in users.
 CACHE_BYTES = 8 * 1024 * 1024
 
 cache = Cache(CACHE_BYTES)
@@ -65,7 +65,7 @@ class SharedMessage:
     model: str = ""
     provider: str = ""
     is_demo: bool = False
-    # Whether it can be shown what the model saw for it.
+    # True if the context of the model can be shown.
     has_view: bool = False
     reasoning: str = ""
     # Name and arguments of each call of a tool.
@@ -106,7 +106,7 @@ class SharedContext:
     replies: Sequence[int]
     reply: int | None = None
     call: ModelCall | None = None
-    # Whether it can be shown: not if the link lacks a message of it.
+    # True if it can be shown; not if the link lacks a message of it.
     is_whole: bool = False
 
     @property

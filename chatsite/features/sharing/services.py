@@ -23,13 +23,13 @@ TOKEN_BYTES = 24
 # Days that a link can be open for; none is open without an end.
 DAYS = (1, 7, 30, 365)
 USUAL_DAYS = 30
-# Of one conversation: links that are open, and ended ones that are kept for staff.
+# Limits of one conversation: open links, and ended ones that are kept for staff.
 MOST_OPEN, MOST_ENDED = 20, 100
 # Links that staff have ended, as shown to their owner.
 MOST_REVOKED = 20
 # In the log of what the owner has done.
 MADE, REVOKED = "share", "revoke"
-# What the download of the account has of each.
+# The columns of each link in the download of the account.
 DESCRIBED = (
     *("last_seq", "with_view", "with_images", "created_at", "expires_at"),
     *("revoked_at", "reason", "opens", "last_opened_at"),
@@ -53,7 +53,7 @@ def create_share(
 
     Raises ShareError if there is nothing to show, or if there are too many links.
     """
-    # Nothing is added to it meanwhile.
+    # The lock keeps messages from being added meanwhile.
     Conversation.objects.select_for_update().get(pk=conversation.pk)
     if conversation.is_temporary:
         raise ShareError(_("A temporary conversation has no links: it does not last."))

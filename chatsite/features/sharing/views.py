@@ -40,7 +40,7 @@ def shared_view(view: View) -> View:
         response["X-Robots-Tag"] = ROBOTS
         return response
 
-    # Nothing is kept that the owner may end in the next moment.
+    # No caching: the owner may revoke the link at any moment.
     return require_safe(never_cache(guarded))
 
 

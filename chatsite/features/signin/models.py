@@ -20,7 +20,7 @@ class MailedLink(models.Model):
         INVITATION = "invitation"
 
     kind = models.CharField(max_length=10, choices=LinkKind)
-    # Whose account it changes; of an invitation, the account that was made with it.
+    # The account that it changes; for an invitation, the account made with it.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
@@ -31,7 +31,7 @@ class MailedLink(models.Model):
     # Its secret is in the link alone: who reads the database can't open it.
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
     email = models.EmailField(_("e-mail address"), blank=True)
-    # What the account was like; a link to one that has changed since opens nothing.
+    # The state of the account; a link to one that has changed since opens nothing.
     account_state = models.CharField(max_length=64, blank=True, editable=False)
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -51,7 +51,7 @@ class MailedLink(models.Model):
     class Meta:
         default_permissions = ()
         indexes = [
-            # What is counted before another is made, and what is deleted by its age.
+            # For counting links before another is made, and for deleting old ones.
             models.Index(fields=["user", "created_at"], name="mailed_link_of_user"),
             models.Index(fields=["asked_from", "created_at"], name="mailed_link_from"),
             models.Index(fields=["expires_at"], name="mailed_link_until"),

@@ -23,11 +23,11 @@ from langchain_core.tools import BaseTool, ToolException, tool
 # tools of one do not keep those of others waiting.
 THREADS = ThreadPoolExecutor(64, thread_name_prefix="tool")
 THREADS_PER_USER = 8
-# Whose call it is that runs in this context.
+# The user whose call runs in this context.
 user_id: ContextVar[int] = ContextVar("user_id", default=0)
 _own_threads: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 BUILT_IN, SITE = "built in", "site"
-# Of progress: what JSON of a browser can hold.
+# The largest progress value: JSON in browsers holds no larger integer.
 MOST_DONE = 2**53
 
 
@@ -157,7 +157,7 @@ class SiteTool:
     """
 
     tool: BaseTool
-    # What people see of it; "": its name.
+    # The name for users; "": the tool's name.
     label: Any = ""
     read_only: bool = False
     idempotent: bool = False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from chatsite.live.fragments import Page
     from chatsite.live.socket_client import Client
 
-# Of a call's arguments, as JSON.
+# Characters of a call's arguments, as JSON.
 MAX_ARGUMENTS = 8_000
 
 

@@ -17,7 +17,7 @@ from .results import MAX_FILES
 from .tool_loop import result_files
 
 State = ToolCall.State
-# What becomes of calls that were not finished: a copy runs nothing and gets no result.
+# The states of unfinished calls in a copy, which runs nothing and gets no result.
 ENDED = {
     State.ASKED: State.CANCELLED,
     State.WAITING: State.CANCELLED,

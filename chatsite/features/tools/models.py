@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from chatsite.turns.models import Turn
 from memory.models import Conversation, Message
 
-# How an address of the web begins: no other is a link.
+# The beginning of web addresses: no others are links.
 ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
@@ -53,10 +53,10 @@ class ToolCall(models.Model):
         # Its process ended while it ran, so it may have run or not.
         UNKNOWN = "unknown", _("Unknown")
 
-    # Those that the loop of its turn still has to answer.
+    # The states that the loop of its turn still has to answer.
     UNANSWERED = (State.ASKED, State.WAITING, State.RUNNING)
     UNFINISHED = (*UNANSWERED, State.LATE)
-    # What can have words of the conversation: hidden from staff who may not read it.
+    # Fields with words of the conversation: hidden from staff who may not read it.
     TEXTS = ("call_id", "name", "arguments", "reason", "handle")
 
     conversation = models.ForeignKey(
@@ -71,7 +71,7 @@ class ToolCall(models.Model):
     arguments = models.JSONField(default=dict)
     digest = models.CharField(max_length=64)
     state = models.CharField(max_length=9, choices=State, default=State.ASKED)
-    # Of the claim of the turn under which the call began: the fence of its writes.
+    # The owner of the turn's claim when the call began: the fence of its writes.
     owner = models.CharField(max_length=36, blank=True)
     idempotency_key = models.UUIDField(default=uuid.uuid4, editable=False)
     # The message that answers it in its place; the one that came after the turn.
@@ -120,7 +120,7 @@ class ToolCall(models.Model):
             ),
         ]
         indexes = [
-            # What a sweep looks for: few of many rows.
+            # For the background job, which looks for few of many rows.
             models.Index(
                 fields=["next_look_at"],
                 condition=Q(next_look_at__isnull=False),
@@ -203,7 +203,7 @@ class ResultFile(models.Model):
     url = models.TextField(blank=True)
     size = models.PositiveBigIntegerField(null=True, blank=True)
     data = models.BinaryField(null=True, blank=True)
-    # Of a page of the web: the number by which replies of the conversation cite it.
+    # The number by which replies of the conversation cite a web page.
     source = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:

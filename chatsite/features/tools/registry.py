@@ -97,11 +97,11 @@ def make_schemas(site_tools: Iterable[SiteTool]) -> Iterator[dict[str, Any]]:
 
     The first tool of each source has the notes of its source on all of them.
     """
-    told = set()
+    described = set()
     for each in site_tools:
         schema = convert_to_openai_tool(each.tool)
-        if each.source_notes and each.source not in told:
-            told.add(each.source)
+        if each.source_notes and each.source not in described:
+            described.add(each.source)
             function = schema["function"]
             text = f"{function.get('description', '')}\n\n{each.source_notes}"
             schema = {**schema, "function": {**function, "description": text}}

@@ -16,7 +16,7 @@ from memory.engine.tokens import BYTES_PER_TOKEN, MESSAGE_OVERHEAD, count_text
 
 from .context import SiteTool
 
-# Of a stored result; what is beyond is dropped, and the text says so.
+# The limit of a stored result; the rest is dropped, and the text says so.
 MAX_CHARS = 10_000_000
 NOTHING = "The tool returned nothing."
 MARK = (
@@ -39,7 +39,7 @@ MARK_CHARS = 160
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+*-]{1,60}", re.IGNORECASE)
 MAX_FILES, MAX_NAME, MAX_ADDRESS = 20, 200, 2_000
-# That a column for numbers can hold.
+# The largest number of the column.
 MAX_SOURCE = 2**31 - 1
 # Characters that end a note, or its line.
 NOT_IN_NOTES = re.compile(r"[\[\]\s\0-\x1f\x7f-\x9f]+")

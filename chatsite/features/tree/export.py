@@ -70,7 +70,7 @@ def write_parting(
     for row in rows[:1]:
         parent = _find_original(conversation, row.parent)
         if parent and _parts_from(parent, messages, row.seq):
-            # Of more branches than there can be, the others stand alone.
+            # Branches beyond the limit stand alone.
             with suppress(CommandError), batch(0):
                 if _is_still_there(parent):
                     commands.check_writable(parent)

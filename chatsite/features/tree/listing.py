@@ -14,7 +14,7 @@ from memory.models import Conversation
 from .forks import Node, find_needless
 from .models import Branch
 
-# What a row of the list is there for.
+# The conversations that a row of the list represents.
 LISTED = Q(tree=None) | Q(branch__is_folded=False)
 # Messages that a search finds in the branch that they are copied from.
 COPIES = Q(

@@ -28,7 +28,7 @@ class MapRow:
     is_gone: bool
     is_only: bool
     opens: bool
-    # How many levels end after it.
+    # The number of levels that end after it.
     closes: range
 
 

@@ -25,7 +25,7 @@ class Branch(models.Model):
         "self", models.CASCADE, null=True, related_name="children"
     )
     seq = models.PositiveIntegerField(default=0)
-    # Of the message that has made it: sent twice, it makes one.
+    # The client id of its first message: sent twice, it makes one branch.
     client_id = models.CharField(max_length=64, blank=True)
     # The list shows another branch.
     is_folded = models.BooleanField(default=False)

@@ -82,7 +82,7 @@ def _read_news(row: UnreadTurn) -> News:
 
 def _make_news(conversation: Conversation, turn: Turn, state: str) -> News:
     message = turn.reply or turn.user_message
-    # Of what is not kept, nothing gets into lists and notifications.
+    # Temporary conversations have no title in lists and notifications.
     title = "" if conversation.is_temporary else conversation.title
     return News(str(conversation.uuid), message.seq, title, KINDS[state])
 

@@ -28,7 +28,7 @@ from chatsite.features.attachments.documents.parts import Parts, Text, Unreadabl
 from chatsite.features.attachments.documents.sheets import read_xlsx
 from chatsite.features.attachments.encodings import decode_page
 
-# What an unreadable file raises in the standard library is not limited to its errors.
+# For an unreadable file, the standard library raises more than its own errors.
 BROKEN = (
     *(ArithmeticError, AttributeError, EOFError, LookupError, OSError, TypeError),
     *(ValueError, NotImplementedError, expat.ExpatError, zipfile.BadZipFile),

@@ -10,7 +10,7 @@ from .charts import read_drawn
 from .parts import Parts, Text, find_main, list_ids, parse_into
 from .symbols import find_symbol
 
-# What was deleted, or has moved away, and what is no text.
+# Elements that were deleted or moved away, or are no text.
 SKIPPED = {"instrText", "delText", "del", "moveFrom", "binData"}
 # Numbers of pages, which are others wherever the text is read.
 PAGE_FIELDS = ("PAGE", "NUMPAGES", "SECTIONPAGES")
@@ -19,7 +19,7 @@ BESIDE = {
     **{"header": "Headers", "footer": "Footers", "footnotes": "Footnotes"},
     **{"endnotes": "Endnotes", "comments": "Comments"},
 }
-# What begins with a mark; a formula is a line here.
+# Elements that begin with a mark; a formula is a line here.
 MARKS = {
     **{"noBreakHyphen": "-", "numPr": "- "},
     **{"sup": "^", "sub": "_", "den": "/", "deg": "√"},

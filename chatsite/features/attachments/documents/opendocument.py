@@ -20,7 +20,7 @@ SKIPPED = {
     *("tracked-changes", "forms", "scripts", "note-citation", "creator"),
     *("page-number", "page-count"),
 }
-# What has no text here, by its element.
+# Things without text, by their element.
 LEFT_OUT = {"image": "picture", "object": "file", "object-ole": "file"}
 PARAGRAPHS, NOTES = ("p", "h"), ("note-body", "annotation")
 CELLS = ("table-cell", "covered-table-cell")

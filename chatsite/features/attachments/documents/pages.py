@@ -82,7 +82,7 @@ def find_title(page: str) -> str:
     return " ".join(unescape(found[1]).split()) if found else ""
 
 
-# Of a page, where its title is.
+# The beginning of a page that has its title.
 HEAD = 100_000
 
 

@@ -28,7 +28,7 @@ class Text:
 
     def __init__(self, chars: int) -> None:
         self.parts: list[str] = []
-        # How many things of each kind have no text here.
+        # The number of things of each kind without text.
         self.left_out: Counter[str] = Counter()
         self._counted: set[str] = set()
         self._left = chars
@@ -91,7 +91,7 @@ class Parts:
             raise UnreadableError("encrypted")
         if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise UnreadableError("broken")
-        # What a part says of its own size is not believed.
+        # The declared size of a part is not trusted.
         with self._archive.open(part) as file:
             data = file.read(self._left + 1)
         self._left -= len(data)

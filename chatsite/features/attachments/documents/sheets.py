@@ -23,7 +23,7 @@ def read_shared(parts: Parts, path: str) -> list[str]:
     """Return the shared texts that cells refer to by number."""
     found: list[str] = []
     said: list[str] = []
-    # How to pronounce it stands beside it.
+    # The pronunciation is beside the text.
     state = {"t": False, "rPh": False}
 
     def start(tag: str, attributes: dict[str, str]) -> None:

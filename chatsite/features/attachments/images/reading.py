@@ -23,7 +23,7 @@ HEIC = re.compile(rb"....ftyp(?:hei[cmsx]|hev[cmsx]|mif1|msf1)", re.DOTALL)
 # A file without an ending is taken for what it is.
 ENDINGS = ("", "png", "jpg", "jpeg", "jfif", "webp", "gif")
 HEIC_ENDINGS = ("heic", "heif")
-# Of an image as it is kept, and as the program may make it.
+# The limit of a stored image, and of the program's output.
 MAX_BYTES = 1_000_000
 
 

@@ -31,7 +31,7 @@ class KeptImages(ImageSource):
     ) -> Sequence[SentImage]:
         found = set(_read_image_rows(conversation, images))
         if lacking := {each.id for each in images if key_of(each) not in found}:
-            # Of a draft.
+            # The images of a draft.
             ids = filter(None, map(read_id, lacking))
             rows = Upload.objects.filter(owner=conversation.owner_id, pk__in=ids)
             unsent = {str(pk) for pk in rows.values_list("pk", flat=True)}

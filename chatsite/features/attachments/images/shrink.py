@@ -13,10 +13,10 @@ from hashlib import sha256
 from io import BytesIO
 from typing import Any
 
-# What an unreadable file raises in Pillow is not limited to its own errors.
+# For an unreadable file, Pillow raises more than its own errors.
 BROKEN = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 BROKEN += (EOFError, SyntaxError)
-# Those that reading.py lets in.
+# The formats that reading.py accepts.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 SMALL_SIDE, LEAST_SIDE = 480, 64
 QUALITIES = (85, 70, 50, 30)

@@ -30,7 +30,7 @@ from ..reading import ReadFile
 LONG_CHARS = 160_000
 # Words whose keys are remembered while a file is indexed.
 MOST_CODED = 50_000
-# What one statement reads of a file that is downloaded.
+# The passages that one statement of a download reads.
 READ_AT_ONCE = 200
 
 

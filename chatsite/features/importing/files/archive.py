@@ -21,7 +21,7 @@ ZIP_MARK = b"PK\x03\x04"
 MAX_ENTRIES = 10_000
 # All files of an archive together, as many times as large as a file may be.
 MAX_UNPACKED = 10
-# What Python unpacks of others has no bound: 430 bytes become 400 MB at once.
+# Other compressions have no bound in Python: 430 bytes become 400 MB at once.
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # One file, or newer ones in numbered parts.
 MEMBER = "conversations.json"
@@ -29,10 +29,10 @@ PARTS = re.compile(r"conversations(?:-\d+)?\.json")
 # What files were called by those who uploaded them, where an archive has them as .dat.
 NAMES = "conversation_asset_file_names.json"
 MAX_NAMES_MB = 5
-# What the name of a file begins with that a message can name.
+# The beginning of the names of files that a message can name.
 ASSET = re.compile(r"(file[-_][A-Za-z0-9]+)(?:[-.]|$)")
 IMAGES = ("png", "jpg", "jpeg", "jfif", "webp", "gif", "heic", "heif")
-# What a Mac adds when it packs a folder.
+# Files that a Mac adds when it packs a folder.
 JUNK = re.compile(r"(?:^|/)(?:__MACOSX/|\.DS_Store$|\._)")
 
 

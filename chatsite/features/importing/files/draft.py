@@ -43,7 +43,7 @@ class Draft:
     infos: Mapping[int, TurnInfo] = field(default_factory=dict)
     # By the numbers of their messages: not read yet.
     pictures: Mapping[int, Sequence[ImportedPicture]] = field(default_factory=dict)
-    # Of apps, by their names.
+    # The rows of apps, by the names of their lists.
     sections: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     policy: dict[str, Any] = field(default_factory=dict)
     model: str = ""
@@ -52,7 +52,7 @@ class Draft:
     is_title_of_person: bool = False
     # The messages that the title was made of, if that is known.
     title_seqs: Sequence[int] | None = None
-    # What was not taken, by its kinds.
+    # The number of parts that were not imported, by kind.
     left: Mapping[str, int] = field(default_factory=dict)
     # Lists of the file that were not taken, in words.
     left_out: str = ""
@@ -72,7 +72,7 @@ class DraftMessage:
     failed: bool = False
     pictures: list[ImportedPicture] = field(default_factory=list)
     reasoning: str = ""
-    # What goes on with it.
+    # The messages that continue it.
     more: list["DraftMessage"] = field(default_factory=list)
 
     def join_more(self) -> None:

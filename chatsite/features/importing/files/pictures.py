@@ -20,7 +20,7 @@ from .archive import Archive
 from .draft import Draft, ImportedPicture, check_length
 from .reading import MEGABYTE
 
-# Of the time that an import has, for all of its images.
+# The share of an import's time for all of its images.
 SHARE_OF_TIME = 0.5
 # What a conversation that is exported can have again, and what is in memory at a time.
 MOST_OF_MESSAGE, MOST_OF_CONVERSATION = 20, 300

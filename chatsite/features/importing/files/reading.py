@@ -19,7 +19,7 @@ MEGABYTE = 1024 * 1024
 # No export is nested by a third of it, and what is taken can be exported again.
 MAX_DEPTH = 60
 MAX_VALUES = 3_000_000
-# What a model or its provider has written as JSON: it stands in no other column.
+# JSON written by a model or its provider, which no other column has.
 AS_WRITTEN = {
     ("messages", "extras"),
     ("messages", "tool_calls", "args"),

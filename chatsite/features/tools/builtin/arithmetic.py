@@ -17,13 +17,13 @@ from typing import Any
 from langchain_core.tools import ToolException, tool
 
 MAX_CHARS, MAX_DEPTH = 500, 50
-# Of the numerator and the denominator of every result on the way: about 1,200 digits.
+# Bits of numerator and denominator of every intermediate result: 1,200 digits.
 MAX_BITS = 4_096
 DIGITS = 15
 OTHER = "it has something else than numbers and signs"
 
 SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "**", "π": "pi"})
-# Nothing else is handed to Python's parser.
+# The only text that Python's parser gets.
 KNOWN = re.compile(r"[\w\s.,()+\-*/%]*", re.ASCII)
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 CONSTANTS = {"pi": Fraction(math.pi), "e": Fraction(math.e)}

@@ -11,7 +11,7 @@ from ..context import CallContext, PendingResult, find_zone
 
 LONGEST = timedelta(days=366)
 MAX_CHARS = 1_000
-# How long after its time a reminder still comes, where the site was down meanwhile.
+# A reminder still comes so long after its time, if the site was down meanwhile.
 GRACE = timedelta(days=30)
 
 

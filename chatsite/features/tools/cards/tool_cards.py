@@ -33,12 +33,12 @@ from memory.models import Conversation, Message
 from . import file_cards
 from .file_cards import FileCard
 
-# What a card has as the row of its call.
+# The columns that a card has from the row of its call.
 OF_CALL = (
     *("state", "digest", "ms", "allowed", "answered_at", "reason"),
     *("expires_at", "deadline_at"),
 )
-# Of the line in the card's head.
+# The limit of the line in the card's head.
 PREVIEW_CHARS = 120
 
 
@@ -52,7 +52,7 @@ class CardAnswer:
     sent_chars: int  # that a model gets of it
     created_at: datetime
     location: Location
-    # Whether the address of the message leads to it: not where it came in later.
+    # True if the message's address leads to it, which it does unless it came later.
     is_anchor: bool
     files: tuple[FileCard, ...] = ()
 
@@ -100,7 +100,7 @@ class ToolCard:
     expires_at: datetime | None = None
     deadline_at: datetime | None = None
     has_request: bool = False
-    # Whether the address of the message leads here: it has no words of its own.
+    # True if the message's address leads here: the message has no text.
     is_anchor: bool = False
     # Drawn where its answer came in: after its turn, or without a call.
     is_arrival: bool = False
@@ -177,7 +177,7 @@ class ToolCard:
 
 
 STATES = dict(ToolCall.State.choices)
-# What a stop of the turn makes of a call that runs.
+# The states of running calls after a stop of the turn.
 UNDONE = (ToolCall.State.CANCELLED, ToolCall.State.UNKNOWN)
 
 
@@ -329,7 +329,7 @@ def _with_state(card: ToolCard, call: ToolCall) -> ToolCard:
         card,
         **{name: getattr(call, name) for name in OF_CALL},
         call=call.pk,
-        # Of what has no explanation here, the result says what it was.
+        # Without an explanation here, the result has the reason.
         error=explain_code(call.error) if call.error in EXPLANATIONS else "",
         reminds_of=reminders.text_of(call),
         is_stopped=call.state in UNDONE and call.turn.state == Turn.State.STOPPED,

@@ -18,7 +18,7 @@ def find_unanswered_calls() -> Iterator[Violation]:
     left = ended.filter(state__in=ToolCall.UNANSWERED)
     yield from _each(left, "R4.call", "is open although its turn has ended")
     over = ToolCall.objects.exclude(state__in=ToolCall.UNANSWERED)
-    # What was copied or imported can end between a call and its result.
+    # A copy or an import can end between a call and its result.
     silent = over.filter(
         result=None,
         request__imported_at=None,
@@ -40,7 +40,7 @@ def find_torn_calls() -> Iterator[Violation]:
     others = answered.exclude(pk__in=fitting.values("pk"))
     yield from _each(others, "R6.call", "is answered by another call's message")
     torn = Q()
-    # What is deleted is out of the view as what is hidden is.
+    # Deleted messages are out of the view, as hidden ones are.
     for marks in (("excluded_at", "deleted_at"), ("superseded_at",)):
         sides = ("request", "result")
         asked, told = (Q(*((f"{side}__{m}", None) for m in marks)) for side in sides)

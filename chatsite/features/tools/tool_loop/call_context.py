@@ -6,7 +6,7 @@ A tool gets it when it is called, and when it is asked for a late result.
 from chatsite.features.tools.context import CallContext
 from chatsite.features.tools.models import ToolCall
 
-# What of() reads besides the row itself.
+# The related rows that of() reads.
 RELATED = ("conversation__owner__preferences", "turn__user_message")
 
 

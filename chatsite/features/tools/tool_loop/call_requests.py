@@ -38,7 +38,7 @@ class CallRequest:
     name: str
     arguments: dict[str, Any]
     error: str = ""
-    # What its provider has put beside it.
+    # The additions of its provider.
     extras: dict[str, Any] = field(default_factory=dict)
 
     def to_langchain(self) -> dict[str, Any]:

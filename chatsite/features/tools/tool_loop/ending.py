@@ -35,20 +35,20 @@ def end_calls(
     it. The callers notify the pages after the commit, with events.ToolEvent.
     """
     if tells_tool:
-        # Of who looks for its result just now: that comes too late.
+        # A process that looks for its result now comes too late.
         columns |= {"owner": "", "next_look_at": Now()}
     else:
         columns |= {"handle": None, "next_look_at": None}
     # By their keys: once they have ended, other calls may be these.
-    is_heard = plugins.step_ended.has_listeners(ToolCall)
-    told = [*calls.values_list("pk", flat=True)] if is_heard else []
+    has_listeners = plugins.step_ended.has_listeners(ToolCall)
+    keys = [*calls.values_list("pk", flat=True)] if has_listeners else []
     ended = calls.update(state=state, error=error, finished_at=Now(), **columns)
-    if told:
-        _tell_ended(told)
+    if keys:
+        _send_ended(keys)
     return ended
 
 
-def _tell_ended(pks: list[int]) -> None:
+def _send_ended(pks: list[int]) -> None:
     """Send step_ended for the calls that have run.
 
     A name that is no tool of the site is replaced: the model has written it.

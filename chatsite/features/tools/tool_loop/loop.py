@@ -44,11 +44,11 @@ from .records import SettledCalls
 
 logger = logging.getLogger(__name__)
 
-# Of a turn, whatever the settings say.
+# Limits of a turn, whatever the settings say.
 MAX_ROUNDS, MAX_CALLS = 60, 90
 # Calls of one reply that run at the same time.
 PARALLEL = 8
-# How LangChain's tool node begins what it says of arguments that do not fit.
+# The beginning of LangChain's message on wrong arguments.
 MISFIT = "Error invoking tool"
 
 BAD_ARGUMENTS = "No result: the arguments of the call were no JSON object."
@@ -105,7 +105,7 @@ class ToolLoop:
         self._offer = registry.offer_tools(self._site_tools)
         self._result: Result | None = None
         self._over = asyncio.Event()
-        # What was answered by the site, and not published yet.
+        # Calls that the site answered, and that are not published yet.
         self._answered: list[ToolCall] = []
         self._running: set[asyncio.Future[Any]] = set()
         self._places = asyncio.Semaphore(PARALLEL)

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 # Of one summary, with the wait for its turn: the model, or who looks for a late result,
 # waits meanwhile.
 MOST_SECONDS = 30.0
-# What is read of a result: of a larger one the beginning.
+# The tokens that are read of a result, from its beginning.
 READ_TOKENS = 20_000
 
 
@@ -98,7 +98,7 @@ def _prepare(pk: int, content: Any) -> _SummaryRequest | None:
 async def _ask(asked: _SummaryRequest) -> str:
     """Send the request and close its books; "" where nothing came of it."""
     started = monotonic()
-    # What stays if it is given up meanwhile.
+    # The outcome if the request is cancelled meanwhile.
     reply, code, shape = None, "cancelled", requests.shape_of(asked.model)
     try:
         reply = await requests.complete_request(asked.model, asked.messages)
