@@ -92,7 +92,7 @@ def bound_of(name: str) -> int:
 # no pattern (test_linear.py).
 NOT_READ = re.compile(
     r"\.(?:migrations|management|asgi|settings|urls)\b|\.__main__$"
-    r"|\.organisation\.(?!configuration$|membership$|sealing$)"
+    r"|\.organisation\.(?!configuration$|membership$|encryption$)"
 )
 
 

@@ -78,7 +78,7 @@ class StoredPlayer(Player):
     async def _ask(self, newest: BaseMessage) -> None:
         if self.policy.rules == "keep" and isinstance(newest, HumanMessage):
             # Words of a person can take long to read; replies go on meanwhile.
-            await asyncio.to_thread(self.rules.hear, newest)
+            await asyncio.to_thread(self.rules.detect_rules, newest)
 
     def _prefix(self, step: Step) -> list[BaseMessage]:
         """No request for a reply was sent, so no provider has it cached."""

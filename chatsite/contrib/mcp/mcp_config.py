@@ -19,7 +19,7 @@ from chatsite.features.tools.context import SiteTool
 from chatsite.strict_json import make_object
 
 if TYPE_CHECKING:
-    from .mcp_link import Link
+    from .mcp_link import ServerLink
 
 # Known tools are looked up again after so long, and those of a server that failed.
 REFRESH_SECONDS, RETRY_SECONDS = 300.0, 30.0
@@ -57,7 +57,7 @@ class Server:
     left_out: tuple[tuple[str, str], ...] = ()
     asked_at: float | None = None
     asking: Future[None] | None = None
-    link: "Link | None" = field(default=None, repr=False)
+    link: "ServerLink | None" = field(default=None, repr=False)
 
     @property
     def has_tasks(self) -> bool:
@@ -72,7 +72,7 @@ class Server:
         pause = RETRY_SECONDS if self.error else REFRESH_SECONDS
         return self.asked_at is None or monotonic() - self.asked_at > pause
 
-    def expire(self) -> None:
+    def expire_tools(self) -> None:
         """What is known of its tools is out of date."""
         if self.asked_at is not None:
             self.asked_at = -math.inf

@@ -53,7 +53,7 @@ def close() -> None:
     links = [server.link for server in known if server.link]
 
     async def close_all() -> None:
-        closing = (link.end() for link in links)
+        closing = (link.close() for link in links)
         await asyncio.gather(*closing, return_exceptions=True)
 
     if links:
@@ -62,16 +62,16 @@ def close() -> None:
 
 
 @asynccontextmanager
-async def connect(server: Server) -> AsyncIterator["Link"]:
+async def connect(server: Server) -> AsyncIterator["ServerLink"]:
     """The connection to a server while it is used; the one there is, if it lasts."""
     if server.link is None or server.link.is_over:
-        server.link = Link(server)
+        server.link = ServerLink(server)
     link = server.link
     async with link.client:
         yield link
 
 
-class Link:
+class ServerLink:
     """A connection to one server. A program is kept running between calls, and so is
     the connection to a server that wants to say that its tools have changed."""
 
@@ -92,25 +92,25 @@ class Link:
     @property
     def takes_tasks(self) -> bool:
         """Whether a call can become a task here."""
-        from .mcp_tasks import Tasks
+        from .mcp_tasks import TaskExtension
 
         known = self.client.server_capabilities
         extensions = getattr(known, "extensions", None) or {}
-        return self.server.has_tasks and Tasks.identifier in extensions
+        return self.server.has_tasks and TaskExtension.identifier in extensions
 
     @property
     def reason(self) -> str:
         """What was wrong with what the server sent, if that ended it; ""."""
         return self.client.transport.limits.reason
 
-    async def call(
+    async def call_tool(
         self, name: str, arguments: dict[str, Any], on_progress: Any
     ) -> dict[str, Any]:
         """The result of tools/call, as JSON. Raises TaskBegunError."""
         answer = await self.client.call_tool_mcp(name, arguments, on_progress)
         return answer.content
 
-    async def keep(self) -> None:
+    async def keep_open(self) -> None:
         """Leave it open from now on, where there is a reason to."""
         tells = getattr(self.client.server_capabilities, "tools", None)
         is_wanted = self.server.kind == PROGRAM or getattr(tells, "list_changed", None)
@@ -144,10 +144,10 @@ class Link:
             async with wanted as changes:
                 is_open.set()
                 async for _ in changes:
-                    self.server.expire()
+                    self.server.expire_tools()
         is_open.set()
 
-    async def end(self) -> None:
+    async def close(self) -> None:
         """It is not used again."""
         self._has_ended = True
         if self._kept:
@@ -174,11 +174,11 @@ def _make_client(server: Server) -> Any:
 
     async def hear(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):
-            server.expire()
+            server.expire_tools()
 
     return Client(
         transport(server.config, settings.MCP_MESSAGE_BYTES),
-        extensions=[mcp_tasks.Tasks()] if server.has_tasks else None,
+        extensions=[mcp_tasks.TaskExtension()] if server.has_tasks else None,
         init_timeout=CONNECT_SECONDS,
         log_handler=drop,
         message_handler=hear,

@@ -112,18 +112,18 @@ async def _list_newly(server: Server) -> list[BaseTool]:
     except Exception:
         if not was_kept or server.link is None:
             raise
-        await server.link.end()
+        await server.link.close()
     async with connect(server) as link:
         return await _list(server, link)
 
 
-async def _list(server: Server, link: mcp_link.Link) -> list[BaseTool]:
+async def _list(server: Server, link: mcp_link.ServerLink) -> list[BaseTool]:
     from langchain_core._api import suppress_langchain_beta_warning
 
     with suppress_langchain_beta_warning():
         from langchain.mcp import as_langchain_tool
     # First, so that no change is missed in between.
-    await link.keep()
+    await link.keep_open()
     found = await link.client.list_tools()
     server.left_out = tuple(getattr(link.client.session, "malformed", {}).items())
     server.instructions = link.client.instructions or ""
@@ -237,7 +237,7 @@ async def _call(
         await _find_unchanged(server, name, known)
         async with connect(server) as link:
             begun = True
-            answer = await link.call(name, arguments, _listen(report))
+            answer = await link.call_tool(name, arguments, _listen(report))
     except ToolException:
         raise
     except mcp_tasks.TaskBegunError as begun_task:

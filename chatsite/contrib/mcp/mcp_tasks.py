@@ -67,7 +67,7 @@ class TaskBegunError(Exception):
         self.task = task
 
 
-class Tasks(ClientExtension):
+class TaskExtension(ClientExtension):
     """Says to servers that tasks are taken."""
 
     identifier = "io.modelcontextprotocol/tasks"

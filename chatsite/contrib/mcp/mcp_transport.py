@@ -84,10 +84,10 @@ class _Limits:
         if response.headers.get("content-encoding", PLAIN) != PLAIN:
             await response.aclose()
             raise httpx2.DecodingError("The answer is packed.")
-        response.stream = _Bounded(response, self)
+        response.stream = _BoundedStream(response, self)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """The bytes of an answer, up to a limit; of a stream, those of each event."""
 
     def __init__(self, response: httpx2.Response, limits: _Limits) -> None:

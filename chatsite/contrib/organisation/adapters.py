@@ -37,8 +37,8 @@ from chatsite.accounts.names import (
 )
 from chatsite.proxies import client_address
 
-from . import membership, rechecking
-from .configuration import Provider
+from . import account_rechecks, membership
+from .configuration import IdentityProvider
 from .tokens import find_provider
 
 logger = logging.getLogger(__name__)
@@ -50,14 +50,14 @@ UNTIL = "until"
 
 
 def refuse_login(
-    request: HttpRequest, reason: str, provider: Provider | None = None
+    request: HttpRequest, reason: str, provider: IdentityProvider | None = None
 ) -> HttpResponse:
     """A page that says what to do, and a line of the log that says why."""
     log_refusal(reason, provider)
     return show_refusal(request, reason, provider)
 
 
-def log_refusal(reason: str, provider: Provider | None) -> None:
+def log_refusal(reason: str, provider: IdentityProvider | None) -> None:
     logger.warning(
         "log-in refused: provider=%s reason=%s",
         provider.id if provider else "unknown",
@@ -66,7 +66,7 @@ def log_refusal(reason: str, provider: Provider | None) -> None:
 
 
 def show_refusal(
-    request: HttpRequest, reason: str, provider: Provider | None
+    request: HttpRequest, reason: str, provider: IdentityProvider | None
 ) -> HttpResponse:
     values = {"provider": provider, "reason": reason}
     return render(request, "organisation/refused.html", values, status=403)
@@ -148,7 +148,9 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
             if request.signin_groups is not None:
                 groups = request.signin_groups
                 membership.apply_groups(sociallogin.user, provider, groups)
-            rechecking.keep_token(sociallogin.user, provider, request.signin_token)
+            account_rechecks.keep_token(
+                sociallogin.user, provider, request.signin_token
+            )
         is_new = sociallogin.state.get("process") != "connect"
         reason = _find_refusal(provider, sociallogin, request.signin_groups)
         if reason:
@@ -193,7 +195,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         self._save_with_name(request, sociallogin)
         provider = find_provider(sociallogin.account.provider)
         membership.apply_groups(user, provider, request.signin_groups or ())
-        rechecking.keep_token(user, provider, request.signin_token)
+        account_rechecks.keep_token(user, provider, request.signin_token)
         return user
 
     def _save_with_name(self, request: HttpRequest, sociallogin: Any) -> None:
@@ -215,7 +217,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
 
 
 def _find_refusal(
-    provider: Provider, sociallogin: Any, groups: Collection[str] | None
+    provider: IdentityProvider, sociallogin: Any, groups: Collection[str] | None
 ) -> str:
     """Return the reason why this log-in is refused, or "" if it is not."""
     is_connecting = sociallogin.state.get("process") == "connect"

@@ -18,7 +18,7 @@ class OrganisationConfig(AppConfig):
             slots.register("login.ways", codes.draw_passkey_link)
             slots.register("account", codes.draw_second_factor)
         if settings.SIGNIN_PROVIDERS:
-            from . import connections, rechecking
+            from . import account_rechecks, connections
 
             slots.register("login.ways", connections.draw_buttons)
             slots.register("account", connections.draw_connections)
@@ -27,7 +27,7 @@ class OrganisationConfig(AppConfig):
                     name="connections", list_own=connections.list_connections
                 )
             )
-            if rechecking.is_wanted():
+            if account_rechecks.is_wanted():
                 plugins.register_job(
-                    rechecking.sweep_due_accounts, due=rechecking.find_due
+                    account_rechecks.sweep_due_accounts, due=account_rechecks.find_due
                 )

@@ -44,7 +44,7 @@ def check_https_address(url: str) -> str:
 Address = Annotated[str, AfterValidator(check_https_address)]
 
 
-class Provider(BaseModel):
+class IdentityProvider(BaseModel):
     """One provider of identities, as the operator describes it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -62,7 +62,7 @@ class Provider(BaseModel):
     create_accounts: bool = True
 
 
-class OidcProvider(Provider):
+class OidcProvider(IdentityProvider):
     """One that speaks OpenID Connect."""
 
     begins_at = "openid_connect_login"
@@ -98,7 +98,7 @@ class OidcProvider(Provider):
         return os.environ.get(self.client_secret_env, "") or self.client_secret
 
 
-class SamlProvider(Provider):
+class SamlProvider(IdentityProvider):
     """One that speaks SAML 2.0, described by its metadata or field by field."""
 
     begins_at = "signin-saml"
@@ -146,7 +146,7 @@ class SamlProvider(Provider):
 def _read_protocol(value: Any) -> Any:
     if isinstance(value, dict):
         return value.get("protocol", "oidc")
-    return value.protocol if isinstance(value, Provider) else "oidc"
+    return value.protocol if isinstance(value, IdentityProvider) else "oidc"
 
 
 AnyProvider = Annotated[
@@ -159,17 +159,17 @@ AnyProvider = Annotated[
 ]
 
 
-class ProviderFile(BaseModel):
+class IdentityProviderFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     providers: list[AnyProvider] = Field(min_length=1)
 
 
-def read_providers(path: str) -> dict[str, Provider]:
+def read_providers(path: str) -> dict[str, IdentityProvider]:
     """The providers by their ids. Raises ImproperlyConfigured, as one sentence."""
     try:
         text = Path(path).read_bytes()
-        read = ProviderFile.model_validate_json(text)
+        read = IdentityProviderFile.model_validate_json(text)
         json.loads(text, object_pairs_hook=make_object)
     except RepeatedNameError as error:
         raise ImproperlyConfigured(
@@ -208,7 +208,7 @@ def read_providers(path: str) -> dict[str, Provider]:
     return found
 
 
-def find_saml(providers: dict[str, Provider]) -> list[SamlProvider]:
+def find_saml(providers: dict[str, IdentityProvider]) -> list[SamlProvider]:
     return [each for each in providers.values() if isinstance(each, SamlProvider)]
 
 
@@ -242,12 +242,14 @@ def configure(site: dict[str, Any], file: str) -> None:
         )
 
 
-def list_apps(providers: dict[str, Provider], *, with_second_factor: bool) -> list[str]:
+def list_apps(
+    providers: dict[str, IdentityProvider], *, with_second_factor: bool
+) -> list[str]:
     saml = ["allauth.socialaccount.providers.saml"] if find_saml(providers) else []
     return [*APPS, *saml, *(["allauth.mfa"] if with_second_factor else [])]
 
 
-def make_settings(providers: dict[str, Provider]) -> dict[str, Any]:
+def make_settings(providers: dict[str, IdentityProvider]) -> dict[str, Any]:
     """Settings of allauth: it makes accounts of subjects of a provider and of nothing
     else, never of addresses, and sends no mail."""
     return {

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
 
-from . import rechecking
+from . import account_rechecks
 from .configuration import SamlProvider
 from .models import Membership
 from .oidc import lead_to_provider
@@ -83,7 +83,7 @@ def disconnect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     if refused := _ask_password(request, provider_id):
         return refused
     SocialAccount.objects.filter(user=request.user, provider=provider_id).delete()
-    rechecking.forget_tokens(
+    account_rechecks.forget_tokens(
         Membership.objects.filter(user=request.user, provider=provider_id)
     )
     messages.success(request, _("Disconnected."))

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models.functions import Now
 
-from .configuration import Provider
+from .configuration import IdentityProvider
 from .models import Membership
 
 CODENAMES = {
@@ -31,7 +31,7 @@ def find_claim(claims: dict[str, Any], name: str) -> object:
     return value
 
 
-def read_groups(provider: Provider, claimed: object) -> set[str] | None:
+def read_groups(provider: IdentityProvider, claimed: object) -> set[str] | None:
     """Return the claimed groups that the provider's description names, out of a name, a
     list of names, or an object whose keys they are (Zitadel). None: the provider says
     nothing of groups, as Entra does for a member of more than 200, so they are unknown.
@@ -44,13 +44,13 @@ def read_groups(provider: Provider, claimed: object) -> set[str] | None:
     return {each for each in claimed or () if isinstance(each, str) and each in named}
 
 
-def is_member(provider: Provider, groups: Collection[str]) -> bool:
+def is_member(provider: IdentityProvider, groups: Collection[str]) -> bool:
     return not provider.members or any(each in groups for each in provider.members)
 
 
 @transaction.atomic
 def apply_groups(
-    user: AbstractBaseUser, provider: Provider, groups: Collection[str] | None
+    user: AbstractBaseUser, provider: IdentityProvider, groups: Collection[str] | None
 ) -> bool:
     """Give the account what its groups give, and take what they don't; whether it may
     log in. One that has lost the group that it needs, or that the provider knows no
@@ -77,7 +77,7 @@ def apply_groups(
 
 
 def _give_rights(
-    user: Any, row: Membership, provider: Provider, groups: Collection[str]
+    user: Any, row: Membership, provider: IdentityProvider, groups: Collection[str]
 ) -> None:
     """Through groups of Django's, that are named for the provider and are its own; what
     staff have given by hand stays."""

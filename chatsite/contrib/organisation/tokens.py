@@ -20,7 +20,7 @@ from django.utils.crypto import constant_time_compare
 
 from chatsite.strict_json import make_object
 
-from .configuration import OidcProvider, Provider
+from .configuration import IdentityProvider, OidcProvider
 
 # With a key of the provider's own; none with a shared secret, and not `none`.
 ALGORITHMS = [
@@ -161,5 +161,5 @@ def read_id_token(
     return claims
 
 
-def find_provider(provider_id: str) -> Provider | None:
+def find_provider(provider_id: str) -> IdentityProvider | None:
     return settings.SIGNIN_PROVIDERS.get(provider_id)

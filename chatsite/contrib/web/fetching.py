@@ -15,7 +15,7 @@ from yarl import URL
 
 from chatsite.release import find_version
 
-from .guarded import ClosedAddressError, make_connector
+from .address_guard import ClosedAddressError, make_connector
 
 MAX_REDIRECTS = 5
 REDIRECTS = {301, 302, 303, 307, 308}
@@ -28,7 +28,7 @@ HEADERS = {
 GZIP = 31
 
 
-class Fetched(NamedTuple):
+class FetchedPage(NamedTuple):
     """What came, from which address in the end."""
 
     address: str
@@ -41,7 +41,7 @@ class FetchError(ToolException):
     """Why nothing came, as a sentence for the model and the card."""
 
 
-async def fetch_page(address: str) -> Fetched:
+async def fetch_page(address: str) -> FetchedPage:
     """The page at an address of the web. Raises FetchError."""
     async with _open_session(make_connector()) as session:
         for _ in range(MAX_REDIRECTS + 1):
@@ -54,7 +54,7 @@ async def fetch_page(address: str) -> Fetched:
                 _check_status(response)
                 charset = response.charset or ""
                 data = await _read_whole_body(response)
-                return Fetched(str(url), response.content_type, charset, data)
+                return FetchedPage(str(url), response.content_type, charset, data)
     raise FetchError(f"The page leads on more than {MAX_REDIRECTS} times.")
 
 

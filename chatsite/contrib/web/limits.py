@@ -18,7 +18,7 @@ AT_ONCE, AT_ONCE_PER_PERSON = 16, 4
 pace = Pace(HOUR)
 
 
-class _Places:
+class _LoopSlots:
     """Of one event loop, of which a process of the site has one."""
 
     def __init__(self) -> None:
@@ -26,16 +26,16 @@ class _Places:
         self.own: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
-_places: WeakKeyDictionary[asyncio.AbstractEventLoop, _Places] = WeakKeyDictionary()
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, _LoopSlots] = WeakKeyDictionary()
 
 
 @asynccontextmanager
 async def enter_web(user_id: int) -> AsyncIterator[None]:
     """Count a call, and wait until it may begin. Raises ToolException."""
     _count_call(user_id)
-    places = _places.setdefault(asyncio.get_running_loop(), _Places())
-    own = places.own.setdefault(user_id, asyncio.Semaphore(AT_ONCE_PER_PERSON))
-    async with own, places.every:
+    slots = _slots.setdefault(asyncio.get_running_loop(), _LoopSlots())
+    own = slots.own.setdefault(user_id, asyncio.Semaphore(AT_ONCE_PER_PERSON))
+    async with own, slots.every:
         yield
 
 

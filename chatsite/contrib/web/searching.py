@@ -28,7 +28,7 @@ MAX_ADDRESS, MAX_TITLE, MAX_TEXT = 2_000, 200, 400
 MAX_READ = 100
 
 
-class Result(NamedTuple):
+class FoundPage(NamedTuple):
     """One of the web. `date` is its day, "" where that is not known."""
 
     address: str
@@ -45,11 +45,11 @@ def is_searxng(setting: str) -> bool:
     return setting.startswith(("http://", "https://"))
 
 
-async def find_results(query: str, limit: int) -> list[Result]:
+async def find_results(query: str, limit: int) -> list[FoundPage]:
     """At most `limit` results. Raises ToolException."""
     setting = settings.WEB_SEARCH
     found = await (_ask_searxng if is_searxng(setting) else _ask_function)(query, limit)
-    by_address: dict[str, Result] = {}
+    by_address: dict[str, FoundPage] = {}
     for result in read_results(found):
         by_address.setdefault(result.address, result)
     return [*by_address.values()][:limit]
@@ -89,7 +89,7 @@ def import_function(path: str) -> Callable[[str, int], Any]:
     return found
 
 
-def read_results(found: Any) -> Iterator[Result]:
+def read_results(found: Any) -> Iterator[FoundPage]:
     """Those that have an address of the web; of anything else, nothing."""
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
         return
@@ -102,7 +102,7 @@ def read_results(found: Any) -> Iterator[Result]:
         date = DATE.match(_find_line(each, 40, "publishedDate", "date"))
         title = _find_line(each, MAX_TITLE, "title")
         text = _find_line(each, MAX_TEXT, "content", "text")
-        yield Result(address, title or address, text, date[0] if date else "")
+        yield FoundPage(address, title or address, text, date[0] if date else "")
 
 
 def _is_address(address: str) -> bool:

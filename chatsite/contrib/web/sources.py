@@ -14,14 +14,14 @@ from chatsite.features.tools.context import CallContext
 from chatsite.features.tools.models import ResultFile
 from memory.models import Message
 
-from .searching import Result
+from .searching import FoundPage
 
 # Turns whose numbers are known here, with those that are not stored yet.
 MOST_TURNS = 1_000
 _given: LRUCache[int, dict[str, int]] = LRUCache(MOST_TURNS)
 
 
-async def number_sources(call: CallContext, results: Sequence[Result]) -> list[int]:
+async def number_sources(call: CallContext, results: Sequence[FoundPage]) -> list[int]:
     """The number of each result: the one that its address has in the conversation, or
     else a new one. Calls run side by side and are stored later, but one process has the
     turn."""
@@ -74,7 +74,7 @@ def find_own_words(call: CallContext, word: str) -> Iterator[str]:
         yield row.typed
 
 
-def write_source(number: int, result: Result, text: str) -> str:
+def write_source(number: int, result: FoundPage, text: str) -> str:
     """Quoted so that nothing in it can end the quotation."""
     parts = {"title": result.title, "address": result.address, "date": result.date}
     named = "".join(
@@ -83,7 +83,7 @@ def write_source(number: int, result: Result, text: str) -> str:
     return f'<source number="{number}"{named}>{escape(text)}</source>'
 
 
-def make_block(number: int, result: Result) -> dict[str, Any]:
+def make_block(number: int, result: FoundPage) -> dict[str, Any]:
     """The source as people get it, beside the text."""
     return {
         "type": "file",

@@ -23,9 +23,9 @@ from memory.engine.tokens import count_text
 from memory.transcript import TextError
 
 from . import sources
-from .fetching import Fetched, FetchError, fetch_page, parse_page_address
+from .fetching import FetchedPage, FetchError, fetch_page, parse_page_address
 from .limits import enter_web
-from .searching import MAX_TITLE, Result, find_results
+from .searching import MAX_TITLE, FoundPage, find_results
 
 MAX_FOUND, MAX_QUERY = 10, 400
 NOT_INSTRUCTIONS = (
@@ -99,7 +99,7 @@ async def read_page(
         fetched = await fetch_page(address)
         page = await _read_page_text(call.user_id, fetched)
     # Where it has led to elsewhere, the source is still what was named.
-    result = Result(address, page.title[:MAX_TITLE] or fetched.address, "")
+    result = FoundPage(address, page.title[:MAX_TITLE] or fetched.address, "")
     [number] = await sources.number_sources(call, [result])
     shown = result._replace(address=fetched.address)
     text = page.text + CUT * page.is_cut
@@ -142,7 +142,7 @@ def is_written(url: URL, words: str) -> bool:
     return bool(re.search(rf"{BEFORE}(?:{pattern})/?{AFTER}", words, flags))
 
 
-async def _read_page_text(user_id: int, fetched: Fetched) -> PageText:
+async def _read_page_text(user_id: int, fetched: FetchedPage) -> PageText:
     """Raises FetchError, with a sentence for the model."""
     try:
         return await read_fetched(

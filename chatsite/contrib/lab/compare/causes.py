@@ -13,8 +13,8 @@ from langchain_core.messages import BaseMessage
 from memory.models.change import Change
 from memory.ranges import Ranges, is_within
 
-from .comparison import Pair
-from .sent import Compared, SentRequest
+from .comparison import BlockPair
+from .sent_requests import RequestComparison, SentRequest
 
 # By their codes, in the order in which they are given.
 WORDS = {
@@ -55,7 +55,7 @@ class Cause:
         return str(WORDS[self.code])
 
 
-def find_causes(compared: Compared, pairs: Iterable[Pair]) -> list[Cause]:
+def find_causes(compared: RequestComparison, pairs: Iterable[BlockPair]) -> list[Cause]:
     """All causes, in the order of WORDS; none where both requests are the same."""
     if compared.a is None:
         return [Cause("first")]
@@ -67,7 +67,12 @@ def find_causes(compared: Compared, pairs: Iterable[Pair]) -> list[Cause]:
 
 class _Finder:
     def __init__(
-        self, a: SentRequest, b: SentRequest, compared: Compared, *, is_moved: bool
+        self,
+        a: SentRequest,
+        b: SentRequest,
+        compared: RequestComparison,
+        *,
+        is_moved: bool,
     ) -> None:
         self.a, self.b, self.compared, self.is_moved = a, b, compared, is_moved
         self.hidden, self.edited, self.squeezed = self._sort_missing()

@@ -40,7 +40,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class BlockPair:
     """Where a block is in the first list and in the second; None: it is not there."""
 
     a: int | None
@@ -49,7 +49,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FirstDifference:
     """The first difference: the message, and the character of its text."""
 
     message: int
@@ -58,13 +58,13 @@ class Place:
 
 def find_first_difference(
     a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]
-) -> Place | None:
+) -> FirstDifference | None:
     """Where two `messages` arrays differ first; None: they don't. Where one only goes
     on, that is the first message which the other lacks."""
     for place, (one, other) in enumerate(zip(a, b, strict=False)):
         if one != other:
-            return Place(place, _find_character(one, other))
-    return None if len(a) == len(b) else Place(min(len(a), len(b)), 0)
+            return FirstDifference(place, _find_character(one, other))
+    return None if len(a) == len(b) else FirstDifference(min(len(a), len(b)), 0)
 
 
 def _find_character(one: dict[str, Any], other: dict[str, Any]) -> int:
@@ -104,7 +104,7 @@ def count_common(one: str, other: str) -> int:
     return start
 
 
-def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[Pair]:
+def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[BlockPair]:
     """All blocks of both lists: in the order of the second, and what is gone where it
     was in the first."""
     partners = _find_partners(a, b)
@@ -114,26 +114,26 @@ def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[Pair]:
     # Of blocks that changed places the messages of the transcript are never the ones
     # to say so: their order does not change, that of what stands among them does.
     kept = _find_stayed([i for i in partners if i is not None], first=stayed)
-    pairs: list[Pair] = []
+    pairs: list[BlockPair] = []
     gone = iter(sorted(set(range(len(a))) - {i for i in partners if i is not None}))
     lost = next(gone, None)
     for j, i in enumerate(partners):
         while i is not None and i in kept and lost is not None and lost < i:
-            pairs.append(Pair(lost, None, "gone"))
+            pairs.append(BlockPair(lost, None, "gone"))
             lost = next(gone, None)
         pairs.append(_make_pair(a, b, i, j, is_kept=i in kept))
     rest = [] if lost is None else [lost, *gone]
-    return pairs + [Pair(i, None, "gone") for i in rest]
+    return pairs + [BlockPair(i, None, "gone") for i in rest]
 
 
 def _make_pair(
     a: Sequence[Block], b: Sequence[Block], i: int | None, j: int, *, is_kept: bool
-) -> Pair:
+) -> BlockPair:
     if i is None:
-        return Pair(None, j, "new")
+        return BlockPair(None, j, "new")
     if a[i].wire != b[j].wire:
-        return Pair(i, j, "changed")
-    return Pair(i, j, "equal" if is_kept else "moved")
+        return BlockPair(i, j, "changed")
+    return BlockPair(i, j, "equal" if is_kept else "moved")
 
 
 def _is_of_transcript(block: Block) -> bool:

@@ -16,7 +16,7 @@ from memory.engine.compose import Context
 from memory.models import ModelCall
 from memory.view import rebuilding
 
-from .sent import MessageState
+from .sent_requests import MessageState
 
 # The parts in the order in which they are shown. A provider has the tools, and what it
 # adds itself, before the messages.

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.models import Conversation
 
-from ..stored import UNREADABLE
+from ..stored_requests import UNREADABLE
 from .presenter import present_figures
-from .sent import UnknownReplyError, read_compared
+from .sent_requests import UnknownReplyError, read_compared
 
 
 def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:

@@ -12,14 +12,14 @@ from chatsite.pages.presenters.context_pane import TITLES
 from .causes import Cause, find_causes
 from .comparison import (
     Block,
-    Pair,
-    Place,
+    BlockPair,
+    FirstDifference,
     align_blocks,
     count_common,
     find_first_difference,
 )
 from .costs import Costs, measure_request
-from .sent import Compared
+from .sent_requests import RequestComparison
 
 # Of texts that are only in one request so much is shown, and of one that is in both so
 # much around what changed.
@@ -35,9 +35,9 @@ MOST_SHOWN = 200
 class Figures:
     """What a comparison finds, without a word of the conversation."""
 
-    compared: Compared
-    pairs: list[Pair]
-    place: Place | None
+    compared: RequestComparison
+    pairs: list[BlockPair]
+    place: FirstDifference | None
     causes: list[Cause]
     costs: Costs
 
@@ -55,7 +55,7 @@ class Figures:
         return found
 
 
-def present_figures(compared: Compared) -> Figures:
+def present_figures(compared: RequestComparison) -> Figures:
     a, b = compared.a, compared.b
     before = a.blocks if a else []
     pairs = align_blocks(before, b.blocks)
@@ -101,7 +101,7 @@ class ShownBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ComparisonPage:
     figures: Figures
     blocks: list[ShownBlock]
     # Blocks that differ and are not shown.
@@ -110,7 +110,7 @@ class Page:
     ends_after: bool
 
 
-def present_page(compared: Compared) -> Page:
+def present_page(compared: RequestComparison) -> ComparisonPage:
     figures = present_figures(compared)
     blocks = list(_show_blocks(figures))
     differing = [each for each in blocks if each.change != "equal"]
@@ -119,7 +119,7 @@ def present_page(compared: Compared) -> Page:
         blocks = differing[:MOST_SHOWN]
     is_marked = any(each.ends_cache for each in blocks)
     ends_after = figures.place is not None and not is_marked and not unshown
-    return Page(figures, blocks, unshown, ends_after)
+    return ComparisonPage(figures, blocks, unshown, ends_after)
 
 
 def _show_blocks(figures: Figures) -> Iterator[ShownBlock]:

@@ -13,9 +13,9 @@ from chatsite.turns.requests import has_request
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
-from ..stored import find_reply_calls
+from ..stored_requests import find_reply_calls
 from .costs import PARTS, Costs, Part, measure_request
-from .sent import read_states
+from .sent_requests import read_states
 
 MOST_TURNS, MOST_REQUESTS = 50, 100
 # Of all their requests together: windows of a large model are long.
@@ -34,7 +34,7 @@ class TurnCosts:
     at: datetime
     costs: Costs
 
-    def count(self, name: str) -> int:
+    def count_tokens(self, name: str) -> int:
         return sum(part.tokens for part in self.costs.parts if part.name == name)
 
 

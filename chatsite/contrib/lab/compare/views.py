@@ -19,17 +19,24 @@ from memory.models import Conversation
 from memory.models.change import Change
 
 from ..pages import redraw
-from ..stored import UNREADABLE
+from ..stored_requests import UNREADABLE
 from . import presenter, turns
 from .forms import RepliesForm
-from .sent import Compared, UnknownReplyError, find_newest_reply, read_compared
+from .sent_requests import (
+    RequestComparison,
+    UnknownReplyError,
+    find_newest_reply,
+    read_compared,
+)
 
 
 class ComparisonError(ValueError):
     """What can't be compared; the message says why, and what to do."""
 
 
-def compare_replies(conversation: Conversation, query: Mapping[str, Any]) -> Compared:
+def compare_replies(
+    conversation: Conversation, query: Mapping[str, Any]
+) -> RequestComparison:
     """The two that an address names. Raises ComparisonError."""
     form = RepliesForm(query)
     if not form.is_valid():
@@ -99,7 +106,10 @@ def show_history(request: HttpRequest, conversation: Conversation) -> HttpRespon
         "strip": list(turns.draw_strip(history)),
         "parts": [(name, turns.PARTS[name]) for name in history.parts],
         "rows": [
-            {"turn": turn, "counts": [turn.count(name) for name in history.parts]}
+            {
+                "turn": turn,
+                "counts": [turn.count_tokens(name) for name in history.parts],
+            }
             for turn in reversed(history.turns)
         ],
         "taken": taken,

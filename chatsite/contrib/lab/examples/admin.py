@@ -28,7 +28,7 @@ class ExampleAdmin(ConversationPartAdmin):
     list_display = (
         "updated_at",
         "label",
-        "reply",
+        "reply_link",
         "correction_shown",
         "author",
         "in_conversation",
@@ -41,7 +41,7 @@ class ExampleAdmin(ConversationPartAdmin):
     heads = ("correction",)
     select_related = ("conversation__owner", "author")
     fields = (
-        ("in_conversation", "reply"),
+        ("in_conversation", "reply_link"),
         ("label", "author"),
         "correction_wide",
         ("created_at", "updated_at"),
@@ -62,7 +62,7 @@ class ExampleAdmin(ConversationPartAdmin):
         return rights.content and rights.export
 
     @admin.display(description=_("reply"))
-    def reply(self, row: Example) -> SafeString:
+    def reply_link(self, row: Example) -> SafeString:
         url = reverse("review-example", args=[row.conversation_id, row.seq])
         text = gettext("#%(seq)s: its examples") % {"seq": row.seq}
         return format_html('<a href="{}">{}</a>', url, text)

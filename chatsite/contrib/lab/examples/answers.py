@@ -24,9 +24,9 @@ from memory.leases import Claim, LostError
 from memory.models import Conversation, ModelCall
 from memory.transcript import ActionError
 
-from ..paying import Ask, send_paid
+from ..billing import Ask, send_paid
 from ..player import RequestPlayer
-from ..stored import UNREADABLE
+from ..stored_requests import UNREADABLE
 from .models import Example, ExampleAnswer
 from .proofs import prove_examples, read_examples
 
@@ -75,14 +75,14 @@ async def _write_answers(running: tasks.Running) -> dict[str, Any]:
         kept = database_sync_to_async(queue.renew)
         if not await kept(running.claim, done=done, total=len(keys)):
             raise LostError
-        asking = _Asking(running, key)
+        asking = _AnswerRequest(running, key)
         answer = await asking.find_answer()
         if answer is not None:
             await database_sync_to_async(_keep_answer)(answer, asking.deleted)
     return {"answers": len(keys)}
 
 
-class _Asking:
+class _AnswerRequest:
     """One example, and what its answer took: the final request, and before it those of
     a summariser, as which a player asks this."""
 

@@ -13,7 +13,7 @@ from chatsite.protocol.errors import explain_code
 from memory.models import ModelCall
 
 from .models import Example, ExampleAnswer
-from .proofs import Missing, find_missing_texts, prove_examples
+from .proofs import MissingTexts, find_missing_texts, prove_examples
 
 # How much of a text a list shows.
 BEGINNING = 200
@@ -37,7 +37,7 @@ class ShownExample:
     asked: str
     model: str
     call: ModelCall | None
-    missing: Missing | None
+    missing: MissingTexts | None
     answers: list[ShownAnswer]
 
 
@@ -48,7 +48,7 @@ def describe_example(example: Example) -> ShownExample:
     missing = None
     if proof.built is None:
         missing = find_missing_texts([example]).get(
-            example.pk, Missing(is_unknown=True)
+            example.pk, MissingTexts(is_unknown=True)
         )
     seq = call.refs.get("newest") if call else None
     asked = ""
@@ -87,7 +87,7 @@ def with_beginnings(rows: QuerySet[Example]) -> QuerySet[Example]:
     )
 
 
-def describe_listed(rows: list[Example]) -> list[tuple[Example, Missing | None]]:
+def describe_listed(rows: list[Example]) -> list[tuple[Example, MissingTexts | None]]:
     """Rows of a page, each with what is missing of its request."""
     missing = find_missing_texts(rows)
     return [(row, missing.get(row.pk)) for row in rows]

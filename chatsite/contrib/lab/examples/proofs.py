@@ -13,7 +13,7 @@ from memory import context
 from memory.models import Message, ModelCall, Summary
 from memory.ranges import Ranges, is_within, list_noted, to_ranges
 
-from ..stored import UNREADABLE, find_reply_calls, rebuild_readable
+from ..stored_requests import UNREADABLE, find_reply_calls, rebuild_readable
 from .models import Example
 
 # Requests that are in memory at once, and whose references are.
@@ -21,7 +21,7 @@ REBUILT, CHECKED = 10, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingTexts:
     """Why a request can't be rebuilt: it is not known, or texts of it were deleted; the
     numbers of the messages and the versions of the summaries."""
 
@@ -71,7 +71,7 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
     return found
 
 
-def find_missing_texts(examples: Sequence[Example]) -> dict[int, Missing]:
+def find_missing_texts(examples: Sequence[Example]) -> dict[int, MissingTexts]:
     """By the key of the example, of those whose request can't be rebuilt as far as
     references say; in three statements, and without a text."""
     calls = find_example_calls(examples)
@@ -86,9 +86,9 @@ def find_missing_texts(examples: Sequence[Example]) -> dict[int, Missing]:
             numbers, versions = _read_refs(call.refs)
             seqs = [n for n in deleted[call.conversation_id] if is_within(n, numbers)]
             of_versions = [v for v in gone[call.conversation_id] if v in versions]
-            missing = Missing(seqs, of_versions)
+            missing = MissingTexts(seqs, of_versions)
         except UNREADABLE:
-            missing = Missing(is_unknown=True)
+            missing = MissingTexts(is_unknown=True)
         if missing:
             found[each.pk] = missing
     return found

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from . import staff, views
+from . import staff_views, views
 
 examples = [
     path("", views.list_examples, name="examples"),
@@ -22,7 +22,7 @@ urlpatterns = [
     path("c/<uuid:uuid>/messages/<number:seq>/example/", include(reply)),
     path(
         "admin/memory/conversation/<int:pk>/example/<int:seq>/",
-        staff.show_reply,
+        staff_views.show_reply,
         name="review-example",
     ),
 ]

@@ -32,7 +32,13 @@ FILTERS = ("least", "preset", "model", "days")
 
 @admin.register(Sample)
 class SampleAdmin(ReadOnlyAdmin):
-    list_display = ("name", "conversations", "policies_shown", "user", "created_at")
+    list_display = (
+        "shown_name",
+        "conversations",
+        "policies_shown",
+        "user",
+        "created_at",
+    )
     list_select_related = ("user",)
     ordering = ("-pk",)
 
@@ -40,7 +46,7 @@ class SampleAdmin(ReadOnlyAdmin):
         return rights_of(request.user).content
 
     @admin.display(description=_("experiment over a sample"), ordering="pk")
-    def name(self, row: Sample) -> str:
+    def shown_name(self, row: Sample) -> str:
         return gettext("Sample %(number)s") % {"number": row.pk}
 
     @admin.display(description=_("policies"))
@@ -51,7 +57,7 @@ class SampleAdmin(ReadOnlyAdmin):
         view, name = self.admin_site.admin_view, "experiments_sample_{}".format
         parts = {
             "progress": self.show_progress,
-            "cancel": require_POST(self.cancel),
+            "cancel": require_POST(self.cancel_replays),
             "csv": self.download_results,
         }
         own = [
@@ -73,7 +79,7 @@ class SampleAdmin(ReadOnlyAdmin):
         policies = TriedPolicies(request.POST or None)
         values: dict[str, Any] = {"form": form, "policies": policies}
         if request.method == "POST" and form.is_valid() and policies.is_valid():
-            asked = _Asked(request, form, policies)
+            asked = _SampleRequest(request, form, policies)
             if sample := asked.start():
                 return redirect("admin:experiments_sample_change", sample.pk)
             values |= asked.estimate()
@@ -108,7 +114,7 @@ class SampleAdmin(ReadOnlyAdmin):
                 json.dumps(each, ensure_ascii=False) for each in sample.policies
             ]
         return self._render(
-            request, "experiments/sample.html", self.name(sample), values
+            request, "experiments/sample.html", self.shown_name(sample), values
         )
 
     def _find(self, request: HttpRequest, object_id: object) -> Sample:
@@ -141,7 +147,7 @@ class SampleAdmin(ReadOnlyAdmin):
         values = {"sample": sample, "progress": progress, "rights": rights}
         return TemplateResponse(request, "experiments/_sample_progress.html", values)
 
-    def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
+    def cancel_replays(self, request: HttpRequest, object_id: int) -> HttpResponse:
         sample = self._find(request, object_id)
         if not rights_of(request.user).content:
             raise PermissionDenied
@@ -164,7 +170,7 @@ class SampleAdmin(ReadOnlyAdmin):
         return answer
 
 
-class _Asked:
+class _SampleRequest:
     """A form without mistakes: the conversations that it draws, and what they cost."""
 
     def __init__(self, request: HttpRequest, form: SampleForm, policies: Any) -> None:

@@ -15,10 +15,10 @@ from memory.engine.summaries import facts
 from memory.engine.summaries import material as documents
 from memory.evaluation.metrics import WRITTEN_PRICE
 
-from . import real
+from . import real_turns
 from .models import Experiment
 from .player import ExperimentPlayer
-from .steps import Steps, Turn, find_covered_end
+from .replay_steps import PlayedTurn, ReplaySteps, find_covered_end
 
 # Looking up more of them would hold up the replies that this process streams.
 MAX_FACTS = 2_000
@@ -73,7 +73,7 @@ async def compare_memories(
     played = player.messages[: steps.place]
     found = await asyncio.to_thread(_look_up_facts, played, blocks, sides)
     return {
-        "steps": steps.dump(),
+        "steps": steps.to_json(),
         "real": {
             "turns": [list(asdict(turn).values()) for turn in turns],
             "versions": [block.version for block in blocks["real"]],
@@ -84,18 +84,18 @@ async def compare_memories(
 
 
 def _read_sides(
-    experiment_id: int, steps: Steps
-) -> tuple[list[Turn], dict[str, Side], dict[str, Sequence[SummaryBlock]]]:
+    experiment_id: int, steps: ReplaySteps
+) -> tuple[list[PlayedTurn], dict[str, Side], dict[str, Sequence[SummaryBlock]]]:
     experiment = Experiment.objects.select_related("conversation").get(pk=experiment_id)
     conversation = experiment.conversation
-    turns = real.read_turns(conversation, experiment.last_seq)
+    turns = real_turns.read_turns(conversation, experiment.last_seq)
     both = {turn.seq for turn in turns} & {turn.seq for turn in steps.turns}
     # With nothing real to compare with: all that was played.
     played = [turn for turn in steps.turns if turn.seq in both or not both]
     sides = {
         "real": _make_side(
             [turn for turn in turns if turn.seq in both],
-            *real.count_summary_tokens(conversation),
+            *real_turns.count_summary_tokens(conversation),
         ),
         "experiment": _make_side(played, experiment.tokens_in, experiment.tokens_out),
     }
@@ -110,7 +110,7 @@ def _read_sides(
     return turns, sides, blocks
 
 
-def _make_side(turns: Sequence[Turn], read: int, written: int) -> Side:
+def _make_side(turns: Sequence[PlayedTurn], read: int, written: int) -> Side:
     return Side(
         turns=len(turns),
         prompt_tokens=sum(turn.tokens for turn in turns),

@@ -16,7 +16,7 @@ from memory.engine.tokens import count_tokens
 from memory.leases import Claim, LostError
 from memory.models import Conversation
 
-from ..paying import send_paid
+from ..billing import send_paid
 from . import comparing, store
 from .models import EXPERIMENT_LEASE, Experiment
 from .player import ExperimentPlayer
@@ -120,5 +120,5 @@ class _Play:
     async def _save(self) -> None:
         steps = self.player.steps
         save = database_sync_to_async(store.save)
-        if not await save(self.claim, steps.dump(), steps.place):
+        if not await save(self.claim, steps.to_json(), steps.place):
             raise LostError

@@ -90,7 +90,7 @@ class Experiment(models.Model):
     last_seq = models.PositiveIntegerField(_("last message"))
     done_messages = models.PositiveIntegerField(default=0)
     all_messages = models.PositiveIntegerField(default=0)
-    # Where to go on after a crash, and at the end what came out; steps.py writes it.
+    # Where to go on after a crash, and at the end the result: see replay_steps.py.
     result = models.JSONField(_("result"), null=True, blank=True)
     error = models.CharField(
         _("error"), max_length=100, blank=True, help_text=_("Code of the error.")

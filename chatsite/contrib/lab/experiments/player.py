@@ -18,7 +18,13 @@ from memory.models import Conversation
 
 from ..player import StoredPlayer
 from .models import Experiment
-from .steps import Steps, Turn, Version, find_covered_end, name_messages
+from .replay_steps import (
+    PlayedTurn,
+    ReplaySteps,
+    Version,
+    find_covered_end,
+    name_messages,
+)
 
 
 class ExperimentPlayer(StoredPlayer):
@@ -48,9 +54,9 @@ class ExperimentPlayer(StoredPlayer):
         self._continue((experiment.result or {}).get("steps"))
 
     def _continue(self, saved: dict[str, Any] | None) -> None:
-        self.steps = steps = Steps(name_messages(self.by_number))
+        self.steps = steps = ReplaySteps(name_messages(self.by_number))
         if saved and saved["of"] == steps.of:
-            self.steps = steps = Steps.load(saved)
+            self.steps = steps = ReplaySteps.from_json(saved)
         active = steps.versions_at(len(steps.turns))
         start = find_covered_end(active)
         played = self.messages[: steps.place]
@@ -77,7 +83,7 @@ class ExperimentPlayer(StoredPlayer):
     async def _ask(self, newest: BaseMessage) -> None:
         request, notes = await self.compose_request(newest)
         shared = shared_tokens(self.sent, request)
-        turn = Turn(
+        turn = PlayedTurn(
             seq=int(newest.id or 0),
             tokens=self.count_tokens(request),
             cached=count_cacheable(ceil(shared * self.conversation.token_ratio)),

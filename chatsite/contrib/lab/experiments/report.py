@@ -18,7 +18,7 @@ from chatsite.review.charts.drawing import (
 
 from .comparing import Side
 from .models import Experiment
-from .steps import Steps, Turn, known_values
+from .replay_steps import PlayedTurn, ReplaySteps, known_values
 
 
 def list_measures() -> tuple[tuple[str, str, int, Callable[..., str]], ...]:
@@ -51,13 +51,13 @@ def list_costs(experiment: Experiment) -> list[tuple[str, str, str]]:
     return lines
 
 
-def draw_sides(experiment: Experiment, steps: Steps) -> Chart:
+def draw_sides(experiment: Experiment, steps: ReplaySteps) -> Chart:
     """Prompt tokens per turn of both memories, with the compactions of the
     experiment."""
     name, title = "experiment", _("Prompt tokens per turn")
     if not steps.turns:
         return Chart(name, title, message=_("No turn was replayed."))
-    turns = (Turn(*each) for each in experiment.result["real"]["turns"])
+    turns = (PlayedTurn(*each) for each in experiment.result["real"]["turns"])
     real = {turn.seq: turn.tokens for turn in turns}
     step, groups, numbers = group_points(steps.turns)
     was = [

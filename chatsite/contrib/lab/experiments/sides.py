@@ -12,13 +12,15 @@ from memory import context
 from memory.models import ModelCall
 
 from .models import Experiment
-from .steps import Steps, Turn, find_covered_end
+from .replay_steps import PlayedTurn, ReplaySteps, find_covered_end
 
 # What one memory sends, or would send: see _view.
 View = dict[str, Any]
 
 
-def at_end(experiment: Experiment, steps: Steps, rights: Rights) -> dict[str, View]:
+def at_end(
+    experiment: Experiment, steps: ReplaySteps, rights: Rights
+) -> dict[str, View]:
     conversation = experiment.conversation
     was = conversation.summaries.filter(
         version__in=experiment.result["real"]["versions"]
@@ -33,12 +35,12 @@ def at_end(experiment: Experiment, steps: Steps, rights: Rights) -> dict[str, Vi
 
 
 def at_turn(
-    experiment: Experiment, steps: Steps, number: int, rights: Rights
+    experiment: Experiment, steps: ReplaySteps, number: int, rights: Rights
 ) -> dict[str, View]:
     """`number` counts from 1: the summaries made before it were sent with it. What was
     really sent the inspector of the request shows; {}: none is known."""
     turn = steps.turns[number - 1]
-    real = (Turn(*each) for each in experiment.result["real"]["turns"])
+    real = (PlayedTurn(*each) for each in experiment.result["real"]["turns"])
     call = next((each.call for each in real if each.seq == turn.seq), None)
     reply = ModelCall.objects.filter(pk=call).values("message__seq").first()
     values = {"recalled": turn.recalled, "tokens": turn.tokens}

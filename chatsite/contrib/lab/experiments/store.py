@@ -17,7 +17,7 @@ from memory.leases import Claim, acquire_slot
 from memory.models import Conversation
 from memory.sql import round_robin_by_user
 
-from . import steps
+from . import replay_steps
 from .models import EXPERIMENT_LEASE, Experiment
 
 State = Experiment.State
@@ -117,5 +117,5 @@ def forget(conversation: Conversation, seq: int, **sent: Any) -> None:
     going = rows.filter(state__in=Experiment.UNFINISHED)
     EXPERIMENTS.end(going, State.STOPPED, "message_deleted", result=None)
     for experiment in rows.exclude(result=None):
-        experiment.result = steps.without_words(experiment.result, seq)
+        experiment.result = replay_steps.without_words(experiment.result, seq)
         experiment.save(update_fields=["result"])

@@ -31,8 +31,8 @@ from memory.models import Conversation
 from . import report, sides, store
 from .forms import ExperimentForm
 from .models import Experiment
+from .replay_steps import ReplaySteps
 from .samples.drawing import Drawn, measure_conversation
-from .steps import Steps
 
 MAX_LISTED = 100
 
@@ -134,7 +134,7 @@ def show_experiment(
 def _compare_sides(
     request: HttpRequest, experiment: Experiment, rights: Rights
 ) -> dict[str, Any]:
-    steps = Steps.load(experiment.result["steps"])
+    steps = ReplaySteps.from_json(experiment.result["steps"])
     turn = query_number(request, "turn")
     if turn and turn <= len(steps.turns):
         pair = sides.at_turn(experiment, steps, turn, rights)

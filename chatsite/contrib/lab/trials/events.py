@@ -39,13 +39,13 @@ class TrialEvent(AppEvent):
     tail: str
 
     @classmethod
-    def of(cls, trial: Trial) -> Self:
+    def from_trial(cls, trial: Trial) -> Self:
         """As it is stored, whole."""
         place = (trial.pk, trial.message.seq, trial.state, trial.attempt)
         return cls(*place, 0, trial.text)
 
     @classmethod
-    def begun(cls, trial: Trial, attempt: int) -> Self:
+    def for_new_attempt(cls, trial: Trial, attempt: int) -> Self:
         return cls(trial.pk, trial.message.seq, Trial.State.RUNNING, attempt, 0, "")
 
     @property
@@ -85,7 +85,7 @@ class TrialEvent(AppEvent):
     @staticmethod
     def _open(trial: Trial) -> LiveReply:
         live = LiveReply(name_live(trial.pk), trial.attempt)
-        live.take(TrialEvent.of(trial))
+        live.take(TrialEvent.from_trial(trial))
         return live
 
 
@@ -100,7 +100,7 @@ class WatchTrial(AppCommand):
         trial = rows.filter(pk=self.trial).first()
         if trial is None:
             raise CommandError("not_found", _("There is no such trial."))
-        told = TrialEvent.of(trial)
+        told = TrialEvent.from_trial(trial)
         # One that has ended meanwhile is drawn whole, as for all who watch it.
         return Done((told,), (told,) if trial.is_finished else ())
 

@@ -49,7 +49,7 @@ async def start_trials() -> None:
 
 
 async def tell_trial(trial: Trial) -> None:
-    await events.publish_event(trial.conversation_id, TrialEvent.of(trial))
+    await events.publish_event(trial.conversation_id, TrialEvent.from_trial(trial))
 
 
 async def run_trial(claim: TurnClaim) -> None:
@@ -95,7 +95,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
             return claim, Result(State.STOPPED, "")
         claim = begun
         await events.publish_event(
-            claim.conversation_id, TrialEvent.begun(trial, claim.attempt)
+            claim.conversation_id, TrialEvent.for_new_attempt(trial, claim.attempt)
         )
         result, dialect = await _stream_trial(claim, trial, request)
         if result is None:

@@ -22,7 +22,7 @@ from memory.transcript import ActionError
 from memory.view import rebuilding
 from memory.view.variation import VARIED, Variation, list_sent
 
-from ..stored import is_proved
+from ..stored_requests import is_proved
 from . import store
 from .models import Trial
 

@@ -12,7 +12,7 @@ class AnnouncementsConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins, slots
 
-        from . import current
+        from . import active_lines
 
-        plugins.register_job(current.look_again)
+        plugins.register_job(active_lines.look_again)
         slots.register("top", "announcements/_lines.html")

@@ -38,7 +38,7 @@ class MeasuredList(ChangeList):
 
 @admin.register(Budget)
 class BudgetAdmin(NumbersAdmin):
-    list_display = ("__str__", "kind", "shown_amount", "used", "share")
+    list_display = ("__str__", "shown_kind", "shown_amount", "shown_use", "shown_share")
     list_filter = ("unit",)
     list_select_related = ("user", "group")
     list_per_page = 50
@@ -65,7 +65,7 @@ class BudgetAdmin(NumbersAdmin):
         return queryset, False
 
     @admin.display(description=_("user or group"))
-    def kind(self, row: Budget) -> Any:
+    def shown_kind(self, row: Budget) -> Any:
         return _("group") if row.group_id else _("user")
 
     @admin.display(description=_("in a month"), ordering="amount")
@@ -73,11 +73,11 @@ class BudgetAdmin(NumbersAdmin):
         return row.measured.say_amount()
 
     @admin.display(description=_("used in this month"))
-    def used(self, row: Budget) -> str:
+    def shown_use(self, row: Budget) -> str:
         return row.measured.say_amount(row.measured.used)
 
     @admin.display(description=_("share"))
-    def share(self, row: Budget) -> str:
+    def shown_share(self, row: Budget) -> str:
         return f"{row.measured.percent} %"
 
 
@@ -85,7 +85,7 @@ class BudgetAdmin(NumbersAdmin):
 class MonthlyUseAdmin(ReadOnlyAdmin):
     list_display = (
         *("month", "user", "model", "requests", "read", "cached", "written"),
-        "dollars",
+        "shown_dollars",
     )
     list_display_links = None
     list_filter = ("month",)
@@ -98,7 +98,7 @@ class MonthlyUseAdmin(ReadOnlyAdmin):
     fields = ("month", "user", "model", ("requests", "read", "cached", "written"))
 
     @admin.display(description=_("cost"))
-    def dollars(self, row: MonthlyUse) -> str:
+    def shown_dollars(self, row: MonthlyUse) -> str:
         if not pricing.has_prices():
             return "–"
         return pricing.format_dollars(services.price_use(row))

@@ -14,13 +14,13 @@ class BudgetsConfig(AppConfig):
 
         from chatsite import plugins, slots
 
-        from . import parts, services, watching
+        from . import metrics, parts, services
 
         plugins.call_charged.connect(services.note_use)
         plugins.register_guard("spend", services.check_budgets)
         slots.register("person", parts.draw_warning)
         slots.register("account", parts.draw_budgets_section)
-        REGISTRY.register(watching.COLLECTOR)
+        REGISTRY.register(metrics.COLLECTOR)
         plugins.register_data(
             plugins.AppData(name="monthly_use", list_own=services.list_use)
         )

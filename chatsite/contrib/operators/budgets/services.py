@@ -33,7 +33,7 @@ LONGEST_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredBudget:
     """A budget, and how much of it is used in this month."""
 
     budget: Budget
@@ -119,7 +119,7 @@ def check_budgets(user_id: int) -> None:
             raise _refuse(measured)
 
 
-def _refuse(measured: Measured) -> CommandError:
+def _refuse(measured: MeasuredBudget) -> CommandError:
     following = find_month(find_month() + timedelta(days=31))
     begins = timezone.make_aware(datetime.combine(following, time()))
     seconds = (begins - timezone.now()).total_seconds()
@@ -132,7 +132,7 @@ def _refuse(measured: Measured) -> CommandError:
     return CommandError("quota", detail, retry_after=min(seconds, LONGEST_SECONDS))
 
 
-class _Known:
+class _BudgetCheck:
     """Whether there are budgets at all: most sites have none, and are not asked for
     each message."""
 
@@ -151,12 +151,12 @@ class _Known:
         return True
 
 
-known = _Known()
+known = _BudgetCheck()
 for changed in (post_save, post_delete):
     changed.connect(known.forget, sender=Budget)
 
 
-def measure_for(user_id: int) -> list[Measured]:
+def measure_for(user_id: int) -> list[MeasuredBudget]:
     """The person's budgets and those of their groups, the one that is nearest to its
     end first."""
     if known.are_none():
@@ -166,7 +166,7 @@ def measure_for(user_id: int) -> list[Measured]:
     return sorted(found, key=lambda each: -each.share)
 
 
-def measure_budgets(budgets: Iterable[Budget]) -> list[Measured]:
+def measure_budgets(budgets: Iterable[Budget]) -> list[MeasuredBudget]:
     """Each with what was used of it in this month, in two statements for all."""
     budgets = list(budgets)
     groups = {each.group_id for each in budgets if each.group_id}
@@ -178,7 +178,7 @@ def measure_budgets(budgets: Iterable[Budget]) -> list[Measured]:
             members[group].add(user)
     used = _sum_use(people.union(*members.values()))
     return [
-        Measured(
+        MeasuredBudget(
             each,
             sum(
                 used[user][each.unit]

@@ -21,7 +21,7 @@ from chatsite.review.readonly import ShortListAdmin
 from chatsite.review.rights import rights_of
 from chatsite.turns import model_access
 
-from . import current
+from . import active_switches
 from .models import MAX_REASON_CHARS, SwitchedOff, fits_names
 
 SWITCH = "switches.switch"
@@ -33,7 +33,7 @@ KINDS = {
 }
 
 
-class Suggested(forms.TextInput):
+class SuggestionInput(forms.TextInput):
     """A field of text beside a list of names to choose from."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -57,7 +57,7 @@ class OffForm(forms.ModelForm):
             (k, label) for k, (label, _list) in KINDS.items()
         ]
         names = (name for _label, list_them in KINDS.values() for name in list_them())
-        self.fields["name"].widget = Suggested(dict.fromkeys(names))
+        self.fields["name"].widget = SuggestionInput(dict.fromkeys(names))
 
     def clean(self) -> None:
         # A form without a column leaves out the constraints that name it.
@@ -144,7 +144,7 @@ class SwitchedOffAdmin(ShortListAdmin):
         target = f"{'on' if change else 'off'} {obj.kind} {obj.name}"
         access_log.record_access(request, "switch", None, target)
         # The other processes look within seconds.
-        transaction.on_commit(current.read_switches)
+        transaction.on_commit(active_switches.read_switches)
 
     def _warn_of_unknown(self, request: HttpRequest, row: SwitchedOff) -> None:
         _label, list_names = KINDS[row.kind]

@@ -12,10 +12,10 @@ class SwitchesConfig(AppConfig):
     def ready(self) -> None:
         from chatsite import plugins
 
-        from . import current
+        from . import active_switches
 
-        plugins.register_job(current.read_when_due)
-        plugins.register_guard("use", current.is_off)
+        plugins.register_job(active_switches.read_when_due)
+        plugins.register_guard("use", active_switches.is_off)
         plugins.register_data(
             plugins.AppData(
                 staff_actions={"switch": _("switched off or on")},

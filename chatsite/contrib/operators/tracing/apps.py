@@ -14,8 +14,8 @@ class TracingConfig(AppConfig):
             return
         from chatsite import plugins
 
-        from . import exporting, notes
+        from . import span_export, spans
 
-        exporting.begin_exporting(exporting.make_processor())
-        plugins.call_ended.connect(notes.note_call)
-        plugins.step_ended.connect(notes.note_step)
+        span_export.begin_exporting(span_export.make_processor())
+        plugins.call_ended.connect(spans.note_call)
+        plugins.step_ended.connect(spans.note_step)

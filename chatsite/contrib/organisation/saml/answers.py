@@ -54,7 +54,7 @@ class AnswerError(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SamlAnswer:
     """What a provider says of the person."""
 
     subject: str
@@ -66,7 +66,7 @@ class Answer:
     until: int | None
 
 
-def read_saml_answer(settings: OneLogin_Saml2_Settings, posted: str) -> Answer:
+def read_saml_answer(settings: OneLogin_Saml2_Settings, posted: str) -> SamlAnswer:
     """What came in the field SAMLResponse, to the address that the settings name.
     Raises AnswerError."""
     if not posted:
@@ -78,7 +78,7 @@ def read_saml_answer(settings: OneLogin_Saml2_Settings, posted: str) -> Answer:
         assertion = _find_assertion(response.document)
         response.is_valid(_describe_request(settings), raise_exceptions=True)
         request_id = _check_addressee(settings, response.document, assertion)
-        return Answer(
+        return SamlAnswer(
             _read_subject(settings, assertion),
             _read_attributes(response),
             request_id,

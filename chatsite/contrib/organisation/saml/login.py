@@ -42,7 +42,7 @@ from ..adapters import (
 from ..configuration import SamlProvider
 from ..membership import read_groups
 from ..tokens import KEPT, TokenError, fetch, find_provider
-from .answers import Answer, AnswerError, read_saml_answer
+from .answers import AnswerError, SamlAnswer, read_saml_answer
 from .metadata import Description, parse_metadata, read_description
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ RETRY, STALE = 10.0, 86_400.0
 
 
 @dataclass
-class Kept:
+class _ProviderCache:
     """Metadata of one provider, for all requests of this process."""
 
     description: Description | None = None
@@ -67,7 +67,7 @@ class Kept:
     lock: Any = field(default_factory=Lock)
 
 
-_kept: dict[str, Kept] = {}
+_kept: dict[str, _ProviderCache] = {}
 
 
 class SubjectProvider(SAMLProvider):
@@ -98,7 +98,7 @@ def _make_saml_app(request: HttpRequest, provider: SamlProvider) -> SubjectProvi
 def find_description(provider: SamlProvider) -> Description:
     """As of the last ten minutes; of the last day while the provider is away, which has
     not changed its keys by that. Raises AnswerError."""
-    kept = _kept.setdefault(provider.id, Kept())
+    kept = _kept.setdefault(provider.id, _ProviderCache())
     now = time.monotonic()
     known = kept.description if now - kept.read_at < STALE else None
     is_due = now - kept.read_at > KEPT and now - kept.tried_at > RETRY
@@ -211,7 +211,7 @@ def receive_answer(request: HttpRequest, provider_id: str) -> HttpResponse:
     return response
 
 
-def _keep_claims(provider: SamlProvider, answer: Answer) -> str:
+def _keep_claims(provider: SamlProvider, answer: SamlAnswer) -> str:
     """What is left of an answer: its subject, and what the file of providers names."""
     attributes = answer.attributes
     name, email = (

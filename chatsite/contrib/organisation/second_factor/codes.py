@@ -39,7 +39,7 @@ from chatsite.accounts.access import private_page
 from chatsite.accounts.forms import PasswordForm
 from chatsite.accounts.views import LoginView
 
-from .. import sealing
+from .. import encryption
 from . import passkeys
 from .forms import CodeForm, SetupForm
 
@@ -54,10 +54,10 @@ class MfaAdapter(DefaultMFAAdapter):
     """The secrets of apps are encrypted: who reads the database alone has no codes."""
 
     def encrypt(self, text: str) -> str:
-        return sealing.seal(sealing.SECRETS, text)
+        return encryption.seal(encryption.SECRETS, text)
 
     def decrypt(self, encrypted_text: str) -> str:
-        return sealing.open_sealed(sealing.SECRETS, encrypted_text)
+        return encryption.open_sealed(encryption.SECRETS, encrypted_text)
 
     def get_totp_issuer(self) -> str:
         return "Windowpane"

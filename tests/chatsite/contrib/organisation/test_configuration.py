@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from chatsite.contrib.organisation import sealing
+from chatsite.contrib.organisation import encryption
 from chatsite.contrib.organisation.configuration import (
     list_apps,
     make_settings,
@@ -221,6 +221,6 @@ def test_a_site_without_the_app_does_not_start_with_its_settings(name):
 
 def test_what_earlier_releases_have_sealed_opens(settings):
     settings.SIGNING_KEY = "a key"
-    tokens = {sealing.SECRETS: OLD_CODE, sealing.TOKENS: OLD_TOKEN}
-    opened = [sealing.open_sealed(*each) for each in tokens.items()]
+    tokens = {encryption.SECRETS: OLD_CODE, encryption.TOKENS: OLD_TOKEN}
+    opened = [encryption.open_sealed(*each) for each in tokens.items()]
     assert opened == ["a code", "a token"]

@@ -15,10 +15,10 @@ from memory.engine.policy import DEFAULT_PRESET
 
 from ..comparing import Side
 from ..models import Experiment, Sample
+from ..replay_steps import known_values
 from ..report import list_measures
-from ..steps import known_values
 from .drawing import REPLAYS
-from .verdicts import Spread, Verdict, average_replays, judge_policy
+from .verdicts import PolicyVerdict, Spread, average_replays, judge_policy
 
 BASELINE = ("as it was, replayed", "as it was, replayed again")
 HEAD = (
@@ -29,7 +29,7 @@ HEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReplayRow:
     """One experiment of a sample."""
 
     pk: int
@@ -46,14 +46,16 @@ class Row:
         return str(Experiment.State(self.state).label)
 
 
-def read_rows(sample: Sample) -> list[Row]:
+def read_rows(sample: Sample) -> list[ReplayRow]:
     """Without the steps of the experiments, which can be long."""
     rows = sample.experiments.order_by("conversation_id", "column").values_list(
         *("pk", "conversation_id", "conversation__uuid", "column", "state", "spent"),
         "result__sides__experiment",
     )
     return [
-        Row(pk, conversation, str(uuid), column, state, spent, _load_side(state, side))
+        ReplayRow(
+            pk, conversation, str(uuid), column, state, spent, _load_side(state, side)
+        )
         for pk, conversation, uuid, column, state, spent, side in rows
     ]
 
@@ -81,15 +83,15 @@ class Cell:
     is_better: bool = False
 
 
-def list_replays(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+def list_replays(rows: Sequence[ReplayRow]) -> list[tuple[str, list[ReplayRow]]]:
     """Each with its experiments: for the way to their pages."""
-    found: dict[str, list[Row]] = defaultdict(list)
+    found: dict[str, list[ReplayRow]] = defaultdict(list)
     for row in rows:
         found[row.uuid[:8]].append(row)
     return list(found.items())
 
 
-def group_whole(rows: Sequence[Row], columns: int) -> list[list[Side]]:
+def group_whole(rows: Sequence[ReplayRow], columns: int) -> list[list[Side]]:
     """By conversation, the sides of all columns; one that lacks any is left out."""
     found: dict[int, list[Side]] = defaultdict(list)
     for row in rows:
@@ -119,7 +121,9 @@ def _show_baseline(base: Spread, chance: float, write: Callable[..., str]) -> Ce
     return Cell(write(base.mean), _show_middle(base, write), f"± {write(chance)}")
 
 
-def _show_verdict(found: Verdict, base: Spread, write: Callable[..., str]) -> Cell:
+def _show_verdict(
+    found: PolicyVerdict, base: Spread, write: Callable[..., str]
+) -> Cell:
     change = ""
     if found.change:
         share = f"{found.change / base.mean:+.0%}" if base.mean else ""
@@ -136,7 +140,7 @@ def _show_middle(spread: Spread, write: Callable[..., str]) -> str:
     return f"{write(spread.low)}–{write(spread.high)}"
 
 
-def write_replays(sample: Sample, rows: Sequence[Row]) -> Iterator[str]:
+def write_replays(sample: Sample, rows: Sequence[ReplayRow]) -> Iterator[str]:
     """Every experiment; the numbers of those that were not played to their end are
     empty."""
     names = [*BASELINE, *(each.get("preset", "") for each in sample.policies)]

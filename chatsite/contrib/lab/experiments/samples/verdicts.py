@@ -32,7 +32,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyVerdict:
     """A policy beside the baseline in one measure. `change` is the mean difference."""
 
     spread: Spread
@@ -53,7 +53,7 @@ def judge_policy(
     second: Sequence[float],
     tried: Sequence[float],
     direction: int,
-) -> Verdict:
+) -> PolicyVerdict:
     """The values of the same conversations in both replays of the baseline and with the
     policy; `direction` is 1 where more is better, -1 where less is, 0 where neither."""
     changes = [
@@ -61,10 +61,10 @@ def judge_policy(
     ]
     spread = Spread.of_values(tried)
     if len(changes) < FEWEST:
-        return Verdict(spread, fmean(changes) if changes else 0.0, False)
+        return PolicyVerdict(spread, fmean(changes) if changes else 0.0, False)
     change, error = fmean(changes), stdev(changes) / sqrt(len(changes))
     gain = direction * change - ERRORS * error
-    return Verdict(spread, change, gain > _measure_chance(first, second))
+    return PolicyVerdict(spread, change, gain > _measure_chance(first, second))
 
 
 def _measure_chance(first: Sequence[float], second: Sequence[float]) -> float:

@@ -2,7 +2,7 @@
 
 from django import template
 
-from .. import current
+from .. import active_lines
 
 register = template.Library()
-register.simple_tag(current.list_lines, name="announcements")
+register.simple_tag(active_lines.list_lines, name="announcements")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from chatsite.contrib.lab.compare.presenter import present_figures
-from chatsite.contrib.lab.compare.sent import read_compared
+from chatsite.contrib.lab.compare.sent_requests import read_compared
 from memory import actions, context, transcript
 from memory.engine.attachments import Attachment
 from memory.engine.compose import USUAL_SHAPE, Shape

@@ -4,13 +4,13 @@ import random
 
 from chatsite.contrib.lab.compare.comparison import (
     Block,
-    Pair,
+    BlockPair,
     align_blocks,
     count_common,
     find_first_difference,
 )
 from chatsite.contrib.lab.compare.presenter import diff_texts
-from chatsite.contrib.lab.compare.sent import make_blocks
+from chatsite.contrib.lab.compare.sent_requests import make_blocks
 from memory.context import RequestContext
 from memory.engine.compose import Context
 
@@ -89,7 +89,7 @@ def test_the_bytes_of_images_are_never_shown():
     seen = Block((1,), {"role": "user", "content": parts}, "window", (1,))
     assert seen.text.startswith("Look\n[data:image/png;base64")
     assert "AAAA" not in seen.text
-    assert align_blocks([seen], [block(1, "Look")]) == [Pair(0, 0, "changed")]
+    assert align_blocks([seen], [block(1, "Look")]) == [BlockPair(0, 0, "changed")]
 
 
 def test_long_texts_take_no_longer_than_their_letters():

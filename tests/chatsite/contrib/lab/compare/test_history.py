@@ -65,7 +65,7 @@ def test_a_turn_of_several_requests_is_one(chat):
     say_with_offer(chat, "Calculate", used="calculate")
     history = read_history(chat)
     assert [turn.costs.total for turn in history.turns] == [400, 600]
-    assert history.turns[1].count("steps")
+    assert history.turns[1].count_tokens("steps")
     assert "tools" in history.parts
 
 
@@ -150,5 +150,5 @@ def test_images_are_counted_without_their_bytes(chat):
     record(chat, built, reply_to(message, "A cat."), tokens_input=900)
     with CaptureQueriesContext(connection) as asked:
         [turn] = read_history(chat).turns
-    assert turn.count("newest") > 765
+    assert turn.count_tokens("newest") > 765
     assert not [each for each in asked.captured_queries if "image" in each["sql"]]

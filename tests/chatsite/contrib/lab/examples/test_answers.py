@@ -166,14 +166,14 @@ def test_an_answer_has_no_word_of_what_was_deleted_meanwhile(
     client, chat, provider, monkeypatch
 ):
     ask(client, model="ok")
-    pay = answers._Asking._pay_for
+    pay = answers._AnswerRequest._pay_for
 
     async def pay_and_delete(*args, **options):
         reply = await pay(*args, **options)
         await sync_to_async(actions.delete_message)(chat, 1)
         return reply
 
-    monkeypatch.setattr(answers._Asking, "_pay_for", pay_and_delete)
+    monkeypatch.setattr(answers._AnswerRequest, "_pay_for", pay_and_delete)
     work_off()
     row = ExampleAnswer.objects.get()
     assert (row.text, row.error) == ("", answers.CANNOT_REBUILD)

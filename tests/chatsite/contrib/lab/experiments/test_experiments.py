@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from chatsite.contrib.lab.experiments import comparing, job, real, store
+from chatsite.contrib.lab.experiments import comparing, job, real_turns, store
 from chatsite.contrib.lab.experiments.models import Experiment
-from chatsite.contrib.lab.experiments.steps import Steps, Turn
+from chatsite.contrib.lab.experiments.replay_steps import PlayedTurn, ReplaySteps
 from chatsite.contrib.operators.budgets.models import MonthlyUse
 from chatsite.review.models import AccessEvent
 from chatsite.turns import runner
@@ -77,7 +77,7 @@ def play(experiment):
 
 
 def steps_of(experiment):
-    return Steps.load(experiment.result["steps"])
+    return ReplaySteps.from_json(experiment.result["steps"])
 
 
 def hash_everything():
@@ -125,7 +125,7 @@ class TestPlaying:
         assert [
             (v.first_seq, v.last_seq, v.text) for v in steps_of(experiment).versions
         ] == [(row.first_seq, row.last_seq, row.text) for row in real_rows]
-        sent = [Turn(*each) for each in experiment.result["real"]["turns"]]
+        sent = [PlayedTurn(*each) for each in experiment.result["real"]["turns"]]
         assert [(t.seq, t.tokens, t.recalled) for t in steps_of(experiment).turns] == [
             (t.seq, t.tokens, t.recalled) for t in sent
         ]
@@ -220,7 +220,7 @@ class TestPlaying:
 
     def test_what_is_stored_comes_back_as_it_was(self, start):
         steps = steps_of(play(start()))
-        again = Steps.load(json.loads(json.dumps(steps.dump())))
+        again = ReplaySteps.from_json(json.loads(json.dumps(steps.to_json())))
         assert again == steps
 
 
@@ -370,13 +370,13 @@ class TestReal:
         made = transcript.create_conversation(alice)
         calls = talk(made, 2)
         plant(calls[0], refs={"newest": 1})
-        assert [turn.seq for turn in real.read_turns(made, 4)] == [3]
+        assert [turn.seq for turn in real_turns.read_turns(made, 4)] == [3]
 
     def test_the_latest_request_of_a_message_counts(self, alice):
         made = transcript.create_conversation(alice)
         calls = talk(made, 2)
         plant(calls[0], tokens_input=500)
-        turns = real.read_turns(made, 4)
+        turns = real_turns.read_turns(made, 4)
         assert [(t.seq, t.tokens, t.call) for t in turns] == [
             (1, 500, calls[0].pk),
             (3, calls[1].tokens_estimated, calls[1].pk),

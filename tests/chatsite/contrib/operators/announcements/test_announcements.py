@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from chatsite.contrib.operators.announcements import current
+from chatsite.contrib.operators.announcements import active_lines
 from chatsite.contrib.operators.announcements.models import Announcement
 from chatsite.features.sharing.services import create_share
 
@@ -21,7 +21,7 @@ ADD = "admin:announcements_announcement_add"
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    current._lines = []
+    active_lines._lines = []
 
 
 def announce(text="Closed <b>tonight</b>", begins=-1, ends=1, **values):
@@ -29,7 +29,7 @@ def announce(text="Closed <b>tonight</b>", begins=-1, ends=1, **values):
     times = {"begins_at": now + timedelta(hours=begins)}
     times["ends_at"] = now + timedelta(hours=ends)
     made = Announcement.objects.create(text=text, **times, **values)
-    current.read_announced()
+    active_lines.read_announced()
     return made
 
 
@@ -49,14 +49,14 @@ def test_every_page_has_it_as_plain_text(client, conversation, admin_client):
 
 
 def test_without_any_no_page_has_a_trace(client):
-    current.read_announced()
+    active_lines.read_announced()
     assert "announcement" not in client.get("/").content.decode()
 
 
 @pytest.mark.parametrize(("begins", "ends"), [(1, 2), (-2, -1)])
 def test_before_and_after_its_time_it_is_not_shown(begins, ends):
     announce(begins=begins, ends=ends)
-    assert current.list_lines() == []
+    assert active_lines.list_lines() == []
 
 
 def test_it_is_in_the_language_of_the_page(client):
@@ -76,7 +76,7 @@ def test_a_warning_looks_like_one(client):
 def test_the_latest_three_are_shown():
     for hour in range(5):
         announce(f"No. {hour}", begins=hour - 6)
-    said = [line.text for line in current.list_lines()]
+    said = [line.text for line in active_lines.list_lines()]
     assert said == ["No. 4", "No. 3", "No. 2"]
 
 
@@ -90,14 +90,14 @@ def test_no_page_asks_the_database_for_it(client, django_assert_max_num_queries)
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_process_that_runs_finds_it_within_five_seconds(monkeypatch):
-    assert current.LOOK_SECONDS < 5
+    assert active_lines.LOOK_SECONDS < 5
     await Announcement.objects.acreate(text="Found")
-    monkeypatch.setattr(current, "_next_look", 0.0)
-    await current.look_again()
-    assert [line.text for line in current.list_lines()] == ["Found"]
+    monkeypatch.setattr(active_lines, "_next_look", 0.0)
+    await active_lines.look_again()
+    assert [line.text for line in active_lines.list_lines()] == ["Found"]
     await Announcement.objects.all().adelete()
-    await current.look_again()
-    assert [line.text for line in current.list_lines()] == ["Found"]
+    await active_lines.look_again()
+    assert [line.text for line in active_lines.list_lines()] == ["Found"]
 
 
 def form(**values):

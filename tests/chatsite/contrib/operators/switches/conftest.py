@@ -2,7 +2,7 @@
 
 import pytest
 
-from chatsite.contrib.operators.switches import current
+from chatsite.contrib.operators.switches import active_switches
 from chatsite.contrib.operators.switches.models import SwitchedOff
 
 
@@ -11,17 +11,17 @@ def switch_off(db):
     def make(kind, name):
         values = {"kind": kind, "name": name, "reason": "Leaks", "username": "root"}
         row = SwitchedOff.objects.create(**values)
-        current.read_switches()
+        active_switches.read_switches()
         return row
 
     yield make
-    current._off = []
+    active_switches._off = []
 
 
 @pytest.fixture
 def switch_on():
     def make(row):
         row.delete()
-        current.read_switches()
+        active_switches.read_switches()
 
     return make

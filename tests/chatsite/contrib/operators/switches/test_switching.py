@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from chatsite import plugins
-from chatsite.contrib.operators.switches import current
+from chatsite.contrib.operators.switches import active_switches
 from chatsite.contrib.operators.switches.models import SwitchedOff, fits_names
 from chatsite.review.models import AccessEvent
 
@@ -158,17 +158,17 @@ def test_names_fit(names, name, fit):
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_process_that_runs_finds_it_within_five_seconds(monkeypatch):
-    assert current.LOOK_SECONDS + 1 < 5
+    assert active_switches.LOOK_SECONDS + 1 < 5
     values = {"kind": "model", "name": "m", "reason": "r", "username": "u"}
     await SwitchedOff.objects.acreate(**values)
-    monkeypatch.setattr(current, "_next_look", 0.0)
-    await current.read_when_due()
+    monkeypatch.setattr(active_switches, "_next_look", 0.0)
+    await active_switches.read_when_due()
     assert is_off("m")
     await SwitchedOff.objects.all().adelete()
-    await current.read_when_due()
+    await active_switches.read_when_due()
     assert is_off("m")
-    monkeypatch.setattr(current, "_next_look", 0.0)
-    await current.read_when_due()
+    monkeypatch.setattr(active_switches, "_next_look", 0.0)
+    await active_switches.read_when_due()
     assert not is_off("m")
 
 

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from chatsite import plugins
 from chatsite.contrib.endpoint import keys
-from chatsite.contrib.operators.tracing import checks, exporting, notes
+from chatsite.contrib.operators.tracing import checks, span_export, spans
 from memory import transcript
 from memory.models import Conversation, ModelCall
 from tests.chatsite.contrib.endpoint.asgi_client import send
@@ -52,15 +52,15 @@ def exported(monkeypatch, settings):
     """What is exported, in memory."""
     settings.SITE_ORIGINS = ["http://testserver"]
     kept = InMemorySpanExporter()
-    monkeypatch.setattr(exporting._Way, "processor", None)
-    monkeypatch.setattr(exporting._Way, "resource", None)
-    monkeypatch.setattr(exporting.atexit, "register", lambda end: None)
-    exporting.begin_exporting(SimpleSpanProcessor(kept))
-    plugins.call_ended.connect(notes.note_call)
-    plugins.step_ended.connect(notes.note_step)
+    monkeypatch.setattr(span_export._Way, "processor", None)
+    monkeypatch.setattr(span_export._Way, "resource", None)
+    monkeypatch.setattr(span_export.atexit, "register", lambda end: None)
+    span_export.begin_exporting(SimpleSpanProcessor(kept))
+    plugins.call_ended.connect(spans.note_call)
+    plugins.step_ended.connect(spans.note_step)
     yield kept.get_finished_spans
-    plugins.call_ended.disconnect(notes.note_call)
-    plugins.step_ended.disconnect(notes.note_step)
+    plugins.call_ended.disconnect(spans.note_call)
+    plugins.step_ended.disconnect(spans.note_step)
 
 
 @pytest.fixture
@@ -146,8 +146,8 @@ async def test_a_failure_is_an_error_and_a_temporary_one_has_no_address(
 
 def test_the_bytes_have_no_word(collector, exported, conversation, settings):
     settings.OTEL_EXPORTER_OTLP_ENDPOINT = f"http://127.0.0.1:{collector.server_port}/"
-    way = exporting.make_processor()
-    exporting.begin_exporting(way)
+    way = span_export.make_processor()
+    span_export.begin_exporting(way)
     call = ModelCall.objects.create(
         conversation=conversation,
         purpose="summary",
@@ -156,7 +156,7 @@ def test_the_bytes_have_no_word(collector, exported, conversation, settings):
         model="m",
         tokens_estimated=7,
     )
-    notes.note_call(call.pk, None)
+    spans.note_call(call.pk, None)
     assert way.force_flush()
     way.shutdown()
     [(path, body)] = collector.bodies
@@ -168,7 +168,7 @@ def test_the_bytes_have_no_word(collector, exported, conversation, settings):
 
 
 def test_a_request_that_is_gone_has_no_span(exported):
-    notes.note_call(999, 1)
+    spans.note_call(999, 1)
     assert exported() == ()
 
 

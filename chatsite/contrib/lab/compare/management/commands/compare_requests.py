@@ -10,7 +10,7 @@ from chatsite.contrib.lab.compare.presenter import (
     comparison_to_json,
     present_figures,
 )
-from chatsite.contrib.lab.compare.sent import read_compared
+from chatsite.contrib.lab.compare.sent_requests import read_compared
 from memory.models import ModelCall
 
 

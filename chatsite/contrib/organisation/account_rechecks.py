@@ -27,8 +27,8 @@ from prometheus_client import Counter
 
 from chatsite.turns import runner
 
-from . import membership, sealing
-from .configuration import OidcProvider, Provider
+from . import encryption, membership
+from .configuration import IdentityProvider, OidcProvider
 from .models import Membership
 from .tokens import (
     TokenError,
@@ -62,12 +62,12 @@ class Due:
     subject: str
 
 
-def is_asked(provider: Provider | None) -> TypeGuard[OidcProvider]:
+def is_asked(provider: IdentityProvider | None) -> TypeGuard[OidcProvider]:
     """Whether the operator wants it asked again; one that speaks SAML can't be."""
     return isinstance(provider, OidcProvider) and provider.recheck_seconds > 0
 
 
-def keep_token(user: AbstractBaseUser, provider: Provider, token: str) -> None:
+def keep_token(user: AbstractBaseUser, provider: IdentityProvider, token: str) -> None:
     """With what to ask about the account from now on, if the provider is asked."""
     if is_asked(provider):
         rows = Membership.objects.filter(user=user, provider=provider.id)
@@ -76,7 +76,9 @@ def keep_token(user: AbstractBaseUser, provider: Provider, token: str) -> None:
 
 def _keep(rows: QuerySet[Membership], provider: OidcProvider, token: str) -> None:
     next_at = Now() + timedelta(seconds=provider.recheck_seconds)
-    rows.update(refresh_token=sealing.seal(sealing.TOKENS, token), recheck_at=next_at)
+    rows.update(
+        refresh_token=encryption.seal(encryption.TOKENS, token), recheck_at=next_at
+    )
 
 
 def forget_tokens(rows: QuerySet[Membership]) -> None:
@@ -110,7 +112,7 @@ def ask_provider(due: Due) -> tuple[set[str] | None, str]:
     the next time. Reads nothing of the database. Raises UnknownError, TokenError,
     requests.RequestException."""
     try:
-        token = sealing.open_sealed(sealing.TOKENS, due.token)
+        token = encryption.open_sealed(encryption.TOKENS, due.token)
     except InvalidToken:
         # Of a key that the site has no more: no provider can be asked about the person.
         raise UnknownError from None
@@ -201,7 +203,7 @@ async def recheck_people(taken: Sequence[Due]) -> None:
         await database_sync_to_async(settle)(due, answer)
 
 
-def _note_failure(provider: Provider, error: Exception) -> None:
+def _note_failure(provider: IdentityProvider, error: Exception) -> None:
     reason = str(error) if isinstance(error, TokenError) else type(error).__name__
     RECHECKS.labels("failed").inc()
     logger.warning("not rechecked: provider=%s reason=%s", provider.id, reason)

@@ -11,7 +11,7 @@ from memory.engine.compose import SummaryBlock
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class PlayedTurn:
     """One request for a reply: the number of its message, and its size."""
 
     seq: int
@@ -37,25 +37,25 @@ class Version(SummaryBlock):
 
 
 @dataclass(slots=True)
-class Steps:
+class ReplaySteps:
     """`of` names the messages that are played: if they change while a process is gone,
     the experiment starts again."""
 
     of: str
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[PlayedTurn] = field(default_factory=list)
     versions: list[Version] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     place: int = 0
     failures: int = 0
 
     @classmethod
-    def load(cls, value: dict[str, Any]) -> Self:
+    def from_json(cls, value: dict[str, Any]) -> Self:
         values = known_values(cls, value)
-        values["turns"] = [Turn(*each) for each in value["turns"]]
+        values["turns"] = [PlayedTurn(*each) for each in value["turns"]]
         values["versions"] = [Version(**each) for each in value["versions"]]
         return cls(**values)
 
-    def dump(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         values = asdict(self)
         values["turns"] = [list(turn.values()) for turn in values["turns"]]
         return values

@@ -17,22 +17,22 @@ MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AnnouncementLine:
     text: str
     text_zh: str
     is_warning: bool
 
-    def said(self) -> str:
+    def translated_text(self) -> str:
         """In the language of the page."""
         is_chinese = (get_language() or "").startswith("zh")
         return (is_chinese and self.text_zh) or self.text
 
 
-_lines: list[Line] = []
+_lines: list[AnnouncementLine] = []
 _next_look = 0.0
 
 
-def list_lines() -> list[Line]:
+def list_lines() -> list[AnnouncementLine]:
     return _lines
 
 
@@ -40,7 +40,7 @@ def read_announced() -> None:
     global _lines
     rows = Announcement.objects.filter(begins_at__lte=Now(), ends_at__gt=Now())
     _lines = [
-        Line(row.text, row.text_zh, row.level == Announcement.Level.WARNING)
+        AnnouncementLine(row.text, row.text_zh, row.level == Announcement.Level.WARNING)
         for row in rows[:MOST]
     ]
 

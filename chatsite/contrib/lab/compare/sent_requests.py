@@ -22,7 +22,7 @@ from memory.models.change import Change
 from memory.ranges import in_ranges, list_noted, to_ranges
 from memory.view import rebuilding
 
-from ..stored import find_reply_calls
+from ..stored_requests import find_reply_calls
 from .comparison import Block
 
 MOST_CHANGES = 1_000
@@ -80,7 +80,7 @@ class MessageState:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RequestComparison:
     """Reply `b.seq`'s request and the one that it is compared with; None: there is no
     request before it."""
 
@@ -119,7 +119,7 @@ def read_compared(
     seq: int,
     other: int | None = None,
     known: Mapping[int, ModelCall] | None = None,
-) -> Compared:
+) -> RequestComparison:
     """The request of reply `seq` beside that of reply `other`, or of the reply before.
     `known`: the ones to take of replies that have several. Raises UnknownReplyError."""
     calls = _find_compared_calls(conversation, seq, other) | dict(known or {})
@@ -139,7 +139,7 @@ def read_compared(
     if before := calls.get(previous):
         answered = before.created_at + timedelta(milliseconds=before.total_ms)
     numbers = {n for one in sent.values() for n in one.numbers | list_noted(one.refs)}
-    return Compared(
+    return RequestComparison(
         a,
         b,
         answered,

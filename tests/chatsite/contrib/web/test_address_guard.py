@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from chatsite.contrib.web import fetching, guarded
+from chatsite.contrib.web import address_guard, fetching
 from chatsite.contrib.web.fetching import FetchError
 from tests.fakes.web import origin
 
@@ -32,29 +32,29 @@ FORMS = (
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_what_is_not_public_is_closed(address):
-    assert not guarded.may_connect(address, 80)
+    assert not address_guard.may_connect(address, 80)
 
 
 @pytest.mark.parametrize(
     "address", ["93.184.215.14", "2606:2800:21f::1", "::ffff:93.184.215.14"]
 )
 def test_public_addresses_are_open_at_the_ports_of_the_web(address):
-    assert guarded.may_connect(address, 80)
-    assert guarded.may_connect(address, 443)
-    assert not guarded.may_connect(address, 6379)
+    assert address_guard.may_connect(address, 80)
+    assert address_guard.may_connect(address, 443)
+    assert not address_guard.may_connect(address, 6379)
 
 
 def test_where_there_is_ipv6_alone_public_pages_are_read():
-    assert guarded.may_connect("64:ff9b::5db8:d70e", 443)
+    assert address_guard.may_connect("64:ff9b::5db8:d70e", 443)
 
 
 def test_the_operator_can_open_a_network(settings):
     settings.WEB_NETWORKS = ["10.1.2.0/24", "fd00::7"]
-    assert guarded.may_connect("10.1.2.3", 8080)
-    assert guarded.may_connect("::ffff:10.1.2.3", 8080)
-    assert guarded.may_connect("fd00::7", 80)
-    assert not guarded.may_connect("10.1.3.3", 80)
-    assert not guarded.may_connect("fd00::8", 80)
+    assert address_guard.may_connect("10.1.2.3", 8080)
+    assert address_guard.may_connect("::ffff:10.1.2.3", 8080)
+    assert address_guard.may_connect("fd00::7", 80)
+    assert not address_guard.may_connect("10.1.3.3", 80)
+    assert not address_guard.may_connect("fd00::8", 80)
 
 
 @pytest.mark.parametrize("host", FORMS)
@@ -63,7 +63,7 @@ async def test_no_form_of_an_address_is_connected_to(
 ):
     port = inside.server_address[1]
     # That the port alone keeps it out would be no proof.
-    monkeypatch.setattr(guarded, "PORTS", {80, 443, port})
+    monkeypatch.setattr(address_guard, "PORTS", {80, 443, port})
     for scheme in ("http", "https"):
         with pytest.raises(FetchError):
             await fetching.fetch_page(f"{scheme}://{host}:{port}/article")
@@ -114,7 +114,7 @@ async def test_a_name_whose_address_changes_is_looked_up_once(
         assert host == "rebind.example"
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers.pop(0), asked))]
 
-    monkeypatch.setattr(guarded.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(address_guard.socket, "getaddrinfo", look_up)
     found = await fetching.fetch_page(f"http://rebind.example:{port}/article")
     assert b"Kamo" in found.data
     assert _of_web(connected) == [("127.0.0.1", port)]
@@ -135,7 +135,7 @@ async def test_of_a_name_with_several_addresses_none_but_the_open_is_used(
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, asked)) for each in hosts
         ]
 
-    monkeypatch.setattr(guarded.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(address_guard.socket, "getaddrinfo", look_up)
     found = await fetching.fetch_page(f"http://several.example:{port}/article")
     assert b"Kamo" in found.data
     assert _of_web(connected) == [("127.0.0.1", port)]

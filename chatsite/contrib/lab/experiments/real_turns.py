@@ -16,7 +16,7 @@ from memory.evaluation.metrics import count_cacheable
 from memory.models import Conversation, ModelCall, Prompt
 from memory.ranges import Totals
 
-from .steps import Turn
+from .replay_steps import PlayedTurn
 
 REFS = {"system", "fence", "summaries", "pinned", "window", "recalled", "newest"}
 # A part of a request by what it is: ("prompt", hash), ("summary", version), or
@@ -24,7 +24,7 @@ REFS = {"system", "fence", "summaries", "pinned", "window", "recalled", "newest"
 Part = tuple[Any, ...]
 
 
-def read_turns(conversation: Conversation, last_seq: int) -> list[Turn]:
+def read_turns(conversation: Conversation, last_seq: int) -> list[PlayedTurn]:
     """The latest request for each message, of those that were made here."""
     rows = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY,
@@ -42,7 +42,7 @@ def read_turns(conversation: Conversation, last_seq: int) -> list[Turn]:
         shared = sizes.shared(before, refs) if before else 0
         tokens = estimated if reported is None else reported
         cached = min(count_cacheable(ceil(shared * ratio)), tokens)
-        turns.append(Turn(seq, tokens, cached, refs["recalled"], pk))
+        turns.append(PlayedTurn(seq, tokens, cached, refs["recalled"], pk))
         before = refs
     return turns
 

@@ -15,7 +15,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from memory.models import Conversation, ModelCall
 
-from .exporting import export_span
+from .span_export import export_span
 
 Attributes = dict[str, str | int]
 # Columns of a request, and of what it belongs to.
