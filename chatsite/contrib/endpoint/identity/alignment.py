@@ -190,7 +190,20 @@ class Aligner:
         pairs = [pair, *alignment.pairs]
         return alignment._replace(pairs=pairs, leading=pair.at, missing=pair.place)
 
+    def leave_out_own(self, pairs: list[Pair]) -> list[Pair]:
+        """Leave out a client's own reply to a summary ("Understood.") that it gave to
+        an earlier one, too, and what is before: served replies come between."""
+        served = (n for n, pair in enumerate(pairs) if self.kept[pair.place].is_served)
+        first = next(served, 0)
+        for n in reversed(range(first)):
+            is_reply = self.kept[pairs[n].place].role == "assistant"
+            between = self.kept[pairs[n].place : pairs[first].place]
+            if is_reply and any(each.is_served for each in between):
+                return pairs[n + 1 :]
+        return pairs
+
     def sum_up(self, pairs: list[Pair]) -> Alignment:
+        pairs = self.leave_out_own(pairs)
         if not pairs:
             return Alignment([], [], len(self.messages), 0, len(self.kept))
         first, last = pairs[0], pairs[-1]

@@ -161,7 +161,11 @@ def _is_acknowledged(
 def is_question(message: Message) -> bool:
     """Return whether a person says it: on some wires results of tools have their
     role."""
-    return message.role == "user" and not any("result" in p for p in message.parts)
+    return message.role == "user" and not is_result(message)
+
+
+def is_result(message: Message) -> bool:
+    return any("result" in part for part in message.parts)
 
 
 def is_call(message: Message) -> bool:

@@ -15,6 +15,7 @@ from .evidence import (
     count_dropped,
     is_call,
     is_question,
+    is_result,
     weigh_alignment,
 )
 from .history import Message
@@ -224,7 +225,9 @@ def name_proof(fit: Fit, messages: Sequence[Message], client: ClientId) -> str:
         return ""
     # Calls behind other words of the client's need their question, too.
     is_bare = fit.leading and evidence.last_own < 0 and _has_calls(fit, messages)
-    return "" if is_bare else "client"
+    # A copy of the conversation has the same calls, and found something else.
+    is_other = any(is_result(messages[at]) for at, _ in fit.rewritten)
+    return "" if is_bare or is_other else "client"
 
 
 def _has_calls(fit: Fit, messages: Sequence[Message]) -> bool:
@@ -353,10 +356,13 @@ class Comparison:
         return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
 
     def find_known(self) -> tuple[int, int] | None:
-        """Return the last message that is known by its chain, and where it is."""
+        """Return the last message that is known by its chain, and where it is. A
+        client's own summary says nothing: it is kept after what is told again."""
         place, first_index, first_position, reach = self.candidate
-        found = reach - 1 - first_index, place.position - first_position
-        return found if reach and 0 <= found[1] < len(self.kept) else None
+        index, last = reach - 1 - first_index, place.position - first_position
+        chain = self.kept[max(0, last + 1 - reach) : max(0, last + 1)]
+        is_proof = last < len(self.kept) and any(each.is_served for each in chain)
+        return (index, last) if is_proof else None
 
     def cut_foreign(self, alignment: Alignment) -> Alignment:
         """Before a question that is known as it is, but not here: it is none of here in

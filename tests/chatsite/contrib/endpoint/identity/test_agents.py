@@ -214,3 +214,80 @@ def test_the_same_calls_twice_match_where_their_chain_is(target):
     agent.later = [*agent.later[:5], Said("user", "Once more, but only list them.")]
     answer = agent.ask(Said("assistant", "Listed."))
     assert answer.lineage == "branch"
+
+
+SUMMARIES = ("Summary: they said hello.", "What was before: one part is done.")
+
+
+def greet(agent):
+    """Some turns, so that a summary has not the place of as many messages."""
+    for number in range(3):
+        agent.ask(Said("assistant", f"Good day {number}."))
+        agent.later.append(Said("user", f"How do you do {number}?"))
+    agent.ask(Said("assistant", "Well."))
+
+
+def summarise(agent, text, question):
+    """The client says what was before its last question in words of its own."""
+    at = max(n for n, said in enumerate(agent.later) if said.role == "user")
+    agent.question, agent.reword = text, str
+    told = [Said("user", text), Said("assistant", "Understood.")]
+    agent.later[: at + 1] = [told[1], Said("user", reword(question))]
+
+
+@pytest.mark.parametrize("name", ["", "one"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_agent_goes_on_after_its_summary(target, wire, name):
+    """The summary is kept after the calls that the client tells again behind it."""
+    question = "Which of the tests are slow?"
+    agent = Agent(target, wire, "Hello", name, reword=str)
+    greet(agent)
+    agent.later += [Said("user", reword(question))]
+    agent.call(0)
+    agent.find(0)
+    agent.call(1)
+    agent.find(1)
+    summarise(agent, "Summary: they said hello.", question)
+    for name in ("run_tests", "git_status"):
+        call = Call(name, name, "{}")
+        assert agent.ask(Said("assistant", calls=(call,))).conversation == "c0"
+        agent.later.append(Said("tool", results=((name, f"{name} ended."),)))
+        agent.later[1] = Said("user", reword(question))
+        for number in range(5):
+            other = Agent(target, wire, f"What does part {number} do?")
+            other.ask(Said("assistant", "Yes."))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_second_summary_with_the_same_reply_to_it_goes_on(target, wire):
+    """ "Understood." stands after an earlier summary, too, and the calls between the
+    two are none that the client has taken out."""
+    agent = Agent(target, wire, "Hello", "one", reword=str)
+    greet(agent)
+    for number in range(2):
+        question = f"Which tests of part {number} fail?\nIt is {number}:1"
+        agent.later += [Said("user", f"{question}5 o'clock.")]
+        agent.call(0)
+        agent.find(0)
+        agent.later[-3] = Said("user", f"{question}6 o'clock.")
+        agent.later, agent.question = agent.later[-3:], SUMMARIES[number]
+        agent.later.insert(0, Said("assistant", "Understood."))
+        answer = agent.ask(Said("assistant", f"Part {number}: none of them."))
+        assert answer.conversation == "c0"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_id_of_a_copy_that_found_something_else_is_not_believed(target, wire):
+    """Its calls are those of the conversation with this id, and its question, too."""
+    question = "Which of the tests are slow?"
+    agent = Agent(target, wire, question, "one")
+    agent.call(0)
+    found = f"{FOUND[0]} and what no other has"
+    agent.later.append(Said("tool", results=(("c0", found),)))
+    agent.call(1)
+    copy = Agent(target, wire, question, "one")
+    copy.later = [*agent.later]
+    copy.later[1] = Said("tool", results=(("c0", FOUND[0]),))
+    copy.find(1)
+    answer = copy.ask(Said("assistant", "Done."))
+    assert answer.conversation != "c0"
