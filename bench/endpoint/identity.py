@@ -39,6 +39,8 @@ from .wires import PATHS, Request, Said
 GOES_ON = ("continued", "client-compacted", "retry")
 # So many talks of a person go on at the same time.
 AT_ONCE = 12
+# What counts are printed by.
+KINDS = ("act", "habit", "header", "wire")
 
 Known = tuple[object, ...]
 
@@ -50,7 +52,10 @@ class Target(Protocol):
 class Judge:
     """What every conversation of a server really is, by what was said in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: int = 0) -> None:
+        # After so many requests, the counts until then are printed.
+        self.every = every
+        self.judged = 0
         # Of people who talk at the same time.
         self.lock = Lock()
         self.said: dict[tuple[int, str], tuple[Known, ...]] = {}
@@ -87,6 +92,10 @@ class Judge:
             self.count(group, is_right, is_wanted, is_known)
         for habit in talk.habits:
             self.count(("habit", habit), is_right, is_wanted, is_known)
+        self.judged += 1
+        if self.every and self.judged % self.every == 0:
+            print_counts(self, ("header",))
+            print(f"wrong: {len(self.wrong)}", *self.wrong, sep="\n", flush=True)
 
     def count(
         self, group: tuple[str, ...], is_right: bool, is_wanted: bool, is_known: bool
@@ -222,9 +231,10 @@ def run_talks(
     people: int = 2,
     wires: Sequence[str] = tuple(PATHS),
     model: str = "gpt-4o-mini",
+    every: int = 0,
 ) -> Judge:
     """So many talks of each person, who talk at once; two by two they say the same."""
-    judge = Judge()
+    judge = Judge(every)
     play = Play(target, judge, model, fails=isinstance(target, MemoryTarget))
 
     def play_person(person: int) -> None:
@@ -236,9 +246,11 @@ def run_talks(
     return judge
 
 
-def print_counts(judge: Judge) -> None:
+def print_counts(judge: Judge, kinds: Sequence[str] = KINDS) -> None:
     print(f"{'':28}{'requests':>10}{'wrong':>8}{'went on':>9}{'known':>8}{'share':>9}")
     for (kind, name), counts in sorted(judge.counts.items()):
+        if kind not in kinds:
+            continue
         wanted, known = counts["wanted"], counts["known"]
         share = f"{known / wanted:9.2%}" if wanted else ""
         numbers = f"{counts['requests']:10}{counts['wrong']:8}{wanted:9}{known:8}"
@@ -269,9 +281,11 @@ def main() -> int:
     parser.add_argument("--wire", action="append", choices=PATHS)
     parser.add_argument("--model", default="gpt-4o-mini")
     parser.add_argument("--show", type=int, default=10, help="so many lines of each")
+    parser.add_argument("--every", type=int, default=0, help="counts on the way")
     given = parser.parse_args()
     people = len(given.key) or given.people
     chosen = {"seed": given.seed, "people": people, "model": given.model}
+    chosen["every"] = given.every
     chosen["wires"] = given.wire or tuple(PATHS)
     if given.http:
         judge = run_site_talks(given, **chosen)
