@@ -75,9 +75,19 @@ class Deciding:
             return retried
         if self.messages[-1].role == "assistant" and places[0].is_tip:
             return self.make("continued", places[0], total, "prefill")
-        if waiting := self.find_waiting():
+        reach = Reach(total, places)
+        if waiting := self.find_waiting() or self.find_own(reach):
             return waiting
-        return self.branch_off(Reach(total, places), "whole")
+        return self.branch_off(reach, "whole")
+
+    def find_own(self, reach: Reach) -> Decision | None:
+        """The same where only its questions are in other words."""
+        name = self.client.name
+        if not self.client.is_trusted or any(p.client == name for p in reach.places):
+            return None
+        fits = find_fits(self.messages, reach, self.client, self.known)
+        own = [fit for fit in fits if fit.is_whole and fit.place.client == name]
+        return self.choose_fit(own) if own else None
 
     def find_waiting(self) -> Decision | None:
         """A conversation with the client's id that ends with the last reply, where

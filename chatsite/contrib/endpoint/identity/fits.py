@@ -1,7 +1,7 @@
 """Conversations that a history fits though its chain is not theirs: the client has
 rewritten messages, cut off the beginning or put a summary there."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import NamedTuple
 
@@ -46,28 +46,40 @@ class Candidate(NamedTuple):
 
 
 class Asked:
-    """Questions in other words: as they are sent now, and as they are known."""
+    """Questions in other words, by their index in the history: as they are sent now,
+    and as they are known."""
 
-    def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, texts: Mapping[int, tuple[str, str]], same: Set[int] = frozenset()
+    ) -> None:
         self.texts = texts
+        # Messages that are known as they are.
+        self.same = same
 
     @cached_property
-    def runs(self) -> set[bytes]:
-        return {run for one, other in self.texts for run in find_runs(one, other)}
+    def runs(self) -> dict[int, set[bytes]]:
+        return {index: find_runs(*each) for index, each in self.texts.items()}
 
     @cached_property
     def is_same(self) -> bool:
-        return bool(self.runs) and all(differ_once(*each) for each in self.texts)
+        has_runs = any(self.runs.values())
+        return has_runs and all(differ_once(*each) for each in self.texts.values())
+
+    def list_runs(self, other: "Asked") -> set[bytes]:
+        """Without those of questions that the other one has as they are."""
+        indexes = self.runs.keys() - other.same
+        return {run for index in indexes for run in self.runs[index]}
 
     def is_as_near_as(self, other: "Asked") -> bool:
-        return len(self.runs ^ other.runs) < LEAST_CONTAINED
+        runs = self.list_runs(other) ^ other.list_runs(self)
+        return len(runs) < LEAST_CONTAINED
 
     def is_nearer_than(self, other: "Asked") -> bool:
         """By more than what letters are the same by chance. Where each has something
         that the other one lacks, such as a page that was found, neither is nearer."""
         least = LEAST_CONTAINED
-        has_more = len(self.runs - other.runs) >= least
-        return has_more and len(other.runs - self.runs) < least
+        ours, others = self.list_runs(other), other.list_runs(self)
+        return len(ours - others) >= least and len(others - ours) < least
 
 
 class Fit(NamedTuple):
@@ -132,7 +144,7 @@ def find_fits(
         # Of many branches, the one that the client wrote in last may be missing there.
         if not all(fit.left for fit in proved):
             break
-    fits = [fit for fit in proved if not _is_less(fit, found)]
+    fits = [fit for fit in proved if not _is_less(fit, list_rivals(fit, found, client))]
     return _choose_allowed(fits, client)
 
 
@@ -142,6 +154,22 @@ def _choose_allowed(fits: list[Fit], client: ClientId) -> list[Fit]:
         return fits
     spoken = (each for each in fits if each.proof == "words")
     return [each for each in spoken if each.is_long or not each.has_lost]
+
+
+def list_rivals(fit: Fit, found: Sequence[Fit], client: ClientId) -> list[Fit]:
+    """Return all but copies of the client's own conversation that have no more of the
+    history than it."""
+    if not client.is_trusted or fit.place.client != client.name:
+        return [*found]
+    return [each for each in found if not _is_copy(each, fit)]
+
+
+def _is_copy(other: Fit, fit: Fit) -> bool:
+    if other.place.family != fit.place.family or other.place.client == fit.place.client:
+        return False
+    more = other.asked.same - fit.asked.same - {at for at, _ in fit.rewritten}
+    replies = other.evidence.replies.keys() - fit.evidence.replies.keys()
+    return not (more or replies or other.asked.is_nearer_than(fit.asked))
 
 
 def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
@@ -351,7 +379,8 @@ class Comparison:
         if is_cut:
             alignment = cut_alignment(alignment, evidence.last_own, len(kept))
             evidence = self.weigh(alignment)
-        asked = Asked([*self.list_asked(alignment.pairs)])
+        same = {pair.at + first_index for pair in alignment.pairs if pair.is_same}
+        asked = Asked(self.find_asked(alignment.pairs), same | {*range(reach)})
         fit = _describe_fit(candidate, alignment, evidence, asked)
         return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
 
@@ -409,19 +438,21 @@ class Comparison:
         if not is_question(self.part[pair.at]):
             return False
         is_contained = pair.likeness is not None and pair.likeness.is_contained
-        return is_contained or Asked([*self.list_asked([pair])]).is_same
+        return is_contained or Asked(self.find_asked([pair])).is_same
 
     def is_rare(self, digest: bytes) -> bool:
         places = self.hits.get(digest, ())
         return len(places) < MOST_PLACES and len({p.family for p in places}) == 1
 
-    def list_asked(self, pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
+    def find_asked(self, pairs: Sequence[Pair]) -> dict[int, tuple[str, str]]:
+        found = {}
         for pair in pairs:
             message = self.part[pair.at]
             if pair.is_same or not is_question(message):
                 continue
             if text := self.reader.read(pair.place):
-                yield message.text, text
+                found[pair.at + self.candidate.first_index] = message.text, text
+        return found
 
 
 def cut_alignment(alignment: Alignment, last: int, total: int) -> Alignment:

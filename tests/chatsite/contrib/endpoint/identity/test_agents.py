@@ -291,3 +291,29 @@ def test_the_id_of_a_copy_that_found_something_else_is_not_believed(target, wire
     copy.find(1)
     answer = copy.ask(Said("assistant", "Done."))
     assert answer.conversation != "c0"
+
+
+@pytest.mark.parametrize("is_stamped", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_conversation_goes_on_beside_its_copy(target, wire, is_stamped):
+    """The copy has the same question in the words of a later request."""
+    first, second = "Which of the tests are slow?", "Look into all of them once more."
+
+    def stamp(question):
+        return Said("user", f"[It is {next(numbers)} o'clock] {question}")
+
+    def ask(name, reply, *history):
+        body = write_body(wire, "You are an agent.", history, "m")
+        return target.send(1, Request(wire, body, {HEADER: name}), reply)
+
+    said = Said("assistant", "Most of them are, and two of them are very slow.")
+    calls = [Said("assistant", calls=(Call("c", *each),)) for each in CALLS]
+    found = Said("tool", results=(("c", FOUND[0]),))
+    ask("one", said, stamp(first))
+    told = [Said("user", first), said]
+    assert ask("two", calls[0], *told, stamp(second)).lineage == "branch"
+    assert ask("one", calls[0], *told, stamp(second)).conversation == "c0"
+    again = stamp if is_stamped else (lambda question: Said("user", question))
+    for name, conversation in (("two", "c1"), ("one", "c0")):
+        answer = ask(name, calls[1], *told, again(second), calls[0], found)
+        assert (answer.conversation, answer.lineage) == (conversation, "continued")
