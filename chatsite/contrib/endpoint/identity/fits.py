@@ -174,7 +174,12 @@ def _is_copy(other: Fit, fit: Fit) -> bool:
 
 def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
     if fit.proof == "client":
-        found = [each for each in found if each.proof or not each.is_loose]
+        # In doubt, also by one whose question is nearer, whatever else is in it.
+        found = [
+            each
+            for each in found
+            if each.proof or not each.is_loose or each.asked.is_nearer_than(fit.asked)
+        ]
     elif fit.proof == "words":
         found = [each for each in found if each.proof]
     return any(_has_more(other, fit) for other in found)

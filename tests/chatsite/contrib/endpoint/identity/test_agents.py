@@ -317,3 +317,25 @@ def test_a_conversation_goes_on_beside_its_copy(target, wire, is_stamped):
     for name, conversation in (("two", "c1"), ("one", "c0")):
         answer = ask(name, calls[1], *told, again(second), calls[0], found)
         assert (answer.conversation, answer.lineage) == (conversation, "continued")
+
+
+def test_the_id_of_an_agent_with_another_question_is_not_believed(target):
+    """The pages that are found for the second one have some words in common, too."""
+    pages = iter(
+        (
+            "Boats sail.",
+            "Old hills, and a bridge that was built.",
+            "New dunes, and a bridge that was burnt.",
+        )
+    )
+
+    def reword_once(question):
+        return f"Use this:\n{next(pages)}\n\nThe question is this: {question}"
+
+    first = Agent(target, "chat", "Which tests are slow?", "one", reword=reword_once)
+    second = Agent(target, "chat", "Who wrote the parser?", "two", reword=reword_once)
+    assert first.call(0).conversation == "c0"
+    assert second.call(0).conversation == "c1"
+    second.find(0)
+    second.headers = first.headers
+    assert second.call(1).conversation != "c0"
