@@ -193,7 +193,9 @@ def prove_candidate(comparison: "Comparison", client: ClientId) -> Fit | None:
     for by_end in (False, True) if is_own else (False,):
         fit = comparison.compare(by_end=by_end)
         if fit and (proof := name_proof(fit, comparison.messages, client)):
-            return fit._replace(proof=proof)
+            asked = comparison.compare(by_end=by_end, with_question=True)
+            is_kept = asked and name_proof(asked, comparison.messages, client) == proof
+            return (asked if is_kept else fit)._replace(proof=proof)
     fit = comparison.compare(with_question=True)
     if fit is None or not fit.evidence.replies:
         return None

@@ -254,8 +254,8 @@ def test_an_agent_goes_on_after_its_summary(target, wire, name):
         agent.later.append(Said("tool", results=((name, f"{name} ended."),)))
         agent.later[1] = Said("user", reword(question))
         for number in range(5):
-            other = Agent(target, wire, f"What does part {number} do?")
-            other.ask(Said("assistant", "Yes."))
+            other = Agent(target, wire, f"Which of part {number} are slow?")
+            other.call(0)
 
 
 @pytest.mark.parametrize("wire", APIS)
