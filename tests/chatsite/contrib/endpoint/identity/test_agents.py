@@ -236,7 +236,7 @@ def summarise(agent, text, question):
 
 
 @pytest.mark.parametrize("name", ["", "one"])
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_an_agent_goes_on_after_its_summary(target, wire, name):
     """The summary is kept after the calls that the client tells again behind it."""
     question = "Which of the tests are slow?"
@@ -258,7 +258,7 @@ def test_an_agent_goes_on_after_its_summary(target, wire, name):
             other.call(0)
 
 
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_a_second_summary_with_the_same_reply_to_it_goes_on(target, wire):
     """ "Understood." stands after an earlier summary, too, and the calls between the
     two are none that the client has taken out."""
@@ -276,7 +276,7 @@ def test_a_second_summary_with_the_same_reply_to_it_goes_on(target, wire):
         assert answer.conversation == "c0"
 
 
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_the_id_of_a_copy_that_found_something_else_is_not_believed(target, wire):
     """Its calls are those of the conversation with this id, and its question, too."""
     question = "Which of the tests are slow?"
@@ -294,7 +294,7 @@ def test_the_id_of_a_copy_that_found_something_else_is_not_believed(target, wire
 
 
 @pytest.mark.parametrize("is_stamped", [True, False])
-@pytest.mark.parametrize("wire", APIS)
+@pytest.mark.parametrize("wire", WIRES)
 def test_a_conversation_goes_on_beside_its_copy(target, wire, is_stamped):
     """The copy has the same question in the words of a later request."""
     first, second = "Which of the tests are slow?", "Look into all of them once more."
