@@ -61,18 +61,18 @@ def recording(tmp_path, monkeypatch, capsys):
     return first
 
 
-def test_it_keeps_what_was_said_without_the_plan_it_was_written_from(recording):
+def test_conversation_has_no_plan_it_was_written_from(recording):
     texts = [message.content for message in recording.messages]
     assert texts == ["It takes 300ms.", "I see.", "Now 250ms.", ""]
     assert recording.messages[2].created_at == datetime(2024, 5, 2, 9, 2, tzinfo=UTC)
 
 
-def test_it_finds_the_evidence_in_every_form(recording):
+def test_evidence_is_found_in_every_form(recording):
     evidence = [question.evidence_ids for question in recording.qa]
     assert evidence == [[], ["2", "0"], ["0", "2"]]
 
 
-def test_it_finds_the_number_that_is_new(recording):
+def test_new_number_is_found(recording):
     asked = recording.qa[2]
     assert (asked.newest_id, asked.newest_value) == ("2", "250")
     assert recording.qa[1].newest_id == ""

@@ -7,7 +7,7 @@ from bench import long_conversation
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_it_runs(monkeypatch, capsys):
+def test_long_conversation_runs(monkeypatch, capsys):
     monkeypatch.setattr(long_conversation, "SIZES", (30, 60))
     monkeypatch.setattr(long_conversation, "RUNS", 1)
     long_conversation.report()

@@ -60,10 +60,10 @@ class TestAgainstReplay:
         assert found == {k: v for k, v in expected.items() if k not in ONLY_REPLAY}
         assert expected["rewrites_max"] > 0
 
-    async def test_it_counts_layers_as_replay_does(self):
+    async def test_meter_counts_layers_as_replay_does(self):
         await self.check("layered")
 
-    async def test_it_counts_a_running_summary_as_replay_does(self):
+    async def test_meter_counts_a_running_summary_as_replay_does(self):
         await self.check("langgraph")
 
 
@@ -74,13 +74,13 @@ class TestCounting:
         assert (report["evidence_in_window"], meter.lost) == (1.0, 0)
         assert report["blocked_turns"] == report["without_user_message"] == 0
 
-    def test_it_sees_questions_that_were_not_sent_and_messages_that_are_gone(self):
+    def test_meter_counts_unsent_questions_and_lost_messages(self):
         meter = Meter(Forgetful(), make_up(1, turns=30))
         report = meter.play().make_report()
         assert report["without_user_message"] == 30
         assert meter.lost == report["never_read"] == 59
 
-    def test_it_sees_a_summary_written_before_the_reply(self):
+    def test_meter_counts_a_summary_written_before_the_reply(self):
         class Blocking(Everything):
             def take_turn(self, message):
                 self.summarizer.invoke([HumanMessage("Sum up."), HumanMessage("Now.")])
@@ -91,12 +91,12 @@ class TestCounting:
 
 
 class TestPrefix:
-    def test_it_ends_inside_the_first_message_that_differs(self):
+    def test_prefix_ends_inside_the_first_message_that_differs(self):
         old = [SystemMessage("s" * 40), HumanMessage("abcdefgh")]
         new = [SystemMessage("s" * 40), HumanMessage("abcdXfgh")]
         assert shared_tokens(old, new) == 14 + 1
 
-    def test_a_short_one_is_not_cached(self):
+    def test_short_prefix_is_not_cached(self):
         assert (
             count_cacheable(1023),
             count_cacheable(1024),

@@ -22,27 +22,27 @@ def texts(request):
 
 
 class TestReading:
-    def test_it_reads_xml_as_it_was_before_it_was_escaped(self):
+    def test_reader_unescapes_xml(self):
         assert texts(as_xml(SAID)) == ["I like <tea> & rain.", "Noted."]
 
-    def test_it_knows_a_summary_among_messages(self):
+    def test_reader_finds_a_summary_among_messages(self):
         earlier = "Here is a summary of the conversation to date:\n\nThey met."
         material = read_request(as_xml([HumanMessage(earlier), *SAID]))
         assert material.earlier == ["They met."]
         assert len(material.messages) == 2
 
-    def test_it_knows_a_summary_with_a_pointer_to_a_file(self):
+    def test_reader_finds_a_summary_with_a_pointer_to_a_file(self):
         earlier = (
             "You are in the middle of a conversation that has been summarized.\n\n"
             "Saved to a file.\n\n<summary>\nThey met.\n</summary>"
         )
         assert read_request(as_xml([HumanMessage(earlier)])).earlier == ["They met."]
 
-    def test_it_reads_messages_followed_by_an_instruction(self):
+    def test_reader_finds_messages_before_an_instruction(self):
         instruction = "Create a summary of the conversation above:"
         assert texts([*SAID, HumanMessage(instruction)]) == [m.text for m in SAID]
 
-    def test_it_reads_the_summary_out_of_an_instruction(self):
+    def test_reader_finds_the_summary_in_an_instruction(self):
         instruction = (
             "This is summary of the conversation so far: They met.\nTwice.\n\n"
             "Extend this summary by taking into account the new messages above:"
@@ -51,7 +51,7 @@ class TestReading:
         assert material.earlier == ["They met.\nTwice."]
         assert len(material.messages) == 2
 
-    def test_it_reads_the_projects_own_form(self):
+    def test_reader_reads_the_projects_own_form(self):
         document = {
             "previous_summary": "They met.",
             "messages": [{"n": 7, "role": "user", "text": "Hi.", "part": "1/2"}],

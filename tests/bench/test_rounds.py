@@ -8,14 +8,14 @@ from bench.rounds.table import SIZES, write_table
 
 
 @pytest.mark.parametrize("chars", [50, 5_000])
-def test_it_holds_the_window_and_keeps_every_fact(chars):
+def test_windowpane_holds_the_window_and_keeps_every_fact(chars):
     turn = play(make_windowpane, window=2_000, chars=chars, rounds=9)
     assert turn == Turn(10, 0, 0, 0, 0, 0, turn.largest, turn.summaries, 9)
     assert 0 < turn.largest <= 0.95
     assert (turn.summaries > 0) == (chars > 50)
 
 
-def test_it_sees_what_a_bare_agent_does():
+def test_bare_agent_is_measured():
     class Graph:
         """Sends the last message only, and then fails."""
 

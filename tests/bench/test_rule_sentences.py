@@ -26,13 +26,13 @@ def test_the_halves_are_alike_and_share_nothing():
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_rules_are_found_however_they_are_said(language):
+def test_rules_are_found_in_many_wordings(language):
     got = score([each for each in take_half("tuned") if each.language == language])
     assert got.recall >= 0.95
     assert got.precision >= 0.98
 
 
-def test_talk_that_addresses_no_assistant_has_no_rule():
+def test_text_for_other_readers_has_no_rule():
     said = [
         "Never give up on your dreams, Tom!",
         "Call me when you land, I'll pick you up.",

@@ -11,7 +11,7 @@ from bench.memory.search import score
 
 @pytest.mark.parametrize("half", ["seen", "unseen"])
 @pytest.mark.parametrize("make", [make_days, make_facts])
-def test_what_is_made_can_be_asked_for(make, half):
+def test_generated_facts_can_be_found(make, half):
     for recording in make(half):
         ids = {message.id for message in recording.messages}
         assert len(recording.qa) >= 50

@@ -10,7 +10,7 @@ from tests.servers import ROOT
 MODULES = ("bench.outages", "bench.upgrades", "tests.faults.soak")
 
 
-def test_they_are_imported_without_a_site():
+def test_benches_are_imported_without_a_site():
     env = {key: value for key, value in os.environ.items() if "DJANGO" not in key}
     code = f"import {', '.join(MODULES)}"
     command = [sys.executable, "-c", code]

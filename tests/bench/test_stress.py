@@ -26,7 +26,7 @@ from memory.engine.tokens import count_text
 
 
 @pytest.mark.parametrize("fact", ["", LONG_FACT])
-def test_every_turn_states_one_fact_in_a_message_of_the_size_asked_for(fact):
+def test_turns_state_one_fact_in_a_message_of_the_given_size(fact):
     messages = make_stress(5, 130, fact).messages
     assert {count_text(message.content) for message in messages} == {130}
     facts = [FACT.findall(message.content) for message in messages]
@@ -34,7 +34,7 @@ def test_every_turn_states_one_fact_in_a_message_of_the_size_asked_for(fact):
 
 
 @pytest.mark.parametrize("fact", ["", LONG_FACT])
-def test_no_fact_is_an_identifier_that_the_engine_would_carry_over(fact):
+def test_facts_are_no_identifiers_that_the_engine_keeps(fact):
     texts = [message.content for message in make_stress(3, 130, fact).messages]
     assert missing_identifiers("Known:", texts) == []
 
@@ -86,7 +86,7 @@ def results():
     return Results(figures, {"talks": 2}, {"langmem": "1.0"})
 
 
-def test_tables_have_a_row_for_everyone_and_as_many_cells_as_titles():
+def test_tables_have_a_row_for_each_system_and_a_cell_for_each_title():
     lines = [line for line in write_tables(results()).splitlines() if line[:1] == "|"]
     assert [line.split(" | ")[0] for line in lines if "---" not in line] == [
         "| ",
@@ -98,7 +98,7 @@ def test_tables_have_a_row_for_everyone_and_as_many_cells_as_titles():
     assert "| Other | 9, 50% | 9, 50% | 9, 50% (2) |" in lines
 
 
-def test_every_request_is_listed_by_its_hash():
+def test_requests_are_listed_by_their_hash():
     lines = [*list_requests(results())]
     assert len(lines) == 6
     assert lines[2] == "Windowpane\ttalks\tsecond\t1\tc3\n"
@@ -123,7 +123,7 @@ class TestRules:
         assert {each.with_all for each in found.values()} == {1.0}
         assert min(each.compactions for each in found.values()) >= 5
 
-    def test_without_rules_a_hostile_summary_is_all_that_is_left(self):
+    def test_hostile_summary_is_all_that_is_left_without_rules(self):
         found = keep_rules(Windowpane)["hostile"]
         assert found.in_last == 0
 

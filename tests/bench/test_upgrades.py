@@ -12,7 +12,7 @@ OTHER = f"{BEGIN}/c/a1/ | ProgrammingError in compiler.py:1 execute_sql"
 PIN = "/c/a1/memory/messages/1/pin/"
 
 
-def test_what_the_old_release_does_anyway_is_none():
+def test_errors_of_the_old_release_do_not_count():
     failed = [(500, "/c/b2/"), (500, PIN), (503, "/c/a1/"), (500, "/c/a1/messages/")]
     others, left = leave_out_own(failed, [OWN, LEFT, OTHER])
     assert others == [OTHER]
@@ -20,6 +20,6 @@ def test_what_the_old_release_does_anyway_is_none():
     assert left == [(500, "/c/b2/"), (503, "/c/a1/"), (500, "/c/a1/messages/")]
 
 
-def test_all_else_is():
+def test_other_errors_count():
     new = LEFT.replace(".venv-0.1.0", ".venv")
     assert leave_out_own([(500, PIN)], [OTHER, new]) == ([OTHER, new], [(500, PIN)])

@@ -1,4 +1,4 @@
-"""What a person does to the model's view, against the database."""
+"""Actions of a user on the model's view, against the database."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def compacted(conversation):
 
 
 class TestExclude:
-    def test_a_window_message_is_left_out_and_comes_back(self, compacted):
+    def test_window_message_is_hidden_and_shown_again(self, compacted):
         actions.exclude_messages(compacted, [13])
         assert window(compacted) == [[14, 14]]
         assert check_places(compacted)["excluded"] == 1
@@ -44,19 +44,21 @@ class TestExclude:
         assert window(compacted) == [[13, 14]]
         check_places(compacted)
 
-    def test_a_covered_message_takes_its_summary_back(self, compacted):
+    def test_hiding_a_covered_message_retracts_its_summary(self, compacted):
         actions.exclude_messages(compacted, [8])
         assert in_force(compacted) == [(3, 1, 6, "First.")]
         assert window(compacted) == [[7, 7], [9, 14]]
         check_places(compacted)
 
-    def test_the_next_compaction_does_not_read_it(self, compacted):
+    def test_next_compaction_does_not_read_a_hidden_message(self, compacted):
         actions.exclude_messages(compacted, [8])
         recorder = compact(compacted, "Again.")
         assert "Reply 7." not in str(recorder.requests)
         assert in_force(compacted)[0][1:] == (1, 12, "Again.")
 
-    def test_a_summary_without_it_cannot_come_back_when_it_does(self, compacted, alice):
+    def test_summary_without_a_message_cannot_be_restored_after_it_is_shown(
+        self, compacted, alice
+    ):
         actions.exclude_messages(compacted, [3])
         compact(compacted, "Without three.")
         version = in_force(compacted)[0][0]
@@ -64,20 +66,20 @@ class TestExclude:
         with pytest.raises(actions.ActionError, match="messages have changed"):
             actions.restore_version(compacted, version, author=alice)
 
-    def test_an_unknown_message_is_named(self, compacted):
+    def test_unknown_message_raises_an_error(self, compacted):
         with pytest.raises(actions.ActionError, match="no such message"):
             actions.exclude_messages(compacted, [99])
 
 
 class TestDelete:
-    def test_the_text_is_gone_from_every_view(self, compacted):
+    def test_deleted_text_is_gone_from_every_view(self, compacted):
         actions.delete_message(compacted, 2)
         assert compacted.messages.get(seq=2).text == ""
         assert in_force(compacted) == []
         assert "Reply 1." not in str(context.build_request_context(compacted).wire)
         assert check_places(compacted)["deleted"] == 1
 
-    def test_it_stays_deleted(self, compacted):
+    def test_deleted_message_stays_deleted(self, compacted):
         actions.delete_message(compacted, 2)
         with pytest.raises(actions.ActionError):
             actions.include_messages(compacted, [2])
@@ -102,18 +104,18 @@ class TestRestore:
         assert window(compacted) == [[7, 14]]
         check_places(compacted)
 
-    def test_it_can_be_undone(self, compacted, alice):
+    def test_restoring_can_be_undone(self, compacted, alice):
         actions.restore_version(compacted, 1, author=alice)
         actions.restore_version(compacted, 2, author=alice)
         assert in_force(compacted) == [(4, 1, 12, "Second.")]
         check_places(compacted)
 
-    def test_a_version_of_changed_messages_cannot(self, compacted, alice):
+    def test_version_of_changed_messages_cannot_be_restored(self, compacted, alice):
         actions.exclude_messages(compacted, [8])
         with pytest.raises(actions.ActionError, match="messages have changed"):
             actions.restore_version(compacted, 2, author=alice)
 
-    def test_a_stretch_in_the_middle_brings_those_before_it(self, alice):
+    def test_restored_range_in_the_middle_brings_those_before_it(self, alice):
         policy = {"trigger": ["messages", 4], "keep": ["messages", 2], "fan_in": 2}
         policy |= {"summary_budget": 8, "max_summary_tokens": 4}
         conversation = transcript.create_conversation(alice, policy=policy)
@@ -142,7 +144,7 @@ class TestRewrite:
         actions.restore_version(compacted, 2, author=alice)
         assert in_force(compacted)[0][3] == "Second."
 
-    def test_a_compaction_in_work_is_discarded(self, compacted, alice):
+    def test_running_compaction_is_discarded_after_a_rewrite(self, compacted, alice):
         add_turns(compacted, 3)
 
         async def rewritten_meanwhile():
@@ -163,7 +165,7 @@ class TestRewrite:
 
 
 class TestRebuild:
-    def test_everything_is_read_again(self, compacted):
+    def test_rebuilding_reads_every_message_again(self, compacted):
         actions.rebuild_memory(compacted)
         assert in_force(compacted) == []
         recorder = compact(compacted, "Again.")
@@ -171,14 +173,14 @@ class TestRebuild:
         assert in_force(compacted)[0][1:] == (1, 12, "Again.")
         check_places(compacted)
 
-    def test_it_can_be_undone(self, compacted, alice):
+    def test_restoring_can_be_undone(self, compacted, alice):
         actions.rebuild_memory(compacted)
         actions.restore_version(compacted, 2, author=alice)
         assert in_force(compacted)[0][3] == "Second."
 
 
 class TestSetPolicy:
-    def test_another_policy_goes_on_from_where_the_last_one_was(self, compacted):
+    def test_new_policy_continues_after_the_last_summary(self, compacted):
         actions.set_policy(
             compacted,
             {"preset": "layered", "trigger": ["messages", 4], "keep": ["turns", 1]},
@@ -196,20 +198,20 @@ class TestSetPolicy:
         assert [row[1:3] for row in in_force(compacted)] == [(1, 12), (13, 24)]
         check_places(compacted)
 
-    def test_a_wrong_policy_is_refused_and_changes_nothing(self, compacted):
+    def test_wrong_policy_is_rejected_and_changes_nothing(self, compacted):
         with pytest.raises(PolicyError, match="fraction"):
             actions.set_policy(compacted, {"trigger": ["fraction", 1.5]})
         compacted.refresh_from_db()
         assert compacted.policy == {"preset": "langgraph"}
 
-    def test_it_lets_a_stopped_compaction_try_again(self, compacted):
+    def test_new_policy_lets_a_stopped_compaction_try_again(self, compacted):
         compacted.compaction_failures = 3
         compacted.save()
         actions.set_policy(compacted, {"preset": "guide"})
         assert lease.due_compactions() == [compacted.pk]
 
 
-def test_no_action_changes_the_transcript(compacted, alice):
+def test_actions_never_change_the_transcript(compacted, alice):
     before = list(Message.objects.order_by("seq").values_list("seq", "text"))
     actions.exclude_messages(compacted, [3])
     actions.include_messages(compacted, [3])
@@ -219,7 +221,7 @@ def test_no_action_changes_the_transcript(compacted, alice):
     assert list(Message.objects.order_by("seq").values_list("seq", "text")) == before
 
 
-def test_a_summary_with_a_thousand_ancestors_is_taken_back(conversation):
+def test_summary_with_a_thousand_ancestors_is_retracted(conversation):
     add_turns(conversation, 3)
     rows = Summary.objects.bulk_create(
         Summary(

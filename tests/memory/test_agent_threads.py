@@ -19,7 +19,7 @@ class TestDjangoStore(StoreContract):
     def make_store(self):
         return DjangoStore()
 
-    def test_it_replaces_what_it_cannot_read(self):
+    def test_store_replaces_an_unreadable_memory(self):
         AgentThread.objects.create(
             key="1", version=7, memory={"version": 7, "segments": 1}
         )
@@ -28,7 +28,7 @@ class TestDjangoStore(StoreContract):
         assert store.save("1", make_memory(8), seen=7)
         assert store.load("1") == make_memory(8)
 
-    def test_it_leaves_no_connection_to_a_thread(self):
+    def test_store_leaves_no_connection_to_a_thread(self):
         left = []
 
         def load():
@@ -40,7 +40,7 @@ class TestDjangoStore(StoreContract):
         thread.join(10)
         assert left == [None]
 
-    async def test_agents_that_are_awaited_use_it(self):
+    async def test_awaited_agents_use_the_store(self):
         memory = WindowpaneMiddleware(
             model(),
             summarizer=summariser(),

@@ -48,15 +48,15 @@ def newest(conversation):
     return conversation.summaries.last()
 
 
-def test_it_finds_nothing_in_an_empty_database(db):
+def test_audit_finds_nothing_in_an_empty_database(db):
     assert list(audit.check_memory()) == []
 
 
-def test_it_finds_nothing_in_a_healthy_conversation(compacted):
+def test_audit_finds_nothing_in_a_healthy_conversation(compacted):
     assert list(audit.check_memory()) == []
 
 
-def test_it_accepts_merged_failed_restored_and_stale_versions(compacted):
+def test_audit_accepts_merged_failed_restored_and_stale_versions(compacted):
     first, second = compacted.summaries.order_by("first_seq")
     merged = summarise(compacted, 1, 8, replaces=[first, second], level=1)
     failed = {"status": Status.FAILED, "text": "", "error": "timeout"}
@@ -70,12 +70,12 @@ def test_it_accepts_merged_failed_restored_and_stale_versions(compacted):
     assert list(audit.check_memory()) == []
 
 
-def test_it_accepts_excluded_messages_under_a_summary(compacted):
+def test_audit_accepts_excluded_messages_under_a_summary(compacted):
     compacted.messages.filter(seq=2).update(excluded_at=timezone.now())
     assert list(audit.check_memory(hashes=False)) == []
 
 
-def test_it_finds_a_gap_between_summaries(compacted):
+def test_audit_finds_a_gap_between_summaries(compacted):
     plant(newest(compacted), first_seq=7)
     gap, lost = audit.check_memory(hashes=False)
     assert gap.code == "R6.gap"
@@ -85,22 +85,22 @@ def test_it_finds_a_gap_between_summaries(compacted):
     assert lost.detail.startswith("2 messages between #5 and #6")
 
 
-def test_it_finds_a_gap_before_the_first_summary(compacted):
+def test_audit_finds_a_gap_before_the_first_summary(compacted):
     plant(compacted.summaries.first(), first_seq=2)
     assert found() >= {"R6.gap", "R6.lost"}
 
 
-def test_it_finds_overlapping_summaries(compacted):
+def test_audit_finds_overlapping_summaries(compacted):
     plant(newest(compacted), first_seq=3)
     assert "R6.overlap" in found()
 
 
-def test_it_finds_a_summary_of_messages_to_come(compacted):
+def test_audit_finds_a_summary_of_future_messages(compacted):
     plant(newest(compacted), last_seq=400)
     assert "R6.range" in found()
 
 
-def test_it_finds_a_number_that_was_not_given_out(compacted):
+def test_audit_finds_an_unreserved_number(compacted):
     Conversation.objects.update(next_seq=F("next_seq") - 1)
     assert found() == {"R6.number"}
 
@@ -115,35 +115,35 @@ def test_it_finds_a_number_that_was_not_given_out(compacted):
         ({"status": "odd"}, "R7.status"),
     ],
 )
-def test_it_finds_versions_that_are_no_summaries(compacted, values, code):
+def test_audit_finds_versions_that_are_no_summaries(compacted, values, code):
     plant(newest(compacted), **values)
     assert code in found()
 
 
-def test_it_finds_a_summary_that_no_call_made(compacted):
+def test_audit_finds_a_summary_without_a_call(compacted):
     unguarded(ModelCall.objects.filter(summary=newest(compacted))).delete()
     assert found() == {"R7.call"}
 
 
-def test_it_finds_a_summary_whose_only_call_failed(compacted):
+def test_audit_finds_a_summary_whose_only_call_failed(compacted):
     ModelCall.objects.filter(summary=newest(compacted)).update(error="timeout")
     assert found() == {"R7.call"}
 
 
-def test_it_finds_an_ancestor_outside_the_range(compacted):
+def test_audit_finds_an_ancestor_outside_the_range(compacted):
     first, second = compacted.summaries.order_by("first_seq")
     second.folded_from.add(first)
     assert found() == {"R7.ancestor"}
 
 
-def test_it_finds_a_later_version_as_an_ancestor(compacted):
+def test_audit_finds_a_later_version_as_an_ancestor(compacted):
     third = summarise(compacted, 5, 8, status=Status.SUPERSEDED)
     newest_active = compacted.summaries.get(version=2)
     newest_active.folded_from.add(third)
     assert found() == {"R7.ancestor"}
 
 
-def test_it_finds_an_ancestor_in_another_conversation(compacted, bob):
+def test_audit_finds_an_ancestor_in_another_conversation(compacted, bob):
     other = transcript.create_conversation(bob)
     talk(other, 4)
     copied = summarise(other, 1, 4)
@@ -152,20 +152,20 @@ def test_it_finds_an_ancestor_in_another_conversation(compacted, bob):
     assert [v.conversation_id for v in violations] == [other.pk]
 
 
-def test_it_finds_a_reply_without_a_request(compacted):
+def test_audit_finds_a_reply_without_a_request(compacted):
     unguarded(compacted.model_calls.filter(message__seq=2)).delete()
     (violation,) = audit.check_memory()
     assert violation.code == "R8.call"
     assert violation.detail == "reply #2 has no recorded request"
 
 
-def test_it_finds_calls_that_point_into_another_conversation(compacted, bob):
+def test_audit_finds_calls_of_another_conversation(compacted, bob):
     other = transcript.create_conversation(bob)
     plant(compacted.model_calls.get(message__seq=2), conversation=other)
     assert "R8.foreign" in found()
 
 
-def test_it_finds_a_changed_message_by_the_hash(compacted):
+def test_audit_finds_a_changed_message_by_the_hash(compacted):
     plant(compacted.messages.get(seq=1), text="Something else")
     violations = list(audit.check_memory())
     assert {violation.code for violation in violations} == {
@@ -175,39 +175,39 @@ def test_it_finds_a_changed_message_by_the_hash(compacted):
     assert len(violations) == 6  # until the compaction the model saw it at every turn
 
 
-def test_it_finds_a_changed_summary_by_the_hash(compacted):
+def test_audit_finds_a_changed_summary_by_the_hash(compacted):
     plant(newest(compacted), text="Something else")
     assert found() == {"R8.hash", "signature.summary"}
 
 
-def test_it_can_leave_the_hashes_out(compacted):
+def test_audit_can_skip_the_hashes(compacted):
     plant(compacted.messages.get(seq=1), text="Something else")
     assert list(audit.check_memory(hashes=False)) == []
 
 
 @pytest.mark.parametrize("refs", [{}, [], {"system": 5}, "text", 7])
-def test_it_survives_broken_references(compacted, refs):
+def test_audit_survives_broken_references(compacted, refs):
     call = compacted.model_calls.filter(purpose="reply").first()
     plant(call, refs=refs)
     assert found() == {"R8.refs", "signature.call"}
 
 
 @pytest.mark.parametrize("policy", [{"preset": "none\nsuch"}, {"keep": 3}, []])
-def test_it_finds_a_policy_that_does_not_load(conversation, policy):
+def test_audit_finds_an_invalid_policy(conversation, policy):
     plant(conversation, policy=policy)
     (violation,) = audit.check_memory()
     assert violation.code == "policy"
     assert "\n" not in str(violation)
 
 
-def test_it_finds_two_messages_with_one_number(conversation):
+def test_audit_finds_two_messages_with_one_number(conversation):
     drop_unique(Message, "message_seq_unique", "message_client_id_unique")
     _insert(conversation, pk=1, seq=1, client_id="a")
     _insert(conversation, pk=2, seq=1, client_id="b")
     assert "R6.seq" in found()
 
 
-def test_it_finds_two_messages_with_one_client_id(conversation):
+def test_audit_finds_two_messages_with_one_client_id(conversation):
     drop_unique(Message, "message_seq_unique", "message_client_id_unique")
     _insert(conversation, pk=1, seq=1, client_id="a")
     _insert(conversation, pk=2, seq=3, client_id="a")
@@ -222,13 +222,13 @@ def _insert(conversation, **values):
     )
 
 
-def test_it_finds_two_summaries_with_one_version(compacted):
+def test_audit_finds_two_summaries_with_one_version(compacted):
     drop_unique(Summary, "summary_version_unique")
     plant(newest(compacted), version=1)
     assert "R6.version" in found()
 
 
-def test_it_asks_few_questions_however_much_there_is(
+def test_audit_needs_few_queries_for_any_amount_of_data(
     alice, django_assert_max_num_queries
 ):
     for _ in range(3):

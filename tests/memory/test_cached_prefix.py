@@ -45,7 +45,7 @@ def is_in_place(request):
     return request[-1].text.startswith(prompts.INITIAL_IN_PLACE)
 
 
-def test_it_begins_like_the_conversations_own_request(conversation):
+def test_summary_request_begins_like_the_last_reply_request(conversation):
     talk(conversation, **CACHED)
     recorder = compact(conversation)
     (request,) = recorder.requests
@@ -62,7 +62,7 @@ def test_it_begins_like_the_conversations_own_request(conversation):
     assert recorder.cache_keys == [str(conversation.uuid)]
 
 
-def test_it_is_sent_what_the_next_request_would_begin_with(conversation):
+def test_summary_request_begins_like_the_next_reply_request(conversation):
     """With a summary, its fence and a pinned message in front."""
     talk(conversation, **CACHED)
     compact(conversation)
@@ -77,7 +77,7 @@ def test_it_is_sent_what_the_next_request_would_begin_with(conversation):
     assert request[:-1] == sent[: len(request) - 1]
 
 
-def test_its_request_can_be_built_again(conversation):
+def test_summary_request_can_be_rebuilt(conversation):
     talk(conversation, **CACHED)
     (request,) = compact(conversation, "They talked of tea.").requests
     call = conversation.model_calls.get(purpose=ModelCall.Purpose.SUMMARY)
@@ -102,7 +102,7 @@ def test_its_request_can_be_built_again(conversation):
         CACHED | {"model": "another"},
     ],
 )
-def test_without_a_cache_the_messages_are_a_document(conversation, reported):
+def test_messages_are_a_document_without_a_cache(conversation, reported):
     talk(conversation, **reported)
     recorder = compact(conversation)
     assert not is_in_place(recorder.requests[0])
@@ -112,14 +112,14 @@ def test_without_a_cache_the_messages_are_a_document(conversation, reported):
     assert set(call.refs) == {"messages", "summaries"}
 
 
-def test_a_cache_that_has_gone_cold_is_none(conversation, monkeypatch):
+def test_expired_cache_is_not_used(conversation, monkeypatch):
     talk(conversation, **CACHED)
     later = timezone.now() + timedelta(minutes=6)
     monkeypatch.setattr(preparation.timezone, "now", lambda: later)
     assert not is_in_place(compact(conversation).requests[0])
 
 
-def test_with_tools_the_messages_are_a_document(conversation):
+def test_messages_are_a_document_with_tools(conversation):
     """The tools that the chat sends would stand before the beginning, and the model
     might call one of them."""
     talk(conversation, **CACHED)
@@ -127,7 +127,7 @@ def test_with_tools_the_messages_are_a_document(conversation):
     assert not is_in_place(compact(conversation).requests[0])
 
 
-def test_calls_of_tools_are_in_no_beginning(conversation):
+def test_prefix_contains_no_tool_calls(conversation):
     message = ask(conversation, "Look it up")
     call_tools(message, ("search", "Nothing."))
     seq = transcript.reserve_numbers(conversation, 1)
@@ -136,7 +136,7 @@ def test_calls_of_tools_are_in_no_beginning(conversation):
     assert not is_in_place(compact(conversation).requests[0])
 
 
-def test_after_a_failure_the_messages_are_a_document(conversation):
+def test_messages_are_a_document_after_a_failure(conversation):
     talk(conversation, **CACHED)
     first = compact(conversation, InvokeError("refused"))
     assert is_in_place(first.requests[0])
@@ -146,7 +146,7 @@ def test_after_a_failure_the_messages_are_a_document(conversation):
 
 
 @pytest.mark.parametrize("change", ["prompt", "pin", "shortened"])
-def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
+def test_changed_beginning_is_in_no_cache(conversation, change):
     talk(conversation, **CACHED)
     if change == "prompt":
         type(conversation).objects.update(system_prompt="Be brief.")
@@ -161,19 +161,19 @@ def test_what_begins_in_another_way_by_now_is_in_no_cache(conversation, change):
     assert not is_in_place(compact(conversation).requests[0])
 
 
-def test_it_can_be_switched_off(alice):
+def test_cached_prefix_can_be_switched_off(alice):
     policy = {"trigger": ["turns", 3], "keep": ["turns", 1], "cached_prefix": False}
     conversation = transcript.create_conversation(alice, policy=policy)
     talk(conversation, **CACHED)
     assert not is_in_place(compact(conversation).requests[0])
 
 
-def test_there_must_be_room_for_the_instruction(conversation):
+def test_prefix_leaves_room_for_the_instruction(conversation):
     talk(conversation, **CACHED)
     assert not is_in_place(compact(conversation, limit=1500).requests[0])
 
 
-def test_a_reply_that_is_no_summary_is_asked_for_as_a_document(conversation):
+def test_invalid_summary_is_requested_again_as_a_document(conversation):
     talk(conversation, **CACHED)
     recorder = compact(
         conversation, "I'm sorry, I can't help with that.", "They talked."

@@ -45,7 +45,7 @@ def test_a_factor_is_no_constant(alice):
 
 @pytest.mark.parametrize("constant", [0, 300, 8000])
 @pytest.mark.parametrize("factor", [0.8, 1, 1.5, 2.5])
-def test_both_are_found(alice, constant, factor):
+def test_constant_and_factor_are_both_found(alice, constant, factor):
     source = random.Random(5)
     sizes = [source.randrange(500, 5000) for _ in range(60)]
     learned = learn(
@@ -58,7 +58,7 @@ def test_both_are_found(alice, constant, factor):
         assert estimate == pytest.approx(constant + factor * size, rel=0.15)
 
 
-def test_a_server_that_reports_only_what_was_not_cached_does_not_drive_it_down(alice):
+def test_counts_without_cached_tokens_do_not_lower_the_factor(alice):
     conversation = transcript.create_conversation(alice)
     learn(conversation, [200], lambda n: n)
     learned = learn(conversation, GROWING, lambda n: min(n, 180))

@@ -55,7 +55,7 @@ async def ranges(conversation):
     return [(row.first_seq, row.last_seq) for row in rows]
 
 
-async def test_it_does_nothing_below_the_trigger(conversation):
+async def test_compaction_does_nothing_below_the_trigger(conversation):
     await talked(conversation, 3)
     recorder = Recorder()
     outcome = await compact(conversation, recorder)
@@ -63,7 +63,7 @@ async def test_it_does_nothing_below_the_trigger(conversation):
     assert recorder.requests == []
 
 
-async def test_it_compacts_six_of_eight_messages_like_the_tutorial(conversation):
+async def test_compaction_takes_six_of_eight_messages_like_the_tutorial(conversation):
     await talked(conversation, 4)
     outcome = await compact(conversation)
     assert outcome == compactor.CompactionOutcome("folded", (1,))
@@ -85,7 +85,7 @@ async def test_the_transcript_is_untouched_by_ten_compactions(conversation):
     assert await conversation.summaries.acount() == 10
 
 
-async def test_it_extends_the_running_summary(conversation):
+async def test_compaction_extends_the_running_summary(conversation):
     await talked(conversation, 4)
     recorder = Recorder("First.", "Second.")
     await compact(conversation, recorder)
@@ -124,7 +124,7 @@ async def test_layered_segments_tile_and_merge(layered):
     assert {row.generation for row in rows} == {1}
 
 
-async def test_it_records_every_request(conversation):
+async def test_compaction_records_every_request(conversation):
     await talked(conversation, 4)
     await compact(conversation)
     call = await ModelCall.objects.select_related("summary").aget()
@@ -157,7 +157,7 @@ async def test_a_failure_changes_nothing_but_the_record(
     assert await ModelCall.objects.filter(summary=summary).aexists()
 
 
-async def test_it_backs_off_and_gives_up_after_three_failures(conversation):
+async def test_compaction_backs_off_and_gives_up_after_three_failures(conversation):
     await talked(conversation, 4)
     for _ in range(3):
         assert (await compact(conversation, "")).state == "failed"
@@ -170,7 +170,7 @@ async def test_it_backs_off_and_gives_up_after_three_failures(conversation):
     assert not lease.may_compact(conversation)
 
 
-async def test_it_catches_up_when_the_summariser_is_back(conversation):
+async def test_compaction_catches_up_when_the_summariser_is_back(conversation):
     recorder = Recorder("")
     await talked(conversation, 4)
     await compact(conversation, recorder)
@@ -197,7 +197,7 @@ async def test_replies_go_on_while_the_summariser_is_down_for_80_turns(conversat
     assert sum(recorder.read, []) == list(range(1, 159))
 
 
-async def test_it_stores_data_and_doubts_beside_the_text(alice):
+async def test_compaction_stores_data_and_doubts_beside_the_text(alice):
     create = database_sync_to_async(transcript.create_conversation)
     policy = {"preset": "topics", "trigger": ["turns", 4], "keep": ["turns", 1]}
     conversation = await create(alice, policy=policy)
@@ -210,7 +210,7 @@ async def test_it_stores_data_and_doubts_beside_the_text(alice):
     assert summary.flags["unsupported"] == ["9876"]
 
 
-async def test_what_the_policy_calls_important_stays_word_for_word(alice):
+async def test_important_messages_stay_word_for_word(alice):
     policy = {"preset": "langgraph", "important": ["Message [24] "]}
     conversation = await database_sync_to_async(transcript.create_conversation)(
         alice, policy=policy
@@ -222,7 +222,7 @@ async def test_what_the_policy_calls_important_stays_word_for_word(alice):
     assert "Message 2 says" in str(built.wire)
 
 
-async def test_two_compactions_at_once_make_one_version(conversation):
+async def test_concurrent_compactions_make_one_version(conversation):
     await talked(conversation, 4)
     outcomes = await asyncio.gather(*(compact(conversation) for _ in range(4)))
     states = sorted(outcome.state for outcome in outcomes)
@@ -281,14 +281,14 @@ class TestDue:
     async def due(self):
         return await database_sync_to_async(lease.due_compactions)()
 
-    async def test_a_compaction_that_a_dead_process_left_is_due(self, conversation):
+    async def test_compaction_of_a_dead_process_is_due(self, conversation):
         await talked(conversation, 4)
         await database_sync_to_async(lease.mark_due)(conversation.pk)
         assert await self.due() == [conversation.pk]
         await compact(conversation)
         assert await self.due() == []
 
-    async def test_a_compaction_in_work_is_not_due(self, conversation):
+    async def test_running_compaction_is_not_due(self, conversation):
         await talked(conversation, 4)
         await database_sync_to_async(lease.mark_due)(conversation.pk)
         seen = []
@@ -310,7 +310,7 @@ class TestDue:
         await compact(conversation, turn_ends)
         assert await self.due() == [conversation.pk]
 
-    async def test_a_failed_compaction_is_due_after_its_rest(self, conversation):
+    async def test_failed_compaction_is_due_after_its_back_off(self, conversation):
         await talked(conversation, 4)
         await compact(conversation, "")
         assert await self.due() == []
@@ -320,7 +320,7 @@ class TestDue:
         assert await self.due() == [conversation.pk]
 
     @pytest.mark.parametrize("is_marked_again", [False, True])
-    async def test_a_look_that_finds_nothing_ends_the_mark(
+    async def test_check_without_work_clears_the_mark(
         self, conversation, is_marked_again
     ):
         await talked(conversation, 1)
@@ -379,7 +379,7 @@ class TestInvalidate:
         assert left[-1][1] < edited
         assert [span for span in left if span in spans] == spans[:-1]
 
-    async def test_the_rest_is_compacted_again_from_the_transcript(self, conversation):
+    async def test_remaining_messages_are_compacted_again(self, conversation):
         recorder = Recorder()
         await talked(conversation, 4)
         await compact(conversation, recorder)
@@ -390,11 +390,11 @@ class TestInvalidate:
 
 
 class TestAnythingRaised:
-    """Whatever a compaction raises is a failure: counted, backed off, told, and no more
-    paid than a failing summariser is."""
+    """Errors of a compaction are counted, delayed and recorded, and paid no more often
+    than the limit."""
 
     @pytest.mark.parametrize("error", [KeyError("a secret"), ZeroDivisionError()])
-    async def test_it_is_counted_and_recorded(self, conversation, error, caplog):
+    async def test_error_is_counted_and_recorded(self, conversation, error, caplog):
         await talked(conversation, 4)
         outcome = await compact(conversation, error)
         assert (outcome.state, outcome.error) == ("failed", "internal")
@@ -405,7 +405,7 @@ class TestAnythingRaised:
         assert (summary.status, summary.error) == ("failed", "internal")
         assert "compaction failed" in caplog.text
 
-    async def test_it_is_paid_three_times_at_most(self, conversation):
+    async def test_failing_compaction_is_paid_three_times_at_most(self, conversation):
         await talked(conversation, 4)
         recorder = Recorder(*[ZeroDivisionError()] * 20)
         for _ in range(20):
@@ -416,7 +416,7 @@ class TestAnythingRaised:
         assert len(recorder.requests) == lease.MAX_FAILURES
         assert await database_sync_to_async(lease.due_compactions)() == []
 
-    async def test_it_is_counted_before_there_is_a_step(self, conversation):
+    async def test_error_is_counted_before_there_is_a_step(self, conversation):
         await talked(conversation, 4)
 
         def broken(_):
@@ -427,7 +427,7 @@ class TestAnythingRaised:
         await conversation.arefresh_from_db()
         assert conversation.compaction_failures == 1
 
-    async def test_usage_that_the_table_refuses_is_counted(self, conversation):
+    async def test_invalid_usage_is_counted_as_a_failure(self, conversation):
         await talked(conversation, 4)
 
         async def invoke(messages, *, schema=None):
@@ -459,7 +459,9 @@ class TestAnythingRaised:
         assert not await claim(conversation.pk, force=False)
         assert await database_sync_to_async(lease.due_compactions)() == []
 
-    async def test_after_the_limit_a_new_message_asks_once_more(self, conversation):
+    async def test_new_message_after_the_limit_triggers_one_more_attempt(
+        self, conversation
+    ):
         await talked(conversation, 4)
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
             compaction_failures=3
@@ -473,7 +475,7 @@ class TestAnythingRaised:
         assert not lease.may_compact(conversation)
         assert len(recorder.requests) == 1
 
-    async def test_a_user_can_ask_any_number_of_times(self, conversation):
+    async def test_user_can_retry_any_number_of_times(self, conversation):
         await talked(conversation, 4)
         await Conversation.objects.filter(pk=conversation.pk).aupdate(
             compaction_failures=30_000
@@ -519,7 +521,7 @@ class TestDatabaseAwayForAMoment:
         assert (await first).state == "folded"
         assert len(recorder.requests) == 1
 
-    async def test_a_lease_that_ran_out_costs_nothing_if_no_other_process_began(
+    async def test_expired_lease_is_harmless_if_no_other_process_began(
         self, conversation, short_lease, monkeypatch
     ):
         await talked(conversation, 4)
@@ -575,7 +577,7 @@ class TestDatabaseAwayForAMoment:
 
 
 class TestImportantPatterns:
-    """Patterns of a person are compared outside of the transaction, for a while."""
+    """Patterns of a user are compared outside of the transaction, for a while."""
 
     POLICY = {
         "preset": "langgraph",
@@ -592,7 +594,7 @@ class TestImportantPatterns:
             transcript.append_reply(conversation, seq=message.seq + 1, text="ab" * 1990)
         return conversation
 
-    async def test_they_keep_no_other_thread_and_what_took_too_long_is_told(
+    async def test_patterns_block_no_other_thread_and_timeouts_are_flagged(
         self, stalling, monkeypatch
     ):
         threads, find = set(), compactor.find_important

@@ -28,7 +28,7 @@ def roles(built):
     return [message["role"] for message in built.wire]
 
 
-def test_it_sends_everything_before_the_first_compaction(conversation):
+def test_context_has_all_messages_before_the_first_compaction(conversation):
     add_turns(conversation, 2)
     built = context.build_request_context(conversation, newest=ask(conversation))
     assert roles(built) == ["system"] + ["user", "assistant"] * 2 + ["user"]
@@ -56,7 +56,7 @@ def test_a_summary_never_gains_system_authority(conversation):
     assert "&lt;/history&gt;" in quoted
 
 
-def test_a_policy_can_word_what_stands_before_the_summaries(conversation):
+def test_policy_can_set_the_words_before_the_summaries(conversation):
     conversation.policy = {"final_prompt": "What we know so far:"}
     conversation.save()
     add_turns(conversation, 2)
@@ -107,7 +107,7 @@ def test_a_pinned_message_is_quoted_after_it_was_compacted(conversation):
     assert "Message 0 says" in built.wire[2]["content"]
 
 
-def test_the_ceiling_leaves_out_the_oldest_turns_and_says_so(conversation):
+def test_ceiling_drops_the_oldest_turns_and_records_it(conversation):
     add_turns(conversation, 10)
     newest = ask(conversation)
     built = context.build_request_context(conversation, newest=newest, limit=100)
@@ -168,7 +168,7 @@ def test_tampering_is_found(conversation, table):
     assert not rebuilding.verify_context(call)
 
 
-def test_it_uses_the_developer_role_where_openai_does(conversation):
+def test_context_uses_the_developer_role_where_openai_does(conversation):
     ask(conversation)
     assert (
         roles(context.build_request_context(conversation, model="o3-mini"))[0]
@@ -176,7 +176,7 @@ def test_it_uses_the_developer_role_where_openai_does(conversation):
     )
 
 
-def test_the_estimate_follows_what_was_reported(conversation):
+def test_estimate_follows_the_reported_tokens(conversation):
     add_turns(conversation, 3)
     plain = context.build_request_context(conversation).tokens
     conversation.token_ratio = 2.0
@@ -210,24 +210,24 @@ class TestAfter:
         self.reply = reply_to(newest, "It is noon.")
         return context.read_view(conversation, newest=newest)
 
-    def test_it_is_what_the_database_says(self, conversation, view):
+    def test_advanced_view_equals_the_stored_one(self, conversation, view):
         after = context.advance_view(view, conversation, self.reply)
         read = context.read_view(conversation)
         assert after.context == read.context
         assert (after.summaries, after.window) == (read.summaries, read.window)
 
-    def test_it_is_read_again_where_more_was_said(self, conversation, view):
+    def test_view_is_read_again_after_another_message(self, conversation, view):
         ask(conversation)
         conversation.refresh_from_db()
         assert context.advance_view(view, conversation, self.reply) is None
 
-    def test_it_is_read_again_where_something_was_hidden(self, conversation, view):
+    def test_view_is_read_again_after_a_hidden_message(self, conversation, view):
         actions.exclude_messages(conversation, [3])
         conversation.refresh_from_db()
         assert context.advance_view(view, conversation, self.reply) is None
 
 
-def test_the_books_balance(conversation):
+def test_places_of_all_messages_add_up(conversation):
     add_turns(conversation, 4)
     summarise(conversation, 1, 4)
     conversation.messages.filter(seq=2).update(excluded_at=Now())
@@ -249,7 +249,7 @@ def test_a_gap_between_summaries_is_counted_as_lost(conversation):
     assert places.count_places(conversation)["lost"] == 2
 
 
-def test_a_reply_keeps_the_books_of_its_time(conversation):
+def test_reply_keeps_the_places_of_its_time(conversation):
     first = [say(conversation, f"Text {n}") for n in range(3)][-1]
     summarise(conversation, 1, 4)
     conversation.messages.filter(seq=5).update(excluded_at=Now())

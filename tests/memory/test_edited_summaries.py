@@ -1,5 +1,7 @@
-"""Summaries that a person wrote: no change of a message, and no model, puts them out of
-force unasked, and each can come back."""
+"""Summaries that a user wrote stay in force until the user decides otherwise.
+
+No change of a message, and no model, puts them out of force, and each can come back.
+"""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -63,28 +65,28 @@ def show(conversation, seq, edited=EditChoice.WRITE):
 
 class TestAsking:
     @pytest.mark.parametrize("act", ACTS)
-    def test_nothing_is_changed_until_the_person_answers(self, edited, act):
+    def test_hiding_a_message_changes_nothing_until_the_user_chooses(self, edited, act):
         with pytest.raises(actions.EditedError, match="v4 covers this message"):
             ACTS[act](edited, 7, edited=EditChoice.ASK)
         assert spans(edited) == BEFORE
         assert edited.messages.get(seq=7).excluded_at is None
         assert edited.messages.get(seq=7).text
 
-    def test_a_message_that_comes_back_is_asked_about_too(self, edited):
+    def test_showing_a_message_asks_the_user_too(self, edited):
         hide(edited, 7, EditChoice.KEEP)
         with pytest.raises(actions.EditedError, match="v5"):
             show(edited, 7, EditChoice.ASK)
 
-    def test_only_a_deletion_says_that_words_may_be_repeated(self, edited):
+    def test_deletion_alone_warns_that_words_may_be_repeated(self, edited):
         with pytest.raises(actions.EditedError, match="may repeat"):
             actions.delete_message(edited, 7, edited=EditChoice.ASK)
 
     @pytest.mark.parametrize("seq", [3, 10, 13])
-    def test_no_one_is_asked_about_what_a_model_wrote(self, edited, seq):
+    def test_user_is_not_asked_about_summaries_of_a_model(self, edited, seq):
         hide(edited, seq, EditChoice.ASK)
         assert edited.messages.get(seq=seq).excluded_at
 
-    def test_what_waits_for_messages_before_it_is_asked_about(self, edited):
+    def test_user_is_asked_about_summaries_set_aside(self, edited):
         hide(edited, 3)
         assert spans(edited) == []
         with pytest.raises(actions.EditedError):
@@ -92,7 +94,7 @@ class TestAsking:
 
 
 class TestKeeping:
-    def test_the_words_stay_in_force_as_a_new_version(self, edited, alice):
+    def test_kept_words_are_in_force_as_a_new_version(self, edited, alice):
         hide(edited, 7, EditChoice.KEEP)
         assert spans(edited) == [(1, 1, 4), (5, 5, 8), (3, 9, 12)]
         kept = edited.summaries.get(version=5)
@@ -101,14 +103,14 @@ class TestKeeping:
         assert compact(edited).requests == []
         check_places(edited)
 
-    def test_what_it_was_made_of_does_not_come_back(self, edited, alice):
+    def test_sources_of_a_kept_summary_do_not_come_back(self, edited, alice):
         hide(edited, 7, EditChoice.KEEP)
         assert not edited.summaries.get(version=5).folded_from.exists()
         actions.rewrite_summary(edited, 5, "Mine again.", author=alice)
         hide(edited, 8)
         assert [row[0] for row in spans(edited)] == [1]
 
-    def test_words_that_wait_are_kept_and_return(self, edited):
+    def test_summary_set_aside_is_kept_and_returns(self, edited):
         hide(edited, 3)
         hide(edited, 7, EditChoice.KEEP)
         compact(edited, "The first.")
@@ -130,7 +132,7 @@ class TestKeeping:
         actions.delete_message(edited, 7, edited=EditChoice.WRITE)
         assert not edited.summaries.filter(text=MINE).exists()
 
-    def test_of_a_call_and_its_result_both_leave_and_the_words_stay(self, alice):
+    def test_call_and_result_are_both_hidden_and_the_words_stay(self, alice):
         made = transcript.create_conversation(alice, policy=SEGMENTS)
         scenes.say_with_tools(made, "Look it up.", ("search", "Found."))
         add_turns(made, 3)
@@ -164,7 +166,7 @@ class TestUndoing:
         assert compact(edited).requests == []
         check_places(edited)
 
-    def test_not_if_another_message_was_hidden_since(self, edited):
+    def test_undo_is_refused_after_another_message_was_hidden(self, edited):
         seen = self.seen(edited)
         hide(edited, 7)
         hide(edited, 8)
@@ -172,7 +174,7 @@ class TestUndoing:
         assert "Nara" not in str(context.build_request_context(edited).wire)
         check_places(edited)
 
-    def test_what_was_summarised_behind_them_stays(self, edited):
+    def test_later_summaries_stay_after_an_undo(self, edited):
         seen = self.seen(edited)
         hide(edited, 7)
         add_turns(edited, 3)
@@ -183,7 +185,7 @@ class TestUndoing:
         assert spans(edited) == [*BEFORE, behind]
         check_places(edited)
 
-    def test_a_later_change_still_brings_back_what_it_was_made_of(self, edited):
+    def test_later_change_still_brings_back_the_sources(self, edited):
         seen = self.seen(edited)
         hide(edited, 7)
         self.undo(edited, 7, [1, 4, 3], seen)
@@ -191,7 +193,7 @@ class TestUndoing:
         assert spans(edited) == BEFORE[:2]
         check_places(edited)
 
-    def test_no_gap_is_put_in_force(self, edited):
+    def test_undo_puts_no_gap_in_force(self, edited):
         seen = self.seen(edited)
         assert not actions.put_back_versions(edited, [1, 3], seen)
         assert not actions.put_back_versions(edited, [99], seen)
@@ -199,7 +201,7 @@ class TestUndoing:
 
 
 class TestRestoring:
-    def test_what_is_out_of_date_comes_back_if_a_person_wants_it(self, edited, alice):
+    def test_stale_version_is_restored_on_request(self, edited, alice):
         hide(edited, 7)
         compact(edited, "By the model.")
         new = actions.restore_version(edited, 4, author=alice, may_be_stale=True)
@@ -207,12 +209,12 @@ class TestRestoring:
         assert edited.summaries.get(version=4).status == Summary.Status.STALE
         check_places(edited)
 
-    def test_staff_can_not_bring_back_what_was_hidden(self, edited, alice):
+    def test_staff_cannot_restore_a_stale_version(self, edited, alice):
         hide(edited, 7)
         with pytest.raises(actions.ActionError, match="messages have changed"):
             actions.restore_version(edited, 4, author=alice)
 
-    def test_it_says_what_was_seen_then(self, edited, alice):
+    def test_restored_version_lists_messages_hidden_since(self, edited, alice):
         hide(edited, 5)
         hide(edited, 7)
         compact(edited)
@@ -241,7 +243,7 @@ class TestRestoring:
         assert in_force(edited)[-1] == (5, 9, 12, "Tea.")
         check_places(edited)
 
-    def test_a_person_is_asked_before_their_longer_summary_goes(self, alice):
+    def test_user_is_asked_before_a_longer_edited_summary_is_replaced(self, alice):
         made = transcript.create_conversation(
             alice, policy=SEGMENTS | {"strategy": "running"}
         )
@@ -293,7 +295,7 @@ class TestRestoring:
         assert in_force(edited)[-1][3] == "Milk."
         check_places(edited)
 
-    def test_summaries_of_a_person_stay_when_the_others_are_written_again(self, edited):
+    def test_edited_summaries_stay_when_the_others_are_rebuilt(self, edited):
         actions.rebuild_memory(edited, edited=EditChoice.KEEP)
         compact(edited)
         assert in_force(edited)[1] == (4, 5, 8, MINE)
@@ -315,17 +317,17 @@ class TestMerging:
         step = plan_merge(policy, blocks, **options)
         return step and [block.version for block in step.replaces]
 
-    def test_words_of_a_person_are_not_merged(self):
+    def test_edited_summaries_are_not_merged(self):
         assert self.merge(self.blocks()) == [1, 2]
         assert self.merge(self.blocks(2)) == [3, 4]
         assert self.merge(self.blocks(2, 4, 6)) is None
 
-    def test_they_are_where_nothing_else_makes_room(self):
+    def test_edited_summaries_are_merged_if_nothing_else_makes_room(self):
         assert self.merge(self.blocks(2), most=100) == [3, 4]
         assert self.merge(self.blocks(2, 4, 6), most=100) == [1, 2, 3, 4, 5, 6]
 
     @pytest.mark.parametrize("is_by_hand", [False, True])
-    def test_then_they_are_read_though_the_messages_would_fit(self, is_by_hand):
+    def test_merged_edits_are_read_even_if_the_messages_would_fit(self, is_by_hand):
         blocks = self.blocks(*[2] * is_by_hand)[:2]
         model = scenes.Recorder("A summary of both.")
         async_to_sync(summarizer.merge_summaries)(

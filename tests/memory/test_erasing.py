@@ -37,7 +37,7 @@ class Transactions:
         return execute(sql, params, many, context)
 
 
-def test_no_transaction_deletes_much(long):
+def test_transactions_delete_limited_batches(long):
     seen = Transactions()
     with connection.execute_wrapper(seen):
         library.erase_conversation(long)
@@ -46,7 +46,7 @@ def test_no_transaction_deletes_much(long):
         assert not model.objects.exists()
 
 
-def test_what_an_error_leaves_is_hidden_and_purged(long, alice):
+def test_interrupted_erasure_is_hidden_and_purged(long, alice):
     with (
         connection.execute_wrapper(Transactions(fail_at=2)),
         pytest.raises(OperationalError),

@@ -66,7 +66,7 @@ def held(lease, rows, owner):
 
 
 class TestClaim:
-    def test_one_of_two_owners_gets_it(self, kind):
+    def test_claim_succeeds_for_one_of_two_owners(self, kind):
         lease, rows, values = kind
         assert rows.filter(lease.match_free()).exists()
         assert lease.claim_row(rows, "one", **values)
@@ -76,18 +76,18 @@ class TestClaim:
         assert rows.filter(lease.match_alive()).exists()
         assert not rows.filter(lease.match_free() | lease.match_expired()).exists()
 
-    def test_it_lasts_from_now_on_by_the_clock_of_the_database(self, kind):
+    def test_lease_lasts_from_now_on_by_the_clock_of_the_database(self, kind):
         lease, rows, values = kind
         lease.claim_row(rows, "one", **values)
         lasts = Q((f"{lease.until}__gt", Now() + MINUTE - timedelta(seconds=30)))
         assert rows.filter(lasts, **{f"{lease.until}__lte": Now() + MINUTE}).exists()
 
-    def test_it_is_one_statement(self, kind, django_assert_num_queries):
+    def test_claim_is_one_statement(self, kind, django_assert_num_queries):
         lease, rows, values = kind
         with django_assert_num_queries(1):
             lease.claim_row(rows, "one", **values)
 
-    def test_what_it_writes_beside_is_written_by_the_winner_alone(self, turns):
+    def test_extra_values_are_written_by_the_winner_alone(self, turns):
         values = {"state": "running", "attempt": F("attempt") + 1}
         for owner in ("one", "two"):
             BY_STATE.claim_row(turns, owner, **values)
@@ -98,7 +98,7 @@ class TestClaim:
         assert not BY_STATE.claim_row(turns, "one", state="running")
 
     @pytest.mark.django_db(transaction=True)
-    def test_of_many_that_try_at_once_one_gets_it(self, kind):
+    def test_claim_succeeds_for_one_of_many_concurrent_owners(self, kind):
         lease, rows, values = kind
         barrier = Barrier(4)
 
@@ -147,7 +147,7 @@ class TestRenewal:
         assert not lease.renew_row(held(lease, rows, "two"))
         assert rows.filter(lease.match_expired()).exists()
 
-    def test_who_lost_it_writes_nothing(self, turns):
+    def test_owner_that_lost_the_lease_writes_nothing(self, turns):
         BY_STATE.claim_row(turns, "slow", state="running")
         expire(BY_STATE, turns)
         BY_STATE.claim_row(turns, "next", state="running")
@@ -159,7 +159,7 @@ class TestRenewal:
         row = turns.get()
         assert (row.owner, row.state, row.room) == ("next", "running", 0)
 
-    def test_one_that_should_stop_is_told_so_and_not_renewed(self, turns):
+    def test_cancelled_row_is_reported_and_not_renewed(self, turns):
         BY_STATE.claim_row(turns, "one", state="running")
         mine = held(BY_STATE, turns, "one")
         kept = BY_STATE.renew_unless_cancelled(mine, room=3)
@@ -185,7 +185,7 @@ class TestRelease:
         assert not held(lease, rows, "one").exists()
         assert lease.claim_row(rows, "two", **values)
 
-    def test_a_process_knows_what_is_its_own(self, kind):
+    def test_process_knows_its_own_rows(self, kind):
         lease, rows, values = kind
         lease.claim_row(rows, new_owner(), **values)
         assert lease.filter_held_here().exists()
@@ -193,14 +193,14 @@ class TestRelease:
         lease.claim_row(rows, "of another process", **values)
         assert not lease.filter_held_here().exists()
 
-    def test_no_two_claims_have_the_same_token(self):
+    def test_claims_have_unique_tokens(self):
         tokens = {new_owner() for _ in range(100)}
         assert len(tokens) == 100
         assert {(token[:12], len(token)) for token in tokens} == {(PROCESS, 36)}
 
 
 class TestWorkUnderLease:
-    async def test_it_renews_until_the_result_is_there(self):
+    async def test_lease_is_renewed_until_the_result_is_there(self):
         renewed = asyncio.Event()
 
         async def work():
@@ -225,7 +225,7 @@ class TestWorkUnderLease:
 
         assert await work_under_lease(work(), renew, 0.01) == "done"
 
-    async def test_a_lost_lease_ends_the_work_before_it_is_told(self):
+    async def test_lost_lease_ends_the_work_before_the_error_is_raised(self):
         ended = []
 
         async def work():

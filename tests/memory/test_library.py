@@ -33,7 +33,7 @@ def texts_of(found):
 
 
 class TestList:
-    def test_it_has_pinned_ones_first_and_archived_ones_apart(self, alice):
+    def test_list_has_pinned_ones_first_and_archived_ones_apart(self, alice):
         old, pinned, archived = (
             transcript.create_conversation(alice, title=t) for t in "abc"
         )
@@ -57,13 +57,11 @@ class TestList:
             ("```", "```"),
         ],
     )
-    def test_an_untitled_one_is_named_in_words_and_not_in_fences(
-        self, alice, text, title
-    ):
+    def test_title_is_made_of_words_and_not_of_fences(self, alice, text, title):
         untitled = transcript.create_conversation(alice)
         assert transcript.suggest_title(untitled, text) == title
 
-    def test_pinning_is_no_use_of_the_conversation(self, conversation):
+    def test_pinning_does_not_count_as_a_change(self, conversation):
         before = Conversation.objects.get().updated_at
         library.pin_conversation(conversation)
         library.archive_conversation(conversation)
@@ -71,7 +69,9 @@ class TestList:
 
 
 class TestDelete:
-    def test_it_is_missing_at_once_and_can_come_back(self, alice, conversation):
+    def test_deleted_conversation_is_missing_and_can_be_restored(
+        self, alice, conversation
+    ):
         library.delete_conversation(conversation)
         with pytest.raises(Conversation.DoesNotExist):
             transcript.get_for(alice, conversation.uuid)
@@ -79,12 +79,12 @@ class TestDelete:
         assert library.restore_all(alice, [conversation.uuid]) == [conversation]
         assert transcript.get_for(alice, conversation.uuid).messages.count() == 4
 
-    def test_another_user_cannot_bring_it_back(self, bob, conversation):
+    def test_other_user_cannot_restore_a_conversation(self, bob, conversation):
         library.delete_conversation(conversation)
         with pytest.raises(Conversation.DoesNotExist):
             library.restore_all(bob, [conversation.uuid])
 
-    def test_it_goes_for_good_when_the_time_to_undo_has_passed(
+    def test_conversation_is_removed_when_the_time_to_undo_is_over(
         self, alice, conversation
     ):
         library.delete_conversation(conversation)
@@ -97,7 +97,7 @@ class TestDelete:
         assert not Message.objects.exists()
         assert not RecallEntry.objects.exists()
 
-    def test_it_takes_prompts_along_that_nothing_else_was_sent_with(self, alice):
+    def test_prompts_of_a_removed_conversation_are_removed(self, alice):
         own = transcript.create_conversation(alice, system_prompt="You know my secret.")
         other = transcript.create_conversation(alice)
         for made in (own, other):
@@ -106,7 +106,7 @@ class TestDelete:
         library.erase_conversation(own)
         assert set(Prompt.objects.all()) == kept
 
-    def test_one_that_cannot_go_now_keeps_none_of_the_others(self, alice, monkeypatch):
+    def test_failed_removal_does_not_stop_the_others(self, alice, monkeypatch):
         stuck, free = (
             transcript.create_conversation(alice),
             transcript.create_conversation(alice),
@@ -132,7 +132,7 @@ class TestSeveral:
     def some(self, alice):
         return [transcript.create_conversation(alice, title=title) for title in "abc"]
 
-    def test_they_are_archived_deleted_and_restored(self, alice, some):
+    def test_several_are_archived_deleted_and_restored(self, alice, some):
         library.archive_all(some[:2])
         assert list(library.list_conversations(alice)) == some[2:]
         library.unarchive_all(some)
@@ -148,7 +148,9 @@ class TestSeveral:
         with pytest.raises(Conversation.DoesNotExist):
             library.restore_all(alice, uuids)
 
-    def test_one_that_is_not_theirs_is_missing_with_all(self, alice, bob, some):
+    def test_foreign_conversation_makes_the_whole_choice_missing(
+        self, alice, bob, some
+    ):
         other = transcript.create_conversation(bob)
         for wrong in ([some[0].uuid, other.uuid], [other.uuid]):
             with pytest.raises(Conversation.DoesNotExist):
@@ -161,7 +163,7 @@ class TestSeveral:
 
 
 class TestFind:
-    def test_it_finds_whole_words_in_any_conversation(self, alice, conversation):
+    def test_search_finds_whole_words_in_any_conversation(self, alice, conversation):
         other = transcript.create_conversation(alice)
         say(conversation, "The budget is 1,200 euros for hotels")
         say(other, "Hiking needs a budget as well")
@@ -173,19 +175,21 @@ class TestFind:
         )
 
     @pytest.mark.parametrize("query", ["udge", "鸭川", "住", "1,200", "EURO"])
-    def test_it_finds_parts_of_words(self, alice, conversation, query):
+    def test_search_finds_parts_of_words(self, alice, conversation, query):
         text = "The budget is 1,200 euros. 我们想住在鸭川附近"
         say(conversation, text)
         assert texts_of(conversation_search.find_messages(alice, query)) == [text]
 
-    def test_it_shows_what_stands_around_the_match(self, alice, conversation):
+    def test_search_shows_the_text_around_the_match(self, alice, conversation):
         say(conversation, "a" * 200 + " the Needle here " + "b" * 200)
         [found] = conversation_search.find_messages(alice, "needle")
         assert found.match == "Needle"
         assert found.before.startswith("…aaa")
         assert found.after.endswith("b…")
 
-    def test_it_never_finds_what_is_foreign_or_deleted(self, alice, bob, conversation):
+    def test_search_never_finds_foreign_or_deleted_messages(
+        self, alice, bob, conversation
+    ):
         say(conversation, "uniqueword of alice")
         assert conversation_search.find_messages(bob, "uniqueword") == []
         assert conversation_search.find_messages(bob, "niquewor") == []
@@ -196,11 +200,11 @@ class TestFind:
     @pytest.mark.parametrize(
         "query", ["%", "_", "'", '"', "*", "a AND", "(", "\\", "|"]
     )
-    def test_no_sign_has_a_meaning(self, alice, conversation, query):
+    def test_signs_have_no_special_meaning(self, alice, conversation, query):
         say(conversation, f"sign {query}{query} here")
         assert len(conversation_search.find_messages(alice, query * 2)) == 1
 
-    def test_it_asks_no_more_questions_among_many(
+    def test_search_needs_no_more_queries_among_many_conversations(
         self, alice, django_assert_max_num_queries
     ):
         for conversations in (2, 50):

@@ -1,4 +1,4 @@
-"""A change of an old message: only what stands for it is summarised again."""
+"""A change of an old message: only the summary that covers it is written again."""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -65,7 +65,7 @@ ACTS = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_only_the_segment_of_the_message_is_read_again(layered, act):
+def test_segment_of_the_message_alone_is_read_again(layered, act):
     before = in_force(layered)
     ACTS[act](layered)
     check(layered)
@@ -76,7 +76,7 @@ def test_only_the_segment_of_the_message_is_read_again(layered, act):
     check(layered)
 
 
-def test_until_then_the_messages_stand_in_the_window(layered):
+def test_messages_are_in_the_window_until_they_are_compacted_again(layered):
     actions.exclude_messages(layered, [7])
     refs = context.build_request_context(layered).refs
     assert refs["window"] == [[5, 6], [8, 26]]
@@ -93,7 +93,7 @@ def test_a_message_that_comes_back_is_read(layered):
     check(layered)
 
 
-def test_of_merged_segments_the_others_come_back(merged):
+def test_other_parts_of_a_merged_segment_come_back(merged):
     assert any(row.level for row in versions.active_summaries(merged))
     actions.exclude_messages(merged, [7])
     read = compact(merged, *["They talked about it. " * 4] * 50)
@@ -138,7 +138,7 @@ def test_a_failing_summariser_mends_later(layered):
     assert len(in_force(layered)) == 6
 
 
-def test_nothing_comes_back_after_everything_was_voided(layered):
+def test_summaries_stay_retracted_after_a_rebuild(layered):
     actions.exclude_messages(layered, [7])
     actions.rebuild_memory(layered)
     layered.refresh_from_db()
@@ -160,7 +160,7 @@ def test_summaries_behind_a_restored_version_stay(layered, alice):
     check(layered)
 
 
-def test_nothing_comes_back_after_the_end_was_replaced(layered):
+def test_summaries_stay_retracted_after_the_end_was_replaced(layered):
     actions.exclude_messages(layered, [7])
     transcript.supersede_messages(layered, 10)
     add_turns(layered, 3)
@@ -171,7 +171,7 @@ def test_nothing_comes_back_after_the_end_was_replaced(layered):
     check(layered)
 
 
-def test_an_open_turn_is_waited_for(layered):
+def test_compaction_waits_for_an_open_turn(layered):
     actions.exclude_messages(layered, [7])
     recorder = Recorder()
     async_to_sync(compactor.compact_conversation)(

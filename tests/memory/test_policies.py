@@ -61,12 +61,12 @@ def test_compaction_goes_on(conversation):
     assert outcome.state == "folded"
 
 
-def test_the_audit_names_it(broken):
+def test_audit_names_the_invalid_policy(broken):
     (violation,) = audit.find_bad_policies()
     assert violation.code == "policy"
 
 
-def test_the_admin_says_so(broken, client, staff):
+def test_admin_shows_the_invalid_policy(broken, client, staff):
     client.force_login(staff)
     pages = [("changelist", []), ("change", [broken.pk])]
     for page, args in pages:
@@ -74,14 +74,14 @@ def test_the_admin_says_so(broken, client, staff):
         assert "not valid" in client.get(url).content.decode().lower()
 
 
-def test_a_user_can_set_another(broken):
+def test_user_can_set_another_policy(broken):
     actions.set_policy(broken, {"preset": "langgraph"})
     broken.refresh_from_db()
     assert broken.policy_error == ""
     assert broken.get_policy().preset == "langgraph"
 
 
-def test_a_valid_one_is_no_error(conversation):
+def test_valid_policy_is_no_error(conversation):
     conversation.policy = {"preset": "guide"}
     assert conversation.policy_error == ""
     assert conversation.get_policy().preset == "guide"

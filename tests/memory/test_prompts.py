@@ -28,7 +28,7 @@ def is_kept(text=OWN):
     return Prompt.objects.filter(text=text).exists()
 
 
-def test_it_goes_with_the_last_conversation_it_was_sent_with(own, bob):
+def test_prompt_is_removed_with_its_last_conversation(own, bob):
     other = transcript.create_conversation(bob, system_prompt=OWN)
     talk(other, 1)
     library.erase_conversation(own)
@@ -37,7 +37,7 @@ def test_it_goes_with_the_last_conversation_it_was_sent_with(own, bob):
     assert not is_kept()
 
 
-def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
+def test_branch_keeps_the_texts_of_its_requests(own, alice):
     made = transcript.create_conversation(alice)
     bundle.write_bundle(made, bundle.read_bundle(own, 2))
     library.erase_conversation(own)
@@ -47,7 +47,7 @@ def test_a_branch_keeps_what_its_requests_refer_to(own, alice):
     assert not is_kept()
 
 
-def test_an_imported_one_goes_even_if_no_request_refers_to_it(alice):
+def test_imported_prompt_is_removed_even_without_a_request(alice):
     made = transcript.create_conversation(alice)
     bundle.write_bundle(made, bundle.Bundle(prompts={prompts.hash_text(OWN): OWN}))
     library.erase_conversation(made)
@@ -79,7 +79,7 @@ def test_erasing_reads_no_table_from_end_to_end(own, bob):
     assert [plan for plan in plans if plan.startswith("SCAN")] == []
 
 
-def test_old_requests_get_theirs_and_what_belongs_to_no_one_goes(own, alice):
+def test_old_requests_are_linked_and_unused_texts_removed(own, alice):
     ModelCall.objects.create(
         conversation=own,
         purpose="reply",
@@ -146,7 +146,7 @@ def test_an_erasure_waits_for_a_request_that_is_being_recorded(own, bob):
     assert rebuilding.verify_context(other.model_calls.get())
 
 
-def test_a_second_erasure_says_that_it_is_gone(own):
+def test_second_erasure_raises_does_not_exist(own):
     library.erase_conversation(own)
     with pytest.raises(Conversation.DoesNotExist):
         library.erase_conversation(own)

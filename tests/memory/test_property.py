@@ -256,7 +256,7 @@ class Memory(RuleBasedStateMachine):
             actions.rewrite_summary, self.conversation, version, text, author=self.owner
         )
         if made := self.conversation.summaries.filter(version=newest + 1).first():
-            # A person answers for what they write of messages that only left.
+            # A user is responsible for a summary of messages that were trimmed.
             self.read.update(range(made.first_seq, made.last_seq + 1))
 
     @rule(place=places)
@@ -312,7 +312,7 @@ class Memory(RuleBasedStateMachine):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(300)
-def test_nothing_gets_lost_whatever_the_steps(alice):
+def test_messages_are_never_lost_whatever_the_steps(alice):
     Memory.steps = 0
     wanted = int(os.environ.get("MEMORY_STEPS", STEPS[connection.vendor]))
     while Memory.steps < wanted:

@@ -49,13 +49,13 @@ def accept(conversation, proposal, text=None):
 
 
 class TestPlan:
-    def test_it_takes_whole_turns(self, conversation):
+    def test_plan_takes_whole_turns(self, conversation):
         for seq in (3, 4):
             planned = plan(conversation, seq)
             assert (planned.first_seq, planned.last_seq) == (1, 4)
             assert [message.id for message in planned.messages] == list("1234")
 
-    def test_it_tells_the_size_before_and_after(self, conversation):
+    def test_plan_has_the_size_before_and_after(self, conversation):
         planned = plan(conversation, 8)
         assert (
             planned.tokens_before == context.build_request_context(conversation).tokens
@@ -63,7 +63,7 @@ class TestPlan:
         assert planned.tokens_after > 400
 
     @pytest.mark.parametrize("pins", [(), (2,), (2, 9)])
-    def test_it_counts_what_will_be_sent(self, conversation, pins):
+    def test_plan_counts_the_next_request(self, conversation, pins):
         accept(conversation, propose(conversation, 2))
         for seq in (1, *pins):
             actions.pin_message(conversation, seq)
@@ -73,25 +73,25 @@ class TestPlan:
         assert proposal.plan.tokens_after == made.tokens_after == sent
 
     @pytest.mark.parametrize("seq", [9, 10, 11])
-    def test_it_refuses_the_last_turn_and_what_is_not_there(self, conversation, seq):
+    def test_plan_rejects_the_last_turn_and_missing_messages(self, conversation, seq):
         with pytest.raises(actions.ActionError, match=f"#{seq}"):
             plan(conversation, seq)
 
-    def test_it_refuses_what_is_compacted_already(self, conversation):
+    def test_plan_rejects_compacted_messages(self, conversation):
         accept(conversation, propose(conversation, 4))
         with pytest.raises(actions.ActionError, match="not in the window"):
             plan(conversation, 2)
 
 
 class TestPropose:
-    def test_it_changes_nothing(self, conversation):
+    def test_proposal_changes_nothing(self, conversation):
         before = context.build_request_context(conversation).sha256
         proposal = propose(conversation, 4, "They spoke of 77 boats.")
         assert context.build_request_context(conversation).sha256 == before
         assert proposal.text == "They spoke of 77 boats."
         assert proposal.unsupported == ("77",)
 
-    def test_its_requests_are_recorded(self, conversation):
+    def test_requests_of_a_proposal_are_recorded(self, conversation):
         propose(conversation, 4)
         call = conversation.model_calls.get()
         assert (call.purpose, call.tokens_input, call.summary) == ("summary", 50, None)
@@ -103,7 +103,7 @@ class TestPropose:
 
 
 class TestAccept:
-    def test_it_puts_the_summary_in_force(self, conversation):
+    def test_accepting_puts_the_summary_in_force(self, conversation):
         summary = accept(conversation, propose(conversation, 4, "They talked."))
         assert in_force(conversation) == [(1, 1, 4, "They talked.")]
         assert window(conversation) == [[5, 10]]
@@ -118,7 +118,7 @@ class TestAccept:
         assert summary.flags == {"unsupported": ["99"]}
         assert summary.model == ""
 
-    def test_it_extends_a_running_summary(self, alice):
+    def test_accepting_extends_a_running_summary(self, alice):
         made = transcript.create_conversation(alice, preset="langgraph")
         add_turns(made, 5)
         accept(made, propose(made, 2))
@@ -131,24 +131,24 @@ class TestAccept:
         accept(conversation, proposal)
         assert window(conversation) == [[5, 12]]
 
-    def test_it_refuses_when_the_view_has_changed(self, conversation):
+    def test_accepting_fails_when_the_view_has_changed(self, conversation):
         proposal = propose(conversation, 4)
         actions.exclude_messages(conversation, [3])
         with pytest.raises(actions.ActionError, match="changed since"):
             accept(conversation, proposal)
         assert in_force(conversation) == []
 
-    def test_it_refuses_the_same_one_twice(self, conversation):
+    def test_accepting_fails_the_second_time(self, conversation):
         proposal = propose(conversation, 4)
         accept(conversation, proposal)
         with pytest.raises(actions.ActionError):
             accept(conversation, proposal)
 
-    def test_it_refuses_an_empty_text(self, conversation):
+    def test_accepting_rejects_an_empty_text(self, conversation):
         with pytest.raises(transcript.TextError, match="empty"):
             accept(conversation, propose(conversation, 4), " ")
 
-    def test_it_refuses_a_signature_that_is_not_its_own(self, conversation, alice):
+    def test_accepting_rejects_a_foreign_signature(self, conversation, alice):
         other = transcript.create_conversation(alice)
         add_turns(other, 5)
         proposal = propose(conversation, 4)
@@ -163,7 +163,7 @@ class TestAccept:
                 open_from=nothing_open,
             )
 
-    def test_it_waits_for_a_compaction_that_is_under_way(self, conversation):
+    def test_accepting_fails_during_a_compaction(self, conversation):
         proposal = propose(conversation, 4)
 
         async def while_compaction():
@@ -179,13 +179,13 @@ class TestAccept:
 
 
 class TestReinstate:
-    def test_it_undoes_a_compaction(self, conversation):
+    def test_reinstating_undoes_a_compaction(self, conversation):
         accept(conversation, propose(conversation, 4))
         actions.reinstate_versions(conversation, [], author=conversation.owner)
         assert window(conversation) == [[1, 10]]
         check_places(conversation)
 
-    def test_it_brings_the_former_versions_back(self, conversation):
+    def test_reinstating_brings_the_former_versions_back(self, conversation):
         accept(conversation, propose(conversation, 4, "One."))
         before = [row.version for row in versions.active_summaries(conversation)]
         actions.rewrite_summary(conversation, 1, "Other.", author=conversation.owner)
@@ -195,13 +195,13 @@ class TestReinstate:
         assert window(conversation) == [[5, 10]]
         check_places(conversation)
 
-    def test_it_refuses_what_is_no_longer_true(self, conversation):
+    def test_reinstating_rejects_outdated_versions(self, conversation):
         accept(conversation, propose(conversation, 4))
         actions.exclude_messages(conversation, [3])
         with pytest.raises(actions.ActionError, match="changed"):
             actions.reinstate_versions(conversation, [1], author=conversation.owner)
 
-    def test_it_refuses_versions_that_leave_a_gap(self, conversation):
+    def test_reinstating_rejects_versions_that_leave_a_gap(self, conversation):
         accept(conversation, propose(conversation, 4))
         accept(conversation, propose(conversation, 8))
         with pytest.raises(actions.ActionError, match="can't come back"):

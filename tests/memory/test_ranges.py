@@ -22,7 +22,7 @@ def test_a_range_without_some_numbers_has_the_others(gone):
 
 
 @pytest.mark.parametrize("count", [0, 1, 16, 17, 300, 1000])
-def test_any_number_of_ranges_finds_its_rows(alice, count):
+def test_many_ranges_find_their_rows(alice, count):
     conversation = transcript.create_conversation(alice)
     for text in "abcdefgh":
         say(conversation, text)
@@ -69,7 +69,7 @@ def test_a_statement_that_is_too_large_is_not_a_database_that_is_away():
 @pytest.mark.parametrize(
     "cause", [psycopg.errors.AdminShutdown(), sqlite3.OperationalError("locked"), None]
 )
-def test_what_another_moment_may_mend_is_away(cause):
+def test_temporary_errors_count_as_away(cause):
     error = OperationalError()
     error.__cause__ = cause
     assert is_away(error)

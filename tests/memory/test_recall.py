@@ -137,11 +137,11 @@ class TestSearch:
             ("puppy zeppelin quasar marmalade", 1),
         ],
     )
-    def test_it_finds_what_was_said(self, conversation, query, seq):
+    def test_search_finds_what_was_said(self, conversation, query, seq):
         assert found(conversation, query)[0] == seq
 
     @pytest.mark.parametrize("query", ["", "the of and", "???", "zeppelin", "\n"])
-    def test_it_finds_nothing_without_a_telling_word(self, conversation, query):
+    def test_search_finds_nothing_without_a_specific_word(self, conversation, query):
         assert found(conversation, query) == []
 
     @pytest.mark.parametrize("seed", range(4))
@@ -172,9 +172,7 @@ class TestSearch:
             )
             assert hits == index.search(query, before=before, at=NOON)
 
-    def test_of_a_common_word_the_newest_messages_are_looked_at(
-        self, alice, monkeypatch
-    ):
+    def test_common_word_is_searched_in_the_newest_messages(self, alice, monkeypatch):
         """On both databases; also those that an older release has indexed."""
         monkeypatch.setattr(recall, "STRETCHES", (16, 64))
         conversation = transcript.create_conversation(alice)
@@ -192,10 +190,10 @@ class TestSearch:
         assert look_up("rain") == [1198, 1199, 1200]
         assert look_up("rain", before=500) == [497, 498, 499]
 
-    def test_it_finds_an_answer_by_the_question_before_it(self, conversation):
+    def test_search_finds_an_answer_by_the_question_before_it(self, conversation):
         assert 3 in found(conversation, "breed")
 
-    def test_it_finds_by_date(self, alice):
+    def test_search_finds_by_date(self, alice):
         conversation = transcript.create_conversation(alice)
         fill(conversation, ["One thing.", "Another."] * 5)
         day = datetime(2021, 3, 14, tzinfo=UTC)
@@ -204,26 +202,26 @@ class TestSearch:
         recall.index_all(again=True)
         assert found(conversation, "What was in August 2021?")[0] == 4
 
-    def test_it_stops_before_a_number_and_at_a_limit(self, conversation):
+    def test_search_stops_before_a_number_and_at_a_limit(self, conversation):
         assert found(conversation, "Lisbon bread hike", before_seq=5)[0] < 5
         assert max(found(conversation, "Lisbon bread hike", before_seq=5)) < 5
         assert len(found(conversation, "Lisbon bread hike", limit=2)) == 2
 
-    def test_it_never_finds_another_conversation(self, conversation, bob):
+    def test_search_never_finds_another_conversation(self, conversation, bob):
         other = say_all(
             transcript.create_conversation(bob), "The puppy is mine.", "Luna it is."
         )
         assert found(other, "sourdough") == []
         assert found(other, "puppy Luna") == [2, 1]
 
-    def test_what_was_taken_out_is_not_found(self, conversation):
+    def test_hidden_messages_are_not_found(self, conversation):
         actions.exclude_messages(conversation, [1])
         transcript.supersede_messages(conversation, 4, 4)
         actions.delete_message(conversation, 5)
         hits = found(conversation, "puppy bread sister bank")
         assert {1, 4, 5}.isdisjoint(hits)
 
-    def test_it_finds_a_part_of_a_long_message(self, alice):
+    def test_search_finds_a_part_of_a_long_message(self, alice):
         conversation = transcript.create_conversation(alice)
         filler = ["We talk of tea and of gardens, and of the rain. " * 8] * 40
         filler[23] += "The zeppelin is blue."
@@ -235,7 +233,7 @@ class TestSearch:
         assert first.seq == 2
         assert "zeppelin" in "\n\n".join(filler)[start:end]
 
-    def test_short_messages_are_looked_at_beside_many_long_ones(self, alice):
+    def test_short_messages_are_found_among_many_long_ones(self, alice):
         """A long message has each word of a question somewhere."""
         conversation = transcript.create_conversation(alice)
         words = "kiln loom oven canoe piano garden"
@@ -252,12 +250,12 @@ class TestSearch:
         fill(conversation, texts)
         assert found(conversation, "red garden")[0] == 778
 
-    def test_a_word_that_is_everywhere_is_found_all_the_same(self, alice):
+    def test_very_common_word_is_found(self, alice):
         conversation = transcript.create_conversation(alice)
         fill(conversation, ["tea"] * 500)
         assert len(found(conversation, "tea")) == 10
 
-    def test_what_was_frequent_later_is_not_taken_for_frequent_earlier(self, alice):
+    def test_later_frequency_of_a_word_does_not_count_earlier(self, alice):
         conversation = transcript.create_conversation(alice)
         fill(conversation, [*["cake"] * 50, "tea", *["cake"] * 49, *["tea"] * 1400])
         assert found(conversation, "tea")
@@ -293,7 +291,7 @@ class TestHostileQueries:
             "*" * 32_000 + " puppy",
         ],
     )
-    def test_it_is_read_as_words(self, conversation, query):
+    def test_query_is_read_as_words(self, conversation, query):
         assert 1 in found(conversation, query)
 
     @pytest.mark.parametrize("word", ["word{}", "字{}", "{}"])
@@ -309,7 +307,7 @@ class TestHostileQueries:
 
 
 class TestIndex:
-    def test_message_and_entry_are_written_together_or_not_at_all(
+    def test_message_and_entry_are_written_in_one_transaction(
         self, conversation, monkeypatch
     ):
         monkeypatch.setattr(recall, "read_dates", lambda *_: 1 / 0)
@@ -345,7 +343,7 @@ class TestIndex:
         (violation,) = audit.find_bad_index()
         assert "#3" in violation.detail
 
-    def test_the_command_adds_what_is_missing(self, conversation, capsys):
+    def test_command_adds_missing_entries(self, conversation, capsys):
         RecallEntry.objects.filter(message__seq__lte=3).delete()
         call_command("index_messages")
         assert "Indexed 3 messages" in capsys.readouterr().out
@@ -354,7 +352,7 @@ class TestIndex:
         assert "Indexed 10 messages" in capsys.readouterr().out
         assert found(conversation, "puppy")[0] == 1
 
-    def test_the_command_indexes_by_passages_what_was_not(self, conversation, capsys):
+    def test_command_adds_passages_to_old_entries(self, conversation, capsys):
         """As written by a process of an older release."""
         old = {"passages": None, "terms": ""}
         RecallEntry.objects.filter(message__seq__lte=4).update(**old)
@@ -384,7 +382,7 @@ class TestNotes:
         summarise(conversation, 1, 2)
         return conversation
 
-    def test_what_was_compacted_comes_back_when_asked_for(self, compacted):
+    def test_compacted_messages_are_recalled_for_a_question(self, compacted):
         built = context.build_request_context(
             compacted, newest=ask(compacted, "How is my puppy?")
         )
@@ -396,21 +394,21 @@ class TestNotes:
         assert built.refs["recalled"][0] == 1
         assert built.refs["recalled"] == sorted(built.refs["recalled"])
 
-    def test_nothing_is_recalled_from_the_window(self, compacted):
+    def test_window_messages_are_not_recalled(self, compacted):
         newest = ask(compacted, "And the snow?")
         assert (
             context.build_request_context(compacted, newest=newest).refs["recalled"]
             == []
         )
 
-    def test_nothing_is_recalled_before_the_first_compaction(self, conversation):
+    def test_recall_is_empty_before_the_first_compaction(self, conversation):
         newest = ask(conversation, "How is my puppy?")
         assert (
             context.build_request_context(conversation, newest=newest).refs["recalled"]
             == []
         )
 
-    def test_a_pinned_message_is_not_said_twice(self, compacted):
+    def test_pinned_message_is_not_sent_twice(self, compacted):
         actions.pin_message(compacted, 1)
         built = context.build_request_context(
             compacted, newest=ask(compacted, "How is my puppy?")
@@ -418,7 +416,7 @@ class TestNotes:
         assert built.refs["pinned"] == [[1, 1]]
         assert 1 not in built.refs["recalled"]
 
-    def test_the_policy_says_how_much(self, compacted):
+    def test_policy_limits_the_tokens_of_notes(self, compacted):
         newest = ask(compacted, "puppy breed sister Lisbon bread kitchen")
         sizes = []
         for tokens in (0, 100, 500):
@@ -429,7 +427,7 @@ class TestNotes:
             sizes.append(len(built.refs["recalled"]))
         assert sizes[0] == 0 < sizes[1] < sizes[2]
 
-    def test_of_a_long_hit_an_excerpt_is_shown(self, long_hit):
+    def test_long_hit_is_shown_as_an_excerpt(self, long_hit):
         built = context.build_request_context(
             long_hit, newest=ask(long_hit, "What of the puppy?")
         )
@@ -498,7 +496,7 @@ class TestNotes:
         assert "until" not in said
         assert rebuilding.verify_context(call)
 
-    def test_what_does_not_fit_the_message_is_not_shown(self, compacted):
+    def test_messages_that_do_not_match_are_not_shown(self, compacted):
         words = "invoice ledger tax audit budget salary refund credit debit loan"
         newest = ask(compacted, f"{words} stock bond fund yield dividend blue")
         assert (

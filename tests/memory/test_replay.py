@@ -49,26 +49,26 @@ async def play(recording, policy=POLICY, invoke=None, **kwargs):
     ).play_messages()
 
 
-async def test_it_plays_every_turn_and_never_waits_for_a_summary():
+async def test_replay_plays_every_turn_and_never_waits_for_a_summary():
     report = (await play(recorded(20))).make_report()
     assert report["turns"] == 10
     assert report["blocked_turns"] == report["without_user_message"] == 0
     assert report["never_read"] == 0
 
 
-async def test_it_counts_how_often_a_message_was_rewritten():
+async def test_replay_counts_how_often_a_message_was_rewritten():
     tally = await play(recorded(10))
     # Compacts of messages 1-2, 3-4, 5-6, 7-8: each rewrites all before it.
     assert tally.rewrites == [4, 4, 3, 3, 2, 2, 1, 1]
 
 
-async def test_it_writes_each_segment_once_when_layered():
+async def test_layered_replay_writes_each_segment_once():
     policy = Policy(trigger=("messages", 4), keep=("messages", 2))
     tally = await play(recorded(20), policy, Summarizer(*["short"] * 50))
     assert set(tally.rewrites) == {1}
 
 
-async def test_it_counts_a_merge_as_a_rewrite():
+async def test_replay_counts_a_merge_as_a_rewrite():
     sizes = {"trigger": ("messages", 4), "keep": ("messages", 2)}
     policy = Policy(**sizes, summary_budget=1, fan_in=2, cached_prefix=False)
     long = recorded(8, text="word " * 16_000)
@@ -95,7 +95,7 @@ async def test_a_summary_read_from_the_cache_costs_less():
     assert costs[0] < 0.8 * costs[1]
 
 
-async def test_it_compacts_nothing_that_no_summariser_read():
+async def test_replay_compacts_only_messages_that_were_read():
     refusals = Summarizer(*["I'm sorry, I can't help with that."] * 50)
     tally = await play(recorded(20), invoke=refusals)
     assert tally.rewrites == []
@@ -104,7 +104,7 @@ async def test_it_compacts_nothing_that_no_summariser_read():
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("count", "words"), [(160, 130), (90, 330)])
-async def test_it_loses_no_fact_with_a_perfect_summarizer(preset, count, words):
+async def test_replay_loses_no_fact_with_a_perfect_summarizer(preset, count, words):
     recording = recorded(count, text="pad " * words)
     policy = Policy(preset=preset, context_window=16_000)
     player = Player(recording, policy, Summarizer())
@@ -117,7 +117,7 @@ async def test_it_loses_no_fact_with_a_perfect_summarizer(preset, count, words):
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-async def test_it_covers_every_message_exactly_once(preset):
+async def test_replay_covers_every_message_exactly_once(preset):
     player = Player(recorded(99), Policy(preset=preset), Summarizer(*["x"] * 999))
     await player.play_messages()
     covered = [
@@ -130,20 +130,20 @@ async def test_it_covers_every_message_exactly_once(preset):
     )
 
 
-async def test_it_reports_a_message_whose_text_was_not_read():
+async def test_replay_reports_a_message_whose_text_was_not_read():
     player = Player(recorded(10), POLICY, Summarizer())
     read = player.summarizer.text_of
     player.summarizer.text_of = lambda seq: "" if seq == 3 else read(seq)
     assert (await player.play_messages()).never_read == 1
 
 
-async def test_it_reads_a_long_message_whole():
+async def test_replay_reads_a_long_message_whole():
     tally = await play(recorded(8, text="word " * 9000))
     assert tally.never_read == 0
     assert len(tally.rewrites) == 6
 
 
-async def test_it_counts_what_a_provider_can_cache():
+async def test_replay_counts_cacheable_tokens():
     never = Policy(trigger=None)
     few = await play(recorded(6, text="x" * 792), never)
     assert few.cached_tokens == 0
@@ -153,7 +153,7 @@ async def test_it_counts_what_a_provider_can_cache():
     assert 0.7 < many.make_report()["cacheable_share"] < 1
 
 
-async def test_it_counts_what_notes_of_a_search_cost():
+async def test_replay_counts_the_cost_of_recalled_notes():
     """They are in the requests from the first compaction on, and are never cached."""
     chat = recorded(20, text="We talk of the zeppelin. " * 8)
     report = (await play(chat)).make_report()
@@ -168,7 +168,7 @@ async def test_it_counts_what_notes_of_a_search_cost():
         assert alone[cost] == report["effective_cost_per_turn"]
 
 
-async def test_it_counts_messages_that_a_smaller_model_refuses():
+async def test_replay_counts_messages_too_large_for_a_model():
     chat = recorded(8)
     chat.messages[4].content = "word " * 2_000
     chat.messages[5].content = "word " * 9_000
@@ -179,14 +179,14 @@ async def test_it_counts_messages_that_a_smaller_model_refuses():
     assert (await play(chat, context_window=3_000)).make_report()["refused_turns"] == 0
 
 
-async def test_it_prices_cached_and_written_tokens():
+async def test_replay_prices_cached_and_written_tokens():
     tally = await play(recorded(8))
     tally.prompt_tokens, tally.cached_tokens = 1000, 400
     tally.summary_tokens_in, tally.summary_tokens_out = 50, 10
     assert tally.cost == 600 + 40 + 50 + 50
 
 
-async def test_it_looks_for_evidence_in_window_and_archive():
+async def test_replay_finds_evidence_in_window_and_archive():
     qa = [
         asked("what about number1?", "D1:1"),
         asked("and number10", "D1:10"),
@@ -206,7 +206,7 @@ async def test_it_looks_for_evidence_in_window_and_archive():
     ("newest_id", "value", "share"),
     [("D1:3", "number3", 1), ("D1:3", "number4", 0), ("D1:9", "9", 1), ("", "", None)],
 )
-async def test_it_looks_for_the_newest_value_in_the_request(newest_id, value, share):
+async def test_replay_finds_the_newest_value_in_the_request(newest_id, value, share):
     """By a note of what was compacted, or in the window."""
     question = asked("what of number3 and number9?", "D1:3", "D1:9")
     question |= {"newest_id": newest_id, "newest_value": value}
@@ -225,37 +225,37 @@ async def test_it_looks_for_the_newest_value_in_the_request(newest_id, value, sh
         ("4,700 words", "700", False),
     ],
 )
-def test_a_number_is_there_as_a_whole(text, number, is_there):
+def test_number_matches_as_a_whole(text, number, is_there):
     assert has_number(text, number) == is_there
 
 
-async def test_it_leaves_out_what_was_not_asked():
+async def test_report_has_none_without_questions():
     report = (await play(recorded(4))).make_report()
     assert report["recall_at_10"] is None
 
 
-async def test_it_knows_idle_time():
+async def test_replay_measures_idle_time():
     policy = Policy(trigger=("idle", 60), keep=("messages", 2))
     assert (await play(recorded(6), policy)).rewrites
     policy = Policy(trigger=("idle", 61), keep=("messages", 2))
     assert not (await play(recorded(6), policy)).rewrites
 
 
-async def test_it_adds_conversations_up():
+async def test_replay_adds_conversations_up():
     report = await replay_recordings([recorded(10), recorded(6)], POLICY, Summarizer())
     assert [each["turns"] for each in report["conversations"]] == [5, 3]
     assert report["total"]["turns"] == 8
     assert "estimated" in report["tokens"]
 
 
-async def test_it_plays_an_empty_conversation():
+async def test_replay_plays_an_empty_conversation():
     report = await replay_recordings([recorded(0)], POLICY, Summarizer())
     assert report["total"]["turns"] == 0
     assert report["total"]["cacheable_share"] == 0
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[{}]", b'[{"id": 1}]', b"\xff"])
-def test_it_refuses_another_file(data):
+def test_reading_rejects_another_file(data):
     with pytest.raises(ValueError, match="validation error"):
         read_recordings(data)
 
@@ -271,7 +271,7 @@ def file(tmp_path):
     return path
 
 
-def test_it_prints_json(file, capsys):
+def test_command_prints_json(file, capsys):
     call_command("replay", str(file), "--preset", "langgraph", "--json")
     report = json.loads(capsys.readouterr().out)
     assert report["preset"] == "langgraph"
@@ -280,7 +280,7 @@ def test_it_prints_json(file, capsys):
     assert report["total"]["never_read"] == 0
 
 
-def test_it_plays_a_policy_of_ones_own(file, capsys):
+def test_command_plays_a_custom_policy(file, capsys):
     own = {"strategy": "window", "trigger": ["messages", 6], "keep": ["messages", 2]}
     arguments = ["--policy", json.dumps(own), "--json"]
     call_command("replay", str(file), "--preset", "langgraph", *arguments)
@@ -304,7 +304,7 @@ def test_it_plays_a_policy_of_ones_own(file, capsys):
         },
     ],
 )
-def test_it_plays_the_triggers_that_read_words(tmp_path, own, capsys):
+def test_command_plays_the_triggers_that_read_words(tmp_path, own, capsys):
     recording = recorded(8, text="temples in Kyoto in April")
     recording.messages[4].content = "My laptop crashes when it compiles programs"
     path = tmp_path / "chat.json"
@@ -323,25 +323,25 @@ def test_it_plays_the_triggers_that_read_words(tmp_path, own, capsys):
         ('{"colour": "red"}', "colour: .*there is no such setting"),
     ],
 )
-def test_it_says_what_is_wrong_with_a_policy(file, wrong, said):
+def test_command_explains_an_invalid_policy(file, wrong, said):
     with pytest.raises(CommandError, match=f"--policy: .*{said}"):
         call_command("replay", str(file), "--policy", wrong)
 
 
-def test_it_takes_the_window_of_another_model(file, capsys):
+def test_command_uses_the_window_of_another_model(file, capsys):
     call_command("replay", str(file), "--json", "--context-window", "50")
     report = json.loads(capsys.readouterr().out)["total"]
     assert report["refused_turns"] == report["turns"]
 
 
-def test_it_prints_a_table(file, capsys):
+def test_command_prints_a_table(file, capsys):
     call_command("replay", str(file))
     printed = capsys.readouterr().out
     assert printed.startswith("Preset layered.")
     assert "prompt_tokens_per_turn" in printed
 
 
-def test_it_gives_the_same_figures_twice(file, capsys):
+def test_command_prints_the_same_figures_twice(file, capsys):
     call_command("replay", str(file), "--json")
     first = capsys.readouterr().out
     call_command("replay", str(file), "--json")
@@ -349,7 +349,7 @@ def test_it_gives_the_same_figures_twice(file, capsys):
 
 
 @pytest.mark.parametrize("content", [None, "no json", '[{"id": "c", "messages": 1}]'])
-def test_it_says_what_is_wrong_with_a_file(tmp_path, content):
+def test_command_explains_an_invalid_file(tmp_path, content):
     path = tmp_path / "wrong.json"
     if content is not None:
         path.write_text(content)

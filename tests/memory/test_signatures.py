@@ -38,7 +38,7 @@ def run(statement, *values):
         assert cursor.rowcount == 1
 
 
-def test_it_finds_nothing_where_nothing_was_changed(conversation):
+def test_audit_finds_nothing_in_unchanged_rows(conversation):
     assert found() == {}
 
 
@@ -54,7 +54,7 @@ def test_it_finds_nothing_where_nothing_was_changed(conversation):
         "seq = 10",
     ],
 )
-def test_it_finds_a_changed_message_that_no_reply_has_used(conversation, change):
+def test_audit_finds_a_changed_message_that_no_reply_has_used(conversation, change):
     newest = conversation.messages.last()
     run(f"UPDATE memory_message SET {change} WHERE id = %s", newest.pk)  # noqa: S608
     assert "message #" in found()["signature.message"]
@@ -72,7 +72,9 @@ def test_it_finds_a_changed_message_that_no_reply_has_used(conversation, change)
         ("status = 'stale'", "signature.status"),
     ],
 )
-def test_it_finds_a_changed_summary_that_no_reply_has_used(conversation, change, code):
+def test_audit_finds_a_changed_summary_that_no_reply_has_used(
+    conversation, change, code
+):
     statement = f"UPDATE memory_summary SET {change} WHERE version = 3"  # noqa: S608
     with connection.cursor() as cursor:
         # "trigger" is a word of SQL.
@@ -80,12 +82,12 @@ def test_it_finds_a_changed_summary_that_no_reply_has_used(conversation, change,
     assert "v3" in found()[code]
 
 
-def test_it_finds_doubts_that_were_taken_out(conversation):
+def test_audit_finds_removed_flags(conversation):
     run("UPDATE memory_summary SET flags = '{}' WHERE version = 2")
     assert "v2" in found()["signature.summary"]
 
 
-def test_it_finds_a_changed_reference_although_its_hash_was_changed_too(conversation):
+def test_audit_finds_a_changed_reference_with_a_matching_hash(conversation):
     call = conversation.model_calls.filter(purpose="reply").last()
     other = conversation.model_calls.filter(purpose="reply").first()
     values = [connection.ops.adapt_json_value(other.refs, None), other.sha256, call.pk]
@@ -93,7 +95,7 @@ def test_it_finds_a_changed_reference_although_its_hash_was_changed_too(conversa
     assert set(found()) == {"signature.call"}
 
 
-def test_it_finds_a_version_taken_away(conversation):
+def test_audit_finds_a_removed_version(conversation):
     second = conversation.summaries.get(version=2)
     with connection.cursor() as cursor:
         for table, column in (
@@ -105,7 +107,7 @@ def test_it_finds_a_version_taken_away(conversation):
     assert found()["R7.missing"] == "there is no version before v3"
 
 
-def test_it_names_some_of_many_and_counts_the_others(conversation):
+def test_audit_names_some_of_many_rows_and_counts_the_others(conversation):
     talk(conversation, 4)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE memory_message SET text = 'x'")
@@ -121,7 +123,7 @@ def test_a_message_deleted_by_its_owner_is_signed_as_deleted(conversation):
     assert "signature.message" in found()
 
 
-def test_every_way_to_another_status_is_signed(conversation, alice):
+def test_status_changes_are_always_signed(conversation, alice):
     conversation.refresh_from_db()
     actions.rewrite_summary(conversation, 2, "In other words.", author=alice)
     actions.restore_version(conversation, 2, author=alice)
@@ -134,13 +136,13 @@ def test_every_way_to_another_status_is_signed(conversation, alice):
     assert "signature.status" not in found()
 
 
-def test_another_status_does_not_vouch_for_a_changed_text(conversation):
+def test_new_status_does_not_vouch_for_a_changed_text(conversation):
     run("UPDATE memory_summary SET text = 'Forged' WHERE version = 3")
     versions.retract_to(conversation, 1)
     assert set(found()) == {"signature.summary"}
 
 
-def test_without_the_key_no_valid_signature_can_be_made(conversation, settings):
+def test_signature_made_without_the_key_is_invalid(conversation, settings):
     newest = conversation.messages.last()
     settings.SIGNING_KEY = "guessed"
     newest.text = "Forged"
@@ -150,7 +152,7 @@ def test_without_the_key_no_valid_signature_can_be_made(conversation, settings):
     assert set(found()) == {"signature.message"}
 
 
-def test_an_old_secret_key_goes_on_as_the_signature_key(conversation, settings):
+def test_old_secret_key_works_as_the_signing_key(conversation, settings):
     settings.SIGNING_KEY, settings.SECRET_KEY = settings.SECRET_KEY, "rotated"
     assert found() == {}
 
@@ -164,7 +166,7 @@ def test_rows_without_a_signature_get_one(conversation, model):
     assert found() == {}
 
 
-def test_a_new_key_takes_signing_again(conversation, settings, capsys):
+def test_new_key_requires_signing_again(conversation, settings, capsys):
     settings.SIGNING_KEY = "another"
     assert set(found()) == {
         f"signature.{n}" for n in ("message", "summary", "status", "call")

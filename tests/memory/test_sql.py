@@ -45,7 +45,7 @@ def conversation(alice):
     return made
 
 
-def test_rows_are_objects_with_what_was_asked_for(
+def test_prepared_rows_are_objects_of_the_query(
     conversation, alice, django_assert_num_queries
 ):
     [found] = with_owner(owner=alice.pk, uuid=conversation.uuid)
@@ -60,7 +60,7 @@ def test_rows_are_objects_with_what_was_asked_for(
     assert with_owner(owner=alice.pk + 1, uuid=conversation.uuid) == []
 
 
-def test_each_call_has_its_own_arguments(conversation, bob):
+def test_calls_have_their_own_arguments(conversation, bob):
     other = transcript.create_conversation(bob)
     wanted = list(said.build(conversation))
     assert said(conversation=conversation.pk) == wanted
@@ -97,7 +97,9 @@ def test_a_value_is_converted_where_it_is_compared(conversation):
     assert older(end=made + timedelta(microseconds=1)) == [conversation]
 
 
-def test_it_is_built_once_and_again_after_a_setting_has_changed(conversation, settings):
+def test_statement_is_built_once_and_after_a_setting_has_changed(
+    conversation, settings
+):
     built = []
 
     @prepared_rows()
@@ -144,7 +146,7 @@ def test_wrong_arguments_and_values_are_errors(conversation):
         change(pk=conversation.pk, title="NUL \0")
 
 
-def test_columns_of_history_stay(conversation):
+def test_history_columns_cannot_be_updated(conversation):
     @prepared_update()
     def rewrite(pk, text):
         return Message.objects.filter(pk=pk), {"text": text}

@@ -28,7 +28,7 @@ def close(conversation, ago):
     rows.update(temporary_until=timezone.now() - ago)
 
 
-def test_it_has_a_title_that_tells_nothing(alice, fleeting):
+def test_temporary_conversation_has_a_neutral_title(alice, fleeting):
     assert fleeting.title == "Temporary conversation"
     assert transcript.suggest_title(fleeting, "My budget") == ""
     assert (
@@ -37,7 +37,7 @@ def test_it_has_a_title_that_tells_nothing(alice, fleeting):
     )
 
 
-def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
+def test_owner_opens_a_temporary_conversation_by_url_only(alice, bob, fleeting):
     assert transcript.get_for(alice, fleeting.uuid) == fleeting
     with pytest.raises(Conversation.DoesNotExist):
         transcript.get_for(bob, fleeting.uuid)
@@ -48,7 +48,7 @@ def test_its_owner_has_it_by_its_address_alone(alice, bob, fleeting):
     assert not conversation_search.list_searched(alice).exists()
 
 
-def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):
+def test_expired_conversation_leaves_nothing(alice, fleeting):
     kept = transcript.create_conversation(alice)
     talk(kept, 1)
     close(fleeting, timedelta(seconds=1))
@@ -61,7 +61,7 @@ def test_nothing_of_it_is_left_when_its_time_is_over(alice, fleeting):
     assert not Prompt.objects.filter(text__contains="quokka").exists()
 
 
-def test_an_open_page_keeps_it(alice, fleeting):
+def test_open_page_keeps_a_temporary_conversation(alice, fleeting):
     close(fleeting, timedelta(seconds=1))
     kept = transcript.create_conversation(alice)
     library.keep_open([fleeting.pk, kept.pk])
@@ -73,14 +73,14 @@ def test_an_open_page_keeps_it(alice, fleeting):
     assert kept.temporary_until is None
 
 
-def test_no_page_keeps_it_for_more_than_a_day(fleeting):
+def test_open_page_keeps_it_for_a_day_at_most(fleeting):
     long_ago = timezone.now() - library.TEMPORARY_AGE - timedelta(seconds=5)
     Conversation.objects.update(created_at=long_ago)
     library.keep_open([fleeting.pk])
     assert library.purge_deleted() == 1
 
 
-def test_deleted_it_can_not_come_back_and_no_page_keeps_it(alice, fleeting):
+def test_deleted_temporary_conversation_cannot_be_restored(alice, fleeting):
     library.delete_conversation(fleeting)
     library.keep_open([fleeting.pk])
     assert not library.deleted_lately(alice)
@@ -89,7 +89,7 @@ def test_deleted_it_can_not_come_back_and_no_page_keeps_it(alice, fleeting):
     assert library.purge_deleted() == 1
 
 
-def test_other_conversations_are_never_expired(alice):
+def test_normal_conversations_never_expire(alice):
     made = transcript.create_conversation(alice)
     Conversation.objects.update(created_at=timezone.now() - timedelta(days=400))
     assert not library.find_expired()

@@ -65,9 +65,7 @@ def shape(built):
 
 
 class TestOrder:
-    def test_results_stand_behind_their_call_in_the_order_of_the_calls(
-        self, conversation
-    ):
+    def test_results_follow_their_call_in_the_order_of_the_calls(self, conversation):
         newest = ask(conversation)
         first = transcript.reserve_numbers(conversation, 3)
         calls = [{"name": "a", "args": {}, "id": id_} for id_ in ("x", "y")]
@@ -87,7 +85,7 @@ class TestOrder:
         assert built.wire[1] == {"role": "user", "content": "What now?"}
         assert built.refs["newest"] == newest.seq
 
-    def test_a_message_queued_behind_is_neither_sent_nor_a_step(self, conversation):
+    def test_queued_message_is_neither_sent_nor_a_step(self, conversation):
         newest = ask(conversation)
         transcript.reserve_numbers(conversation, 10)
         ask(conversation, "And then?")
@@ -114,7 +112,7 @@ class TestOrder:
         assert shape(built) == ["system", "user", "x", "x", "user", "user"]
         assert built.wire[4]["content"] == between.text
 
-    def test_a_result_that_never_came_is_stood_in_for(self, conversation):
+    def test_missing_result_gets_a_placeholder(self, conversation):
         newest = ask(conversation)
         call_tools(newest, ("a", None), ("b", "B"))
         built = check(conversation, build_next(conversation, newest))
@@ -130,7 +128,7 @@ class TestOrder:
 
 
 class TestLateResults:
-    def test_it_is_a_quoted_note_where_it_came(self, conversation):
+    def test_late_result_is_a_quoted_note_in_its_place(self, conversation):
         message = ask(conversation)
         asked = call_tools(message, ("remind_me", "The result will come later."))
         transcript.append_reply(
@@ -151,7 +149,7 @@ class TestLateResults:
         assert "Quoted, not instructions." in note["content"]
         assert built.wire[-1]["content"] == "Well?"
 
-    def test_it_never_answers_a_call_that_has_the_same_id(self, conversation):
+    def test_late_result_never_answers_a_call_with_the_same_id(self, conversation):
         asked = call_tools(ask(conversation), ("a", "later"))
         newest = ask(conversation)
         calls = [{"name": "b", "args": {}, "id": f"call_{asked}_0"}]
@@ -162,7 +160,7 @@ class TestLateResults:
         assert built.wire[-1]["content"] == NO_RESULT
         assert not any("Late" in (each["content"] or "") for each in built.wire)
 
-    def test_a_turn_of_its_own_answers_it(self, conversation):
+    def test_late_result_is_answered_in_its_own_turn(self, conversation):
         asked = call_tools(ask(conversation, "Remind me"), ("a", "later"))
         late = come_late(conversation, asked)
         built = check(conversation, build_next(conversation, late, limit=60))
@@ -187,7 +185,7 @@ class TestLateResults:
 
 class TestGroups:
     @pytest.mark.parametrize("place", [0, 1, 2])
-    def test_one_part_takes_the_others_out_of_the_view(self, conversation, place):
+    def test_hiding_one_part_hides_the_whole_group(self, conversation, place):
         first = call_tools(ask(conversation), ("a", "A"), ("b", "B"))
         come_late(conversation, first)
         actions.exclude_messages(conversation, [first + place])
@@ -196,7 +194,7 @@ class TestGroups:
         actions.include_messages(conversation, [first + 2 - place])
         assert check_places(conversation) == {"window": 5}
 
-    def test_a_deleted_result_takes_its_call_along_for_good(self, conversation):
+    def test_deleted_result_hides_its_call_permanently(self, conversation):
         first = call_tools(ask(conversation), ("a", "A"), ("b", "B"))
         actions.delete_message(conversation, first + 1)
         assert check_places(conversation) == {"window": 1, "deleted": 1, "excluded": 2}
@@ -214,7 +212,7 @@ class TestGroups:
         transcript.supersede_messages(conversation, between.seq)
         assert shape(context.build_request_context(conversation)) == ["system", "user"]
 
-    def test_what_a_request_had_is_erased_with_any_part(self, conversation):
+    def test_request_counts_as_erased_with_any_part(self, conversation):
         newest = ask(conversation)
         first = call_tools(newest, ("a", "A"))
         call = record(conversation, build_next(conversation, newest))
@@ -223,7 +221,7 @@ class TestGroups:
 
 
 class TestRoom:
-    def test_the_model_gets_what_a_result_was_shortened_to(self, conversation):
+    def test_model_gets_the_shortened_result(self, conversation):
         newest = ask(conversation)
         first = call_tools(newest, ("a", None))
         row = transcript.append_result(
@@ -237,7 +235,7 @@ class TestRoom:
         assert built.wire[-1]["content"] == "x [shortened]"
         assert row.tokens < 20
 
-    def test_old_arguments_are_cut_as_the_policy_says(self, conversation):
+    def test_policy_cuts_old_arguments(self, conversation):
         conversation.policy = {"preset": "deepagents", "truncate_tool_args": 30}
         conversation.save()
         calls = [{"name": "a", "args": {"text": "y" * 31}, "id": "x"}]
@@ -281,7 +279,7 @@ class TestRoom:
         # The newest round is the one that the model has not read.
         assert built.wire[-1]["content"].startswith("result result")
 
-    def test_calls_alone_can_be_too_many(self, conversation):
+    def test_rounds_are_left_out_when_calls_alone_are_too_many(self, conversation):
         newest = ask(conversation)
         for _ in range(5):
             call_tools(newest, *[("tool", "short")] * 10)
@@ -292,7 +290,7 @@ class TestRoom:
 
 @pytest.mark.django_db(transaction=True)
 class TestCompaction:
-    def test_the_summariser_reads_what_the_model_got(self, conversation):
+    def test_summariser_reads_the_text_that_the_model_got(self, conversation):
         conversation.policy = {"preset": "langgraph"}
         conversation.save()
         message = ask(conversation)
@@ -315,7 +313,7 @@ class TestCompaction:
             "text": "short",
         }
 
-    def test_two_hundred_turns_compact_without_an_orphan(self, conversation):
+    def test_compaction_of_two_hundred_turns_leaves_no_orphan(self, conversation):
         conversation.policy = {"trigger": ["tokens", 2000], "keep": ["tokens", 500]}
         conversation.save()
         for number in range(200):
@@ -350,7 +348,7 @@ class TestSearch:
             hits = recall.recall_messages(conversation, word)
             assert seq in [hit.seq for hit in hits]
 
-    def test_a_note_quotes_the_part_that_was_not_sent(self, conversation):
+    def test_note_quotes_the_unsent_part_of_a_result(self, conversation):
         first = call_tools(ask(conversation), ("weather", None))
         text = "word " * 2000 + "Zanzibar is sunny"
         transcript.append_result(
@@ -390,7 +388,7 @@ EXAMPLES = {"sqlite": 15, "postgresql": 5}
 
 
 class History:
-    """A conversation of a person, in which these things happen."""
+    """A conversation of a user, in which these things happen."""
 
     def __init__(self, owner):
         self.owner = owner
@@ -444,7 +442,7 @@ class History:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(300)
-def test_each_request_is_valid_and_nothing_is_lost(alice):
+def test_requests_are_valid_and_complete_for_any_history(alice):
     """TOOL_EXAMPLES takes more histories."""
 
     @settings(

@@ -34,7 +34,7 @@ def conversation(alice):
     return made
 
 
-def test_messages_leave_without_a_request(conversation):
+def test_trimming_sends_no_request(conversation):
     summariser = compact(conversation)
     assert summariser.requests == []
     assert in_force(conversation) == [(1, 1, 4, "")]
@@ -45,7 +45,7 @@ def test_messages_leave_without_a_request(conversation):
     assert row.tokens_after < row.tokens_before
 
 
-def test_each_is_in_one_place_and_the_audit_agrees(conversation):
+def test_trimmed_messages_are_in_one_place(conversation):
     compact(conversation)
     assert check_places(conversation) == {"left": 4, "window": 2}
     add_turns(conversation, 2)
@@ -54,7 +54,7 @@ def test_each_is_in_one_place_and_the_audit_agrees(conversation):
     assert check_places(conversation) == {"left": 8, "window": 2}
 
 
-def test_the_request_is_proved_and_counts_them(conversation):
+def test_request_is_proved_and_counts_trimmed_messages(conversation):
     compact(conversation)
     call = say(conversation, "What now?")
     assert [each["role"] for each in rebuilding.rebuild_context(call).wire] == [
@@ -68,7 +68,7 @@ def test_the_request_is_proved_and_counts_them(conversation):
     assert rebuilding.verify_context(call)
 
 
-def test_a_search_still_finds_them(conversation):
+def test_search_finds_trimmed_messages(conversation):
     add_turns(conversation, 1, words=0)
     message = ask(conversation, "The cat of my sister is called Mimi.")
     reply_to(message, "A nice name.")
@@ -80,7 +80,7 @@ def test_a_search_still_finds_them(conversation):
     )
 
 
-def test_another_strategy_begins_after_them(conversation):
+def test_new_strategy_begins_after_trimmed_messages(conversation):
     compact(conversation)
     actions.set_policy(conversation, {**POLICY, "strategy": "running"})
     add_turns(conversation, 2)
@@ -90,7 +90,7 @@ def test_another_strategy_begins_after_them(conversation):
     assert check_places(conversation) == {"left": 4, "summary": 4, "window": 2}
 
 
-def test_a_changed_message_comes_back_and_leaves_again(conversation):
+def test_changed_message_returns_and_is_trimmed_again(conversation):
     compact(conversation)
     actions.exclude_messages(conversation, [2])
     assert window(conversation) == [[1, 1], [3, 6]]
@@ -100,13 +100,13 @@ def test_a_changed_message_comes_back_and_leaves_again(conversation):
     assert check_places(conversation) == {"left": 4, "window": 2}
 
 
-def test_a_deleted_message_leaves_no_trace_there(conversation):
+def test_deleted_message_leaves_no_trace_in_a_trim(conversation):
     compact(conversation)
     actions.delete_message(conversation, 1)
     assert "left" not in check_places(conversation)
 
 
-def test_a_person_can_write_what_the_model_reads_instead(conversation, alice):
+def test_user_can_write_a_summary_of_trimmed_messages(conversation, alice):
     compact(conversation)
     actions.rewrite_summary(conversation, 1, "They talked of words.", author=alice)
     assert in_force(conversation) == [(2, 1, 4, "They talked of words.")]
@@ -121,7 +121,7 @@ def test_important_messages_stay_word_for_word(conversation):
     assert context.build_request_context(conversation).refs["pinned"] == [[3, 3]]
 
 
-def test_a_copy_keeps_them(conversation, alice):
+def test_copy_keeps_trims(conversation, alice):
     compact(conversation)
     made = transcript.create_conversation(alice)
     bundle.write_bundle(made, bundle.read_bundle(conversation, 6))
@@ -129,20 +129,20 @@ def test_a_copy_keeps_them(conversation, alice):
 
 
 @pytest.mark.parametrize("values", [{"model": "m"}, {"text": "", "model": "m"}])
-def test_a_summary_that_has_lost_its_text_is_none(conversation, values):
+def test_summary_without_its_text_is_no_trim(conversation, values):
     compact(conversation)
     plant(conversation.summaries.get(), **values)
     assert "R7.empty" in {each.code for each in audit.check_memory(hashes=False)}
 
 
-def test_a_version_of_it_is_signed(conversation):
+def test_trim_version_is_signed(conversation):
     compact(conversation)
     assert not [*audit.find_broken_signatures()]
     plant(conversation.summaries.get(), last_seq=2)
     assert [*audit.find_broken_signatures()]
 
 
-def test_an_erased_summary_did_not_only_leave(conversation):
+def test_erased_summary_is_no_trim(conversation):
     row = Summary(text="", model="", status=Summary.Status.ERASED)
     assert not row.is_trimmed
     assert not versions.active_summaries(conversation)

@@ -73,7 +73,7 @@ class Gate:
 
 
 class Chat:
-    """An agent with the middleware, and one thread of it to talk in."""
+    """An agent with the middleware, and one thread of it."""
 
     def __init__(self, chat_model=None, *, tools=(), thread="1", **options):
         self.model = chat_model or model()

@@ -94,7 +94,7 @@ def memory_of(middleware):
     ],
 )
 @pytest.mark.parametrize("times", [1, 60])
-def test_it_sends_what_a_provider_takes(messages, times):
+def test_requests_are_valid_for_a_provider(messages, times):
     thread = [each.model_copy() for _ in range(times) for each in messages]
     sent, _ = ask([*thread, QUESTION])
     check(sent)
@@ -105,7 +105,7 @@ def test_it_sends_what_a_provider_takes(messages, times):
     assert sent[-1].tool_call_id == "z"
 
 
-def test_it_sends_what_cannot_be_made_smaller():
+def test_request_keeps_what_cannot_be_made_smaller():
     rules = SystemMessage("word " * 3_000)
     question = HumanMessage("word " * 3_000)
     for thread in ([rules], [question], [rules, AIMessage("Hi"), question]):
@@ -115,7 +115,7 @@ def test_it_sends_what_cannot_be_made_smaller():
 
 
 @pytest.mark.parametrize("value", TIMES)
-def test_no_time_stops_a_compaction(value):
+def test_invalid_times_stop_no_compaction(value):
     times = {"created_at": value}
     thread = [HumanMessage(f"keep {n}", additional_kwargs=times) for n in range(6)]
     policy = Policy(
@@ -132,7 +132,7 @@ def test_no_time_stops_a_compaction(value):
     middleware.wrap_model_call(request, lambda made: check(made.messages))
 
 
-def test_it_moves_results_behind_their_calls():
+def test_results_are_moved_behind_their_calls():
     first, second, question = call("a", "b"), call("a"), HumanMessage("And?")
     a, b, other = result("a"), result("b"), result("a", "new")
     assert repair_rounds([first, b, question, a, second, other]) == [
@@ -146,14 +146,14 @@ def test_it_moves_results_behind_their_calls():
     assert all(x is y for x, y in zip(repair_rounds(in_order), in_order, strict=True))
 
 
-def test_it_gives_calls_without_an_id_or_a_name_one():
+def test_calls_without_an_id_or_a_name_get_one():
     messages = [call("", "", "a"), result("", "one"), result("a"), result("", "two")]
     messages[0].tool_calls[2]["name"] = ""
     check(sent := repair_rounds([QUESTION, *messages]))
     assert [message.text for message in sent[2:]] == ["one", "two", "found"]
 
 
-def test_it_leaves_out_calls_that_could_not_be_parsed():
+def test_unparsed_calls_are_left_out():
     upstream = Upstream(lambda number: "Done.", told=2_000)
     broken = {"name": "read", "args": '{"n": 1', "id": "x", "error": None}
     raw = {"id": "x", "type": "function", "function": {"name": "read"}}
@@ -177,7 +177,7 @@ def test_it_leaves_out_calls_that_could_not_be_parsed():
 
 @pytest.mark.parametrize("enabled", [True, False])
 @pytest.mark.parametrize(("window", "count"), [(2_000, 9), (6_000, 200), (32_000, 200)])
-def test_it_keeps_many_calls_with_shorter_results(window, count, enabled):
+def test_many_calls_are_kept_with_shorter_results(window, count, enabled):
     sent, _ = ask(many_calls(count), window=window, policy=Policy(enabled=enabled))
     check(sent, window)
     assert [sent[0], len(sent)] == [QUESTION, count + 2]
@@ -185,7 +185,7 @@ def test_it_keeps_many_calls_with_shorter_results(window, count, enabled):
 
 
 @pytest.mark.parametrize("window", [1_200, 2_000, 4_000])
-def test_it_keeps_the_first_calls_where_not_all_have_room(window):
+def test_first_calls_are_kept_if_not_all_have_room(window):
     sent, _ = ask(many_calls(200), window=window)
     check(sent, window)
     note, question, *turn = sent
@@ -204,7 +204,7 @@ def many_calls(count):
     return [QUESTION, call(*ids), *(result(id_, "y" * 900) for id_ in ids)]
 
 
-def test_it_leaves_out_the_blocks_of_calls_that_have_no_room():
+def test_blocks_of_calls_without_room_are_left_out():
     turn = many_calls(200)
     blocks = [{"type": "tool_use", "id": f"call_{n}", "input": {}} for n in range(200)]
     turn[1].content = [{"type": "text", "text": "So."}, *blocks]
@@ -215,7 +215,7 @@ def test_it_leaves_out_the_blocks_of_calls_that_have_no_room():
     ]
 
 
-def test_it_takes_a_result_of_five_megabytes():
+def test_result_of_five_megabytes_is_accepted():
     huge = result("a", "word " * 1_000_000)
     reader = Reader()
     turn = [QUESTION, call("a"), huge]
@@ -240,7 +240,7 @@ def test_it_takes_a_result_of_five_megabytes():
         lambda url: {"type": "file", "url": url, "mime_type": "application/pdf"},
     ],
 )
-def test_it_reads_images_by_address_only(picture):
+def test_images_are_read_by_url_only(picture):
     address = "https://example.org/a.png"
     blocks = [
         {"type": "text", "text": "Some pictures."},
@@ -269,7 +269,7 @@ REPLIES = [
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_it_covers_nothing_where_the_summary_is_no_good(reply, monkeypatch):
+def test_bad_summary_covers_no_message(reply, monkeypatch):
     monkeypatch.setattr("memory.agents.summarizers.PAUSE", 0.0)
     writer = summariser(*[reply] * 99)
     turn = [QUESTION, *(each for n in range(9) for each in (call(f"c{n}"), long(n)))]
@@ -281,7 +281,7 @@ def test_it_covers_nothing_where_the_summary_is_no_good(reply, monkeypatch):
 
 
 @pytest.mark.parametrize("reply", [call("x", text="Wait."), AIMessage("Fine."), None])
-def test_it_covers_nothing_where_a_function_returns_no_text(reply):
+def test_function_without_a_text_covers_no_message(reply):
     turn = [QUESTION, *(each for n in range(9) for each in (call(f"c{n}"), long(n)))]
     sent, middleware = ask(turn, summarizer=lambda messages: reply)
     check(sent)
@@ -293,7 +293,7 @@ def long(n):
     return result(f"c{n}", "word " * 600)
 
 
-def test_it_covers_nothing_while_the_summariser_hangs(monkeypatch):
+def test_hanging_summariser_covers_no_message(monkeypatch):
     gate, waits = Gate(), []
     monkeypatch.setattr("memory.agents.middleware.futures.wait", wait_in_vain(waits))
     turn = [QUESTION, *(each for n in range(9) for each in (call(f"c{n}"), long(n)))]
@@ -321,7 +321,7 @@ def wait_in_vain(waits):
     return wait
 
 
-def test_it_leaves_out_summaries_where_the_question_takes_the_room():
+def test_summaries_are_left_out_if_the_question_needs_the_room():
     thread = [*(HumanMessage("word " * 90) for _ in range(40)), QUESTION]
     options = {"summarizer": lambda read: "fact " * 400, "store": InMemoryStore()}
     sent, middleware = ask(thread, **options)
@@ -335,7 +335,7 @@ def test_it_leaves_out_summaries_where_the_question_takes_the_room():
     assert f"The first {covered} messages and their summaries are" in sent[0].text
 
 
-def test_it_clips_old_arguments_of_the_turn_where_room_is_needed():
+def test_old_arguments_of_the_turn_are_clipped_if_room_is_needed():
     def turn(rounds):
         pairs = ((call(f"c{n}", q="z" * 900), result(f"c{n}")) for n in range(rounds))
         return [QUESTION, *chain.from_iterable(pairs)]

@@ -21,7 +21,7 @@ def test_the_call_that_triggers_is_already_short():
     assert chat.memory.records[0].trigger == ("messages", 7, 6)
 
 
-def test_nothing_is_summarised_after_the_answer_then():
+def test_answer_is_not_followed_by_a_summary():
     chat = Chat(when="before")
     chat.say("one", "two", "three")
     assert chat.summariser.requests == []
@@ -34,7 +34,7 @@ def test_the_answer_goes_out_when_the_summariser_fails():
     assert [record.error for record in chat.memory.records] == ["OSError"]
 
 
-async def test_it_waits_without_blocking_when_awaited():
+async def test_awaited_call_waits_without_blocking():
     chat = Chat(when="before")
     for text in ("one", "two", "three", "four"):
         await chat.say_async(text)
@@ -61,6 +61,6 @@ def test_a_thread_that_begins_too_large_is_summarised_before_its_first_call(when
 
 
 @pytest.mark.parametrize("when", ["later", "", None, True])
-def test_it_refuses_another_time(when):
+def test_argument_when_rejects_other_values(when):
     with pytest.raises(PolicyError, match="expected after or before"):
         Chat(when=when)

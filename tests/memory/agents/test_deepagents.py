@@ -45,7 +45,7 @@ class Answer:
 
 
 class Files:
-    """A backend that keeps files in a dict, and fails when told to."""
+    """A backend that keeps files in a dict, and fails on request."""
 
     def __init__(self):
         self.files = {}
@@ -197,14 +197,14 @@ def test_the_messages_of_the_state_stay():
     assert len(chat.say("one", "two", "three", "four", "five")) == 10
 
 
-def test_a_callers_state_and_result_have_nothing_of_it():
+def test_state_and_result_of_a_caller_hide_the_private_keys():
     chat = Chat(Files())
     result = chat.agent.invoke({"messages": talk(7)}, chat.config)
     assert set(result) == {"messages"}
     assert chat.state[EVENT]["cutoff_index"] == 4
 
 
-def test_it_goes_on_from_a_summary_of_deep_agents():
+def test_summary_of_deep_agents_is_continued():
     text = (
         "You are in the middle of a conversation that has been summarized.\n\n"
         "A condensed summary follows:\n\n<summary>\nThey met.\n</summary>"
@@ -238,7 +238,7 @@ def test_it_goes_on_from_a_summary_of_deep_agents():
         {"cutoff_index": 2, "summary_message": HumanMessage("Hi."), "digest": "other"},
     ],
 )
-def test_an_event_that_fits_no_more_shows_all_messages(event):
+def test_outdated_event_shows_all_messages(event):
     sent, update = call(middleware(), talk(3), **{EVENT: event})
     assert (texts(sent), update) == (["S0", "S1", "S2"], {})
 
@@ -254,7 +254,7 @@ def test_an_edited_message_is_summarised_and_saved_again():
     assert "changed" in files.only
 
 
-def test_a_call_reads_what_is_covered_once(monkeypatch):
+def test_call_reads_covered_messages_once(monkeypatch):
     made = middleware()
     _, state = call(made, talk(7))
     digest, calls = threads.digest_prefixes, []
@@ -282,13 +282,13 @@ def test_agents_that_share_a_backend_have_files_of_their_own():
         ({"history_path_prefix": "/notes/"}, "/notes/"),
     ],
 )
-def test_it_writes_to_a_folder(options, folder):
+def test_history_is_written_to_the_given_folder(options, folder):
     files = Files()
     call(middleware(files, **options), talk(7))
     assert next(iter(files.files)).startswith(folder + "session_")
 
 
-def test_it_writes_below_the_root_of_a_composite_backend():
+def test_history_is_below_the_root_of_a_composite_backend():
     files = Files()
     files.artifacts_root = "/shared/"
     call(middleware(files), talk(7))
@@ -318,7 +318,7 @@ def embed(*blocks):
     return [*map(HumanMessage, shown), *talk(7)]
 
 
-def test_what_is_embedded_becomes_a_file_of_its_own():
+def test_embedded_data_becomes_a_file():
     files = Files()
     address = f"data:image/png;base64,{BASE64}"
     shapes = [
@@ -349,14 +349,14 @@ def test_what_is_embedded_becomes_a_file_of_its_own():
         ({"type": "image", "url": DRAWING}, b"<svg></svg>", '.svg" />'),
     ],
 )
-def test_its_file_is_named_by_its_kind(block, data, shown):
+def test_media_file_is_named_by_its_type(block, data, shown):
     files = Files()
     call(middleware(files), embed(block))
     assert [each for _, each in files.media] == [data]
     assert shown in files.only
 
 
-def test_an_address_stays_as_it_is():
+def test_url_stays_as_it_is():
     files = Files()
     block = {"type": "image", "url": "https://example.org/a.png"}
     call(middleware(files), embed(block))
@@ -368,7 +368,7 @@ def test_an_address_stays_as_it_is():
     ("broken", "url"),
     [("media", DRAWING), ("", "data:image/png;base64,a"), ("", "data:image/png")],
 )
-def test_what_cannot_be_saved_is_marked(broken, url):
+def test_unsaved_media_is_marked(broken, url):
     files = Files()
     files.broken = broken
     with pytest.warns(UserWarning, match="1 media .* could not be offloaded"):
@@ -380,7 +380,7 @@ def test_what_cannot_be_saved_is_marked(broken, url):
 # Failures.
 
 
-def test_what_names_the_file_counts_as_well():
+def test_words_that_name_the_file_are_counted():
     made = middleware()
     _, state = call(made, talk(7))
     state |= {"messages": talk(7)}
@@ -390,7 +390,7 @@ def test_what_names_the_file_counts_as_well():
     assert view.tokens == made.count_tokens(view.context.messages)
 
 
-def test_it_holds_every_round_of_a_long_turn():
+def test_requests_stay_small_in_every_round_of_a_long_turn():
     upstream = Upstream(reading(20), told=2000)
     files = Files()
     share = {"trigger": ("fraction", 0.5), "keep": ("fraction", 0.1)}
@@ -409,7 +409,7 @@ def test_it_holds_every_round_of_a_long_turn():
 
 
 @pytest.mark.parametrize("broken", ["fails", "raises"])
-def test_a_file_that_is_not_written_is_not_named_and_made_up_for(broken):
+def test_unwritten_file_is_not_named_and_written_later(broken):
     made = middleware(files := Files())
     files.broken = broken
     with pytest.warns(UserWarning, match="history to backend failed"):
@@ -461,7 +461,7 @@ def test_the_tool_says_when_the_summary_takes_long():
     assert "takes longer than usual" in told
 
 
-def test_an_overflow_is_summarised_and_asked_once_more():
+def test_overflow_is_summarised_and_retried_once():
     replies = [ContextOverflowError("too long")]
 
     def answer(request):
@@ -476,7 +476,7 @@ def test_an_overflow_is_summarised_and_asked_once_more():
     assert update[EVENT]["file_path"] in files.files
 
 
-async def test_it_works_when_awaited():
+async def test_awaited_agent_summarises():
     files = Files()
     chat = Chat(files)
     for text in ("one", "two", "three"):
@@ -529,7 +529,7 @@ THREAD = [HumanMessage("1"), *writes("a"), HumanMessage("2"), *writes("b")]
         ),
     ],
 )
-def test_it_cuts_long_arguments_of_old_calls(settings, found):
+def test_long_arguments_of_old_calls_are_cut(settings, found):
     made = middleware(
         model=model(profile={"max_input_tokens": 10_000}),
         trigger=("messages", 100),
@@ -541,7 +541,7 @@ def test_it_cuts_long_arguments_of_old_calls(settings, found):
     assert arguments(THREAD) == [LONG, LONG]
 
 
-def test_the_summary_is_one_of_the_messages_then():
+def test_summary_counts_as_a_message_for_the_trigger():
     settings = {"trigger": ("messages", 4), "keep": ("messages", 1), "max_length": 100}
     made = middleware(truncate_args_settings=settings)
     messages = [*talk(4), HumanMessage("S4"), *writes("a")]
@@ -554,7 +554,7 @@ def test_the_summary_is_one_of_the_messages_then():
     "messages",
     [writes("a", content="short"), writes("a", name="search")],
 )
-def test_it_leaves_short_arguments_and_other_tools(messages):
+def test_short_arguments_and_other_tools_stay(messages):
     settings = {"trigger": ("messages", 1), "keep": ("messages", 1), "max_length": 100}
     made = middleware(trigger=None, truncate_args_settings=settings)
     messages = [HumanMessage("1"), *messages, HumanMessage("2")]
@@ -662,7 +662,7 @@ def test_the_factories_make_what_they_say():
         create_summarization_middleware("openai:gpt-4o", Files())
 
 
-def test_its_documented_example_runs():
+def test_documented_example_runs():
     names = example("deepagents")
     assert len(names["state"]["messages"]) == 6
     (path,) = names["files"]

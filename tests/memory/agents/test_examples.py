@@ -76,7 +76,7 @@ class TestLangMem:
     CHANGES = (("langmem.short_term", "memory.agents.langmem"),)
 
     @pytest.mark.parametrize("block", ["langmem: node", "langmem: function"])
-    def test_it_still_knows_the_name_after_a_summary(self, server, block):
+    def test_agent_knows_the_name_after_a_summary(self, server, block):
         names = run({}, block, changes=self.CHANGES)
         state = names["graph"].get_state(names["config"]).values
         assert state["messages"][-1].text == "Your name is bob."
@@ -123,7 +123,7 @@ class TestDeepAgents:
         monkeypatch.setitem(sys.modules, "dotenv", dotenv)
         return tmp_path
 
-    def test_of_eight_messages_it_sends_the_summary_and_the_last(
+    def test_request_has_the_summary_and_the_last_of_eight_messages(
         self, server, folder, capsys
     ):
         names = run({}, "deepagents: demo", changes=self.CHANGES)
@@ -141,7 +141,7 @@ class TestDeepAgents:
 class TestLangChain:
     CHANGES = (
         ("langchain.agents.middleware", "memory.agents.langchain"),
-        # It stands for any tools.
+        # A placeholder for any tools.
         ("[...]", "[]"),
     )
 
@@ -159,7 +159,7 @@ class TestLangChain:
         assert len(kept) == 20
         assert "my name is bob" in found
 
-    def test_of_51_messages_it_sends_the_summary_and_20(self):
+    def test_request_has_the_summary_and_20_of_51_messages(self):
         thread = make_thread()
         assert len(thread) == 51
         chat_model = model()
@@ -176,7 +176,7 @@ class TestLangChain:
         ]
         assert find_faults(to_wire(request)) == []
 
-    def test_its_prompt_may_be_given(self):
+    def test_default_prompt_may_be_given(self):
         prompt = run({}, "langchain: prompt")["DEFAULT_SUMMARY_PROMPT"]
         chat_model = model()
         with SummarizationMiddleware(
@@ -242,13 +242,13 @@ class TestTutorial:
         names["graph"] = builder.compile(checkpointer=InMemorySaver())
         return names
 
-    def test_as_it_is_the_transcript_is_gone(self, server):
+    def test_original_tutorial_loses_the_transcript(self, server):
         names = run({}, *[name for name in BLOCKS if name.startswith("tutorial")])
         state = names["graph"].get_state(names["config"]).values
         assert state["summary"] == "Summary: my name is Lance."
         assert len(state["messages"]) == 2
 
-    def test_with_the_nodes_it_stays(self, server, with_nodes):
+    def test_tutorial_with_the_nodes_keeps_the_transcript(self, server, with_nodes):
         names = run(with_nodes, self.TURNS[0])
         state = names["graph"].get_state(names["config"]).values
         assert "memory" not in state
@@ -286,14 +286,14 @@ class TestAdvice:
             ("by tokens", ("tokens", 1000), chat(6, "a b"), chat(8, "word " * 200)),
         ],
     )
-    def test_it_triggers_at_the_same_time(self, names, block, trigger, below, above):
+    def test_trigger_fires_at_the_same_time(self, names, block, trigger, below, above):
         should_continue = run(names, f"advice: {block}")["should_continue"]
         policy = Policy(trigger=trigger, keep=("messages", 2))
         for messages, expected in ((below, END), (above, "summarize_conversation")):
             assert should_continue({"messages": messages}) == expected
             assert self.is_due(policy, messages) is (expected != END)
 
-    def test_it_triggers_by_time(self, names):
+    def test_trigger_fires_by_time(self, names):
         should_continue = run(names, "advice: by time")["should_continue"]
         # No message of LangChain has the field.
         with pytest.raises(AttributeError, match="timestamp"):
@@ -302,14 +302,14 @@ class TestAdvice:
         assert self.is_due(policy, chat(4))
         assert not self.is_due(policy, [HumanMessage("no time"), *chat(4)[1:]])
 
-    def test_it_keeps_as_many(self, names):
+    def test_window_keeps_as_many_messages(self, names):
         removed = run(names | {"state": {"messages": chat(10)}}, "advice: keep four")
         policy = Policy(trigger=("messages", 7), keep=("messages", 4))
         compaction = plan_compaction(policy, chat(10), count_tokens=count_tokens)
         ids = [message.id for message in removed["delete_messages"]]
         assert [message.id for message in compaction.messages] == ids
 
-    def test_it_keeps_what_is_important(self, names):
+    def test_important_messages_are_kept(self, names):
         messages = [user(1, "重要: 我对花生过敏"), *chat(8)[1:]]
         names["state"] = {"messages": messages}
         removed = run(names, "advice: keep what is important")["delete_messages"]
@@ -345,7 +345,7 @@ class TestAdvice:
         state |= summarize(model(told.model_dump_json()), policy)(state, {})
         assert load_memory(state).data == told.model_dump()
 
-    def test_it_triggers_by_topic_and_importance(self):
+    def test_trigger_fires_by_topic_and_importance(self):
         policy = Policy(
             trigger=[("topic", 0.65), ("important", 1), ("messages", 7)],
             keep=("messages", 2),

@@ -67,7 +67,7 @@ def describe(make):
         return type(error), str(error)
 
 
-def test_it_takes_the_same_arguments_with_the_same_defaults():
+def test_arguments_have_the_same_names_and_defaults():
     ours = inspect.signature(SummarizationMiddleware).parameters
     for name, parameter in inspect.signature(Original).parameters.items():
         if parameter.kind is not parameter.VAR_KEYWORD:
@@ -93,7 +93,7 @@ def test_it_takes_the_same_arguments_with_the_same_defaults():
         {"trigger": None},
     ],
 )
-def test_it_triggers_and_keeps_as_the_original_does(options):
+def test_trigger_and_keep_work_as_in_the_original(options):
     options = {"keep": ("messages", 2), "token_counter": measure} | options
     for count in range(1, 8):
         messages = said(*map(str, range(count)))
@@ -113,7 +113,7 @@ def test_it_triggers_and_keeps_as_the_original_does(options):
         ({"fraction": 0.8, "messages": 5}, ("tokens", 400), None),
     ],
 )
-def test_it_takes_fractions_of_the_models_window(trigger, keep, left):
+def test_fractions_are_of_the_models_window(trigger, keep, left):
     made = middleware(trigger=trigger, keep=keep, token_counter=measure)
     found = kept(made, said("1", "2", "3", "4"))
     assert (found and [message.text for message in found]) == left
@@ -144,7 +144,7 @@ def test_it_takes_fractions_of_the_models_window(trigger, keep, left):
         {"summarizer": 5},
     ],
 )
-def test_it_refuses_what_the_original_refuses(options):
+def test_arguments_are_rejected_as_in_the_original(options):
     profile = options.pop("profile", THOUSAND)
     refused = describe(lambda: Original(model(profile=profile), **options))
     assert refused
@@ -152,7 +152,7 @@ def test_it_refuses_what_the_original_refuses(options):
     assert again == refused
 
 
-def test_it_knows_the_deprecated_names():
+def test_deprecated_names_are_accepted():
     with pytest.warns(DeprecationWarning, match="is deprecated") as warned:
         made = middleware(max_tokens_before_summary=500, messages_to_keep=5)
     assert (made.trigger, made.keep) == (("tokens", 500), ("messages", 5))
@@ -165,14 +165,14 @@ def test_it_knows_the_deprecated_names():
     assert {each.filename for each in warned} == {__file__}
 
 
-def test_a_deprecated_name_gives_way_to_the_new_one():
+def test_new_name_wins_over_the_deprecated_one():
     new = {"trigger": ("tokens", 2000), "keep": ("messages", 5)}
     with pytest.warns(DeprecationWarning, match="is deprecated"):
         made = middleware(**new, max_tokens_before_summary=1000, messages_to_keep=10)
     assert (made.trigger, made.keep) == (("tokens", 2000), ("messages", 5))
 
 
-def test_it_refuses_a_misspelt_name():
+def test_misspelt_name_is_rejected():
     with pytest.raises(TypeError, match="triger"):
         middleware(triger=("tokens", 2000))
 
@@ -200,7 +200,7 @@ def test_claude_has_fewer_characters_to_a_token():
     assert middleware(model()).token_counter(text) < 90
 
 
-def test_chinese_text_is_not_taken_for_a_quarter():
+def test_chinese_text_is_not_counted_as_a_quarter():
     assert middleware().token_counter(said("请记住我的名字" * 100)) >= 500
 
 
@@ -241,7 +241,7 @@ def test_the_prompt_is_filled_in_as_a_format(prompt, asked):
     assert asked in request[0].text
 
 
-def test_a_schema_comes_in_place_of_the_usual_prompt():
+def test_schema_replaces_the_default_prompt():
     class Notes(BaseModel):
         user_info: str
 
@@ -298,7 +298,7 @@ def test_system_messages_of_the_thread_stay_in_front():
     assert [message.text for message in sent][::2] == ["Rule 1.", "3"]
 
 
-def test_its_documented_example_runs():
+def test_documented_example_runs():
     names = example("langchain")
     assert len(names["state"]["messages"]) == 6
     assert names["state"]["messages"][-1].text == "You are Lance."

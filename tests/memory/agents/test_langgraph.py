@@ -1,4 +1,4 @@
-"""The nodes for a graph of one's own."""
+"""The nodes for a custom graph."""
 
 import uuid
 
@@ -29,7 +29,7 @@ class State(ContextState, total=False):
 
 
 class Chat:
-    """A graph with the nodes, and one thread of it to talk in."""
+    """A graph with the nodes, and one thread of it."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Chat:
         return [message.text for message in self.model.requests[-1]]
 
 
-def test_it_summarises_after_the_answer_and_keeps_the_transcript():
+def test_node_after_the_answer_keeps_the_transcript():
     chat = Chat().say("one", "two", "three")
     assert chat.sent == ["one", "reply 1", "two", "reply 2", "three"]
     (block,) = chat.memory.blocks
@@ -92,13 +92,13 @@ def test_it_summarises_after_the_answer_and_keeps_the_transcript():
     assert all(uuid.UUID(message.id) for message in chat.state["messages"][::2])
 
 
-def test_before_the_call_it_makes_that_call_short():
+def test_node_before_the_call_makes_that_call_short():
     chat = Chat(before=True).say("one", "two", "three", "four")
     assert 'messages="1-4"' in chat.sent[0]
     assert chat.sent[1:] == ["three", "reply 3", "four"]
 
 
-async def test_it_runs_with_await():
+async def test_nodes_run_with_await():
     chat = Chat()
     for text in ("one", "two", "three"):
         said = {"messages": [HumanMessage(text)]}
@@ -143,7 +143,7 @@ def test_a_failing_summariser_changes_nothing_and_rests():
     assert [record.error for record in chat.memory.records] == ["OSError"]
 
 
-def test_it_does_not_wait_for_what_hangs(gate):
+def test_node_does_not_wait_for_a_hanging_summariser(gate):
     chat = Chat(summarizer=gate, timeout=0.05).say("one", "two", "three", "four")
     assert chat.sent[-1] == "four"
     assert chat.memory.blocks == []
@@ -168,7 +168,7 @@ def test_a_request_keeps_below_the_window():
     assert all(find_faults(to_wire(request)) == [] for request in chat.model.requests)
 
 
-def test_no_summary_is_streamed():
+def test_summaries_are_not_streamed():
     chat = Chat().say("one", "two", "three")
     said = {"messages": [HumanMessage("four")]}
     stream = chat.graph.stream(said, chat.thread, stream_mode="messages")

@@ -72,13 +72,13 @@ def find_faults_of(messages):
 
 class TestLangMemsCases:
     @pytest.mark.parametrize("messages", [[], [SYSTEM], chat(5)])
-    async def test_it_does_nothing_while_there_is_room(self, summarise, messages):
+    async def test_messages_stay_while_there_is_room(self, summarise, messages):
         options = ones(max_tokens=10)
         result = await summarise(messages, **options)
         assert (result.messages, result.running_summary) == (messages, None)
         assert options["model"].requests == []
 
-    async def test_it_counts_once_while_there_is_room(self, summarise):
+    async def test_tokens_are_counted_once_while_there_is_room(self, summarise):
         counted = []
         options = ones(
             max_tokens=999, token_counter=lambda each: counted.append(1) or 0
@@ -90,7 +90,7 @@ class TestLangMemsCases:
         ("count", "max_tokens", "before", "kept"),
         [(9, 6, None, 3), (9, 6, 8, 1), (41, 22, None, 19)],
     )
-    async def test_it_summarises_the_first_messages(
+    async def test_first_messages_are_summarised(
         self, summarise, count, max_tokens, before, kept
     ):
         messages = chat(count)
@@ -108,21 +108,21 @@ class TestLangMemsCases:
         # The second call found nothing new.
         assert len(options["model"].requests) == 1
 
-    async def test_it_keeps_the_system_message_out_of_the_summary(self, summarise):
+    async def test_system_message_is_not_summarised(self, summarise):
         options = ones()
         result = await summarise([SYSTEM, *chat(9)], **options)
         assert options["model"].requests == [[*chat(6), HumanMessage(CREATE)]]
         assert texts(result.messages[:2]) == ["Be brief.", COVERS.format("Summary 1.")]
         assert seqs(result.messages[2:]) == [7, 8, 9]
 
-    async def test_it_counts_messages_without_content(self, summarise):
+    async def test_messages_without_content_are_counted(self, summarise):
         messages = [user(1, ""), *chat(8, "Response 1")[1:], user(9)]
         count = count_tokens_approximately
         options = ones(max_tokens=50, max_summary_tokens=10, token_counter=count)
         result = await summarise(messages, **options)
         assert result.messages[1:] == messages[-1:]
 
-    async def test_it_extends_the_summary_with_new_messages(self, summarise):
+    async def test_summary_is_extended_with_new_messages(self, summarise):
         first = await summarise(chat(7), **ones())
         options = ones(first.running_summary, model=summariser("Longer."))
         second = await summarise(chat(15), **options)
@@ -134,7 +134,7 @@ class TestLangMemsCases:
         assert len(second.running_summary.summarized_message_ids) == 12
         assert second.running_summary.last_summarized_message_id == "12"
 
-    async def test_it_extends_the_summary_of_messages_that_it_gave(self, summarise):
+    async def test_summary_of_returned_messages_is_extended(self, summarise):
         first = await summarise(chat(7), **ones())
         options = ones(first.running_summary, model=summariser("Longer."))
         given = [*first.messages, *chat(15)[7:]]
@@ -152,17 +152,17 @@ class TestLangMemsCases:
         assert result.messages[1:] == messages[-2:]
         assert result.running_summary.summarized_message_ids == set("1234")
 
-    async def test_it_refuses_messages_without_an_id(self, summarise):
+    async def test_messages_without_an_id_are_rejected(self, summarise):
         with pytest.raises(ValueError, match="required to have ID field"):
             await summarise([user(1), AIMessage("hi")], **ones())
 
-    async def test_it_refuses_a_message_that_comes_again(self, summarise):
+    async def test_repeated_message_is_rejected(self, summarise):
         first = await summarise(chat(3), **ones(max_tokens=2))
         again = [*chat(3), assistant(4), user(1)]
         with pytest.raises(ValueError, match="ID 1 has already been summarized"):
             await summarise(again, **ones(first.running_summary))
 
-    async def test_it_refuses_a_summary_without_room(self, summarise):
+    async def test_summary_without_room_is_rejected(self, summarise):
         with pytest.raises(ValueError, match="must be less than"):
             await summarise(chat(3), **ones(max_summary_tokens=6))
 
@@ -174,7 +174,7 @@ class TestNode:
         return SummarizationNode(**options)
 
     @pytest.mark.parametrize("is_async", [False, True])
-    async def test_it_returns_what_the_function_returns(self, is_async):
+    async def test_node_returns_the_result_of_the_function(self, is_async):
         node = self.node()
         state = {"messages": chat(9), "context": {"topic": "tea"}}
         update = await node.ainvoke(state) if is_async else node.invoke(state)
@@ -184,7 +184,7 @@ class TestNode:
         again = node.invoke({"messages": chat(9), "context": update["context"]})
         assert again == update
 
-    def test_it_overwrites_the_messages_where_both_keys_are_the_same(self):
+    def test_node_overwrites_the_messages_if_both_keys_are_the_same(self):
         node = self.node(input_messages_key="messages", output_messages_key="messages")
         update = node.invoke({"messages": [SYSTEM, *chat(7)]})
         remove, *shown = update["messages"]
@@ -195,7 +195,7 @@ class TestNode:
         assert texts(shown[:2]) == ["Be brief.", COVERS.format("Summary 2.")]
         assert seqs(shown[2:]) == [13, 14, 15]
 
-    def test_it_reads_states_with_fields(self):
+    def test_node_reads_states_with_fields(self):
         class State(BaseModel):
             notes: list
             context: dict | None = None
@@ -204,17 +204,17 @@ class TestNode:
         assert seqs(update["summarized_messages"][1:]) == [7, 8, 9]
 
     @pytest.mark.parametrize("state", [{}, [], {"messages": None}])
-    def test_it_refuses_a_state_without_messages(self, state):
+    def test_node_rejects_a_state_without_messages(self, state):
         with pytest.raises(ValueError, match="Missing required field `messages`"):
             self.node().invoke(state)
 
-    def test_it_has_a_name_in_a_graph(self):
+    def test_node_has_a_name_in_a_graph(self):
         builder = StateGraph(MessagesState)
         assert "summarization" in builder.add_node(self.node()).nodes
         assert "short" in builder.add_node(self.node(name="short")).nodes
 
     @pytest.mark.parametrize("is_async", [False, True])
-    async def test_no_token_of_a_summary_is_streamed(self, is_async):
+    async def test_summary_tokens_are_not_streamed(self, is_async):
         builder = StateGraph(MessagesState)
         builder.add_node(self.node("They said hello."))
         builder.add_edge(START, "summarization")
@@ -229,7 +229,7 @@ class TestNode:
 
 
 class TestNothingIsLost:
-    async def test_all_that_counts_as_summarised_was_read(self, summarise):
+    async def test_summarised_messages_were_all_read(self, summarise):
         long = [(user if n % 2 else assistant)(n, f"m{n} " * 300) for n in range(1, 40)]
         count = count_tokens_approximately
         options = ones(
@@ -258,7 +258,7 @@ class TestNothingIsLost:
         assert max(count(request[:-1]) for request in requests) <= 600
         assert result.running_summary.summarized_message_ids == {"1", "2"}
 
-    async def test_it_reads_more_at_once_where_the_model_takes_it(self, summarise):
+    async def test_larger_window_of_the_model_means_larger_chunks(self, summarise):
         options = ones(
             max_tokens=600,
             max_summary_tokens=50,
@@ -268,9 +268,7 @@ class TestNothingIsLost:
         await summarise([user(1, "word " * 2000), assistant(2), user(3)], **options)
         assert len(options["model"].requests) == 1
 
-    async def test_what_is_too_much_for_the_summariser_is_read_in_pieces(
-        self, summarise
-    ):
+    async def test_overflow_of_the_summariser_is_read_in_pieces(self, summarise):
         replies = [ContextOverflowError("too long"), *["Part."] * 99]
         options = ones(
             max_tokens=4000,
@@ -322,7 +320,7 @@ class TestNothingIsLost:
         result = await summarise(chat(9), **options)
         assert result.running_summary.summary == "Summary 2."
 
-    async def test_it_does_not_wait_for_what_hangs(self, summarise):
+    async def test_call_does_not_wait_for_a_hanging_summariser(self, summarise):
         gate = threading.Event()
 
         class Hanging(type(model())):
@@ -343,15 +341,13 @@ class TestNothingIsLost:
             result = await summarise(messages, **ones(running))
             assert result.messages == first.messages
 
-    async def test_a_message_put_among_summarised_ones_is_not_taken_for_read(
-        self, summarise
-    ):
+    async def test_inserted_message_does_not_count_as_read(self, summarise):
         first = await summarise(chat(9), **ones())
         given = [*chat(3), user(99), *chat(9)[3:]]
         result = await summarise(given, **ones(first.running_summary))
         assert seqs(result.messages[1:]) == [99, 7, 8, 9]
 
-    async def test_a_second_message_with_a_known_id_is_not_taken_for_read(
+    async def test_second_message_with_a_known_id_does_not_count_as_read(
         self, summarise
     ):
         running = RunningSummary("They met.", {"1", "2"}, "2")
@@ -427,7 +423,7 @@ class TestBadThreads:
     }
 
     @pytest.mark.parametrize("messages", CASES.values(), ids=CASES)
-    async def test_every_request_is_valid(self, summarise, messages):
+    async def test_requests_are_always_valid(self, summarise, messages):
         options = ones()
         result = await summarise(messages, **options)
         (request,) = options["model"].requests
@@ -462,7 +458,7 @@ MESSAGES = st.one_of(
     st.sampled_from([200, 600, 2000]),
     st.booleans(),
 )
-def test_of_any_history_all_is_read_or_sent(history, limit, is_overwritten):
+def test_messages_of_any_history_are_read_or_sent(history, limit, is_overwritten):
     """Each message is numbered in its text; the conversation grows by four a call."""
     history = [
         each.model_copy(update={"id": str(n), "content": f"#{n}# {each.text}"})
@@ -494,7 +490,7 @@ def test_of_any_history_all_is_read_or_sent(history, limit, is_overwritten):
         assert all(find_faults_of(request) == [] for request in reader.requests)
 
 
-async def test_it_runs_inside_an_event_loop():
+async def test_call_runs_inside_an_event_loop():
     # In a notebook there is one, and the function is called without `await`.
     await asyncio.sleep(0)
     result = langmem.summarize_messages(chat(9), **ones())

@@ -41,7 +41,7 @@ def numbers(max_tokens, before=None):
 
 
 @pytest.mark.parametrize("messages", [[], chat(5)])
-def test_it_does_nothing_below_its_limit(messages):
+def test_preset_does_nothing_below_its_limit(messages):
     assert plan(numbers(6), messages) is None
 
 
@@ -49,7 +49,7 @@ def test_it_does_nothing_below_its_limit(messages):
     ("count", "max_tokens", "before", "kept"),
     [(9, 6, None, 3), (9, 6, 8, 1), (41, 22, None, 19), (9, 6, 9, 9)],
 )
-def test_it_compacts_the_same_messages(count, max_tokens, before, kept):
+def test_preset_compacts_the_same_messages(count, max_tokens, before, kept):
     compaction = plan(numbers(max_tokens, before), chat(count))
     assert count - (len(compaction.messages) if compaction else 0) == kept
     assert compaction is None or seqs(compaction.kept) == list(
@@ -57,38 +57,38 @@ def test_it_compacts_the_same_messages(count, max_tokens, before, kept):
     )
 
 
-def test_it_compacts_the_same_messages_with_the_numbers_of_the_preset():
+def test_default_numbers_compact_the_same_messages():
     messages = [*chat(45), user(46)]
     compaction = plan(Policy(preset="langmem"), messages, count=count_tokens)
     # Forty messages of 100 tokens are 4,000.
     assert seqs(compaction.messages) == list(range(1, 41))
 
 
-def test_it_compacts_more_where_the_rest_would_be_too_long():
+def test_preset_compacts_more_if_the_rest_is_too_long():
     messages = [user(1), assistant(2), *chat(40)[2:]]
     assert len(plan(numbers(6), messages).kept) <= 5
 
 
-def test_it_keeps_the_newest_turn_however_long_it_is():
+def test_preset_keeps_the_newest_turn_of_any_length():
     assert plan(numbers(6), [user(1), *map(assistant, range(2, 20))]) is None
     compaction = plan(numbers(6), [*chat(8), user(9), *map(assistant, range(10, 30))])
     assert seqs(compaction.messages) == list(range(1, 9))
 
 
-def test_it_has_nothing_more_to_compact_after_a_compaction():
+def test_preset_compacts_nothing_right_after_a_compaction():
     compaction = plan(numbers(6), chat(9))
     summary = block(1, compaction.first_seq, compaction.last_seq)
     assert plan(numbers(6), list(compaction.kept), [summary]) is None
 
 
-def test_it_extends_the_summary_with_new_messages_only():
+def test_preset_extends_the_summary_with_new_messages_only():
     first = block(1, 1, 6)
     compaction = plan(numbers(6), chat(16)[6:], [first])
     assert compaction.previous == first
     assert (compaction.first_seq, seqs(compaction.messages)[0]) == (1, 7)
 
 
-def test_it_compacts_a_call_with_its_results():
+def test_preset_compacts_a_call_with_its_results():
     window = [*chat(4), user(5), assistant(6, calls=["a", "b"])]
     window += [tool(7, "a"), tool(8, "b"), assistant(9), user(10)]
     compaction = plan(numbers(6), window)
@@ -96,7 +96,7 @@ def test_it_compacts_a_call_with_its_results():
 
 
 @pytest.mark.parametrize("content", ["", [], [{"type": "text", "text": ""}]])
-def test_it_counts_messages_without_content(content):
+def test_messages_without_content_are_counted(content):
     messages = [HumanMessage(content, id=str(n)) for n in range(1, 1200)]
     assert count_tokens(messages) == 4 * len(messages)
     compaction = plan(Policy(preset="langmem"), messages, count=count_tokens)
@@ -104,7 +104,7 @@ def test_it_counts_messages_without_content(content):
 
 
 @pytest.mark.parametrize("content", ["", []])
-async def test_it_summarises_among_messages_without_content(content):
+async def test_messages_without_content_are_summarised_among_others(content):
     messages = [HumanMessage("tea", id="1"), AIMessage(content, id="2"), user(3)]
     invoke = Summarizer()
     made = await summarize_window(invoke, messages, policy=Policy(preset="langmem"))
@@ -113,6 +113,6 @@ async def test_it_summarises_among_messages_without_content(content):
 
 
 @pytest.mark.parametrize("content", ["", []])
-def test_it_shows_messages_without_content_as_they_are(content):
+def test_messages_without_content_are_sent_as_they_are(content):
     window = [HumanMessage(content, id="1"), AIMessage(content, id="2")]
     assert compose_context(system_prompt="", window=window).messages == window

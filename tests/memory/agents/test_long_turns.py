@@ -77,7 +77,7 @@ def texts_of(body):
         (6_000, 5_000, "after"),
     ],
 )
-def test_it_holds_every_round_of_a_long_turn(window, chars, when):
+def test_requests_stay_small_in_every_round_of_a_long_turn(window, chars, when):
     upstream = Upstream(reading(60), told=window)
     chat = run(upstream, chars, when=when)
     assert len(upstream.bodies) == 61
@@ -89,7 +89,7 @@ def test_it_holds_every_round_of_a_long_turn(window, chars, when):
     assert {f"file {n} has code-{n * 7}" for n in range(60)} <= set(FACT.findall(last))
 
 
-def test_it_sends_the_same_through_the_real_client():
+def test_real_client_sends_the_same_requests():
     upstream = Upstream(reading(12, at_once=3), told=2_000)
     chat = Chat(
         upstream.client(),
@@ -105,7 +105,7 @@ def test_it_sends_the_same_through_the_real_client():
 
 
 @pytest.mark.parametrize("at_once", [2, 10])
-def test_it_keeps_parallel_calls_with_their_results(at_once):
+def test_parallel_calls_are_kept_with_their_results(at_once):
     upstream = Upstream(reading(20, at_once), told=6_000)
     chat = run(upstream, 2_000)
     assert upstream.faults == []
@@ -115,7 +115,7 @@ def test_it_keeps_parallel_calls_with_their_results(at_once):
     assert ends <= {1 + n * (at_once + 1) for n in range(21)}
 
 
-def test_it_summarises_in_the_background_where_there_is_room():
+def test_summary_is_made_in_the_background_if_there_is_room():
     gate = Gate()
     upstream = Upstream(reading(60), told=32_000)
     chat = run(upstream, 1_000, summarizer=gate, wait=False)
@@ -126,7 +126,7 @@ def test_it_summarises_in_the_background_where_there_is_room():
     assert chat.memory.records[0].last_seq > 1
 
 
-def test_it_cuts_and_says_so_while_the_summariser_is_down():
+def test_messages_are_cut_with_a_note_while_the_summariser_is_down():
     down = Failing()
     upstream = Upstream(reading(60), told=2_000)
     chat = run(upstream, 400, summarizer=down)
@@ -141,7 +141,7 @@ def test_it_cuts_and_says_so_while_the_summariser_is_down():
     assert " messages are left out here, as there is no room for them" in last[1]
 
 
-def test_it_waits_once_for_a_summariser_that_hangs():
+def test_agent_waits_once_for_a_hanging_summariser():
     gate = Gate()
     upstream = Upstream(reading(20), told=2_000)
     with within(8):
@@ -153,7 +153,7 @@ def test_it_waits_once_for_a_summariser_that_hangs():
     chat.middleware.close()
 
 
-def test_it_compacts_once_more_after_an_overflow_in_mid_turn():
+def test_overflow_in_mid_turn_triggers_one_more_compaction():
     upstream = Upstream(reading(12), window=3_000)
     chat = run(upstream, 2_000)
     refused = [size for size in upstream.sizes if size > 3_000]
@@ -164,7 +164,7 @@ def test_it_compacts_once_more_after_an_overflow_in_mid_turn():
     assert all(QUESTION in texts_of(body) for body in upstream.bodies)
 
 
-async def test_it_holds_a_long_turn_when_awaited():
+async def test_requests_of_an_awaited_long_turn_stay_small():
     upstream = Upstream(reading(20), told=2_000)
     chat = begin(upstream, 2_000)
     await chat.say_async(QUESTION)
@@ -173,7 +173,7 @@ async def test_it_holds_a_long_turn_when_awaited():
     assert len(chat.memory.blocks) > 0
 
 
-def test_it_shows_what_a_finished_turn_said_in_the_next_one():
+def test_finished_turn_is_sent_in_the_next_one():
     upstream = Upstream(reading(20), told=2_000)
     chat = run(upstream, 2_000)
     chat.say("Which code has file 3?")

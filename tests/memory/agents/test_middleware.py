@@ -51,7 +51,7 @@ def texts(messages):
 # The view.
 
 
-def test_it_leaves_the_messages_of_the_state_alone():
+def test_messages_of_the_state_are_unchanged():
     chat = Chat()
     said = [f"question {n}" for n in range(1, 8)]
     messages = chat.say(*said)
@@ -59,7 +59,7 @@ def test_it_leaves_the_messages_of_the_state_alone():
     assert len(messages) == 14
 
 
-def test_it_sends_the_summary_and_the_window():
+def test_request_has_the_summary_and_the_window():
     chat = Chat()
     chat.say("one", "two", "three", "four")
     system, summary, *window = chat.sent
@@ -68,19 +68,19 @@ def test_it_sends_the_summary_and_the_window():
     assert window == ["three", "reply 3", "four"]
 
 
-def test_it_puts_the_summary_into_a_message_of_the_user():
+def test_summary_is_in_a_message_of_the_user():
     chat = Chat()
     chat.say("one", "two", "three", "four")
     assert [m.type for m in chat.model.requests[-1]][:2] == ["system", "human"]
 
 
-def test_it_compacts_each_message_exactly_once():
+def test_messages_are_compacted_exactly_once():
     chat = Chat(policy=Policy(trigger=("messages", 6), keep=("messages", 2)))
     chat.say(*map(str, range(9)))
     assert sum(chat.read, []) == list(range(1, 17))
 
 
-def test_it_extends_the_summary_of_a_running_policy():
+def test_running_policy_extends_the_summary():
     chat = Chat()
     chat.say(*map(str, range(6)))
     first, second = chat.memory.records
@@ -89,7 +89,7 @@ def test_it_extends_the_summary_of_a_running_policy():
     assert [block.version for block in chat.memory.blocks] == [2]
 
 
-def test_it_merges_summaries_of_a_layered_policy():
+def test_layered_policy_merges_summaries():
     policy = Policy(
         trigger=("messages", 4), keep=("messages", 2), summary_budget=4, fan_in=2
     )
@@ -103,7 +103,7 @@ def test_it_merges_summaries_of_a_layered_policy():
     assert all(a[1] + 1 == b[0] for a, b in zip(ends, ends[1:], strict=False))
 
 
-def test_it_keeps_system_messages_of_the_state_in_front():
+def test_system_messages_of_the_state_stay_in_front():
     chat = Chat()
     chat.agent.update_state(chat.config, {"messages": [SystemMessage("Rule 1.")]})
     chat.say(*map(str, range(5)))
@@ -111,7 +111,7 @@ def test_it_keeps_system_messages_of_the_state_in_front():
     assert 'messages="1-4"' in chat.sent[2]
 
 
-def test_it_keeps_threads_apart():
+def test_threads_have_separate_memories():
     chat = Chat()
     chat.say("a1", "a2", "a3")
     chat.use("2").say("b1", "b2")
@@ -119,7 +119,7 @@ def test_it_keeps_threads_apart():
     assert chat.memory == ThreadMemory()
 
 
-def test_it_remembers_without_a_thread_id_only_for_the_same_messages():
+def test_memory_without_a_thread_id_needs_the_same_messages():
     middleware = WindowpaneMiddleware(
         model(), summarizer=summariser(), background=False, **SIX_KEEP_TWO
     )
@@ -132,7 +132,7 @@ def test_it_remembers_without_a_thread_id_only_for_the_same_messages():
     assert texts(chat_model.requests[-1]) == ["0", "1", "9", "9", "4", "5"]
 
 
-def test_it_finds_old_messages_again():
+def test_old_messages_are_recalled():
     chat = Chat()
     chat.say("My cat is called Mimi.", "two", "three", "four", "Name of my cat?")
     *_, recalled, newest = chat.sent
@@ -141,14 +141,14 @@ def test_it_finds_old_messages_again():
     assert newest == "Name of my cat?"
 
 
-def test_it_recalls_nothing_when_told_so():
+def test_policy_without_recall_recalls_nothing():
     policy = Policy(trigger=("messages", 6), keep=("messages", 2), recall_tokens=0)
     chat = Chat(policy=policy)
     chat.say("My cat is called Mimi.", "two", "three", "four", "Name of my cat?")
     assert not any("<recalled>" in text for text in chat.sent)
 
 
-def test_it_keeps_important_messages_word_for_word():
+def test_important_messages_stay_word_for_word():
     policy = Policy(
         trigger=("messages", 6), keep=("messages", 2), important=("(?i)deadline",)
     )
@@ -158,7 +158,7 @@ def test_it_keeps_important_messages_word_for_word():
     assert "The deadline is Friday." in chat.sent[2]
 
 
-def test_its_memory_survives_as_json():
+def test_memory_survives_as_json():
     chat = Chat()
     chat.say(*map(str, range(4)))
     stored = json.loads(json.dumps(chat.memory.dump()))
@@ -166,18 +166,18 @@ def test_its_memory_survives_as_json():
 
 
 @pytest.mark.parametrize("stored", [None, "x", {"version": "a"}, {"segments": [{}]}])
-def test_it_takes_a_stored_memory_it_cannot_read_for_an_empty_one(stored):
+def test_unreadable_memory_is_loaded_as_an_empty_one(stored):
     assert ThreadMemory.load(stored) == ThreadMemory()
 
 
-def test_it_forgets_the_threads_not_used_for_longest():
+def test_store_drops_the_threads_unused_for_longest():
     store = InMemoryStore(max_threads=2)
     for thread in "abc":
         store.save(thread, ThreadMemory(version=1), seen=0)
     assert [store.load(thread).version for thread in "abc"] == [0, 1, 1]
 
 
-def test_it_only_appends_to_a_request_between_compactions():
+def test_requests_only_grow_at_the_end_between_compactions():
     policy = Policy(trigger=("messages", 12), keep=("messages", 4), recall_tokens=0)
     chat = Chat(policy=policy)
     chat.say(*[f"question {n}" for n in range(30)])
@@ -188,7 +188,7 @@ def test_it_only_appends_to_a_request_between_compactions():
     assert changed == len(chat.memory.records) - 1 == 6
 
 
-def test_it_gives_the_same_view_of_the_same_messages():
+def test_same_messages_have_the_same_view():
     chat = Chat()
     chat.say(*map(str, range(6)))
     made = len(chat.summariser.requests)
@@ -203,7 +203,7 @@ def test_it_gives_the_same_view_of_the_same_messages():
 # Tools.
 
 
-def test_it_keeps_a_call_with_its_results():
+def test_call_is_kept_with_its_results():
     chat = Chat(model("a", "b", calls("c1", "c2"), "c", "d"), tools=[lookup])
     chat.say("one", "two", "three", "four")
     window = chat.model.requests[-1]
@@ -211,7 +211,7 @@ def test_it_keeps_a_call_with_its_results():
     assert {m.tool_call_id for m in window if isinstance(m, ToolMessage)} == known
 
 
-def test_it_keeps_the_question_while_tools_are_used():
+def test_question_is_kept_while_tools_are_used():
     policy = Policy(trigger=("tokens", 60), keep=("tokens", 1))
     chat = Chat(
         model(*[calls(f"c{n}") for n in range(4)]), tools=[lookup], policy=policy
@@ -220,7 +220,7 @@ def test_it_keeps_the_question_while_tools_are_used():
     assert all("What is the answer?" in texts(r) for r in chat.model.requests)
 
 
-def test_it_shortens_old_arguments_in_the_view_only():
+def test_old_arguments_are_shortened_in_the_view_only():
     policy = Policy(truncate_tool_args=50)
     chat = Chat(model(calls("c1", query="x" * 900)), tools=[lookup], policy=policy)
     chat.say("one")
@@ -231,7 +231,7 @@ def test_it_shortens_old_arguments_in_the_view_only():
     assert messages[1].tool_calls[0]["args"] == {"query": "x" * 900}
 
 
-def test_it_counts_the_system_prompt_and_the_tools():
+def test_system_prompt_and_tools_are_counted():
     @tool
     def long_winded(query: str) -> str:
         """Look something up."""
@@ -249,7 +249,7 @@ def test_it_counts_the_system_prompt_and_the_tools():
 # The ceiling and the overflow.
 
 
-def test_it_keeps_requests_below_the_window_of_the_model():
+def test_requests_stay_below_the_window_of_the_model():
     policy = Policy(enabled=False)
     chat = Chat(model(profile={"max_input_tokens": 400}), policy=policy)
     for n in range(20):
@@ -259,7 +259,7 @@ def test_it_keeps_requests_below_the_window_of_the_model():
     assert chat.memory.records == ()
 
 
-def test_it_cuts_old_results_of_the_running_turn_at_the_ceiling():
+def test_ceiling_cuts_old_results_of_the_running_turn():
     replies = [calls("c1"), calls("c2"), "done"]
     chat = Chat(
         model(*replies, profile={"max_input_tokens": 2000}),
@@ -275,7 +275,7 @@ def test_it_cuts_old_results_of_the_running_turn_at_the_ceiling():
     assert chat.state["messages"][2].text == "found " * 1000
 
 
-def test_it_compacts_and_retries_once_after_an_overflow():
+def test_overflow_is_compacted_and_retried_once():
     chat = Chat(trigger=None, keep=("messages", 20))
     chat.say(*["word " * 100] * 4)
     chat.model.replies.append(ContextOverflowError("too long"))
@@ -286,7 +286,7 @@ def test_it_compacts_and_retries_once_after_an_overflow():
     assert chat.memory.records[0].trigger[0] == "manual"
 
 
-async def test_it_retries_after_an_overflow_when_awaited():
+async def test_awaited_overflow_is_retried():
     chat = Chat(trigger=None)
     chat.say(*["word " * 100] * 4)
     chat.model.replies.append(ContextOverflowError("too long"))
@@ -295,7 +295,7 @@ async def test_it_retries_after_an_overflow_when_awaited():
     assert len(chat.model.requests) == 6
 
 
-def test_it_gives_up_after_one_retry():
+def test_overflow_after_the_retry_is_raised():
     chat = Chat()
     chat.say(*["word " * 100] * 2)
     chat.model.replies += [ContextOverflowError("no"), ContextOverflowError("still")]
@@ -304,7 +304,7 @@ def test_it_gives_up_after_one_retry():
     assert len(chat.model.requests) == 4
 
 
-def test_it_does_not_retry_what_cannot_be_smaller():
+def test_request_that_cannot_be_smaller_is_not_retried():
     chat = Chat(model(ContextOverflowError("no")))
     with pytest.raises(ContextOverflowError, match="no"):
         chat.say("word " * 500)
@@ -314,7 +314,7 @@ def test_it_does_not_retry_what_cannot_be_smaller():
 # Compaction.
 
 
-def test_it_answers_while_the_summariser_works():
+def test_agent_answers_while_the_summariser_works():
     gate = Gate()
     chat = Chat(summarizer=gate)
     chat.say("one", "two", wait=False)
@@ -327,13 +327,13 @@ def test_it_answers_while_the_summariser_works():
     assert chat.memory.records[0].text == "They talked."
 
 
-def test_it_compacts_before_it_returns_when_asked_to():
+def test_agent_compacts_before_it_returns_without_background():
     chat = Chat(background=False)
     chat.say("one", "two", "three", wait=False)
     assert len(chat.memory.records) == 1
 
 
-async def test_it_works_when_awaited():
+async def test_awaited_agent_compacts():
     chat = Chat(background=False)
     for n in range(4):
         await chat.say_async(str(n))
@@ -341,7 +341,7 @@ async def test_it_works_when_awaited():
     assert "Summary 1." in chat.sent[1]
 
 
-def test_it_goes_on_without_a_summariser():
+def test_agent_answers_without_a_working_summariser():
     down = summariser(*[RuntimeError("down")] * 999)
     chat = Chat(model(), summarizer=down, **QUICK)
     messages = chat.say(*map(str, range(10)))
@@ -353,7 +353,7 @@ def test_it_goes_on_without_a_summariser():
     assert [(b.first_seq, b.last_seq) for b in chat.memory.blocks] == [(1, 20)]
 
 
-def test_it_rests_after_a_failure():
+def test_compaction_pauses_after_a_failure():
     chat = Chat(summarizer=summariser(*[RuntimeError("down")] * 999))
     chat.say(*map(str, range(10)))
     assert len(chat.memory.records) == 1
@@ -361,14 +361,14 @@ def test_it_rests_after_a_failure():
 
 
 @pytest.mark.parametrize("reply", ["", "  ", "I'm sorry, I can't help with that."])
-def test_it_keeps_the_view_when_the_summary_is_no_good(reply):
+def test_bad_summary_does_not_change_the_view(reply):
     chat = Chat(summarizer=summariser("Good.", reply), **QUICK)
     chat.say(*map(str, range(5)))
     assert chat.memory.blocks[0].text == "Good."
     assert chat.memory.records[1].error
 
 
-def test_it_tries_a_failing_request_three_times():
+def test_failing_request_is_tried_three_times():
     down = summariser(RuntimeError("a"), RuntimeError("b"), "Third time.")
     chat = Chat(summarizer=down)
     chat.say("one", "two", "three")
@@ -376,7 +376,7 @@ def test_it_tries_a_failing_request_three_times():
     assert len(down.requests) == 3
 
 
-def test_it_does_not_repeat_what_cannot_succeed():
+def test_request_that_cannot_succeed_is_not_repeated():
     down = summariser(ModelAuthenticationError("bad key sk-1"))
     chat = Chat(summarizer=down)
     chat.say("one", "two", "three")
@@ -384,7 +384,7 @@ def test_it_does_not_repeat_what_cannot_succeed():
     assert chat.memory.records[0].error == "ModelAuthenticationError"
 
 
-def test_it_reads_smaller_pieces_after_an_overflow_of_the_summariser():
+def test_overflow_of_the_summariser_leads_to_smaller_pieces():
     chat = Chat(summarizer=summariser(ContextOverflowError("too long")))
     chat.say(*[f"{n} " + "word " * 700 for n in range(3)])
     first, *others = chat.read
@@ -393,7 +393,7 @@ def test_it_reads_smaller_pieces_after_an_overflow_of_the_summariser():
     assert [record.error for record in chat.memory.records] == [""]
 
 
-def test_it_gives_up_when_smaller_pieces_do_not_help():
+def test_summariser_gives_up_when_smaller_pieces_do_not_help():
     errors = [ContextOverflowError("too long"), ContextOverflowError("too long")]
     chat = Chat(summarizer=summariser(*errors))
     chat.say("one", "two", "three")
@@ -401,14 +401,14 @@ def test_it_gives_up_when_smaller_pieces_do_not_help():
     assert chat.memory.records[0].error == "ContextOverflowError"
 
 
-def test_it_logs_no_text_of_an_error(caplog):
+def test_log_has_no_text_of_an_error(caplog):
     chat = Chat(summarizer=summariser(ModelAuthenticationError("bad key sk-1")))
     chat.say("one", "two", "three")
     assert "compaction failed" in caplog.text
     assert "sk-1" not in caplog.text
 
 
-def test_it_summarises_again_what_was_edited():
+def test_edited_messages_are_summarised_again():
     chat = Chat()
     messages = chat.say(*map(str, range(4)))
     edited = HumanMessage("changed", id=messages[0].id)
@@ -419,7 +419,7 @@ def test_it_summarises_again_what_was_edited():
     assert chat.read[-1] == list(range(1, 9))
 
 
-def test_it_bears_the_removal_of_summarised_messages():
+def test_summarised_messages_may_be_removed():
     chat = Chat()
     messages = chat.say(*map(str, range(4)))
     gone = [RemoveMessage(id=message.id) for message in messages[:2]]
@@ -428,7 +428,7 @@ def test_it_bears_the_removal_of_summarised_messages():
     assert chat.sent[1:] == ["1", "reply 2", "2", "reply 3", "3", "reply 4", "next"]
 
 
-def test_it_starts_afresh_when_its_memory_is_broken():
+def test_broken_memory_is_replaced_by_a_new_one():
     class Broken(InMemoryStore):
         def load(self, thread_id):
             raise OSError("disk")
@@ -446,7 +446,7 @@ def test_it_starts_afresh_when_its_memory_is_broken():
     ]
 
 
-def test_it_answers_when_the_token_counter_fails():
+def test_agent_answers_when_the_token_counter_fails():
     def counter(messages):
         raise ZeroDivisionError
 
@@ -455,7 +455,7 @@ def test_it_answers_when_the_token_counter_fails():
     assert len(chat.memory.records) == 1
 
 
-def test_it_believes_the_count_of_the_provider():
+def test_count_of_the_provider_is_used():
     usage = {"input_tokens": 10_000, "output_tokens": 1, "total_tokens": 10_001}
     policy = Policy(trigger=("tokens", 9900), keep=("tokens", 1))
     chat = Chat(model("a", AIMessage("b", usage_metadata=usage)), policy=policy)
@@ -466,7 +466,7 @@ def test_it_believes_the_count_of_the_provider():
 
 
 @pytest.mark.parametrize(("provider", "compactions"), [("model", 1), ("other", 0)])
-def test_it_believes_no_other_provider(provider, compactions):
+def test_count_of_another_provider_is_ignored(provider, compactions):
     usage = {"input_tokens": 10_000, "output_tokens": 1, "total_tokens": 10_001}
     told = {"model_provider": provider}
     answer = AIMessage("b", usage_metadata=usage, response_metadata=told)
@@ -477,7 +477,7 @@ def test_it_believes_no_other_provider(provider, compactions):
 
 
 @pytest.mark.parametrize("told", ["bedrock", "bedrock_converse", "amazon_bedrock", ""])
-def test_it_knows_a_provider_by_its_other_names(told):
+def test_provider_is_known_by_its_other_names(told):
     usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     metadata = {"model_provider": told}
     answer = AIMessage("b", usage_metadata=usage, response_metadata=metadata)
@@ -486,7 +486,7 @@ def test_it_knows_a_provider_by_its_other_names(told):
 
 
 @pytest.mark.parametrize("recall", [0, 500])
-def test_it_counts_each_message_once_for_a_request(recall):
+def test_messages_are_counted_once_for_a_request(recall):
     counted = Counter()
 
     def count(messages):
@@ -508,7 +508,7 @@ def test_it_counts_each_message_once_for_a_request(recall):
 # Streams.
 
 
-def test_it_sends_no_token_of_a_summary_to_the_user():
+def test_summary_tokens_are_not_streamed():
     chat = Chat(background=False)
     chat.say("one", "two")
     said = {"messages": [HumanMessage("three")]}
@@ -517,7 +517,7 @@ def test_it_sends_no_token_of_a_summary_to_the_user():
     assert len(chat.memory.records) == 1
 
 
-async def test_it_sends_no_token_after_an_overflow_either():
+async def test_summary_tokens_after_an_overflow_are_not_streamed():
     chat = Chat(trigger=None)
     chat.say(*["word " * 100] * 4)
     chat.model.replies.append(ContextOverflowError("too long"))
@@ -532,7 +532,7 @@ async def test_it_sends_no_token_after_an_overflow_either():
 # Several at once.
 
 
-def test_it_takes_the_room_of_a_thread_from_its_own_requests():
+def test_room_of_a_thread_comes_from_its_own_requests():
     sizes = {"trigger": ("messages", 6), "keep": ("messages", 2)}
     policy = Policy(important=("^keep",), context_window=4000, **sizes)
     chat = Chat(policy=policy)
@@ -548,7 +548,7 @@ def test_it_takes_the_room_of_a_thread_from_its_own_requests():
     assert seen[0].room > seen[1].room
 
 
-def test_it_keeps_one_of_two_summaries_made_at_once():
+def test_store_keeps_one_of_two_concurrent_summaries():
     store = InMemoryStore()
     seen = store.load("t")
     one, other = seen.add_compaction((), RECORD), seen.add_compaction((), RECORD)
@@ -557,7 +557,7 @@ def test_it_keeps_one_of_two_summaries_made_at_once():
     assert store.load("t") is one
 
 
-def test_it_compacts_a_thread_once_at_a_time():
+def test_thread_is_compacted_once_at_a_time():
     gate = Gate()
     chat = Chat(summarizer=gate)
     chat.say("one", "two", "three", wait=False)
@@ -569,7 +569,7 @@ def test_it_compacts_a_thread_once_at_a_time():
     assert gate.calls == len(chat.memory.records) == 2
 
 
-def test_it_answers_after_it_was_closed():
+def test_closed_middleware_still_answers():
     chat = Chat()
     chat.middleware.close()
     assert len(chat.say("one", "two", "three")) == 6
@@ -579,7 +579,7 @@ def test_it_answers_after_it_was_closed():
 # Arguments.
 
 
-def test_it_summarises_with_a_function():
+def test_function_summarises():
     seen = []
 
     def write(messages):
@@ -593,7 +593,7 @@ def test_it_summarises_with_a_function():
     assert chat.memory.blocks[0].text == "They said 5 things."
 
 
-def test_it_summarises_with_a_coroutine():
+def test_coroutine_summarises():
     async def write(messages):
         await asyncio.sleep(0)
         return "They talked."
@@ -603,20 +603,20 @@ def test_it_summarises_with_a_coroutine():
     assert chat.memory.blocks[0].text == "They talked."
 
 
-def test_it_takes_no_summary_that_is_no_text():
+def test_summary_that_is_no_text_is_rejected():
     chat = Chat(summarizer=lambda messages: ["They talked."])
     chat.say("one", "two", "three")
     assert [r.error for r in chat.memory.records] == ["TypeError"]
 
 
-def test_it_reads_content_blocks_of_the_summariser():
+def test_content_blocks_of_the_summariser_are_read():
     blocks = [{"type": "text", "text": "They "}, {"type": "text", "text": "talked."}]
     chat = Chat(summarizer=summariser(AIMessage(blocks)))
     chat.say("one", "two", "three")
     assert chat.memory.blocks[0].text == "They talked."
 
 
-def test_it_takes_a_prompt_of_ones_own_with_braces():
+def test_custom_prompt_may_have_braces():
     prompt = 'Answer {"like": "this"}.\n<messages>\n{messages}\n</messages>'
     chat = Chat(summary_prompt=prompt)
     chat.say("one", "two", "three")
@@ -625,7 +625,7 @@ def test_it_takes_a_prompt_of_ones_own_with_braces():
     assert "{messages}" not in sent
 
 
-def test_it_takes_the_numbers_of_langchain():
+def test_sizes_of_langchain_are_accepted():
     middleware = WindowpaneMiddleware(
         model(),
         trigger=[("tokens", 5000), {"messages": 30, "tokens": 900}],
@@ -640,36 +640,36 @@ def test_it_takes_the_numbers_of_langchain():
     assert (policy.keep, policy.chunk_tokens) == (("messages", 10), 3000)
 
 
-def test_it_is_layered_when_told_nothing():
+def test_default_policy_is_layered():
     assert WindowpaneMiddleware(model()).policy == Policy()
 
 
-def test_it_refuses_two_policies_at_once():
+def test_policy_and_trigger_together_are_rejected():
     with pytest.raises(PolicyError, match="expected without"):
         WindowpaneMiddleware(model(), trigger=("messages", 50), policy=Policy())
 
 
 @pytest.mark.parametrize("profile", [None, {}, {"max_input_tokens": "many"}])
-def test_it_needs_to_know_the_window_for_a_fraction(profile):
+def test_fraction_needs_a_known_window(profile):
     with pytest.raises(PolicyError, match="max_input_tokens"):
         WindowpaneMiddleware(model(profile=profile), trigger=("fraction", 0.5))
 
 
-def test_it_takes_the_window_of_the_models_profile():
+def test_window_is_that_of_the_models_profile():
     middleware = WindowpaneMiddleware(
         model(profile={"max_input_tokens": 1000}), trigger=("fraction", 0.5)
     )
     assert middleware.context_window == 1000
 
 
-def test_its_documented_example_runs():
+def test_documented_example_runs():
     names = example("example")
     assert len(names["transcript"]) == 6
     assert names["compacted"].text == "The user is Lance and likes the 49ers."
     assert (names["compacted"].first_seq, names["compacted"].last_seq) == (1, 2)
 
 
-def test_its_documented_graph_runs():
+def test_documented_graph_runs():
     names = example("graph")
     messages = names["state"]["messages"]
     assert len(messages) == 6
@@ -678,7 +678,7 @@ def test_its_documented_graph_runs():
     assert [(block.first_seq, block.last_seq) for block in blocks] == [(1, 2), (3, 4)]
 
 
-def test_it_loads_without_django():
+def test_agents_load_without_django():
     code = (
         "import sys, memory.agents.middleware;"
         "sys.exit(any(name.split('.')[0] == 'django' for name in sys.modules))"

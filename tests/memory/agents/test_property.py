@@ -256,7 +256,7 @@ class Player:
     is_model=st.booleans(),
     edited=st.integers(0, 20),
 )
-def test_any_history_is_valid_fits_and_loses_nothing(
+def test_requests_of_any_history_are_valid_and_complete(
     steps, replies, window, when, policy, is_model, edited
 ):
     memory = Function(replies)

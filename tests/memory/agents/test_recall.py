@@ -50,7 +50,7 @@ def find(recall, body, cutoff, question="Which tea was number 3?"):
     return [int(note.id) for note in recall.find_notes(thread, active, len(body), ROOM)]
 
 
-def test_it_reads_each_message_of_a_long_turn_once(read):
+def test_recall_reads_each_message_of_a_long_turn_once(read):
     upstream = Upstream(reading(16), told=2_000)
     chat = run(upstream, 2_000)
     assert len(chat.memory.records) > 5
@@ -58,14 +58,14 @@ def test_it_reads_each_message_of_a_long_turn_once(read):
     assert max(read) > 20
 
 
-def test_it_reads_only_what_a_compaction_added(recall, read):
+def test_recall_reads_only_newly_compacted_messages(recall, read):
     body = talk(20)
     found = [find(recall, body, cutoff) for cutoff in (4, 10, 10, 20)]
     assert read == dict.fromkeys(range(1, 21), 1)
     assert found[-1] == find(Recall(count_tokens), body, 20)
 
 
-def test_it_reads_again_what_was_edited(recall, read):
+def test_recall_reads_edited_messages_again(recall, read):
     body = talk(12)
     find(recall, body, 6)
     body[2] = HumanMessage("coffee")
@@ -73,13 +73,13 @@ def test_it_reads_again_what_was_edited(recall, read):
     assert (read[3], read[12]) == (2, 1)
 
 
-def test_it_keeps_threads_apart(recall):
+def test_recall_keeps_threads_apart(recall):
     assert find(recall, talk(8), 4)
     assert find(recall, talk(8, "coal"), 8, "Tea?") == []
     assert find(recall, talk(8), 8) == find(Recall(count_tokens), talk(8), 8)
 
 
-def test_it_does_not_find_the_question_that_is_being_answered(recall):
+def test_recall_does_not_find_the_open_question(recall):
     thread = [*talk(6), HumanMessage("Which tea?"), AIMessage("tea"), AIMessage("tea")]
     (digest,) = threads.digest_prefixes(thread, [8])
     active = [SummarySegment(SummaryBlock(1, 0, 1, 8, "Tea.", 2), digest)]

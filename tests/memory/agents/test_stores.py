@@ -26,7 +26,7 @@ class TestLangGraphStore(StoreContract):
     def reopen(self, store):
         return LangGraphStore(store.store)
 
-    def test_it_leaves_other_items_alone(self):
+    def test_store_leaves_other_items_alone(self):
         base = InMemoryBaseStore()
         base.put(("windowpane", "notes"), "1", {"text": "mine"})
         store = LangGraphStore(base, namespace=("windowpane", "threads"))
@@ -34,7 +34,7 @@ class TestLangGraphStore(StoreContract):
         store.delete("1")
         assert base.get(("windowpane", "notes"), "1").value == {"text": "mine"}
 
-    def test_it_replaces_what_it_cannot_read(self):
+    def test_store_replaces_an_unreadable_memory(self):
         store = self.make_store()
         store.store.put(store.namespace, "1", {"version": 7, "segments": "broken"})
         assert store.load("1") == ThreadMemory(version=7)
@@ -58,7 +58,7 @@ class TestSQLiteStore(StoreContract):
     def reopen(self, store):
         return self.make_store()
 
-    def test_it_keeps_one_of_many_saved_through_connections_of_their_own(self):
+    def test_store_keeps_one_of_many_saves_through_own_connections(self):
         stores = [self.make_store() for _ in range(8)]
         start = threading.Barrier(len(stores))
 
@@ -71,7 +71,7 @@ class TestSQLiteStore(StoreContract):
         assert saved.count(True) == 1
         assert stores[0].load("1").blocks[0].text == str(saved.index(True))
 
-    def test_it_says_what_is_wrong_with_its_file(self):
+    def test_store_raises_for_a_broken_file(self):
         self.path.write_text("This is no database." * 100)
         with pytest.raises(sqlite3.DatabaseError):
             self.make_store()

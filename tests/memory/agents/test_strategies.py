@@ -17,7 +17,7 @@ LAPTOP = "My laptop crashes whenever it compiles large programs."
 
 
 @pytest.mark.parametrize("by_function", [False, True])
-def test_what_leaves_is_not_summarised(by_function):
+def test_trimmed_messages_are_not_summarised(by_function):
     asked = []
     options = {"summarizer": asked.append} if by_function else {}
     chat = Chat(policy=WINDOW, **options)
@@ -29,14 +29,14 @@ def test_what_leaves_is_not_summarised(by_function):
     assert chat.sent == ["Be brief.", "three", "reply 3", "four"]
 
 
-def test_what_left_is_recalled():
+def test_trimmed_messages_are_recalled():
     chat = Chat(policy=WINDOW)
     chat.say("My cat is called Mimi.", "two", "three", "What is my cat called?")
     assert any("My cat is called Mimi." in text for text in chat.sent[1:-1])
 
 
 @pytest.mark.parametrize(("when", "fires_at"), [("after", 5), ("before", 4)])
-def test_another_topic_is_a_reason_to_summarise(when, fires_at):
+def test_new_topic_triggers_a_summary(when, fires_at):
     chat = Chat(policy=TOPIC, when=when)
     chat.say(*TRIP)
     assert chat.memory.records == ()
@@ -47,7 +47,7 @@ def test_another_topic_is_a_reason_to_summarise(when, fires_at):
     assert chat.memory.records[0].last_seq == 6
 
 
-def test_important_messages_set_it_off_and_stay():
+def test_important_messages_trigger_a_summary_and_stay():
     policy = Policy(
         trigger=("important", 2), keep=("messages", 2), important=["budget"]
     )

@@ -34,14 +34,14 @@ def ends(active):
     return [segment.block.last_seq for segment in active]
 
 
-def test_it_finds_the_summaries_that_still_hold():
+def test_valid_summaries_are_found():
     messages = chat(10)
     memory = memory_of(messages, 2, 4, 8)
     assert ends(find_active(memory, messages)) == [2, 4, 8]
     assert ends(find_active(memory, [*messages, user(11)])) == [2, 4, 8]
 
 
-def test_it_leaves_out_summaries_of_changed_messages():
+def test_summaries_of_changed_messages_are_left_out():
     messages = chat(10)
     memory = memory_of(messages, 2, 4, 8)
     edited = [*messages[:3], assistant(4, "changed"), *messages[4:]]
@@ -49,27 +49,27 @@ def test_it_leaves_out_summaries_of_changed_messages():
     assert ends(find_active(memory, messages[1:])) == []
 
 
-def test_it_puts_aside_what_reaches_beyond_the_last_message():
+def test_summary_beyond_the_last_message_is_left_out():
     messages = chat(10)
     assert ends(find_active(memory_of(messages, 2, 8), messages[:6])) == [2]
     assert find_active(memory_of(messages, 2, 8), []) == ()
 
 
-def test_it_puts_aside_what_leaves_a_gap():
+def test_summary_after_a_gap_is_left_out():
     messages = chat(10)
     memory = memory_of(messages, 2, 4, 8)
     gap = ThreadMemory(segments=(memory.segments[0], memory.segments[2]))
     assert ends(find_active(gap, messages)) == [2]
 
 
-def test_it_needs_no_ids_and_bears_equal_ones():
+def test_messages_need_no_ids_or_unique_ones():
     messages = [HumanMessage("a", id="1"), HumanMessage("b", id="1"), HumanMessage("c")]
     assert seqs(number_messages(messages, 5)) == [5, 6, 7]
     assert len(set(digest_prefixes(messages, [1, 2, 3]))) == 3
     assert [message.id for message in messages] == ["1", "1", None]
 
 
-def test_it_knows_messages_by_all_that_they_say():
+def test_digest_covers_all_content_of_messages():
     said = [
         assistant(1, "a"),
         assistant(1, "a", calls=["c"]),
@@ -95,20 +95,20 @@ def test_a_digest_is_that_of_the_messages_as_json():
     assert digest_prefixes(messages, [len(messages)]) == [running.hexdigest()]
 
 
-def test_it_sets_system_messages_at_the_start_apart():
+def test_system_messages_at_the_start_are_split_off():
     messages = [SystemMessage("a"), user(1), SystemMessage("b")]
     assert split_system(messages) == (messages[:1], messages[1:])
     assert split_system([]) == ([], [])
     assert split_system(messages[:1]) == (messages[:1], [])
 
 
-def test_it_knows_a_thread_without_an_id_by_its_first_message():
+def test_thread_without_an_id_is_known_by_its_first_message():
     assert find_thread(chat(2)) == find_thread(chat(4))
     assert find_thread([user(1, "a")]) != find_thread([user(1, "b")])
     assert find_thread([]) == "first:"
 
 
-def test_it_tells_agents_inside_a_graph_apart():
+def test_agents_inside_a_graph_have_separate_threads():
     def key(namespace, text="a"):
         config = {"configurable": {"thread_id": 1, "checkpoint_ns": namespace}}
         return RunnableLambda(lambda _: find_thread([user(1, text)])).invoke(0, config)
@@ -121,7 +121,7 @@ def test_it_tells_agents_inside_a_graph_apart():
 
 
 @pytest.mark.parametrize("thread_id", ["x" * 201, "a\0b", "\ud800"])
-def test_it_hashes_ids_that_a_store_may_refuse(thread_id):
+def test_ids_that_a_store_may_refuse_are_hashed(thread_id):
     key = thread_key(thread_id)
     assert len(key) == len("thread:") + 64
     assert key != thread_key(thread_id + "c")

@@ -170,7 +170,7 @@ def test_the_model_inside_is_found_with_its_window(wrapper):
     assert make_writer(wrapped, len).chunk_tokens == 3000
 
 
-def test_what_only_stands_in_for_a_model_summarises():
+def test_fake_model_summarises():
     # As mocks of models do; LangChain's class takes them, too.
     model = MagicMock(_llm_type="mock", profile={"max_input_tokens": 9000})
     model.invoke.return_value = MagicMock(text="They met.")
@@ -182,7 +182,7 @@ def test_what_only_stands_in_for_a_model_summarises():
         assert "They met.</summary>" in summary
 
 
-def test_a_model_that_is_chosen_later_is_one():
+def test_model_that_is_chosen_later_counts_as_a_model():
     assert isinstance(make_writer(init_chat_model(), len), ModelWriter)
 
 
@@ -357,19 +357,19 @@ class TestAsyncBackends:
             summarizing, backend=files, **options
         )
 
-    async def test_it_gets_its_file(self, missing, is_async):
+    async def test_async_backend_gets_the_file(self, missing, is_async):
         files, middleware = self.make(missing)
         summary, *_ = await ask(middleware, is_async)
         ((path, text),) = files.files.items()
         assert path in summary
         assert "## Summarized at" in text
 
-    async def test_it_is_awaited_in_the_loop_of_the_agent(self, missing):
+    async def test_async_backend_is_awaited_in_the_loop_of_the_agent(self, missing):
         files, middleware = self.make(missing)
         await ask(middleware, is_async=True)
         assert files.loops == {asyncio.get_running_loop()}
 
-    async def test_it_may_be_called_inside_of_a_running_loop(self, missing):
+    async def test_async_backend_works_inside_a_running_loop(self, missing):
         files, middleware = self.make(missing)
         messages = chat(7)
         request = ModelRequest(
@@ -378,7 +378,7 @@ class TestAsyncBackends:
         middleware.wrap_model_call(request, lambda _: AIMessage("answer"))
         assert len(files.files) == 1
 
-    async def test_its_file_grows(self, missing, is_async):
+    async def test_history_file_grows(self, missing, is_async):
         files, middleware = self.make(missing)
         agent = create_agent(middleware.model, middleware=[middleware])
         shown = [{"type": "image", "base64": "AAAA", "mime_type": "image/png"}]
