@@ -50,7 +50,7 @@ for number in range({conversations}):
         said = f"On day {{place}} of plan {{number}} we meet at {{place}}:15."
         _say(kept, said, client_id=f"kept-{{place}}")
 """
-# What both releases have. {path} is of one's own conversation.
+# Pages of both releases. {path} is of the user's conversation.
 PAGES = (
     *("/", "/?q=plan", "/account/", "/healthz", "{path}", "{path}context/"),
     *("{path}messages/", "{path}menu/", "{path}memory/summaries/"),
@@ -357,7 +357,7 @@ def leave_out_own(
 
 
 def find_faults(seen: dict[str, Any]) -> dict[str, Any]:
-    """What no one may notice of an upgrade, where it was seen."""
+    """Return the visible faults of an upgrade, which must have none."""
     empty = {name: seen[name] for name in FAULTS if seen[name]}
     audit = {} if "clean" in seen["audit"] else {"audit": seen["audit"]}
     return {**empty, **audit}

@@ -18,7 +18,7 @@ from .conversations import STARTED
 
 # The last day is a Sunday.
 DAYS, QUESTIONS = 119, 50
-# What is told each day, and what is asked of it.
+# What the user says each day, and the question about it.
 TOLD = {
     "en": [
         ("I cooked {} for dinner.", "What did I cook {}?"),

@@ -1,8 +1,8 @@
 """Made-up conversations in which each message states a fact, in English and Chinese.
 
 The templates of UNSEEN were written together with those of SEEN, before the ranker was
-changed by SEEN alone. Those of FRESH were written before anyone looked at what was not
-found in UNSEEN, and those of LAST before anyone looked at FRESH: each judges once.
+changed by SEEN alone. Those of FRESH were written before the misses in UNSEEN were
+seen, and those of LAST before the results of FRESH were seen: each judges once.
 """
 
 import random
@@ -183,7 +183,7 @@ def _make(name: str, language: str, half: str, reply: str) -> RecordedConversati
 def _state(
     language: str, half: str, chance: random.Random
 ) -> Iterator[tuple[str, str]]:
-    """Facts of each form about each person: statement and question."""
+    """Yield facts of each form about each name: statement and question."""
     values = {name: text.split() for name, text in VALUES[language].items()}
     for statement, question in HALVES[half][language]:
         for who in values["who"]:

@@ -49,7 +49,7 @@ def _to_json(request: Sequence[BaseMessage]) -> str:
 
 
 class ReplyModel(BaseChatModel):
-    """Gives the reply it was told to give."""
+    """A model that returns the given reply."""
 
     log: Any
     reply: AIMessage = AIMessage("")

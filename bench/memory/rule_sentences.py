@@ -1,6 +1,8 @@
-"""python -m bench.memory.rule_sentences [tuned|kept]: how many of 600 hand-written
-messages are read right as stating a rule or none, and in how much talk between people
-a rule is found although it addresses no assistant (the sets of WINDOWPANE_DATA).
+"""python -m bench.memory.rule_sentences [tuned|kept]: count correct rule detections.
+
+It counts how many of 600 hand-written messages are read correctly as stating a rule or
+none, and in how many chats between people a rule is found although they address no
+assistant (the sets of WINDOWPANE_DATA).
 
 Tune on the half "tuned" alone. The half "kept" is for reports.
 """
@@ -107,7 +109,7 @@ def score(sentences: Sequence[Sentence]) -> Score:
 
 
 def find_alarms(recordings: Sequence[RecordedConversation]) -> Iterator[str]:
-    """What is taken for a rule in talk between people, both sides."""
+    """Yield what is detected as a rule in chats between people, both sides."""
     for recording in recordings:
         for message in recording.messages:
             for rule in find_rules(message.content):

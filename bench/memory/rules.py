@@ -1,8 +1,8 @@
-"""In how many requests the rules of a conversation are, word for word, while it is
-compacted again and again.
+"""The share of requests that contain a conversation's rules word for word.
 
-Every contestant plays the same conversation: a rule in each of the first messages, then
-talk, until its summariser has written fifty times or four million tokens were sent.
+The conversation is compacted many times. Every contestant plays the same one: a rule in
+each of the first messages, then other messages, until its summariser has written fifty
+times or four million tokens were sent.
 """
 
 import random

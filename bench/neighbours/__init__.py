@@ -1,3 +1,4 @@
-"""How long one person waits for the first word while another does the worst at one of
-the site's doors. `python -m bench.neighbours [DOOR ...]`; doors.py has the doors.
+"""How long one user waits for the first word while another one attacks an entrance.
+
+`python -m bench.neighbours [ENTRANCE ...]`; entrances.py has the entrances.
 """

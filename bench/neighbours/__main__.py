@@ -1,5 +1,6 @@
-"""python -m bench.neighbours [DOOR ...] [--write]: prints the table, or puts it into
-the docs. A door is named by how its name begins: search, markdown, "shared pages".
+"""python -m bench.neighbours [ENTRANCE ...] [--write]: print the table, or document it.
+
+An entrance is named by the beginning of its name: search, markdown, "shared pages".
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 from bench.provider import running_provider
 from tests.servers import Site
 
-from .doors import DOORS, find
+from .entrances import ENTRANCES, find
 from .figures import Figures, write_table
 from .measure import environment, measure
 
@@ -37,25 +38,29 @@ def run(names: list[str]) -> list[Figures]:
         running_provider("bench.neighbours.provider") as provider_url,
     ):
         static = collect_static(Path(folder))
-        for door in find(names):
+        for entrance in find(names):
             started = time.monotonic()
-            results.append(measure(door, provider_url, static))
+            results.append(measure(entrance, provider_url, static))
             took = time.monotonic() - started
-            print(f"measured: {door.name}, {took:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"measured: {entrance.name}, {took:.0f} s", file=sys.stderr, flush=True
+            )
     return results
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.neighbours")
-    parser.add_argument("doors", nargs="*", help=f"of {', '.join(DOORS)}; or all")
+    parser.add_argument(
+        "entrances", nargs="*", help=f"of {', '.join(ENTRANCES)}; or all"
+    )
     parser.add_argument("--write", action="store_true", help="update the docs")
     asked = parser.parse_args()
-    if not list(find(asked.doors)):
-        parser.error(f"none of the doors is called so: {', '.join(DOORS)}")
+    if not list(find(asked.entrances)):
+        parser.error(f"none of the entrances is called so: {', '.join(ENTRANCES)}")
     # For the database that is copied; the sites have it off.
     os.environ.setdefault("DEBUG", "true")
     before = os.getloadavg()[0]
-    results = run(asked.doors)
+    results = run(asked.entrances)
     measured = (
         f"Measured on {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores at a load "
         f"average of {before:.1f} before:"

@@ -1,6 +1,4 @@
-"""A person who wants all of the site: many requests and sockets at once, and what they
-were answered.
-"""
+"""A user who wants all of the site: many requests and sockets, and their answers."""
 
 import json
 import re
@@ -108,8 +106,8 @@ class Line:
             compression=None,
             ping_interval=None,
         )
-        # What was heard since the last command.
-        self.heard: Queue[dict[str, Any]] = Queue()
+        # Events received since the last command.
+        self.received: Queue[dict[str, Any]] = Queue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -134,13 +132,13 @@ class Line:
             answer = {"call": event["call"], "digest": event["digest"], "allow": True}
             self.command("consent", **answer)
         if kind in ("ack", "error", "end", "fragment"):
-            self.heard.put(event)
+            self.received.put(event)
 
     def command(self, kind: str, **values: Any) -> None:
         self.socket.send(json.dumps({"type": kind, **values}))
 
     def send(self, text: str) -> dict[str, Any]:
-        """Send a message; the first thing that is heard of it, empty if nothing is."""
+        """Send a message; return the first event about it, {} if there is none."""
         self.command("send", client_id=uuid.uuid4().hex, text=text)
         return self.wait("ack", "error", "fragment")
 
@@ -155,7 +153,7 @@ class Line:
         end = time.monotonic() + PATIENCE
         while (left := end - time.monotonic()) > 0:
             try:
-                event = self.heard.get(timeout=left)
+                event = self.received.get(timeout=left)
             except Empty:
                 break
             if event["type"] in kinds:

@@ -1,5 +1,6 @@
-"""The doors: what one person can do to have the site for themselves. Each says what is
-done there; `python -m bench.neighbours NAME` tries it alone.
+"""The entrances: what one user can do to slow the site down for others.
+
+Each says what the attack is; `python -m bench.neighbours NAME` tries it alone.
 """
 
 import json
@@ -19,9 +20,11 @@ from .attacker import Attacker, Line
 MEGABYTE = 1024 * 1024
 
 
-class Door:
-    """`hands` threads of the attacker strike again and again for `seconds`; for the
-    first of them, `lead`, no one looks how the neighbour fares."""
+class Entrance:
+    """An attack: `hands` threads of the attacker strike repeatedly for `seconds`.
+
+    The neighbour is not measured during the first `lead` seconds.
+    """
 
     name: ClassVar[str]
     hands = 8
@@ -37,10 +40,10 @@ class Door:
         return self.env
 
     def prepare(self, attacker: Attacker) -> None:
-        """What the attacker has before it begins."""
+        """Set up the attacker before it begins."""
 
     def warm(self, attacker: Attacker) -> None:
-        """Before it counts: what a site has never done takes longer for anyone."""
+        """Strike before it counts: work that a site does first takes longer."""
         if not self.lasts:
             for hand in range(min(self.hands, 4)):
                 self.strike(attacker, hand)
@@ -49,7 +52,7 @@ class Door:
         raise NotImplementedError
 
 
-class Talk(Door):
+class Talk(Entrance):
     """A conversation with an open socket for each hand."""
 
     is_page = False
@@ -116,7 +119,7 @@ class EndlessCalls(Talk):
 
 
 class Replies(Talk):
-    """As many replies at once as one person may have (64), of 50 words a second."""
+    """As many replies at once as one user may have (64), of 50 words a second."""
 
     name = "64 replies at once"
     lasts = True
@@ -145,7 +148,7 @@ class McpFlood(Talk):
 
 
 class Reminders(Talk):
-    """All reminders that one person may have (100) for the same second, and more of
+    """All reminders that one user may have (100) for the same second, and more of
     them that are refused."""
 
     name = "reminders"
@@ -183,7 +186,7 @@ class Edits(Talk):
             self.seqs[hand] = line.send(text).get("seq", 1)
 
 
-class Summaries(Door):
+class Summaries(Entrance):
     """Summaries cleared, written again, proposed and undone, of four conversations of
     100 messages, with all that pages ask about them."""
 
@@ -210,9 +213,9 @@ class Summaries(Door):
         attacker.ask(self.paths[hand % len(self.paths)] + act, **form)
 
 
-class Pdfs(Door):
+class Pdfs(Entrance):
     """Small PDFs that take as long to read as one may (15 s of processor time), as many
-    as one person may have waiting."""
+    as one user may have waiting."""
 
     name = "waiting PDFs"
     lasts = True
@@ -224,7 +227,7 @@ class Pdfs(Door):
         attacker.ask("/attachments/", files={"file": ("a.pdf", self.data)})
 
 
-class Uploads(Door):
+class Uploads(Entrance):
     """Files of the largest size that is read (10 MB), and such as hold as many
     characters as are kept (200,000)."""
 
@@ -241,7 +244,7 @@ class Uploads(Door):
             attacker.ask(f"/attachments/{answer.json()['id']}/remove/", data={"a": "b"})
 
 
-class Imports(Door):
+class Imports(Entrance):
     """A file of 48 MB with 20,000 messages, the most there may be, and the same again
     while the first is read."""
 
@@ -257,8 +260,8 @@ class Imports(Door):
         attacker.ask("/import/", files={"file": ("conversations.json", self.data)})
 
 
-class Exports(Door):
-    """Everything of a person taken away again and again, in every form."""
+class Exports(Entrance):
+    """All data of a user exported again and again, in every form."""
 
     name = "exports"
     hands = 16
@@ -272,7 +275,7 @@ class Exports(Door):
         attacker.ask(self.paths[hand % len(self.paths)])
 
 
-class SharedPages(Door):
+class SharedPages(Entrance):
     """Links to 60 messages of 20,000 characters of Markdown, opened by strangers
     many times at once."""
 
@@ -295,7 +298,7 @@ class OtherLinks(SharedPages):
     opens_link = True
 
 
-class Search(Door):
+class Search(Entrance):
     """Searches with eight words that are everywhere and with parts of words, in the
     list and in a conversation of 1,000 messages."""
 
@@ -316,7 +319,7 @@ class Search(Door):
         attacker.ask(self.paths[hand % len(self.paths)])
 
 
-class Sockets(Door):
+class Sockets(Entrance):
     """Sockets of one conversation opened, asked for all they know, and closed."""
 
     name = "sockets"
@@ -332,7 +335,7 @@ class Sockets(Door):
         attacker.note("sockets")
 
 
-class LogIns(Door):
+class LogIns(Entrance):
     """Log-ins with wrong passwords, each of another name."""
 
     name = "log-ins"
@@ -352,7 +355,7 @@ class LogIns(Door):
         attacker.ask_as_stranger("/accounts/login/", data=form)
 
 
-class Conversations(Door):
+class Conversations(Entrance):
     """Conversations with a first message of 32,000 characters made and deleted, as
     many as the pace allows, and the list of all of them."""
 
@@ -372,7 +375,7 @@ class Conversations(Door):
             attacker.ask(f"{path}delete/", data={"open": "no"})
 
 
-class Histories(Door):
+class Histories(Entrance):
     """A client with a key that sends 1,000 messages with each request: in turn another
     history, and a branch in the middle of the one before."""
 
@@ -397,9 +400,9 @@ class Histories(Door):
             attacker.ask(path, content=content, headers=self.headers)
 
 
-DOORS: dict[str, Door] = {
-    door.name: door
-    for door in (
+ENTRANCES: dict[str, Entrance] = {
+    entrance.name: entrance
+    for entrance in (
         *(Texts(), Markdown(), Arguments(), EndlessCalls(), Replies(), McpFlood()),
         *(Pdfs(), Uploads(), Reminders(), Imports(), Exports()),
         *(SharedPages(), OtherLinks(), Search(), Summaries(), Edits()),
@@ -408,8 +411,8 @@ DOORS: dict[str, Door] = {
 }
 
 
-def find(names: list[str]) -> Iterator[Door]:
-    """Those whose names begin like these; all, if none is named."""
-    for name, door in DOORS.items():
+def find(names: list[str]) -> Iterator[Entrance]:
+    """Yield entrances whose names begin like these; all, if none is named."""
+    for name, entrance in ENTRANCES.items():
         if not names or any(name.lower().startswith(each.lower()) for each in names):
-            yield door
+            yield entrance

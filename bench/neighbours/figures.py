@@ -1,4 +1,4 @@
-"""What was measured at one door, and the table of all of them."""
+"""The measurements of one entrance, and the table of all of them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,11 @@ from statistics import median
 
 from bench.memory.table import row
 
-# What another person may be late by, in seconds.
+# The seconds that another user may be late by.
 LATE = 0.5
-# Answers that are named for each door, the most frequent first.
+# Answers that are named for each entrance, the most frequent first.
 MOST_ANSWERS = 5
-TITLES = ("door", "quiet", "under attack", "late by", "what the attacker got")
+TITLES = ("entrance", "quiet", "under attack", "late by", "what the attacker got")
 
 
 @dataclass

@@ -1,5 +1,6 @@
-"""One door: a new site, a person who sends messages, and beside them, in a process of
-its own, another who does nothing and the worst by turns.
+"""One entrance: a new site, a user who sends messages, and an attacker.
+
+The attacker, in a process of its own, does nothing and the worst by turns.
 """
 
 import multiprocessing
@@ -24,12 +25,12 @@ from tests.databases import copy_sqlite
 from tests.servers import Site
 
 from .attacker import Attacker, find_link
-from .doors import Door
+from .entrances import Entrance
 from .figures import Figures
 
 ROUNDS = 2
 QUIET_SECONDS, CALM_SECONDS = 2.0, 1.0
-# Between two messages: the neighbour stays far below the share of one person.
+# Between two messages: the neighbour stays far below the share of one user.
 PAUSE = 0.25
 # Before the first message that counts: the first ones fill what a process keeps.
 WARM = 3
@@ -88,7 +89,7 @@ class Neighbour:
             raise NothingCameError from error
 
     def open_link(self) -> float:
-        """How long a shared page of this person takes."""
+        """Return how long a shared page of this user takes."""
         started = time.monotonic()
         with suppress(HTTPError):
             self.person.get(self.link)
@@ -98,27 +99,27 @@ class Neighbour:
     def link(self) -> str:
         return find_link(self.person.submit(f"{self.path}share/create/", days="7"))
 
-    def wait_for(self, door: Door, seconds: float) -> Iterator[float]:
-        """What each message waits, for so many seconds."""
+    def wait_for(self, entrance: Entrance, seconds: float) -> Iterator[float]:
+        """Yield the wait of each message, for so many seconds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
-                yield self.open_link() if door.opens_link else self.first_word()
+                yield self.open_link() if entrance.opens_link else self.first_word()
             except NothingCameError:
                 yield MOST
                 return
             time.sleep(PAUSE)
 
 
-def measure(door: Door, provider_url: str, static: Path) -> Figures:
+def measure(entrance: Entrance, provider_url: str, static: Path) -> Figures:
     """Quiet and attacked by turns; where work is left behind, on a new site each."""
-    figures = Figures(door.name)
-    sites, rounds = (ROUNDS, 1) if door.lasts else (1, ROUNDS)
+    figures = Figures(entrance.name)
+    sites, rounds = (ROUNDS, 1) if entrance.lasts else (1, ROUNDS)
     for _ in range(sites):
         with tempfile.TemporaryDirectory() as folder:
             env = environment(Path(folder), provider_url, static)
-            env |= door.environment(Path(folder))
-            play(door, Site(env), figures, rounds)
+            env |= entrance.environment(Path(folder))
+            play(entrance, Site(env), figures, rounds)
     return figures
 
 
@@ -138,18 +139,20 @@ def environment(folder: Path, provider_url: str, static: Path) -> dict[str, str]
     }
 
 
-def play(door: Door, site: Site, figures: Figures, rounds: int) -> None:
-    with site, attacking(door, Place(site.url, site.socket_url)) as attack:
+def play(entrance: Entrance, site: Site, figures: Figures, rounds: int) -> None:
+    with site, attacking(entrance, Place(site.url, site.socket_url)) as attack:
         neighbour = Neighbour(site)
         if not attack.poll(READY_SECONDS) or attack.recv() != "ready":
-            raise RuntimeError(f"The attacker at {door.name!r} did not get ready.")
+            raise RuntimeError(f"The attacker at {entrance.name!r} did not get ready.")
         for _ in range(WARM):
             neighbour.first_word()
         for _ in range(rounds):
-            figures.quiet += neighbour.wait_for(door, QUIET_SECONDS)
-            attack.send(door.seconds)
-            time.sleep(door.lead)
-            figures.attacked += neighbour.wait_for(door, door.seconds - door.lead)
+            figures.quiet += neighbour.wait_for(entrance, QUIET_SECONDS)
+            attack.send(entrance.seconds)
+            time.sleep(entrance.lead)
+            figures.attacked += neighbour.wait_for(
+                entrance, entrance.seconds - entrance.lead
+            )
             attack.send("tell")
             if attack.poll(MOST):
                 figures.answers += attack.recv()
@@ -157,12 +160,14 @@ def play(door: Door, site: Site, figures: Figures, rounds: int) -> None:
 
 
 @contextmanager
-def attacking(door: Door, place: Place) -> Iterator[Connection]:
+def attacking(entrance: Entrance, place: Place) -> Iterator[Connection]:
     """The process of the attacker, and how to speak with it. Its processor time is its
     own: the neighbour must not wait for the attacker's Python."""
     context = multiprocessing.get_context("spawn")
     ours, its = context.Pipe()
-    process = context.Process(target=run_attack, args=(door, place, its), daemon=True)
+    process = context.Process(
+        target=run_attack, args=(entrance, place, its), daemon=True
+    )
     process.start()
     its.close()
     try:
@@ -172,26 +177,26 @@ def attacking(door: Door, place: Place) -> Iterator[Connection]:
         process.join()
 
 
-def run_attack(door: Door, place: Place, orders: Connection) -> None:
+def run_attack(entrance: Entrance, place: Place, orders: Connection) -> None:
     attacker = Attacker(place, "attacker")
-    door.prepare(attacker)
-    door.warm(attacker)
+    entrance.prepare(attacker)
+    entrance.warm(attacker)
     orders.send("ready")
     while True:
         seconds = orders.recv()
         end = time.monotonic() + seconds
         attacker.answers.clear()
-        for hand in range(door.hands):
-            values = (door, attacker, hand, end)
+        for hand in range(entrance.hands):
+            values = (entrance, attacker, hand, end)
             threading.Thread(target=strike, args=values, daemon=True).start()
         orders.recv()
         orders.send(Counter(attacker.answers))
 
 
-def strike(door: Door, attacker: Attacker, hand: int, end: float) -> None:
+def strike(entrance: Entrance, attacker: Attacker, hand: int, end: float) -> None:
     while time.monotonic() < end:
         try:
-            door.strike(attacker, hand)
+            entrance.strike(attacker, hand)
         except (ConnectionClosed, OSError, TimeoutError) as error:
             attacker.note(type(error).__name__)
             time.sleep(0.1)

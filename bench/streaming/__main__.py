@@ -5,8 +5,8 @@ python -m bench.streaming [--streams 50] [--rounds 3] [--words 160] [--only NAME
                           [--messages 10] [--idle N] [--burst | --knee | --turns N]
 
 --burst lets everybody send in the same moment, not within a second; --knee looks for
-the most streams whose words are still in time; --turns is one person alone, N turns one
-after another; --idle plays each round once more while N other people only look on.
+the most streams whose words are still in time; --turns is one user alone, N turns one
+after another; --idle plays each round once more while N other users only look on.
 """
 
 import argparse

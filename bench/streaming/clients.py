@@ -38,7 +38,7 @@ class ReplyTimes:
 
 @dataclass(frozen=True)
 class Seat:
-    """Where a person sits: an address, and what their browser sends along."""
+    """A user's connection: a URL, and the headers of the browser."""
 
     url: str
     headers: dict[str, str] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from .clients import Seat
 
 CHAINLIT = ROOT / ".venv-chainlit" / "bin" / "chainlit"
 APP = Path(__file__).parent / "chainlit_app.py"
-# Limits per person are not what is measured, and a title would be one more reply.
+# Limits per user are not measured, and a title would be one more reply.
 SETTINGS = {
     "DEBUG": "false",
     "SECRET_KEY": "only-for-this-bench-" * 3,
