@@ -221,7 +221,7 @@ class TestStates:
         assert '<span class="tool-state">Declined</span>' in card
         assert "<bdi>No!</bdi>" in card
         staff = admin_client.get(reverse("admin:tools_toolcall_changelist"))
-        assert '<td class="field-outcome">Declined</td>' in staff.text
+        assert '<td class="field-outcome_shown">Declined</td>' in staff.text
 
     def test_a_deleted_call_leaves_no_argument_behind(self, client, conversation):
         turn = use_tools(conversation, "Look", Use(arguments={"query": "secret"}))
