@@ -1,5 +1,6 @@
-"""The exports of ChatGPT, read leniently: of each conversation the branch that was
-open.
+"""The exports of ChatGPT, read leniently.
+
+Only the branch of a conversation that was open is imported.
 """
 
 from collections.abc import Iterable, Iterator
@@ -56,7 +57,10 @@ def _content_of(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_thoughts(content: dict[str, Any]) -> str:
-    """Each thought has its text as a whole and, sometimes, in pieces."""
+    """Return the text of the thoughts.
+
+    Each thought has its text as a whole and, sometimes, in pieces.
+    """
     thoughts = []
     for each in as_list(content.get("thoughts")):
         pieces = [*list_words(each.get("chunks"))] if isinstance(each, dict) else []
@@ -66,8 +70,11 @@ def _read_thoughts(content: dict[str, Any]) -> str:
 
 
 def _read_talk(messages: list[Any], rest: Remainder) -> Iterator[DraftMessage]:
-    """Return the messages with calls of tools: those are messages to another recipient,
-    and the tool's messages behind one are its result."""
+    """Yield the messages with calls of tools.
+
+    Calls are messages to another recipient, and the tool's messages behind one are its
+    result.
+    """
     asked = ""
     for number, message in enumerate(messages):
         author, content = message.get("author"), _content_of(message)
@@ -111,12 +118,12 @@ def _read_metadata(message: dict[str, Any], name: str) -> Any:
 
 
 def _is_hidden(message: dict[str, Any]) -> bool:
-    """Return whether the message was never shown to anyone."""
+    """Return whether the message was never shown."""
     return bool(_read_metadata(message, "is_visually_hidden_from_conversation"))
 
 
 def _read_shown(message: dict[str, Any], content: dict[str, Any], role: str) -> str:
-    """The words, with what they refer to, and the names of files that came along."""
+    """Return the words with their references and the names of attached files."""
     text = tool_parts.read_words(content)
     if text and content.get("content_type") == "code":
         language = tool_parts.name_language(content.get("language"))
@@ -131,7 +138,7 @@ def _read_shown(message: dict[str, Any], content: dict[str, Any], role: str) -> 
 
 
 def _name_attached(message: dict[str, Any]) -> list[Any]:
-    """The names of those that came along and are no images."""
+    """Return the names of attached files that are not images."""
     files = as_list(_read_metadata(message, "attachments"))
     dicts = (each for each in files if isinstance(each, dict))
     return [each.get("name") for each in dicts if not _is_picture(each)]
@@ -140,8 +147,11 @@ def _name_attached(message: dict[str, Any]) -> list[Any]:
 def _list_pictures(
     message: dict[str, Any], content: dict[str, Any]
 ) -> Iterator[ImportedPicture]:
-    """The images among the parts, those that a program has plotted or a screen has
-    shown, and those that are only named beside them."""
+    """Yield the images of a message.
+
+    They are among its parts, plotted by a program, shown by a screen, or only named
+    beside them.
+    """
     beside = {
         read_string(each.get("id")): each
         for each in as_list(_read_metadata(message, "attachments"))
@@ -161,7 +171,7 @@ def _is_picture(file: dict[str, Any]) -> bool:
 
 
 def _move_pictures(talk: Iterable[DraftMessage]) -> Iterator[DraftMessage]:
-    """Images that a tool has made are those of the reply, as they were shown."""
+    """Move images that a tool has made to the reply that showed them."""
     made = DraftMessage("assistant", "")
     for each in talk:
         if each.role == "tool":

@@ -1,6 +1,7 @@
-"""What replies refer to: sources, links, names, pictures. In the exports of ChatGPT
-they are marks of private-use characters, which only its own pages draw; what those
-showed instead is beside the text, in `content_references`.
+"""References of replies: sources, links, names and pictures.
+
+In the exports of ChatGPT they are marks of private-use characters, which only its own
+pages draw; the text that those showed instead is in `content_references`.
 """
 
 import re
@@ -26,7 +27,7 @@ BRACKETS = str.maketrans("[]", "()")
 
 
 def add_sources(text: str, cited: Any) -> str:
-    """The text with a list of the pages that it cites and has no address of."""
+    """Return the text with a list of the cited pages whose address it lacks."""
     known = {ADDED.sub("", address) for address in IN_TEXT.findall(text)}
     lines = []
     for address, title in _list_pages(cited):
@@ -41,8 +42,10 @@ def add_sources(text: str, cited: Any) -> str:
 
 
 def _list_pages(value: Any, title: str = "") -> Iterator[tuple[str, str]]:
-    """Each address with its title, or that of what it stands in; and the names of files
-    that have none."""
+    """Yield each address with its title, or with that of its container.
+
+    Files without an address are named, too.
+    """
     if isinstance(value, dict):
         named = value.get("title") or value.get("name")
         title = " ".join(clean_text(named).split()) if has_words(named) else title
@@ -57,8 +60,10 @@ def _list_pages(value: Any, title: str = "") -> Iterator[tuple[str, str]]:
 
 
 def draw_citations(text: str, references: object) -> str:
-    """The text with the words and links that its readers saw in place of the marks; of
-    a mark that the export does not explain, what can be read off itself, or nothing."""
+    """Replace the marks by the words and links that readers saw.
+
+    A mark that the export does not explain is read as far as possible, or removed.
+    """
     shown = _by_mark(references)
 
     def replace(found: re.Match[str]) -> str:
@@ -71,8 +76,10 @@ def draw_citations(text: str, references: object) -> str:
 
 
 def _by_mark(references: object) -> dict[str, list[str]]:
-    """What stands for each mark, last first: each is used once, so that the text does
-    not outgrow its file."""
+    """Return the words for each mark, last first.
+
+    Each is used once, so that the text does not outgrow its file.
+    """
     shown: dict[str, list[str]] = {}
     for each in reversed(references if isinstance(references, list) else []):
         if isinstance(each, dict):

@@ -1,5 +1,6 @@
-"""The exports of Claude, read leniently: of each conversation the branch that was said
-last.
+"""The exports of Claude, read leniently.
+
+Only the branch of a conversation that was used last is imported.
 """
 
 from collections.abc import Iterator
@@ -44,8 +45,10 @@ def read_claude(item: dict[str, Any]) -> Draft:
 def _list_open_branch(
     item: dict[str, Any], messages: list[Any], rest: Remainder
 ) -> list[tuple[int, dict[str, Any]]]:
-    """The messages from the first to the last one of the branch that was open, with
-    their places. Older exports have no tree: then all of them."""
+    """Return the messages of the branch that was open, with their numbers.
+
+    Older exports have no tree: then all messages.
+    """
     parents: dict[str, object] = {}
     placed, before = {}, None
     for number, message in enumerate(messages, 1):
@@ -72,8 +75,10 @@ def _list_open_branch(
 def _read_claude_message(
     message: dict[str, Any], number: int, rest: Remainder
 ) -> Iterator[DraftMessage]:
-    """A message in its order: texts, thoughts, calls of tools and their results, then
-    what was attached."""
+    """Yield a message in its order.
+
+    Texts, thoughts, calls of tools and their results come first, then attachments.
+    """
     role, at = ROLES.get(read_string(message.get("sender"))), None
     if not role:
         rest.count_words(message.get("content") or message.get("text"), "sender")
@@ -98,7 +103,7 @@ def _read_claude_message(
 
 
 def _list_block_words(block: Any, rest: Remainder) -> list[str]:
-    """The words of a block, with the addresses that it cites."""
+    """Return the words of a block, with the addresses that it cites."""
     if not isinstance(block, dict):
         return [*list_words(block)]
     if block.get("type") == "text":
@@ -145,7 +150,7 @@ def _read_reply_blocks(
 
 
 def _list_attached(message: dict[str, Any]) -> Iterator[str]:
-    """The text of what was attached, and the names of files without one."""
+    """Yield the text of each attachment, or the name of a file without one."""
     for each in as_list(message.get("attachments")):
         if isinstance(each, dict):
             text = read_string(each.get("extracted_content"))
@@ -162,7 +167,7 @@ def _list_attached(message: dict[str, Any]) -> Iterator[str]:
 
 
 def _list_names(message: dict[str, Any]) -> Iterator[ImportedPicture]:
-    """The images of a message of Claude, whose archive has none of their files."""
+    """Yield the images of a message by name: the archive has no image files."""
     for name in _list_file_names(message):
         if is_image_name(name):
             yield ImportedPicture("", name)

@@ -1,6 +1,4 @@
-"""What the exports of other chats have in common: whose they are, their ids, and the
-branch of a tree that was open.
-"""
+"""Common parts of the exports of other chats: source, ids and open branch."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,7 +19,7 @@ def make_source(name: str, key: object) -> str:
 
 
 def take_messages(item: dict[str, Any], key: str, form: type, site: str) -> Any:
-    """The messages of a conversation, where its form has them."""
+    """Return the messages of a conversation, where its form has them."""
     if not isinstance(item.get(key), form):
         words = _("its messages are not in the form of %(site)s. Download them again.")
         raise ImportItemError(words % {"site": site})
@@ -29,7 +27,7 @@ def take_messages(item: dict[str, Any], key: str, form: type, site: str) -> Any:
 
 
 def find_branch(leaf: object, parents: Mapping[str, object]) -> list[str]:
-    """From the first message to this one."""
+    """Return the path from the first message to this one."""
     path, seen = [], set()
     while isinstance(leaf, str) and leaf in parents and leaf not in seen:
         seen.add(leaf)
@@ -39,8 +37,7 @@ def find_branch(leaf: object, parents: Mapping[str, object]) -> list[str]:
 
 
 def open_nodes(item: dict[str, Any], site: str) -> tuple[list[Any], list[Any]]:
-    """The messages of a tree up to the one that was shown last, and those of its other
-    branches."""
+    """Return the messages up to the one shown last, and the other branches."""
     mapping = take_messages(item, "mapping", dict, site)
     nodes = {n: v if isinstance(v, dict) else {} for n, v in mapping.items()}
     leaf = item.get("current_node")

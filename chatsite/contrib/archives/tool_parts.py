@@ -1,5 +1,6 @@
-"""Messages, calls of tools and their results in the exports of other chats, read
-leniently and as plain values that both databases take.
+"""Messages, tool calls and their results in the exports of other chats.
+
+They are read leniently, as plain values that both databases store.
 """
 
 import json
@@ -22,7 +23,7 @@ POINTER = re.compile(r"(?:file-service|sediment)://(file[-_][A-Za-z0-9]+)")
 
 
 def make_call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
-    """A call in LangChain's form."""
+    """Return a call in LangChain's form."""
     value = make_plain(arguments)
     return {
         "name": make_plain(name)[:100] if isinstance(name, str) else "",
@@ -33,7 +34,7 @@ def make_call(call_id: str, name: object, arguments: object) -> dict[str, Any]:
 
 
 def make_plain(value: Any) -> Any:
-    """The value without characters and numbers that no database holds."""
+    """Return the value without characters and numbers that no database stores."""
     match value:
         case str():
             return clean_text(value)
@@ -53,7 +54,7 @@ def make_plain(value: Any) -> Any:
 
 
 def read_arguments(content: dict[str, Any]) -> dict[str, Any]:
-    """What ChatGPT wrote to a tool: an object as JSON, code, or words."""
+    """Return what ChatGPT wrote to a tool: a JSON object, code, or words."""
     text = read_words(content)
     bare = STRING.sub(b"", text.encode())
     if text.lstrip().startswith("{") and measure_depth(bare) <= MAX_DEPTH:
@@ -68,8 +69,11 @@ def read_arguments(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_words(block: dict[str, Any]) -> str:
-    """All words of a message or a result: its own, those of its parts, and marks where
-    the export left something out. Of what was spoken the words are enough."""
+    """Return all words of a message or a result.
+
+    They are its own, those of its parts, and marks where the export left something out.
+    For speech the words are enough.
+    """
     is_spoken = any(
         isinstance(part, dict) and part.get("content_type") == "audio_transcription"
         for part in as_list(block.get("parts"))
@@ -90,7 +94,7 @@ def read_words(block: dict[str, Any]) -> str:
 
 
 def find_pointer(part: object) -> str:
-    """The id of the file of an image; "": it is none."""
+    """Return the file id of an image, or "" for anything else."""
     if not isinstance(part, dict):
         return ""
     pointer = None

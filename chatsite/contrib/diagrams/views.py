@@ -20,7 +20,10 @@ POLICY = (
 @cache_control(public=True, max_age=300)
 @xframe_options_sameorigin
 def show_diagram_frame(request: HttpRequest) -> HttpResponse:
-    """It waits for the source of a diagram, and draws it: diagram-frame.js."""
+    """Return the page in which diagram-frame.js draws a diagram.
+
+    It waits for the source of the diagram.
+    """
     scripts = [request.build_absolute_uri(static(name)) for name in SCRIPTS]
     page = render_to_string("diagrams/diagram_frame.html", {"scripts": scripts})
     response = HttpResponse(page)

@@ -1,5 +1,6 @@
-"""The file of MCP servers. It is the operator's: MCP_SERVERS names it, in the form that
-all MCP clients read. Knows nothing of the protocol.
+"""The operator's file of MCP servers, which MCP_SERVERS names.
+
+It has the form that all MCP clients read. Knows nothing of the protocol.
 """
 
 import json
@@ -61,8 +62,10 @@ class Server:
 
     @property
     def has_tasks(self) -> bool:
-        """Whether calls may become tasks: any process has to find them again, and each
-        has programs of its own."""
+        """Whether calls may become tasks.
+
+        Any process has to find them again, and each has programs of its own.
+        """
         return self.kind == HTTP
 
     @property
@@ -73,7 +76,7 @@ class Server:
         return self.asked_at is None or monotonic() - self.asked_at > pause
 
     def expire_tools(self) -> None:
-        """What is known of its tools is out of date."""
+        """Mark the known tools as out of date."""
         if self.asked_at is not None:
             self.asked_at = -math.inf
 
@@ -83,12 +86,12 @@ FILES: dict[str, tuple[list[Server], str]] = {}
 
 
 def servers() -> list[Server]:
-    """Those of MCP_SERVERS; none while the file can't be read."""
+    """Return the servers of MCP_SERVERS; none while the file can't be read."""
     return _known(settings.MCP_SERVERS)[0]
 
 
 def problem() -> str:
-    """What is wrong with MCP_SERVERS; "" if nothing is."""
+    """Return what is wrong with MCP_SERVERS, or ""."""
     return _known(settings.MCP_SERVERS)[1]
 
 
@@ -100,7 +103,7 @@ def _known(path: str) -> tuple[list[Server], str]:
 
 
 def _load(path: str) -> tuple[list[Server], str]:
-    """The servers of a file, and why there are none."""
+    """Return the servers of a file, and why there are none."""
     if not path:
         return [], ""
     if find_spec("fastmcp") is None:

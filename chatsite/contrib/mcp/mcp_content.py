@@ -1,6 +1,8 @@
-"""What MCP servers answer, as blocks of LangChain: text for the model, and files for
-people. Reads the plain JSON of the protocol and needs no SDK: a kind of content that is
-newer than the SDK must not take the text beside it along.
+"""Answers of MCP servers as LangChain blocks: text and files.
+
+The model gets the text, users get the files. Reads the plain JSON of the protocol and
+needs no SDK: a kind of content that is newer than the SDK must not remove the text
+beside it.
 """
 
 import base64
@@ -21,8 +23,10 @@ NOT_READ = "[{n:,} more parts of this result were not read]"
 
 
 def read_result(answer: Block) -> list[Block]:
-    """The content of a result of tools/call. Raises ToolException for one that says
-    that the call failed."""
+    """Return the content of a result of tools/call.
+
+    Raises ToolException for a result that reports a failed call.
+    """
     parts = answer.get("content")
     parts = parts if isinstance(parts, list) else []
     blocks = [block for part in parts[:MAX_BLOCKS] for block in _read(part)]
@@ -60,7 +64,7 @@ def _read_resource(resource: Block) -> Block:
 
 
 def _read_structured(value: Any, blocks: list[Block]) -> str:
-    """As JSON where no text says the same, as most servers let it."""
+    """Return the JSON where no text says the same, as with most servers."""
     if value is None:
         return ""
     # Servers wrap what is no object.
@@ -76,7 +80,7 @@ def _read_structured(value: Any, blocks: list[Block]) -> str:
 
 
 def _parse(text: str) -> Any:
-    """Of what is no JSON, something that equals no value."""
+    """Return the parsed JSON; for other text, an object that equals no value."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -88,7 +92,7 @@ def _text(text: str) -> Block:
 
 
 def _file(values: Block, *, fallback: str = "", mime: str = "", **more: Any) -> Block:
-    """A block of the kind that LangChain lets through a tool node for any file."""
+    """Return a block of the kind that a tool node accepts for any file."""
     mime = _string(values, "mimeType") or mime
     names = {
         "name": _string(values, "name") or _name_of(_string(values, "uri")),
@@ -104,7 +108,7 @@ def _string(values: Block, name: str) -> str:
 
 
 def _name_of(uri: str) -> str:
-    """The last part of an address."""
+    """Return the last part of an address."""
     try:
         path = urlsplit(uri).path
     except ValueError:

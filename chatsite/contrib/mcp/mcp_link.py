@@ -1,8 +1,7 @@
-"""Connections to MCP servers, in a thread with an event loop of its own, so that one
-that hangs or floods takes nothing from replies.
+"""Connections to MCP servers, in a thread with an event loop of its own.
 
-Only here, and in that thread, are the SDK and what builds on it imported: that takes a
-second.
+A server that hangs or floods does not slow down replies. Only here, and in that thread,
+are the SDK and what builds on it imported: that takes a second.
 """
 
 import asyncio
@@ -40,7 +39,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Future[Any]:
-    """In the thread of servers."""
+    """Run the coroutine in the thread of servers."""
     with LOCK:
         return asyncio.run_coroutine_threadsafe(work, _loop())
 
@@ -63,7 +62,7 @@ def close() -> None:
 
 @asynccontextmanager
 async def connect(server: Server) -> AsyncIterator["ServerLink"]:
-    """The connection to a server while it is used; the one there is, if it lasts."""
+    """Open the connection to a server, or use the one that is kept."""
     if server.link is None or server.link.is_over:
         server.link = ServerLink(server)
     link = server.link
@@ -72,8 +71,11 @@ async def connect(server: Server) -> AsyncIterator["ServerLink"]:
 
 
 class ServerLink:
-    """A connection to one server. A program is kept running between calls, and so is
-    the connection to a server that wants to say that its tools have changed."""
+    """A connection to one server.
+
+    A program is kept running between calls, and so is the connection to a server that
+    wants to notify of changed tools.
+    """
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -100,18 +102,18 @@ class ServerLink:
 
     @property
     def reason(self) -> str:
-        """What was wrong with what the server sent, if that ended it; ""."""
+        """The fault in the server's data that ended the connection, or ""."""
         return self.client.transport.limits.reason
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], on_progress: Any
     ) -> dict[str, Any]:
-        """The result of tools/call, as JSON. Raises TaskBegunError."""
+        """Return the result of tools/call, as JSON. Raises TaskBegunError."""
         answer = await self.client.call_tool_mcp(name, arguments, on_progress)
         return answer.content
 
     async def keep_open(self) -> None:
-        """Leave it open from now on, where there is a reason to."""
+        """Keep the connection open, if there is a reason to."""
         tells = getattr(self.client.server_capabilities, "tools", None)
         is_wanted = self.server.kind == PROGRAM or getattr(tells, "list_changed", None)
         if is_wanted and not self.is_kept and not self.is_over:
@@ -122,7 +124,10 @@ class ServerLink:
                 await asyncio.wait_for(is_open.wait(), LISTEN_SECONDS)
 
     async def _stay(self, is_open: asyncio.Event) -> None:
-        """Until it breaks off. Calls that use it still can end."""
+        """Hold the connection until it breaks off.
+
+        Calls that still use it can end.
+        """
         try:
             async with self.client, asyncio.TaskGroup() as both:
                 listening = both.create_task(self._listen(is_open))
@@ -135,7 +140,7 @@ class ServerLink:
             is_open.set()
 
     async def _listen(self, is_open: asyncio.Event) -> None:
-        """Hear that the tools have changed: since 2026, that has to be asked for."""
+        """Detect changed tools: since 2026, this has to be requested."""
         from mcp.client.subscriptions import ListenNotSupportedError, listen
         from mcp.shared.exceptions import MCPError
 
@@ -148,7 +153,7 @@ class ServerLink:
         is_open.set()
 
     async def close(self) -> None:
-        """It is not used again."""
+        """Close the connection, which is not used again."""
         self._has_ended = True
         if self._kept:
             self._kept.cancel()
@@ -157,8 +162,10 @@ class ServerLink:
 
 
 def _make_client(server: Server) -> Any:
-    """One that answers no questions of the server and drops what it logs. Elicitation
-    and sampling are not offered to it."""
+    """Return a client that answers no questions of the server.
+
+    It drops the server's log. Elicitation and sampling are not offered.
+    """
     # Otherwise it writes to the terminal on its own.
     os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
     from fastmcp import Client
@@ -170,7 +177,7 @@ def _make_client(server: Server) -> Any:
     transport = kinds.get(server.kind, mcp_transport.Sse)
 
     async def drop(_: Any) -> None:
-        """What a server logs can be anyone's words."""
+        """Drop a log line, which can hold the words of any user."""
 
     async def hear(message: Any) -> None:
         if isinstance(message, ToolListChangedNotification):

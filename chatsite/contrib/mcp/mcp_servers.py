@@ -1,5 +1,7 @@
-"""MCP servers as tools of the site: what they offer, and calls of it. mcp_config.py has
-read their file, and mcp_link.py speaks to them, in a thread of its own.
+"""MCP servers as tools of the site: their offers, and calls.
+
+mcp_config.py has read their file, and mcp_link.py connects to them, in a thread of its
+own.
 """
 
 import asyncio
@@ -104,7 +106,7 @@ def _note(server: Server, error: Exception, what: str) -> str:
 
 
 async def _list_newly(server: Server) -> list[BaseTool]:
-    """Its tools; over a new connection where one that was kept has gone stale."""
+    """Return the tools, over a new connection where the kept one is stale."""
     was_kept = server.link is not None and server.link.is_kept
     try:
         async with connect(server) as link:
@@ -136,7 +138,7 @@ async def _list(server: Server, link: mcp_link.ServerLink) -> list[BaseTool]:
 
 
 def _admit(server: Server, found: list[BaseTool]) -> Iterator[SiteTool]:
-    """Those that a request can carry, named after their server."""
+    """Yield the tools that a request can carry, named after their server."""
     left_out = dict(server.left_out)
     names = name_tools(f"{server.name}_{each.name}" for each in found)
     for place, each in enumerate(found):
@@ -155,8 +157,10 @@ def _admit(server: Server, found: list[BaseTool]) -> Iterator[SiteTool]:
 
 
 def _adapt(server: Server, offered: BaseTool, name: str) -> SiteTool:
-    """A tool of the site that calls the one that was offered, as it was offered, under
-    a name that providers take."""
+    """Return a tool of the site that calls the offered one.
+
+    It has a name that providers accept.
+    """
     schema = offered.args_schema
     if not isinstance(schema, dict) or schema.get("type") != "object":
         raise ValueError("it takes no object")
@@ -196,7 +200,7 @@ def _adapt(server: Server, offered: BaseTool, name: str) -> SiteTool:
 
 
 def _quote_instructions(server: Server) -> str:
-    """As JSON, so that no text can end its own quotation."""
+    """Return them as JSON, so that no text can end its own quotation."""
     text = server.instructions.strip()[:MAX_INSTRUCTIONS_CHARS]
     if not text or not server.has_instructions:
         return ""
@@ -210,7 +214,7 @@ def _hints(offered: BaseTool) -> dict[str, Any]:
 
 
 def _digest(offered: BaseTool) -> str:
-    """Of all that a model and a person were told of a tool."""
+    """Return the hash of all that a model and a user read about a tool."""
     parts = [offered.description, offered.args_schema, _hints(offered)]
     text = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -226,10 +230,12 @@ async def _call(
     arguments: dict[str, Any],
     report: Callable[[CallProgress], None],
 ) -> Any:
-    """The content of the answer; PendingResult where the call has become a task. Raises
-    ToolException where the server is away, says that the call failed or offers another
-    tool under this name than it did, and AnswerLostError where it went away after the
-    call was sent."""
+    """Return the content of the answer; Pending where the call became a task.
+
+    Raises ToolException where the server is away, reports a failed call or offers
+    another tool under this name than it did, and AnswerLostError where it went away
+    after the call was sent.
+    """
     from . import mcp_tasks
 
     begun = False
@@ -256,8 +262,10 @@ async def _call(
 
 
 def _listen(report: Callable[[CallProgress], None]) -> Callable[..., Awaitable[None]]:
-    """Hands on what a server says of how far it is, and not more often than a person
-    can read."""
+    """Return a callback that passes on progress.
+
+    It is called no more often than a user can read.
+    """
     last = -SIGN_SECONDS
 
     async def hear(done: float, total: float | None, message: str | None) -> None:
@@ -271,9 +279,11 @@ def _listen(report: Callable[[CallProgress], None]) -> Callable[..., Awaitable[N
 
 
 async def _find_unchanged(server: Server, name: str, known: str) -> None:
-    """Make sure that the tool is as it was offered. Another one under its name is not
-    called: neither the model nor the person who chose or allowed it knew what it
-    does."""
+    """Make sure that the tool is as it was offered.
+
+    Another one under its name is not called: neither the model nor the user who chose
+    or allowed it knew what it does.
+    """
     found = await _list_newly(server)
     if any(each.name == name and _digest(each) == known for each in found):
         return

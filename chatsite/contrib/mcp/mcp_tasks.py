@@ -1,7 +1,8 @@
-"""Calls that an MCP server turns into tasks: the words and requests of the extension
-"tasks" (SEP-2663) of the protocol of 2026-07-28, https://modelcontextprotocol.io.
+"""Calls that an MCP server turns into tasks.
 
-Needs the protocol's SDK, so it is imported where a connection is made.
+The words and requests are those of the extension "tasks" (SEP-2663) of the protocol of
+2026-07-28, https://modelcontextprotocol.io. Needs the protocol's SDK, so it is imported
+where a connection is made.
 """
 
 import re
@@ -26,7 +27,7 @@ USUAL_SECONDS, MOST_SECONDS = 5.0, 3600.0
 
 
 class Task(Result):
-    """What a server says of a task; `result`, `error`: once it has ended."""
+    """A task as the server describes it; `result` or `error` once it has ended."""
 
     task_id: str
     status: Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -37,7 +38,7 @@ class Task(Result):
 
 
 class BegunTask(Task):
-    """What it answers to a call, instead of the result."""
+    """The answer to a call that became a task, instead of the result."""
 
     result_type: Literal["task"]
 
@@ -59,8 +60,11 @@ class CancelTask(Request[TaskParams, Literal["tasks/cancel"]]):
 
 
 class TaskBegunError(Exception):
-    """A call was answered with a task. The SDK wants its result from whom it hands the
-    task to, and would wait for it."""
+    """A call was answered with a task.
+
+    The SDK expects the result from the code that it hands the task to, and would wait
+    for it.
+    """
 
     def __init__(self, task: BegunTask) -> None:
         super().__init__(task.task_id)
@@ -68,7 +72,7 @@ class TaskBegunError(Exception):
 
 
 class TaskExtension(ClientExtension):
-    """Says to servers that tasks are taken."""
+    """The extension that announces to servers that tasks are supported."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
@@ -81,8 +85,10 @@ async def _hand_over(task: BegunTask, _: ClaimContext) -> NoReturn:
 
 
 def to_pending(task: Task) -> PendingResult | None:
-    """What a tool answers whose call has become this task. None: it has no name that
-    can be kept."""
+    """Return the pending answer of a tool whose call has become this task.
+
+    None if the task has no name that can be kept.
+    """
     if not TASK_ID.fullmatch(task.task_id):
         return None
     wanted = (task.poll_interval_ms or 0) / 1000
@@ -93,7 +99,7 @@ def to_pending(task: Task) -> PendingResult | None:
 
 
 async def find(session: ClientSession, task_id: str) -> Any:
-    """What SiteTool.look() brings of a task."""
+    """Return the result of SiteTool.look() for a task."""
     request = GetTask(params=TaskParams(task_id=task_id))
     try:
         task = await session.send_request(request, Task)

@@ -1,8 +1,8 @@
-"""How MCP servers are spoken to: programs over their standard streams, and addresses
-over HTTP. No message is read that is longer than a limit, so no server can fill the
-memory of this process.
+"""Transports to MCP servers: programs over standard streams, and HTTP.
 
-Needs the protocol's SDK, so only mcp_servers.py imports it, where that is there.
+No message is read that is longer than a limit, so no server can fill the memory of this
+process. Needs the protocol's SDK, so only mcp_servers.py imports it, where that is
+installed.
 """
 
 import asyncio
@@ -56,8 +56,10 @@ EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class _Limits:
-    """What may be read over one connection, and whether that is over; `reason`: if it
-    was too much."""
+    """The limits of reading over one connection, and whether it is over.
+
+    `reason` is set if too much was sent.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit, self.reason = limit, ""
@@ -69,7 +71,7 @@ class _Limits:
         self.over.set()
 
     def make_client(self, **options: Any) -> httpx2.AsyncClient:
-        """Nothing may be packed, so that little data can't become much."""
+        """Return a client without compression, so that little data stays little."""
         headers = {**(options.pop("headers", None) or {}), "Accept-Encoding": PLAIN}
         timeout = options.pop("timeout", None)
         options.pop("follow_redirects", None)
@@ -114,9 +116,11 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 class Session(ClientSession):
-    """A session that takes sound tools beside others, and the results of calls as they
-    come. The SDK refuses a whole result for one part that it does not know, or for an
-    output that misses its schema."""
+    """A session that accepts sound tools beside others, and raw results.
+
+    The SDK refuses a whole result for one part that it does not know, or for an output
+    that does not match its schema.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -126,8 +130,10 @@ class Session(ClientSession):
     async def list_tools(
         self, *, params: PaginatedRequestParams | None = None
     ) -> ListToolsResult:
-        """The tools that are as the protocol says; the SDK would refuse all of them for
-        one that is not."""
+        """Return the tools that follow the protocol.
+
+        The SDK would refuse all of them for one that does not.
+        """
         raw = await self._send_raw(ListToolsRequest(params=params))
         listed, is_first = raw.get("tools"), params is None or params.cursor is None
         if is_first:
@@ -139,7 +145,7 @@ class Session(ClientSession):
         return self._absorb_tool_listing(result, complete=is_whole)
 
     async def _send_raw(self, request: Any, **how: Any) -> dict[str, Any]:
-        """The result as it comes, unchecked."""
+        """Return the result as it comes, unchecked."""
         data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
         self._stamp(data, how)
         return await self._dispatcher.send_raw_request(
@@ -167,7 +173,10 @@ class Session(ClientSession):
     async def call_tool(
         self, name: str, arguments: dict[str, Any] | None = None, **options: Any
     ) -> CallToolResult:
-        """Raises TaskBegunError where the call has become a task. `content` is JSON."""
+        """Return the result, with `content` as JSON.
+
+        Raises TaskBegunError where the call has become a task.
+        """
         params = CallToolRequestParams(
             name=name, arguments=arguments, _meta=options.get("meta")
         )
@@ -267,8 +276,10 @@ def _parse(line: bytes) -> SessionMessage | Exception:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """As the protocol has it: close its input, wait, ask, end it, with all that it has
-    started."""
+    """End the program, with all that it has started.
+
+    As the protocol has it: close its input, wait, ask, end it.
+    """
     process.stdin.close()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         if number:
@@ -286,7 +297,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    """To the program and what it has started."""
+    """Send the signal to the program and to what it has started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 

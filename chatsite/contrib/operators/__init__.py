@@ -1,1 +1,1 @@
-"""What operators of a site with many people switch, limit, announce and trace."""
+"""Switches, limits, announcements and traces for operators of large sites."""

@@ -1,3 +1,4 @@
-"""Tools that search the web and read its pages, within limits and without a way into
-the operator's own network.
+"""Tools that search the web and read its pages, within limits.
+
+They do not reach the operator's own network.
 """

@@ -1,6 +1,7 @@
-"""Connections to pages that a model names: to public addresses, and to the networks
-that the operator has named. What is checked is the address that a socket connects to,
-so no name, redirect or second answer of a name server leads elsewhere.
+"""Connections to pages that a model names: public or allowed addresses only.
+
+The operator can allow networks. The address that a socket connects to is checked, so no
+name, redirect or second answer of a name server leads elsewhere.
 """
 
 import ipaddress
@@ -31,11 +32,14 @@ CLOSED = tuple(
 
 
 class ClosedAddressError(OSError):
-    """Nothing connects there."""
+    """The address may not be connected to."""
 
 
 def may_connect(host: str, port: int) -> bool:
-    """Whether a page can be read at this address; a name is none."""
+    """Return whether a page can be read at this IP address.
+
+    False for a name.
+    """
     try:
         address = _find_inner(ipaddress.ip_address(host))
     except ValueError:
@@ -48,7 +52,7 @@ def may_connect(host: str, port: int) -> bool:
 
 
 def _find_inner(address: Address) -> Address:
-    """The IPv4 address that one of IPv6 stands for, or else itself."""
+    """Return the IPv4 address inside an IPv6 address, or the address itself."""
     if not isinstance(address, ipaddress.IPv6Address):
         return address
     if address in NAT64:
@@ -57,7 +61,7 @@ def _find_inner(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether it belongs to anyone's server on the internet."""
+    """Return whether the address can belong to a public server."""
     is_special = address.is_multicast or address.is_reserved
     is_closed = is_special or any(address in network for network in CLOSED)
     return address.is_global and not is_closed
@@ -69,7 +73,7 @@ def _parse_open_networks(*names: str) -> tuple[Network, ...]:
 
 
 def open_socket(info: Any) -> socket.socket:
-    """For each address that a name has, right before it is connected to."""
+    """Open the socket for an address, right before it is connected to."""
     family, kind, protocol, _, (host, port, *_more) = info
     if not may_connect(host, port):
         raise ClosedAddressError("The address is not public.")
@@ -77,8 +81,10 @@ def open_socket(info: Any) -> socket.socket:
 
 
 class _Resolver(AbstractResolver):
-    """Looks names up in the person's own threads: those of the event loop look up the
-    addresses of providers."""
+    """A resolver of names that uses the threads of the user.
+
+    Those of the event loop look up the addresses of providers.
+    """
 
     async def resolve(
         self,
@@ -106,7 +112,7 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing: the resolver holds no resources."""
 
 
 def make_connector(*, is_open: bool = False) -> aiohttp.TCPConnector:

@@ -1,5 +1,7 @@
-"""Fetches pages and answers of a search engine over HTTP, with limits on time, bytes
-and redirects. What is too large or too slow is refused as soon as that is known.
+"""HTTP requests for pages and search results, with limits.
+
+Time, bytes and redirects are limited: too large or too slow answers are refused as soon
+as that is known.
 """
 
 import asyncio
@@ -29,7 +31,7 @@ GZIP = 31
 
 
 class FetchedPage(NamedTuple):
-    """What came, from which address in the end."""
+    """A response, and the address it came from in the end."""
 
     address: str
     media_type: str
@@ -38,11 +40,11 @@ class FetchedPage(NamedTuple):
 
 
 class FetchError(ToolException):
-    """Why nothing came, as a sentence for the model and the card."""
+    """The reason for a failure, as a sentence for the model and the card."""
 
 
 async def fetch_page(address: str) -> FetchedPage:
-    """The page at an address of the web. Raises FetchError."""
+    """Return the page at an address of the web. Raises FetchError."""
     async with _open_session(make_connector()) as session:
         for _ in range(MAX_REDIRECTS + 1):
             url = parse_page_address(address)
@@ -59,7 +61,7 @@ async def fetch_page(address: str) -> FetchedPage:
 
 
 async def ask_engine(url: URL) -> bytes:
-    """What the operator's search engine answers; it leads nowhere else."""
+    """Return the answer of the operator's search engine, without redirects."""
     async with (
         _open_session(make_connector(is_open=True)) as session,
         session.get(url, allow_redirects=False) as response,
@@ -99,7 +101,7 @@ async def _open_session(
 
 
 def parse_page_address(address: str) -> URL:
-    """With what is sent of it. Raises FetchError."""
+    """Return the URL as it is sent. Raises FetchError."""
     try:
         url = URL(address)
         is_page = url.scheme in ("http", "https") and url.host and url.port
@@ -123,7 +125,10 @@ def _check_status(response: aiohttp.ClientResponse) -> None:
 
 
 async def _read_whole_body(response: aiohttp.ClientResponse) -> bytes:
-    """The whole of it, unpacked. Raises FetchError as soon as it is too long."""
+    """Return the unpacked body.
+
+    Raises FetchError as soon as it is too long.
+    """
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
         raise FetchError("The server has packed the page in a way that is not read.")

@@ -1,5 +1,6 @@
-"""What one person may ask of the web: calls in an hour, and how many at once. Counted
-in this process alone: a call more has to cost next to nothing.
+"""Limits of one user on the web: calls in an hour, and calls at once.
+
+Counted in this process alone: a call must cost next to nothing.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ pace = Pace(HOUR)
 
 
 class _LoopSlots:
-    """Of one event loop, of which a process of the site has one."""
+    """The slots of one event loop, of which a process of the site has one."""
 
     def __init__(self) -> None:
         self.every = asyncio.Semaphore(AT_ONCE)

@@ -1,5 +1,6 @@
-"""Search engines: SearXNG at an address, or a function of the site. Whatever one
-answers is read as a few results of plain text.
+"""Search engines: SearXNG at an address, or a function of the site.
+
+Any answer is read as a few results of plain text.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ MAX_READ = 100
 
 
 class FoundPage(NamedTuple):
-    """One of the web. `date` is its day, "" where that is not known."""
+    """A page found by a search. `date` is its day, or "" if unknown."""
 
     address: str
     title: str
@@ -46,7 +47,7 @@ def is_searxng(setting: str) -> bool:
 
 
 async def find_results(query: str, limit: int) -> list[FoundPage]:
-    """At most `limit` results. Raises ToolException."""
+    """Return at most `limit` results. Raises ToolException."""
     setting = settings.WEB_SEARCH
     found = await (_ask_searxng if is_searxng(setting) else _ask_function)(query, limit)
     by_address: dict[str, FoundPage] = {}
@@ -82,7 +83,10 @@ async def _ask_function(query: str, limit: int) -> Any:
 
 
 def import_function(path: str) -> Callable[[str, int], Any]:
-    """Raises ImportError, or TypeError for what is no function."""
+    """Import a function by its path.
+
+    Raises ImportError, or TypeError for anything but a function.
+    """
     found = import_string(path)
     if isinstance(found, type) or not callable(found):
         raise TypeError(f"{path!r} is no function")
@@ -90,7 +94,7 @@ def import_function(path: str) -> Callable[[str, int], Any]:
 
 
 def read_results(found: Any) -> Iterator[FoundPage]:
-    """Those that have an address of the web; of anything else, nothing."""
+    """Yield the results with a web address; nothing for any other value."""
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping):
         return
     for each in islice(found, MAX_READ):
@@ -113,7 +117,7 @@ def _is_address(address: str) -> bool:
 
 
 def _find_line(values: Mapping[Any, Any], most: int, *names: str) -> str:
-    """The first of these that is a text, as one line."""
+    """Return the first of these values that is a text, as one line."""
     for name in names:
         if isinstance(text := values.get(name), str) and text:
             # No more is looked at than can be shown.

@@ -1,5 +1,6 @@
-"""Sources: pages of the web that a conversation has found or read, each with a number
-of its own, by which a reply cites it. They are kept as files of the results.
+"""Sources: pages of the web that a conversation has found or read.
+
+Each has a number, by which a reply cites it. They are kept as files of the results.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,9 +23,11 @@ _given: LRUCache[int, dict[str, int]] = LRUCache(MOST_TURNS)
 
 
 async def number_sources(call: CallContext, results: Sequence[FoundPage]) -> list[int]:
-    """The number of each result: the one that its address has in the conversation, or
-    else a new one. Calls run side by side and are stored later, but one process has the
-    turn."""
+    """Return the number of each result.
+
+    It is the one that its address has in the conversation, or else a new one. Calls run
+    side by side and are stored later, but one process has the turn.
+    """
     addresses = [result.address for result in results]
     known, last = await database_sync_to_async(_read_known_numbers)(call, addresses)
     given = _given.setdefault(call.turn_id, {})
@@ -51,7 +54,7 @@ def select_sources(conversation_id: int) -> Any:
 
 
 def find_source_address(call: CallContext, number: int) -> str:
-    """Of the source with this number; "": there is none."""
+    """Return the address of the source with this number, or ""."""
     rows = select_sources(call.conversation_id).filter(source=number)
     return rows.values_list("url", flat=True).first() or ""
 
@@ -61,8 +64,10 @@ def is_source(call: CallContext, address: str) -> bool:
 
 
 def find_own_words(call: CallContext, word: str) -> Iterator[str]:
-    """What the person has written with this word in the conversation; files are not
-    their words."""
+    """Yield the user's messages in the conversation that contain this word.
+
+    Files are not the user's words.
+    """
     rows = Message.objects.filter(
         conversation=call.conversation_id,
         conversation__deleted_at=None,
@@ -75,7 +80,7 @@ def find_own_words(call: CallContext, word: str) -> Iterator[str]:
 
 
 def write_source(number: int, result: FoundPage, text: str) -> str:
-    """Quoted so that nothing in it can end the quotation."""
+    """Return the quoted source; nothing in it can end the quotation."""
     parts = {"title": result.title, "address": result.address, "date": result.date}
     named = "".join(
         f" {name}={quoteattr(value)}" for name, value in parts.items() if value
@@ -84,7 +89,7 @@ def write_source(number: int, result: FoundPage, text: str) -> str:
 
 
 def make_block(number: int, result: FoundPage) -> dict[str, Any]:
-    """The source as people get it, beside the text."""
+    """Return the source as users see it, beside the text."""
     return {
         "type": "file",
         "name": result.site,

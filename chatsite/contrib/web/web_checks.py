@@ -30,7 +30,10 @@ def check_search(
 
 
 def find_problems() -> Iterator[str]:
-    """What is wrong with WEB_SEARCH. The value is not shown: it can have a password."""
+    """Yield what is wrong with WEB_SEARCH.
+
+    The value is not shown: it can contain a password.
+    """
     setting = settings.WEB_SEARCH
     if not setting:
         return

@@ -1,6 +1,8 @@
-"""The tools `search_web` and `read_page`. What they bring is quoted, with the number of
-each source; a page is read only where a search or the person has named it, so that no
-text from outside can send words of the conversation elsewhere.
+"""The tools `search_web` and `read_page`.
+
+Their results are quoted, with the number of each source. A page is read only where a
+search or the user has named it, so that no text from outside can send words of the
+conversation elsewhere.
 """
 
 import re
@@ -113,7 +115,7 @@ def _introduce(number: int) -> str:
 
 
 def _find_named(call: CallContext, named: str) -> str:
-    """The address that a model may have read. Raises ToolException."""
+    """Return the address, if the model may read it. Raises ToolException."""
     if number := NUMBER.fullmatch(named):
         if found := sources.find_source_address(call, int(number[1])):
             return found
@@ -131,8 +133,10 @@ def _find_named(call: CallContext, named: str) -> str:
 
 
 def is_written(url: URL, words: str) -> bool:
-    """Whether this very address is in the words, with or without its scheme, coded or
-    not."""
+    """Return whether this very address is in the words.
+
+    With or without its scheme, percent-encoded or not.
+    """
     shown = str(url.human_repr()).partition("://")[2].removesuffix("/")
     coded = str(url).partition("://")[2].removesuffix("/")
     forms = {shown, coded, quote(shown, safe="/?&=%:#+,;~@!$'()*[]")}
@@ -143,7 +147,10 @@ def is_written(url: URL, words: str) -> bool:
 
 
 async def _read_page_text(user_id: int, fetched: FetchedPage) -> PageText:
-    """Raises FetchError, with a sentence for the model."""
+    """Return the text of a page.
+
+    Raises FetchError, with a sentence for the model.
+    """
     try:
         return await read_fetched(
             user_id, fetched.media_type, fetched.charset, fetched.data
@@ -153,7 +160,7 @@ async def _read_page_text(user_id: int, fetched: FetchedPage) -> PageText:
 
 
 class WebTools(ToolSource):
-    """Those that the operator has switched on."""
+    """The web tools that the operator has switched on."""
 
     def list_tools(self) -> list[SiteTool]:
         found = []

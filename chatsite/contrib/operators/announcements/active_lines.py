@@ -1,5 +1,6 @@
-"""What is announced now, as this process last read it: no page asks the database. Each
-process looks every few seconds, beside its other work.
+"""The announcements of now, as this process last read them.
+
+No page asks the database: each process looks every few seconds, beside its other work.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ class AnnouncementLine:
     is_warning: bool
 
     def translated_text(self) -> str:
-        """In the language of the page."""
+        """Return the text in the language of the page."""
         is_chinese = (get_language() or "").startswith("zh")
         return (is_chinese and self.text_zh) or self.text
 

@@ -1,4 +1,4 @@
-"""What staff tell everyone, and from when until when."""
+"""Announcements of staff to everyone, each with a first and a last moment."""
 
 from datetime import datetime, timedelta
 

@@ -1,3 +1,4 @@
-"""What people and groups may use in a month, in tokens or dollars, and what they have
-used by model.
+"""Monthly budgets of users and groups, and their use by model.
+
+A budget is in tokens or dollars.
 """

@@ -1,5 +1,6 @@
-"""Budgets in the admin, for staff who see numbers and may change them; and what was
-used by person, group, model and month, as a list and as CSV.
+"""Budgets in the admin, for staff who see numbers and may change them.
+
+The use by user, group, model and month is shown as a list and as CSV.
 """
 
 from collections import defaultdict
@@ -130,7 +131,7 @@ def write_csv(rows: QuerySet) -> Iterator[str]:
 
 
 def _name_groups() -> dict[int, list[str]]:
-    """The groups of each person, in one statement."""
+    """Return the groups of each user, in one statement."""
     found = defaultdict(list)
     pairs = get_user_model().groups.through.objects.order_by("group__name")
     for user, name in pairs.values_list("user_id", "group__name"):

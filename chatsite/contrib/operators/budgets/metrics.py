@@ -1,4 +1,4 @@
-"""How many budgets are nearly or wholly used up, for `/metrics`."""
+"""The number of budgets that are nearly or wholly used up, for `/metrics`."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,10 @@ from .models import Budget
 
 
 class _Budgets:
-    """Those of all processes, read when they are asked for."""
+    """A collector of the budgets of all processes, read on demand."""
 
     def describe(self) -> list[GaugeMetricFamily]:
-        """Nothing: else they would be read as soon as this is registered."""
+        """Return nothing: else they would be read on registration."""
         return []
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -1,4 +1,4 @@
-"""Budgets of people and groups, and what each person has used in each month."""
+"""Budgets of users and groups, and the use of each user in each month."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Budget(models.Model):
-    """What a person, or all people of a group together, may use in a month."""
+    """The allowance of a user, or of all users of a group together, for a month."""
 
     class Unit(models.TextChoices):
         TOKENS = "tokens", _("tokens")
@@ -68,8 +68,10 @@ class Budget(models.Model):
 
 
 class MonthlyUse(models.Model):
-    """What a person has used of a model in a month. It stays when conversations are
-    deleted: what was paid for comes back to no one."""
+    """The use of a model by a user in a month.
+
+    It stays when conversations are deleted: deleting refunds nothing.
+    """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,

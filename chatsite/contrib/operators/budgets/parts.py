@@ -1,5 +1,6 @@
-"""What people see of their budgets: a line on the pages of the chat when little is
-left, and all of them on the account page.
+"""Budgets on the pages of users.
+
+The chat shows a line when little is left, the account page shows all budgets.
 """
 
 from django.http import HttpRequest

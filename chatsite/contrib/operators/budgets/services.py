@@ -1,5 +1,6 @@
-"""What is used, written down where it is charged; what is left of budgets, and the
-refusal where nothing is.
+"""Use, recorded where it is charged, and the rest of each budget.
+
+A request is refused where nothing is left.
 """
 
 from collections import defaultdict
@@ -57,7 +58,7 @@ class MeasuredBudget:
         return self.share >= WARNING_SHARE
 
     def say_amount(self, amount: float | None = None) -> str:
-        """The budget, or another amount of its unit."""
+        """Return the budget, or another amount in its unit, as text."""
         number = float(self.budget.amount) if amount is None else amount
         if self.budget.unit == Budget.Unit.DOLLARS:
             return pricing.format_dollars(number)
@@ -65,7 +66,7 @@ class MeasuredBudget:
 
     @property
     def sentence(self) -> str:
-        """How much is used, for the person, or one of the group."""
+        """The used share, as a sentence for the user or for a group member."""
         values = {
             "percent": self.percent,
             "used": self.say_amount(self.used),
@@ -112,8 +113,7 @@ def _add_use(
 
 
 def check_budgets(user_id: int) -> None:
-    """Raises CommandError where a budget of the person, or of a group of theirs, is
-    used up."""
+    """Raise CommandError if a budget of the user or their groups is used up."""
     for measured in measure_for(user_id):
         if measured.is_used_up:
             raise _refuse(measured)
@@ -133,8 +133,10 @@ def _refuse(measured: MeasuredBudget) -> CommandError:
 
 
 class _BudgetCheck:
-    """Whether there are budgets at all: most sites have none, and are not asked for
-    each message."""
+    """A cached check for any budgets.
+
+    Most sites have none, and are not asked for each message.
+    """
 
     def __init__(self) -> None:
         self.none_until = 0.0
@@ -157,8 +159,7 @@ for changed in (post_save, post_delete):
 
 
 def measure_for(user_id: int) -> list[MeasuredBudget]:
-    """The person's budgets and those of their groups, the one that is nearest to its
-    end first."""
+    """Return the budgets of the user and their groups, fullest first."""
     if known.are_none():
         return []
     rows = Budget.objects.filter(Q(user=user_id) | Q(group__user=user_id))
@@ -167,7 +168,7 @@ def measure_for(user_id: int) -> list[MeasuredBudget]:
 
 
 def measure_budgets(budgets: Iterable[Budget]) -> list[MeasuredBudget]:
-    """Each with what was used of it in this month, in two statements for all."""
+    """Return each budget with its use in this month, in two statements for all."""
     budgets = list(budgets)
     groups = {each.group_id for each in budgets if each.group_id}
     people = {each.user_id for each in budgets if each.user_id}
@@ -192,7 +193,7 @@ def measure_budgets(budgets: Iterable[Budget]) -> list[MeasuredBudget]:
 
 
 def _sum_use(people: set[int]) -> dict[int, dict[str, float]]:
-    """Of each person what they have used in this month, by unit."""
+    """Return the use of each user in this month, by unit."""
     found: dict[int, dict[str, float]]
     found = defaultdict(lambda: dict.fromkeys(Budget.Unit.values, 0.0))
     rows = MonthlyUse.objects.filter(month=find_month(), user__in=people).order_by()
@@ -207,7 +208,7 @@ def price_use(use: MonthlyUse) -> float:
 
 
 def list_use(user: AbstractBaseUser) -> list[dict[str, Any]]:
-    """For the download of the person."""
+    """Return the monthly use for the download of the account."""
     rows = MonthlyUse.objects.filter(user=user.pk).order_by("month", "model")
     names = ("month", "model", "requests", "read", "cached", "written")
     return list(rows.values(*names))

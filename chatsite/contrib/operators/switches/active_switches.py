@@ -1,5 +1,7 @@
-"""What is switched off now, as this process last read it: no request asks the database.
-Each process looks every few seconds, beside its other work.
+"""The switches of now, as this process last read them.
+
+No request asks the database: each process looks every few seconds, beside its other
+work.
 """
 
 from time import monotonic

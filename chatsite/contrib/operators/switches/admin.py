@@ -1,5 +1,7 @@
-"""What is switched off, in the admin: adding a row switches off, and a row that is
-still in force has a form that switches on again.
+"""Switches in the admin.
+
+Adding a row switches off, and a row that is still in force has a form that switches on
+again.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,7 @@
-"""What staff have switched off: one row from then until it is switched on again."""
+"""Models and tools that staff have switched off.
+
+One row counts from then until it is switched on again.
+"""
 
 from fnmatch import fnmatchcase
 from typing import ClassVar
@@ -12,7 +15,7 @@ MAX_REASON_CHARS = 300
 
 
 def fits_names(names: str, name: str) -> bool:
-    """Whether a name is one of these, in which * is any letters."""
+    """Return whether a name matches one of these, in which * is any letters."""
     return fnmatchcase(name, names.replace("[", "[[]").replace("?", "[?]"))
 
 

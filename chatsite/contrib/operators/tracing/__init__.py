@@ -1,2 +1,4 @@
-"""Spans of OpenTelemetry for the requests to models and the calls of tools, with a
-reference to what was stored in the place of any text."""
+"""Spans of OpenTelemetry for requests to models and calls of tools.
+
+They have a reference to what was stored in the place of any text.
+"""

@@ -1,5 +1,7 @@
-"""On the way to the collector: spans wait in a bounded queue, and a thread of the
-library sends them. While the collector is away, they are dropped.
+"""The export to the collector.
+
+Spans wait in a bounded queue, and a thread of the library sends them. While the
+collector is away, they are dropped.
 """
 
 import atexit
@@ -20,14 +22,17 @@ SCOPE = InstrumentationScope("windowpane", find_version())
 
 
 class _Way:
-    """Where spans go, and what is said of this process with each."""
+    """The processor of spans, and the description of this process in each."""
 
     processor: SpanProcessor | None = None
     resource: Resource | None = None
 
 
 def make_processor() -> SpanProcessor:
-    """Headers, and whatever else is set by OTEL_… names, the library reads itself."""
+    """Return the processor for the collector of the settings.
+
+    The library itself reads headers and other OTEL_… settings.
+    """
     address = settings.OTEL_EXPORTER_OTLP_ENDPOINT.rstrip("/")
     return BatchSpanProcessor(OTLPSpanExporter(f"{address}/v1/traces", timeout=SECONDS))
 

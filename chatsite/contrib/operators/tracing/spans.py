@@ -1,5 +1,7 @@
-"""What a span says of a request to a model or a call of a tool: by the conventions for
-generative AI, and never a word that was said. Written once the row is committed.
+"""Spans of requests to models and calls of tools.
+
+They follow the conventions for generative AI and hold no words of a conversation.
+Written once the row is committed.
 """
 
 import hashlib
@@ -28,7 +30,7 @@ READ = (
 
 
 def note_call(call: int, work: int | None, **_: object) -> None:
-    """A request has ended, of the turn or the trial `work`."""
+    """Export a request that has ended, of the turn or the trial `work`."""
     transaction.on_commit(partial(_export_call, call, work), robust=True)
 
 
@@ -102,8 +104,10 @@ def _export_step(
 
 
 def _describe_conversation(conversation: Conversation, seq: int | None) -> Attributes:
-    """Its id, and the address at which its owner and staff find what was stored; of one
-    that is not kept neither."""
+    """Return its id, and its address for its owner and staff.
+
+    Empty for a temporary conversation.
+    """
     if conversation.is_temporary:
         return {}
     page = reverse("conversation-detail", args=[conversation.uuid])
@@ -118,7 +122,10 @@ def _describe_conversation(conversation: Conversation, seq: int | None) -> Attri
 def _make_context(
     conversation: Conversation, work: int | None, purpose: str = ""
 ) -> SpanContext:
-    """All requests and calls of a turn are one trace, whichever process runs them."""
+    """Return a context: all requests and calls of a turn are one trace.
+
+    That holds whichever process runs them.
+    """
     if work is None:
         trace = secrets.randbits(128)
     else:

@@ -1,4 +1,4 @@
-"""What templates show of announcements."""
+"""Template tags of announcements."""
 
 from django import template
 
