@@ -21,7 +21,7 @@ def directives(answer):
     return dict(each.strip().split(" ", 1) for each in policy.split(";"))
 
 
-def test_it_runs_its_own_scripts_and_has_no_network(frame):
+def test_diagram_frame_runs_own_scripts_without_network(frame):
     own = [f"http://testserver/static/{name}" for name in SCRIPTS]
     assert directives(frame) == {
         "default-src": "'none'",
@@ -38,7 +38,7 @@ def test_it_runs_its_own_scripts_and_has_no_network(frame):
     assert all(finders.find(name) for name in SCRIPTS)
 
 
-def test_only_pages_of_the_site_may_have_it_inside(client, frame):
+def test_diagram_frame_is_embedded_by_own_pages_only(client, frame):
     assert frame["X-Frame-Options"] == "SAMEORIGIN"
     page = client.get("/accounts/login/")
     assert page["X-Frame-Options"] == "DENY"
@@ -46,7 +46,9 @@ def test_only_pages_of_the_site_may_have_it_inside(client, frame):
     assert directives(page)["frame-src"] == "'self'"
 
 
-def test_it_is_the_same_for_everyone_and_may_be_kept(client, frame, conversation):
+def test_diagram_frame_is_equal_for_all_users_and_cacheable(
+    client, frame, conversation
+):
     client.force_login(conversation.owner)
     client.cookies["django_language"] = "zh-hans"
     client.cookies["theme"] = "dark"
@@ -56,5 +58,5 @@ def test_it_is_the_same_for_everyone_and_may_be_kept(client, frame, conversation
     assert frame["Cache-Control"] == "public, max-age=300"
 
 
-def test_it_is_only_read(client):
+def test_diagram_frame_refuses_post(client):
     assert client.post("/diagram-frame/").status_code == 405

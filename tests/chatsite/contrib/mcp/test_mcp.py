@@ -76,7 +76,7 @@ class TestWhatTheyOffer:
 
 
 class TestCalls:
-    async def test_they_answer(self, name):
+    async def test_tools_answer_calls(self, name):
         echo = (await tools_of(name))["echo"]
         assert await call(echo, text="你好") == "You said: 你好"
 
@@ -105,7 +105,7 @@ class TestCalls:
 
 
 class TestProgress:
-    async def test_it_is_heard(self, name):
+    async def test_progress_is_received(self, name):
         heard = []
         token = listener.set(heard.append)
         found = await call((await tools_of(name))["count"], steps=3, pause=0.4)
@@ -124,7 +124,7 @@ class TestProgress:
         assert 1 <= len(heard) <= took / mcp.SIGN_SECONDS + 1
 
     @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1, "x", 1e300])
-    def test_what_is_no_number_is_left_out(self, number):
+    def test_progress_drops_values_that_are_not_numbers(self, number):
         assert CallProgress.from_values(number, number) == CallProgress(None, None, "")
 
 
@@ -155,7 +155,7 @@ class TestChanges:
 
 
 class TestSse:
-    async def test_it_is_spoken_to_as_its_type_says(self, configure):
+    async def test_sse_server_is_called_over_its_transport(self, configure):
         with HttpServer(PROGRAM, "sse", path="sse") as server:
             configure(old={**server.entry, "type": "sse"})
             found = await tools_of("old")
@@ -219,7 +219,9 @@ class TestTasks:
             ({"status": "cancelled"}, CallCancelledError, "was cancelled"),
         ],
     )
-    async def test_there_may_be_none(self, over_http, task, error, words):
+    async def test_task_without_result_raises_an_error(
+        self, over_http, task, error, words
+    ):
         handle = (await self.begin()).handle
         with pytest.raises(error, match=words):
             await self.look(handle, **task)
@@ -227,7 +229,7 @@ class TestTasks:
     @pytest.mark.parametrize(
         "task", [{"status": "odd"}, {"status": "completed", "result": {"content": 3}}]
     )
-    async def test_what_is_no_task_is_asked_for_again(self, over_http, task):
+    async def test_malformed_task_is_requested_again(self, over_http, task):
         """By who looks, as after any error that is not the tool's own."""
         handle = (await self.begin()).handle
         with pytest.raises(ValueError, match="validation error"):
@@ -239,7 +241,7 @@ class TestTasks:
         with pytest.raises(CallCancelledError):
             await self.look(handle)
 
-    async def test_one_that_has_forgotten_a_task_brings_nothing(self, over_http):
+    async def test_forgotten_task_raises_an_error(self, over_http):
         await self.begin()
         with pytest.raises(ToolException, match="no such task"):
             await self.look({"task": "task-of-yesterday"})
@@ -247,7 +249,7 @@ class TestTasks:
         await self.tools["brew"].cancel({"task": "task-of-yesterday"}, context_of())
 
     @pytest.mark.parametrize("name", ["a b", "a\0b", "x" * 300])
-    async def test_one_that_cannot_be_named_may_run(self, over_http, name):
+    async def test_task_without_valid_name_may_run(self, over_http, name):
         with pytest.raises(AnswerLostError):
             await self.begin(task=name)
 
@@ -270,7 +272,7 @@ class TestTrouble:
                 await call(found["hang"])
         assert await call(found["echo"], text="here") == "You said: here"
 
-    async def test_one_that_dies_may_have_run_and_is_started_again(self, stdio):
+    async def test_dead_program_may_have_run_and_is_started_again(self, stdio):
         found = await tools_of()
         with pytest.raises(AnswerLostError, match="did not answer"):
             await call(found["die"])
@@ -286,7 +288,7 @@ class TestTrouble:
         assert other.needs_consent
         assert await call(other, text="x", password="y") == "Sent x away."
 
-    async def test_one_that_is_gone_was_not_called(self, configure):
+    async def test_gone_server_was_not_called(self, configure):
         with HttpServer() as server:
             configure(http=server.entry)
             echo = (await tools_of("http"))["echo"]
@@ -298,7 +300,7 @@ class TestTrouble:
         # It may be back soon: conversations keep it.
         assert "echo" in await tools_of("http")
 
-    async def test_those_that_never_answer_stop_no_other(self, configure):
+    async def test_silent_servers_do_not_stop_others(self, configure):
         python = {"command": sys.executable}
         configure(
             missing={"command": "/no/such/program"},
@@ -316,7 +318,9 @@ class TestTrouble:
         assert all(each.error and not each.tools for each in broken)
         assert "calculate" in registry.available()
 
-    async def test_one_that_says_nothing_holds_up_nothing(self, configure, monkeypatch):
+    async def test_silent_server_does_not_delay_other_tools(
+        self, configure, monkeypatch
+    ):
         monkeypatch.setattr(mcp, "READY_SECONDS", 0.1)
         silent = ["-c", "import time; time.sleep(60)"]
         configure(silent={"command": sys.executable, "args": silent})
@@ -346,15 +350,15 @@ class TestWhatIsAdmitted:
             Offered(schema={"type": "object", "properties": {"a": {"$ref": "#/no"}}}),
         ],
     )
-    def test_what_no_request_can_carry_is_left_out(self, offered):
+    def test_tools_that_requests_cannot_carry_are_left_out(self, offered):
         found = self.admitted(offered, Offered(name="good"))
         assert [each.name for each in found] == ["s_good"]
 
-    def test_there_are_not_endlessly_many(self):
+    def test_number_of_tools_is_limited(self):
         many = [Offered(name=f"tool{number}") for number in range(1_000)]
         assert len(self.admitted(*many)) == mcp.MAX_TOOLS
 
-    def test_what_is_told_of_one_has_an_end(self):
+    def test_description_and_title_are_cut(self):
         [found] = self.admitted(
             Offered(description="x" * 10_000, hints={"title": "y" * 10_000})
         )
@@ -364,7 +368,7 @@ class TestWhatIsAdmitted:
     @pytest.mark.parametrize(
         "hints", [{"read_only_hint": "yes"}, {"read_only_hint": 1}]
     )
-    def test_only_a_plain_yes_is_one(self, hints):
+    def test_hint_counts_only_as_plain_true(self, hints):
         [found] = self.admitted(Offered(hints=hints))
         assert found.needs_consent
 

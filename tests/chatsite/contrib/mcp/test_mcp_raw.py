@@ -132,7 +132,7 @@ class TestWhoIsThere:
 
 
 class TestInstructions:
-    async def test_they_reach_the_model_by_a_setting(self, settings, tmp_path):
+    async def test_instructions_reach_the_model_by_a_setting(self, settings, tmp_path):
         asked = {**STDIO, "instructions": True}
         settings.MCP_SERVERS = write(tmp_path / "m.json", told=asked, silent=STDIO)
         told, silent = await tools_of("told"), await tools_of("silent")

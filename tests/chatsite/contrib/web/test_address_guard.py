@@ -31,7 +31,7 @@ FORMS = (
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_what_is_not_public_is_closed(address):
+def test_addresses_that_are_not_public_are_closed(address):
     assert not address_guard.may_connect(address, 80)
 
 
@@ -44,7 +44,7 @@ def test_public_addresses_are_open_at_the_ports_of_the_web(address):
     assert not address_guard.may_connect(address, 6379)
 
 
-def test_where_there_is_ipv6_alone_public_pages_are_read():
+def test_public_pages_are_read_over_ipv6_alone():
     assert address_guard.may_connect("64:ff9b::5db8:d70e", 443)
 
 
@@ -58,7 +58,7 @@ def test_the_operator_can_open_a_network(settings):
 
 
 @pytest.mark.parametrize("host", FORMS)
-async def test_no_form_of_an_address_is_connected_to(
+async def test_closed_address_is_refused_in_every_form(
     host, inside, connected, monkeypatch
 ):
     port = inside.server_address[1]
@@ -124,7 +124,7 @@ async def test_a_name_whose_address_changes_is_looked_up_once(
     assert inside.seen == []
 
 
-async def test_of_a_name_with_several_addresses_none_but_the_open_is_used(
+async def test_name_with_several_addresses_uses_the_open_ones(
     web, connected, monkeypatch
 ):
     port = web.server_address[1]
@@ -141,7 +141,7 @@ async def test_of_a_name_with_several_addresses_none_but_the_open_is_used(
     assert _of_web(connected) == [("127.0.0.1", port)]
 
 
-async def test_no_proxy_of_the_environment_is_asked(web, inside, monkeypatch):
+async def test_proxy_of_the_environment_is_ignored(web, inside, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "https_proxy"):
         monkeypatch.setenv(name, origin(inside))
     assert b"Kamo" in (await fetching.fetch_page(f"{web.origin}/article")).data

@@ -36,7 +36,7 @@ async def test_redirects_are_followed_a_few_times(web):
 
 
 @pytest.mark.parametrize("path", ["huge", "endless", "bomb", "empty_blocks"])
-async def test_what_is_too_long_is_left(web, settings, path):
+async def test_too_long_page_is_refused(web, settings, path):
     settings.WEB_MAX_BYTES = 1_000_000
     tracemalloc.start()
     try:
@@ -71,7 +71,7 @@ async def test_a_page_that_never_ends_has_its_time(web, settings):
         ("nowhere", "answers with 404"),
     ],
 )
-async def test_why_there_is_no_page_is_said(web, path, why):
+async def test_fetch_error_names_the_reason(web, path, why):
     with pytest.raises(FetchError, match=why) as raised:
         await fetch(web, path)
     assert "secret" not in str(raised.value)
@@ -89,12 +89,12 @@ async def test_why_there_is_no_page_is_said(web, path, why):
         "data:,x",
     ],
 )
-async def test_only_addresses_of_the_web_are_fetched(address):
+async def test_addresses_outside_the_web_are_refused(address):
     with pytest.raises(FetchError):
         await fetching.fetch_page(address)
 
 
-async def test_nothing_of_a_password_or_a_fragment_is_sent(web):
+async def test_password_and_fragment_are_not_sent(web):
     with_user = web.origin.replace("//", "//alice:secret@")
     found = await fetching.fetch_page(f"{with_user}/article#part")
     assert found.address == f"{web.origin}/article"

@@ -35,7 +35,7 @@ async def test_searxng_is_asked_for_json(web):
     assert all(len(result.text) <= searching.MAX_TEXT for result in found)
 
 
-async def test_no_more_are_read_than_wanted(web):
+async def test_results_are_limited_to_the_wanted_number(web):
     many = [{"url": f"https://example.org/{n}", "title": "x"} for n in range(5_000)]
     web.found = many
     assert len(await searching.find_results("x", 2)) == 2
@@ -56,7 +56,7 @@ async def test_an_answer_that_is_none_is_said(web, found):
 
 
 @pytest.mark.parametrize("results", [RESULTS, [[]], [None], "x" * 100, b"x", {}])
-def test_what_is_no_result_is_left_out(results):
+def test_malformed_results_are_left_out(results):
     for result in searching.read_results(results):
         assert result.address.startswith("https://")
         assert "\n" not in result.title + result.text

@@ -48,7 +48,7 @@ def test_every_page_has_it_as_plain_text(client, conversation, admin_client):
         assert "announcements.css" in page
 
 
-def test_without_any_no_page_has_a_trace(client):
+def test_pages_have_no_trace_without_announcements(client):
     active_lines.read_announced()
     assert "announcement" not in client.get("/").content.decode()
 
