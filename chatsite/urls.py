@@ -3,6 +3,8 @@
 Features and extras have their own.
 """
 
+from importlib.util import find_spec
+
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
@@ -22,7 +24,7 @@ urlpatterns = [
     *(
         path("", include(f"{app}.urls"))
         for app in (*settings.ALWAYS, *settings.OPTIONAL_APPS)
-        if apps.is_installed(app)
+        if apps.is_installed(app) and find_spec(f"{app}.urls")
     ),
     path("accounts/login/", views.LoginView.as_view(), name="login"),
     path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),

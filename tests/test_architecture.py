@@ -343,8 +343,7 @@ class TestImports:
     @pytest.mark.parametrize("app", [*settings.ALWAYS, *settings.OPTIONAL_APPS])
     def test_an_app_is_one_folder_with_its_tests_and_its_page(self, app):
         folder, label = app.replace(".", "/"), app.rpartition(".")[2]
-        wanted = [f"{folder}/{name}.py" for name in ("apps", "urls")]
-        wanted += [f"tests/{folder}/__init__.py"]
+        wanted = [f"{folder}/apps.py", f"tests/{folder}/__init__.py"]
         assert [path for path in wanted if not (ROOT / path).exists()] == []
         pages = (f"docs/features/{label}.md", f"{folder}/README.md")
         assert [path for path in pages if (ROOT / path).exists()]

@@ -1,3 +1,0 @@
-"""It has no addresses."""
-
-urlpatterns: list = []

@@ -1,3 +1,0 @@
-"""It has no pages but its list in the admin."""
-
-urlpatterns: list[object] = []

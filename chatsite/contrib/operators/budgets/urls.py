@@ -1,3 +1,0 @@
-"""It has no pages but its lists in the admin."""
-
-urlpatterns: list[object] = []

@@ -1,3 +1,0 @@
-"""It has no pages."""
-
-urlpatterns: list[object] = []

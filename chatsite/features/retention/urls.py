@@ -1,3 +1,0 @@
-"""The URLs of retention: none, as the admin has its only page."""
-
-urlpatterns: list[object] = []
