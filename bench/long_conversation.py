@@ -135,7 +135,7 @@ def actions_on(client: object, conversation: object) -> dict[str, Callable[[], o
         "split page at a message": lambda: get(client, f"{path}?at={seq}"),
         "earlier page": lambda: get(client, earlier),
         "right pane": lambda: get(client, f"{path}context/"),
-        "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
+        "sync of a socket": lambda: list(fragments.LivePage().sync(conversation)),
         "context": lambda: context.build_request_context(conversation),
         "compaction plan": lambda: preparation.prepare_job(
             Claim(conversation.pk, ""), lambda _: None, None, None, force=False

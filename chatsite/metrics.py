@@ -10,7 +10,7 @@ from prometheus_client import Counter, Gauge, Histogram, Info
 from .release import find_version
 
 if TYPE_CHECKING:
-    from .turns.lifecycle import Result
+    from .turns.lifecycle import TurnResult
 
 Info("windowpane", "The release that runs.").info({"version": find_version()})
 
@@ -57,7 +57,7 @@ def note_request(purpose: str, error: str = "") -> None:
     MODEL_REQUESTS.labels(purpose, error.partition(":")[0] or "ok").inc()
 
 
-def note_reply(result: "Result") -> None:
+def note_reply(result: "TurnResult") -> None:
     """Record how the request for a reply ended, and how long it took."""
     note_request("reply", result.error)
     REPLY.observe(result.total_ms / 1000)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
     from django.forms import Field as FormField
 
-    from chatsite.live.fragments import Page
-    from chatsite.live.socket_client import Client, Done
+    from chatsite.live.fragments import LivePage
+    from chatsite.live.socket_client import CommandEffect, SocketClient
     from memory.context import RequestContext
     from memory.integrity.audit import Finder
     from memory.models import Conversation
@@ -168,15 +168,15 @@ class AppEvent:
         """
         raise NotImplementedError
 
-    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+    def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         if self.turn in page.shown:
             yield self.draw_html(client.conversation())
 
-    def draw_at_once(self, page: "Page") -> str | None:
+    def draw_at_once(self, page: "LivePage") -> str | None:
         """Return the HTML if the database is not needed for it, else None."""
         return None
 
-    def draw_answer(self, page: "Page") -> str:
+    def draw_answer(self, page: "LivePage") -> str:
         """Return the HTML for the page whose command is answered with this event."""
         return ""
 
@@ -190,7 +190,7 @@ class AppCommand:
 
     __slots__ = ()
 
-    def apply_to(self, conversation: "Conversation") -> "Done":
+    def apply_to(self, conversation: "Conversation") -> "CommandEffect":
         """Run the command in the database thread; raise CommandError to refuse."""
         raise NotImplementedError
 
@@ -273,14 +273,15 @@ def register_field(
 # return the events a client gets when it syncs, given its open turns.
 event_kinds: dict[str, type[AppEvent]] = {}
 command_readers: dict[str, Callable[[dict[str, Any]], AppCommand]] = {}
-standing_events: list[Callable[["Client", set[int]], Iterable[AppEvent]]] = []
+standing_events: list[Callable[["SocketClient", set[int]], Iterable[AppEvent]]] = []
 
 
 def register_socket(
     *,
     events: Iterable[type[AppEvent]],
     commands: Mapping[str, Callable[[dict[str, Any]], AppCommand]] | None = None,
-    find_standing: Callable[["Client", set[int]], Iterable[AppEvent]] | None = None,
+    find_standing: Callable[["SocketClient", set[int]], Iterable[AppEvent]]
+    | None = None,
 ) -> None:
     event_kinds.update({event.type: event for event in events})
     command_readers.update(commands or {})

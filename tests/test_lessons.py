@@ -108,7 +108,7 @@ def test_a_message_that_no_model_can_take_is_refused_and_the_limit_is_named(
 
 @pytest.mark.django_db(transaction=True)
 def test_words_of_a_reply_are_not_announced(compacted):
-    page = fragments.Page()
+    page = fragments.LivePage()
     list(page.sync(compacted))
     turn = commands.submit_message(compacted, text="Speak", client_id="s").turn
     running = events.State(turn.pk, "running")
@@ -119,7 +119,7 @@ def test_words_of_a_reply_are_not_announced(compacted):
     html = "".join(page.frame(frame) for frame in frames)
     assert "Once" in html
     assert not re.search(r"role=|aria-live|status", html)
-    seen = [running, *frames, events.End(turn.pk, "done", 28, "Once")]
+    seen = [running, *frames, events.TurnEnd(turn.pk, "done", 28, "Once")]
     said = [fragments.status_of(event, compacted.pk) for event in seen]
     assert [text for text in said if text] == ["Generating", "Reply complete"]
     log = page_of(signed_in(compacted.owner), compacted)

@@ -39,7 +39,7 @@ from chatsite.contrib.lab.experiments.models import Experiment
 from memory.models import Message, Prompt, Summary
 waiting = Turn.objects.get(state="queued")
 claim = lifecycle.claim(waiting.conversation_id)
-lifecycle.finish(claim, lifecycle.Result("stopped", ""))
+lifecycle.finish(claim, lifecycle.TurnResult("stopped", ""))
 call_command("audit")
 blanked = Summary.objects.filter(status="erased")
 named = ContentType.objects.filter(model__in=["trial", "experiment"])

@@ -95,7 +95,7 @@ def plan_proposal_here(conversation: Conversation, seq: int) -> proposals.Plan:
     return proposals.plan_proposal(conversation, seq, open_from=lifecycle.open_from)
 
 
-async def _run_proposal(running: tasks.Running) -> dict[str, Any]:
+async def _run_proposal(running: tasks.RunningJob) -> dict[str, Any]:
     conversation, model = await database_sync_to_async(_read_source)(running)
     summariser = runner.make_summariser(model, payer=running.job.user_id)
     answers = _PaidAnswers(running, summariser.rate_limit)
@@ -125,7 +125,7 @@ async def _run_proposal(running: tasks.Running) -> dict[str, Any]:
     }
 
 
-def _read_source(running: tasks.Running) -> tuple[Conversation, str]:
+def _read_source(running: tasks.RunningJob) -> tuple[Conversation, str]:
     conversation = Conversation.objects.get(pk=running.job.conversation_id)
     return conversation, providers.summary_model(requests.model_of(conversation))
 
@@ -133,7 +133,7 @@ def _read_source(running: tasks.Running) -> tuple[Conversation, str]:
 class _PaidAnswers:
     """Keeps each answer of the model, so that no later attempt pays for it again."""
 
-    def __init__(self, running: tasks.Running, door: Callable[[], Any]) -> None:
+    def __init__(self, running: tasks.RunningJob, door: Callable[[], Any]) -> None:
         self.running, self.door = running, door
         self.last = ""
 

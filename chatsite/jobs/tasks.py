@@ -37,7 +37,7 @@ class JobError(Exception):
 
 
 @dataclass(slots=True)
-class Running:
+class RunningJob:
     """A job as its work sees it."""
 
     job: Job
@@ -70,7 +70,7 @@ class Running:
             self._task.cancel()
 
 
-Work = Callable[[Running], Awaitable[dict[str, Any]]]
+Work = Callable[[RunningJob], Awaitable[dict[str, Any]]]
 
 # By kind: the work itself, which returns the result or raises JobError.
 WORK: dict[str, Work] = {}
@@ -86,7 +86,7 @@ async def start_job(claim: Claim, kind: str, conversation_id: int | None) -> Non
 async def tell_pages(kind: str, conversation_id: int | None, state: str) -> None:
     """Have the open pages of its conversation draw it."""
     if conversation_id:
-        await events.publish_event(conversation_id, events.Job(kind, state))
+        await events.publish_event(conversation_id, events.JobState(kind, state))
 
 
 async def run_job(claim: Claim, language: str | None = None) -> None:
@@ -97,7 +97,7 @@ async def run_job(claim: Claim, language: str | None = None) -> None:
     work_owner.set(job.user_id)
     with translation.override(language):
         why = _("Something went wrong on this site. Try again.")
-        work, crashed = _do_job(Running(job, claim)), (claim, State.FAILED, why)
+        work, crashed = _do_job(RunningJob(job, claim)), (claim, State.FAILED, why)
         found = await runner.work_to_end("job", claim, work, queue.close_job, crashed)
     if found:
         _claim, state, *_rest = found[0]
@@ -105,7 +105,7 @@ async def run_job(claim: Claim, language: str | None = None) -> None:
         await tell_pages(job.kind, job.conversation_id, state)
 
 
-async def _do_job(running: Running) -> tuple[Any, ...]:
+async def _do_job(running: RunningJob) -> tuple[Any, ...]:
     """How it ended, and with what. Raises LostError and errors of the database."""
     claim = running.claim
     running._task = asyncio.ensure_future(WORK[running.job.kind](running))

@@ -80,7 +80,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             opener = fair_share.find_fair_share(
                 session_of(self.scope)[:MAX_SESSION_KEY]
             )
-            client = await opener.run(socket_client.Client.open, self.scope)
+            client = await opener.run(socket_client.SocketClient.open, self.scope)
             await self._register(client, view)
         except CommandError as error:
             metrics.REFUSALS.labels(error.code).inc()
@@ -134,7 +134,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         runner.spawn_task(self.outbox.close(watcher.GONE))
 
     async def _register(
-        self, client: socket_client.Client, view: socket_client.View
+        self, client: socket_client.SocketClient, view: socket_client.View
     ) -> None:
         """Count this socket among the person's, and join the conversation's group."""
         self.client = client
@@ -225,13 +225,15 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self.outbox.sync()
 
 
-async def _leave_groups(client: socket_client.Client, receiver: layer.Receiver) -> None:
+async def _leave_groups(
+    client: socket_client.SocketClient, receiver: layer.Receiver
+) -> None:
     for group in client.groups:
         await layer.leave_group(group, receiver)
 
 
 async def _unregister_client(
-    client: socket_client.Client, receiver: layer.Receiver
+    client: socket_client.SocketClient, receiver: layer.Receiver
 ) -> None:
     await _leave_groups(client, receiver)
     try:

@@ -28,7 +28,7 @@ OPENING = "opening"
 MAX_PEOPLE = 10_000
 
 
-class Share:
+class FairShare:
     """One person's turns in this process."""
 
     def __init__(self, key: int | str) -> None:
@@ -76,16 +76,16 @@ class Share:
         return self._account.rest(BURST_SECONDS)
 
 
-_people: WeakKeyDictionary[asyncio.AbstractEventLoop, OrderedDict[int | str, Share]] = (
-    WeakKeyDictionary()
-)
+_people: WeakKeyDictionary[
+    asyncio.AbstractEventLoop, OrderedDict[int | str, FairShare]
+] = WeakKeyDictionary()
 
 
-def find_fair_share(key: int | str) -> Share:
+def find_fair_share(key: int | str) -> FairShare:
     """The share in the running event loop of a user, or of a session whose user is not
     known yet: it opens one socket at a time."""
     people = _people.setdefault(asyncio.get_running_loop(), OrderedDict())
-    share = people.setdefault(key, Share(key))
+    share = people.setdefault(key, FairShare(key))
     people.move_to_end(key)
     if len(people) > MAX_PEOPLE:
         people.popitem(last=False)

@@ -26,7 +26,7 @@ from .live_reply import LiveReply
 
 
 @dataclass(slots=True)
-class Page:
+class LivePage:
     """The state of one browser page, as far as its socket has brought it."""
 
     shown: set[int] = field(default_factory=set)
@@ -137,9 +137,9 @@ def status_of(event: events.Event, conversation_id: int) -> str:
             return event.describe_status()
         case events.State(state=Turn.State.RUNNING):
             return _("Generating")
-        case events.End(state=Turn.State.DONE):
+        case events.TurnEnd(state=Turn.State.DONE):
             return _("Reply complete")
-        case events.End():
+        case events.TurnEnd():
             return _("Reply ended")
         case events.Memory(state="folded"):
             rows = Summary.objects.filter(conversation_id=conversation_id)

@@ -20,8 +20,8 @@ from chatsite.protocol import events
 from memory.database import TROUBLE
 
 from . import pieces, refusals
-from .fair_share import Share
-from .socket_client import Client, View
+from .fair_share import FairShare
+from .socket_client import SocketClient, View
 from .watcher import GONE
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ FAILED = 1011
 # Events that wait; with more, the page is brought up to date instead.
 MAX_QUEUED = 500
 # Events that say of a turn what a sync reads from the database.
-OF_TURNS = (events.Frame, events.State, events.End)
+OF_TURNS = (events.Frame, events.State, events.TurnEnd)
 
 Message = dict[str, Any]
 
@@ -77,9 +77,9 @@ class Outbox:
 
     def open(
         self,
-        client: Client,
+        client: SocketClient,
         view: View,
-        share: Share,
+        share: FairShare,
         check: Callable[[], Awaitable[bool]],
         miss: Callable[[], None],
     ) -> None:

@@ -17,7 +17,7 @@ from memory.sql import prepared_rows
 Row = tuple[int, int, int, int, str, int | None, str | None, int | None, int | None]
 
 
-class Progress(tuple[Row, ...]):
+class ConversationProgress(tuple[Row, ...]):
     """Its rows as they were read, so that comparing two takes no look into them: one
     for each unfinished turn, or one without any."""
 
@@ -32,12 +32,12 @@ class Progress(tuple[Row, ...]):
         return tuple(row for row in self if row[5] is not None)
 
 
-def read_progress(conversation_ids: Collection[int]) -> dict[int, Progress]:
+def read_progress(conversation_ids: Collection[int]) -> dict[int, ConversationProgress]:
     """The progress of each conversation that is not gone, in one query."""
     found: dict[int, list[Row]] = {}
     for row in _select_progress(conversation_ids=conversation_ids):
         found.setdefault(row[0], []).append(row)
-    return {pk: Progress(rows) for pk, rows in found.items()}
+    return {pk: ConversationProgress(rows) for pk, rows in found.items()}
 
 
 @prepared_rows()

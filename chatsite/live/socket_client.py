@@ -29,7 +29,7 @@ from . import fragments, pieces, presence, progress, refusals
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CommandEffect:
     """A command's effect: events for its sender, events for everybody, work to do."""
 
     answers: tuple[events.Event, ...] = ()
@@ -41,11 +41,11 @@ class Done:
     stopping: int | None = None
 
 
-SIGNED_OUT: Final = Done()
+SIGNED_OUT: Final = CommandEffect()
 
 
 @dataclass(slots=True)
-class Client:
+class SocketClient:
     """Who is at the other end, and which conversation they opened."""
 
     user_id: int
@@ -53,11 +53,11 @@ class Client:
     uuid: str
     conversation_id: int
     # Where the conversation stood when the socket opened.
-    last_seen: progress.Progress | None = field(default=None, repr=False)
+    last_seen: progress.ConversationProgress | None = field(default=None, repr=False)
     is_temporary: bool = False
 
     @classmethod
-    def open(cls, scope: dict[str, Any]) -> "Client":
+    def open(cls, scope: dict[str, Any]) -> "SocketClient":
         """Raises CommandError for a stranger ("signed_out") and for a conversation
         that is missing or foreign ("not_found")."""
         session_key = scope["session"].session_key
@@ -117,7 +117,7 @@ class Client:
             raise Conversation.DoesNotExist
         return found[0]
 
-    def perform(self, command: events.Command) -> Done:
+    def perform(self, command: events.Command) -> CommandEffect:
         """Raises CommandError for what cannot be done."""
         if conversation := self._own_conversation():
             return _perform_command(conversation, command)
@@ -148,7 +148,9 @@ def _own_conversation(
     return rows.select_related("owner").order_by()
 
 
-def _perform_command(conversation: Conversation, command: events.Command) -> Done:
+def _perform_command(
+    conversation: Conversation, command: events.Command
+) -> CommandEffect:
     match command:
         case events.Send(client_id, text, attachments):
             send = partial(commands.send_message, run=runner.may_claim())
@@ -165,22 +167,22 @@ def _perform_command(conversation: Conversation, command: events.Command) -> Don
             turn = commands.stop_turn(conversation, turn_id)
             running = turn.state == Turn.State.RUNNING
             if running:
-                return Done(stopping=turn.pk)
-            return Done(published=tuple(events.of_end(turn)))
+                return CommandEffect(stopping=turn.pk)
+            return CommandEffect(published=tuple(events.of_end(turn)))
         case events.Retry(turn_id):
             turn = _retry_turn(commands.retry_turn, conversation, turn_id)
-            return Done(published=_announce_turn(turn), has_work=True)
+            return CommandEffect(published=_announce_turn(turn), has_work=True)
         case events.Regenerate(turn_id):
             turn = _retry_turn(commands.regenerate_reply, conversation, turn_id)
-            return Done(published=_announce_turn(turn), has_work=True)
+            return CommandEffect(published=_announce_turn(turn), has_work=True)
         case AppCommand():
             return command.apply_to(conversation)
-    return Done(has_work=True)
+    return CommandEffect(has_work=True)
 
 
 def _submit_message(
     client_id: object, act: Any, conversation: Conversation, **values: Any
-) -> Done:
+) -> CommandEffect:
     try:
         sent = _admit_message(conversation, client_id, act, values)
     except (transcript.TextError, CommandError) as error:
@@ -194,16 +196,16 @@ def _submit_message(
         ) from None
     ack = events.Ack(str(client_id), sent.message.seq, sent.turn.pk, sent.position)
     if not sent.created:
-        return Done(answers=(ack,), has_work=True)
+        return CommandEffect(answers=(ack,), has_work=True)
     published = [*_announce_turn(sent.turn, sent.position)]
     if sent.title:
         published.append(events.Title(sent.title))
-    return Done((ack,), tuple(published), has_work=True, claim=sent.claim)
+    return CommandEffect((ack,), tuple(published), has_work=True, claim=sent.claim)
 
 
 def _admit_message(
     conversation: Conversation, client_id: object, act: Any, values: dict[str, Any]
-) -> commands.Submitted:
+) -> commands.Submission:
     """What came in before is known again, however often; only new turns count."""
     owner = conversation.owner_id
     earlier = refusals.find_refusal(owner)
@@ -218,7 +220,7 @@ def _admit_message(
 
 def _edit_message(
     conversation: Conversation, *, client_id: object, text: object, seq: int
-) -> commands.Submitted:
+) -> commands.Submission:
     heard = commands.hear_new(conversation, text=text, client_id=client_id)
     values = {"client_id": client_id, "text": text, "seq": seq, "heard": heard}
     with transaction.atomic():
@@ -262,7 +264,7 @@ class JsonView:
         else:
             self._live.discard(turn_id)
 
-    def sync(self, client: Client) -> Iterator[list[str]]:
+    def sync(self, client: SocketClient) -> Iterator[list[str]]:
         """The unfinished turns as they are saved, and the latest finished one."""
         found = list(lifecycle.unfinished(client.conversation_id))
         found_live = {turn.pk for turn in found}
@@ -274,7 +276,7 @@ class JsonView:
         self._live = found_live
         self.latest = max([self.latest, *found_live, *(turn.pk for turn in latest)])
         for turn in {*missed, *latest}:
-            yield [_dump_event(events.End.of(turn))]
+            yield [_dump_event(events.TurnEnd.of(turn))]
         for place, turn in enumerate(found):
             yield [_dump_event(_state_of(turn, place))]
             if turn.state == Turn.State.RUNNING:
@@ -287,11 +289,11 @@ class JsonView:
         if isinstance(event, events.Frame):
             self._note(event.turn)
             return _in_pieces(event)
-        if isinstance(event, events.State | events.End):
+        if isinstance(event, events.State | events.TurnEnd):
             self._note(event.turn, is_live=isinstance(event, events.State))
         return [_dump_event(event)]
 
-    def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
+    def event(self, client: SocketClient, event: events.Event) -> Iterator[list[str]]:
         yield self.at_once(event)
 
     def answer(self, event: events.Ack | events.Error | AppEvent) -> list[str]:
@@ -310,7 +312,7 @@ class HtmlView:
     """Fragments for the page."""
 
     def __init__(self) -> None:
-        self._page = fragments.Page()
+        self._page = fragments.LivePage()
 
     @property
     def is_live(self) -> bool:
@@ -320,7 +322,7 @@ class HtmlView:
     def latest(self) -> int:
         return max(self._page.shown, default=0)
 
-    def sync(self, client: Client) -> Iterator[list[str]]:
+    def sync(self, client: SocketClient) -> Iterator[list[str]]:
         yield from pieces.cut_fragment(self._page.sync(client.conversation()))
 
     def at_once(self, event: events.Event) -> list[str] | None:
@@ -336,15 +338,15 @@ class HtmlView:
             return None
         return [one for some in pieces.cut_fragment([text]) for one in some if one]
 
-    def event(self, client: Client, event: events.Event) -> Iterator[list[str]]:
+    def event(self, client: SocketClient, event: events.Event) -> Iterator[list[str]]:
         conversation_id = client.conversation_id
         status = fragments.status_of(event, conversation_id)
         match event:
-            case events.State() | events.End():
+            case events.State() | events.TurnEnd():
                 parts = [self._page.turn(conversation_id, event.turn, status)]
             case events.Title():
                 parts = [fragments.render_title(client.conversation())]
-            case events.Job():
+            case events.JobState():
                 parts = [fragments.render_activities(client.conversation())]
             case AppEvent():
                 parts = event.draw_on(self._page, client)

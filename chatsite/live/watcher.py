@@ -50,7 +50,7 @@ class Socket:
     sync: Callable[[], None]  # only asks for it: readers may be slow
     close: Callable[[int], Awaitable[None]]
     # None: it may have missed anything.
-    last_seen: progress.Progress | None
+    last_seen: progress.ConversationProgress | None
     is_temporary: bool = False
     joined: bool = False
     has_heard: bool = False
@@ -64,7 +64,7 @@ class Socket:
         """Something was not told: to be read when the database is back."""
         self.last_seen = None
 
-    def catch_up(self, now: progress.Progress) -> None:
+    def catch_up(self, now: progress.ConversationProgress) -> None:
         """Called after a silence: sync if there is something the page can't know."""
         before, self.last_seen = self.last_seen, now
         heard, self.has_heard = self.has_heard, False

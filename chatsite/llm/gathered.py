@@ -23,7 +23,7 @@ IMAGE = re.compile(r"data:(image/[a-z+.-]{1,30});base64,([\w+/]+)")
 MAX_READ_CALLS = 256
 
 
-class Words:
+class TextParts:
     """A text in pieces, up to a number of characters."""
 
     def __init__(self, limit: int) -> None:

@@ -249,7 +249,7 @@ def make_openai_chat(
         base_url=str(address.copy_with(userinfo=b"")) or None,
         # LangChain shares its own client between models, and so between loops.
         # aiohttp's, which keeps what comes until it is read.
-        http_async_client=transport.Client(timeout=timeout, auth=auth),
+        http_async_client=transport.BoundedClient(timeout=timeout, auth=auth),
         timeout=timeout,
         stream_chunk_timeout=None,
         # ReplyStream counts its own.

@@ -78,11 +78,11 @@ Price = Annotated[
 ]
 
 
-class Table(BaseModel):
+class ProviderTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Prices(Table):
+class Prices(ProviderTable):
     """Of a million tokens, in dollars. `cached`: of those from the provider's cache;
     None: as much cheaper as is usual."""
 
@@ -91,7 +91,7 @@ class Prices(Table):
     output: Price = 0.0
 
 
-class Model(Table):
+class Model(ProviderTable):
     """One model, by the name that its provider and people know it by."""
 
     name: Annotated[Name, AfterValidator(_check_model_name)] = Field(
@@ -105,7 +105,7 @@ class Model(Table):
     groups: list[Name] = Field(default=[], description=GROUPS_ALLOWED)
 
 
-class Provider(Table):
+class ModelProvider(ProviderTable):
     """A server of models, and how it takes a request."""
 
     name: Name = Field(description=NAME_ALLOWED)
@@ -136,13 +136,13 @@ class Provider(Table):
         return self.key or os.environ.get(self.key_env, "")
 
 
-class ProviderFile(Table):
-    providers: list[Provider] = Field(min_length=1, description=PROVIDERS_ALLOWED)
+class ModelProviderFile(ProviderTable):
+    providers: list[ModelProvider] = Field(min_length=1, description=PROVIDERS_ALLOWED)
 
 
-TABLES: dict[tuple[str, ...], type[Table]] = {
-    (): ProviderFile,
-    ("providers",): Provider,
+TABLES: dict[tuple[str, ...], type[ProviderTable]] = {
+    (): ModelProviderFile,
+    ("providers",): ModelProvider,
     ("providers", "models"): Model,
     ("providers", "models", "prices"): Prices,
 }
@@ -150,13 +150,13 @@ TABLES: dict[tuple[str, ...], type[Table]] = {
 
 def read_provider_file(
     path: str, chosen: Mapping[str, str]
-) -> tuple[tuple[Provider, ...], list[str]]:
+) -> tuple[tuple[ModelProvider, ...], list[str]]:
     """The providers of the file, and a sentence for each thing that is wrong with it.
     `chosen`: the models of the site that other settings name."""
     say = partial("{}, {}: {}".format, SETTING, path)
     try:
         value = tomllib.loads(Path(path).read_text("utf-8"))
-        read = ProviderFile.model_validate(value)
+        read = ModelProviderFile.model_validate(value)
     except OSError as error:
         return (), [f"{SETTING} names {path}, which can't be read: {error.strerror}."]
     except UnicodeDecodeError:
@@ -222,7 +222,7 @@ def _take(value: Any, step: Any) -> Any:
         return None
 
 
-def _find_key_problems(read: ProviderFile) -> Iterator[str]:
+def _find_key_problems(read: ModelProviderFile) -> Iterator[str]:
     for each in read.providers:
         where = f"[[providers]] {each.name!r}: "
         if each.key and each.key_env:
@@ -239,7 +239,7 @@ def _find_key_problems(read: ProviderFile) -> Iterator[str]:
             yield f"{where}OpenAI needs a key; add key_env or key, or base_url."
 
 
-def _find_name_problems(read: ProviderFile) -> Iterator[str]:
+def _find_name_problems(read: ModelProviderFile) -> Iterator[str]:
     """A conversation keeps the name of its model, which has to lead to one server."""
     providers: set[str] = set()
     owners: dict[str, str] = {}
@@ -256,7 +256,9 @@ def _find_name_problems(read: ProviderFile) -> Iterator[str]:
             owners[model.name] = each.name
 
 
-def _find_wrong_choices(read: ProviderFile, chosen: Mapping[str, str]) -> Iterator[str]:
+def _find_wrong_choices(
+    read: ModelProviderFile, chosen: Mapping[str, str]
+) -> Iterator[str]:
     """What the site itself uses has to be there, and for all people."""
     models = {model.name: model for each in read.providers for model in each.models}
     for setting, name in chosen.items():

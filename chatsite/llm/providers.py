@@ -17,7 +17,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from .demo.chat_model import DemoChatModel
-from .provider_file import Model, Prices, Provider
+from .provider_file import Model, ModelProvider, Prices
 
 DEMO = "demo"
 DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
@@ -46,7 +46,7 @@ def list_models() -> list[str]:
     return list(dict.fromkeys([default_model(), *others]))
 
 
-def find_provider(name: str) -> Provider | None:
+def find_provider(name: str) -> ModelProvider | None:
     """Who runs the model; None: the site has no such one. In the short form one
     provider runs whatever is asked of it."""
     if is_demo(name):
@@ -79,11 +79,11 @@ def _describe_model(
     )
 
 
-def _pick(provider: Provider, name: str) -> Model | None:
+def _pick(provider: ModelProvider, name: str) -> Model | None:
     return next((each for each in provider.models if each.name == name), None)
 
 
-def read_short_form() -> Provider:
+def read_short_form() -> ModelProvider:
     """The one provider of OPENAI_* and the settings beside them."""
     return _make_provider(
         name=settings.PROVIDER_NAME,
@@ -96,8 +96,8 @@ def read_short_form() -> Provider:
 
 
 @lru_cache
-def _make_provider(**told: Any) -> Provider:
-    return Provider.model_construct(**told)
+def _make_provider(**told: Any) -> ModelProvider:
+    return ModelProvider.model_construct(**told)
 
 
 def name_provider(name: str) -> str:
@@ -114,7 +114,7 @@ def find_host(name: str) -> str:
     return find_provider_host(find_provider(name))
 
 
-def find_provider_host(provider: Provider | None) -> str:
+def find_provider_host(provider: ModelProvider | None) -> str:
     """The host of the base URL, which can hold a password; "" where that is no full
     address, or there is no provider."""
     if provider is None or provider.is_openai:

@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from . import deltas, dialects, providers
 from .deltas import Delta
 from .errors import DETAILS, LLMError, translate_error
-from .gathered import Calls, Extras, Words, describe_extras
+from .gathered import Calls, Extras, TextParts, describe_extras
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]$")
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """Tokens as the provider reported them; None for what it did not."""
 
     input: int | None
@@ -105,7 +105,7 @@ class ReplyStream:
         """
         self.name = name
         self.dialect = dialect or dialects.find_dialect(name)
-        self.usage: Usage | None = None
+        self.usage: TokenUsage | None = None
         self.finish_reason: str | None = None
         self.attempts = 0
         self.first_token_ms: int | None = None
@@ -123,7 +123,10 @@ class ReplyStream:
         self._resent = 0
         self._chars = 0
         self._carry = ""
-        self._reasoning, self._refusal = Words(MAX_REPLY_CHARS), Words(MAX_REPLY_CHARS)
+        self._reasoning, self._refusal = (
+            TextParts(MAX_REPLY_CHARS),
+            TextParts(MAX_REPLY_CHARS),
+        )
         self._calls = Calls(MAX_REPLY_CHARS)
         self._extras, self._comes_back = Extras(MAX_EXTRA_CHARS), False
         self._is_understood = False  # the request was accepted in this dialect
@@ -322,7 +325,7 @@ class ReplyStream:
         """0 is what a provider says that does not count: every request has tokens."""
         read = usage["input_tokens"] or None
         cached = (usage.get("input_token_details") or {}).get("cache_read") or 0
-        self.usage = Usage(
+        self.usage = TokenUsage(
             read, None if read is None else cached, usage["output_tokens"] or None
         )
 
@@ -391,7 +394,7 @@ async def fetch_reply(
     )
 
 
-def _usage_metadata(usage: Usage | None) -> UsageMetadata | None:
+def _usage_metadata(usage: TokenUsage | None) -> UsageMetadata | None:
     """LangChain's form, which has no word for "unknown": 0 is none."""
     if usage is None:
         return None

@@ -19,7 +19,7 @@ MAX_PACKED_BYTES = 50_000
 MAX_HEADER_BYTES = 100_000
 
 
-class Client(openai.DefaultAioHttpClient):
+class BoundedClient(openai.DefaultAioHttpClient):
     def _init_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
         return _Transport(super()._init_transport(*args, **options))
 
@@ -57,7 +57,7 @@ class _Transport(httpx2.AsyncBaseTransport):
         if response.status_code >= 300:
             is_packed = "content-encoding" in response.headers
             most = MAX_PACKED_BYTES if is_packed else MAX_ERROR_BYTES
-            response.stream = _Beginning(response.stream, most)
+            response.stream = _BoundedStream(response.stream, most)
         return response
 
     async def aclose(self) -> None:
@@ -110,7 +110,7 @@ class _Session:
         await self._session.close()
 
 
-class _Beginning(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """A body without what follows its first bytes."""
 
     def __init__(self, body: Any, size: int) -> None:

@@ -98,7 +98,7 @@ entrances = [
     Entrance(
         starts=("/ws/",),
         slot=Slot.SOCKET,
-        pace="chatsite.live.fair_share.Share.take_message",
+        pace="chatsite.live.fair_share.FairShare.take_message",
         tokens=TURNS,
     ),
     Entrance(starts=(settings.STATIC_URL, "/language/", "/theme/"), access_log=NO_TEXT),

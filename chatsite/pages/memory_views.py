@@ -108,7 +108,9 @@ def stop_compaction(request: HttpRequest, conversation: Conversation) -> Values:
     lease.stop_after_step(conversation.pk)
     conversation.changes.create(action=Change.Action.END_SUMMARY)
     conversation.refresh_from_db()
-    async_to_sync(events.publish_event)(conversation.pk, events.Job("fold", "stopping"))
+    async_to_sync(events.publish_event)(
+        conversation.pk, events.JobState("fold", "stopping")
+    )
     return activity.template_values(conversation)
 
 

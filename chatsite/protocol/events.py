@@ -177,7 +177,7 @@ class EndedTurn(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class TurnEnd:
     type: ClassVar = "end"
     turn: int
     state: str
@@ -185,7 +185,7 @@ class End:
     text: str
 
     @classmethod
-    def of(cls, turn: EndedTurn) -> "End":
+    def of(cls, turn: EndedTurn) -> "TurnEnd":
         seq = turn.reply.seq if turn.reply else None
         return cls(turn.pk, turn.state, seq, turn.text)
 
@@ -193,7 +193,7 @@ class End:
 def of_end(turn: EndedTurn) -> Iterator["Event"]:
     """What is told of a turn that has just ended, in this order."""
     yield from turn.also_told
-    yield End.of(turn)
+    yield TurnEnd.of(turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobState:
     """Work that outlasts requests has begun or ended: a proposal, a compaction."""
 
     type: ClassVar = "job"
@@ -243,7 +243,7 @@ class Error:
         )
 
 
-Event = Ack | State | Frame | End | Memory | Title | Job | AppEvent | Error
+Event = Ack | State | Frame | TurnEnd | Memory | Title | JobState | AppEvent | Error
 
 
 def to_json(event: Event) -> dict[str, Any]:
@@ -255,7 +255,7 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-TOLD = (State, Frame, End, Memory, Title, Job)
+TOLD = (State, Frame, TurnEnd, Memory, Title, JobState)
 EVENTS = {kind.type: kind for kind in TOLD}
 
 

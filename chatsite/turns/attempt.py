@@ -38,9 +38,9 @@ MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
 
 async def answer_turn(
     claim: lifecycle.TurnClaim,
-    request: "Request | lifecycle.Result",
+    request: "Request | lifecycle.TurnResult",
     make_room: MakeRoom,
-) -> tuple[lifecycle.TurnClaim, lifecycle.Result] | None:
+) -> tuple[lifecycle.TurnClaim, lifecycle.TurnResult] | None:
     """How a request ended that was prepared under this claim; None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size; the
@@ -50,17 +50,17 @@ async def answer_turn(
     request = await _compact_first(request, make_room)
     if request is None:
         return None
-    if isinstance(request, lifecycle.Result):
+    if isinstance(request, lifecycle.TurnResult):
         return claim, request
     claim = request.claim
     if request.is_too_long:
-        return claim, lifecycle.Result(State.FAILED, "", error="context_length")
+        return claim, lifecycle.TurnResult(State.FAILED, "", error="context_length")
     while answer := await _send_request(request):
         following = await _prepare_other(request, answer, make_room)
         if following is None:
             return request.claim, answer.result
         claim = request.claim
-        if isinstance(following, lifecycle.Result):
+        if isinstance(following, lifecycle.TurnResult):
             ended = replace(answer.result, state=following.state, error=following.error)
             return claim, ended
         await retry(lifecycle.give_up, claim, answer.result, until=claim.lease_end)
@@ -96,7 +96,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    result: lifecycle.Result
+    result: lifecycle.TurnResult
     # In which the same request may succeed that was refused.
     instead: dialects.Dialect | None = None
 
@@ -106,7 +106,7 @@ def prepare_attempt(
     limit: int | None = None,
     dialect: dialects.Dialect | None = None,
     tools: Tools | None = None,
-) -> Request | lifecycle.Result | Turn:
+) -> Request | lifecycle.TurnResult | Turn:
     """What to send; a result where a person wants no reply any more, has deleted the
     message that it would answer, or may not spend any more. The turn itself, where it
     runs in steps and no `tools` were given."""
@@ -122,7 +122,7 @@ def prepare_attempt(
     varied, bound = variations.take_next(turn), tools or Tools()
     model = (varied and varied.model) or requests.model_of(conversation)
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
-        return lifecycle.Result(State.FAILED, "", error=refusal)
+        return lifecycle.TurnResult(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
     bound = bound.fit_to(dialect)
     most = (limit or requests.limit_of(model)) - bound.tokens
@@ -156,7 +156,7 @@ def prepare_attempt(
 
 def begin_attempt(
     *arguments: Any, tools: Tools | None = None, waits: bool = True
-) -> Request | lifecycle.Result | Turn:
+) -> Request | lifecycle.TurnResult | Turn:
     """prepare_attempt(), and the record of the request where it can be sent at once:
     one visit to the database thread. `waits`: not before what it would leave out is
     summarised."""
@@ -179,22 +179,22 @@ def find_options(
     }
 
 
-def _find_refusal(turn: Turn) -> lifecycle.Result | None:
+def _find_refusal(turn: Turn) -> lifecycle.TurnResult | None:
     if turn.user_message.deleted_at:
-        return lifecycle.Result(State.STOPPED, "", error=commands.MESSAGE_DELETED)
+        return lifecycle.TurnResult(State.STOPPED, "", error=commands.MESSAGE_DELETED)
     if turn.cancel_requested_at:
-        return lifecycle.Result(State.STOPPED, "")
+        return lifecycle.TurnResult(State.STOPPED, "")
     if limits.is_used_up(turn):
-        return lifecycle.Result(State.FAILED, "", error="quota")
+        return lifecycle.TurnResult(State.FAILED, "", error="quota")
     return None
 
 
 async def _compact_first(
-    request: Request | lifecycle.Result, make_room: MakeRoom
-) -> Request | lifecycle.Result | None:
+    request: Request | lifecycle.TurnResult, make_room: MakeRoom
+) -> Request | lifecycle.TurnResult | None:
     """The request, once messages that it would leave out and no summary covers were
     compacted: tried once, and only for a while. None: turn lost."""
-    if isinstance(request, lifecycle.Result) or not request.needs_room:
+    if isinstance(request, lifecycle.TurnResult) or not request.needs_room:
         return request
     claim, limit = replace(request.claim, turn=None), request.limit
     held = await wait_for_room(make_room(claim.conversation_id, limit), claim)
@@ -224,7 +224,7 @@ async def wait_for_room(
 
 async def _prepare_other(
     request: Request, answer: _Answer, make_room: MakeRoom
-) -> Request | lifecycle.Result | None:
+) -> Request | lifecycle.TurnResult | None:
     """The request to send after one that failed, or why there is none any more; None
     where its end is the last."""
     claim, limit, dialect = request.claim, request.limit, request.dialect
@@ -238,7 +238,7 @@ async def _prepare_other(
         return None
     arguments = (limit, dialect, request.tools)
     other = await retry(prepare_attempt, claim, *arguments, until=claim.lease_end)
-    if isinstance(other, lifecycle.Result) or answer.instead:
+    if isinstance(other, lifecycle.TurnResult) or answer.instead:
         return other
     if other.built.tokens >= request.built.tokens:
         return None
@@ -254,7 +254,7 @@ async def _send_request(request: Request) -> _Answer | None:
     if begun is lifecycle.LeaseStatus.LOST:
         return None
     if begun is lifecycle.LeaseStatus.CANCELLED:
-        return _Answer(lifecycle.Result(State.STOPPED, ""))
+        return _Answer(lifecycle.TurnResult(State.STOPPED, ""))
     request.claim = begun
     # Who sends a message that is answered at once has told the pages already.
     if claim.turn is None:
@@ -277,7 +277,9 @@ async def _send_request(request: Request) -> _Answer | None:
     return _Answer(read_outcome(relay, error), instead)
 
 
-def read_outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle.Result:
+def read_outcome(
+    relay: ReplyStreamer, error: BaseException | None
+) -> lifecycle.TurnResult:
     """How a stream ended that was passed on to its end. Raises what is no LLMError."""
     if isinstance(error, LLMError):
         told = f"{error.code}:{error.about}" if error.about else error.code
@@ -295,9 +297,11 @@ def read_outcome(relay: ReplyStreamer, error: BaseException | None) -> lifecycle
     return make_result(relay, State.DONE)
 
 
-def make_result(relay: ReplyStreamer, state: str, error: str = "") -> lifecycle.Result:
+def make_result(
+    relay: ReplyStreamer, state: str, error: str = ""
+) -> lifecycle.TurnResult:
     stream, usage = relay.stream, relay.stream.usage
-    return lifecycle.Result(
+    return lifecycle.TurnResult(
         state,
         relay.text,
         reasoning=relay.reasoning,

@@ -38,7 +38,7 @@ MESSAGE_DELETED, STEP_REMOVED = "message_deleted", "step_removed"
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class Submission:
     turn: Turn
     message: Message
     position: int  # unfinished turns before this one
@@ -79,7 +79,7 @@ def submit_message(
     heard: Any = None,
     is_limited: bool = False,
     run: bool = False,
-) -> Submitted:
+) -> Submission:
     """Store a message and queue its turn; running turns never make it wait or fail.
     `attachments` are ids of the owner's files; `kept`: a message whose attachments it
     has instead; `heard`: what hear_rules() has found in it. `is_limited`: within the
@@ -101,7 +101,7 @@ def submit_message(
     )
     if not created:
         turn = message.turns.get()
-        return Submitted(turn, message, position(turn), created=False)
+        return Submission(turn, message, position(turn), created=False)
     model_access.check_model(conversation.owner_id, requests.model_of(conversation))
     requests.check_fits(conversation, message)
     claim, before = None, None
@@ -114,7 +114,7 @@ def submit_message(
     before = position(turn) if before is None else before
     title = _suggest_title(message)
     listing.note_use(conversation)
-    return Submitted(turn, message, before, created=True, title=title, claim=claim)
+    return Submission(turn, message, before, created=True, title=title, claim=claim)
 
 
 def check_writable(conversation: Conversation) -> None:
@@ -130,7 +130,7 @@ def send_message(
     client_id: object,
     attachments: object = (),
     run: bool = True,
-) -> Submitted:
+) -> Submission:
     """submit_message() within the limits of its owner."""
     heard = hear_new(conversation, text=text, client_id=client_id)
     values = {"text": text, "client_id": client_id, "attachments": attachments}
@@ -243,7 +243,7 @@ def edit_message(
     text: object,
     client_id: object,
     heard: Any = None,
-) -> Submitted:
+) -> Submission:
     """Send message `seq` again in other words and with the same attachments; it and all
     after it are superseded."""
     check_writable(conversation)

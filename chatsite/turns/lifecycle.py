@@ -95,7 +95,7 @@ BILLED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class TurnResult:
     """How an attempt ended, with what the provider reported about it."""
 
     state: str
@@ -314,7 +314,7 @@ def _by_turn(name: str, values: dict[int, Any]) -> Case:
 
 
 @transaction.atomic
-def finish(claim: TurnClaim, result: Result) -> Turn | None:
+def finish(claim: TurnClaim, result: TurnResult) -> Turn | None:
     """End the attempt: state, reply, bill and calibration together. None: lost.
 
     A second call, after an answer that got lost, finds what the first one did.
@@ -338,7 +338,7 @@ def finish(claim: TurnClaim, result: Result) -> Turn | None:
 
 
 def close_turn(
-    turn: Turn, claim: TurnClaim, result: Result, *, is_calibrated: bool = True
+    turn: Turn, claim: TurnClaim, result: TurnResult, *, is_calibrated: bool = True
 ) -> None:
     """Write the end of a turn that was run, as its fields say, in the transaction of
     lock_held(): its row, the bill of its last request, and the link from the request
@@ -368,7 +368,7 @@ def _ended(claim: TurnClaim) -> Turn | None:
 
 
 @transaction.atomic
-def give_up(claim: TurnClaim, result: Result) -> None:
+def give_up(claim: TurnClaim, result: TurnResult) -> None:
     """Close the books of a request that failed and is followed by another one."""
     conversation = Conversation.objects.filter(pk=claim.conversation_id).first()
     if conversation:
@@ -376,7 +376,7 @@ def give_up(claim: TurnClaim, result: Result) -> None:
 
 
 def bill(
-    conversation: Conversation, claim: TurnClaim, result: Result, **link: Message
+    conversation: Conversation, claim: TurnClaim, result: TurnResult, **link: Message
 ) -> bool:
     bill = {name: getattr(result, name) for name in BILLED}
     linked = {name: row.pk for name, row in link.items()}
@@ -400,7 +400,7 @@ def _bill(call: Any, **values: Any) -> Update:
 
 
 def calibrated(
-    conversation: Conversation, claim: TurnClaim, result: Result
+    conversation: Conversation, claim: TurnClaim, result: TurnResult
 ) -> dict[str, object]:
     """The conversation's estimate, which follows what was reported."""
     if not result.tokens_input or not claim.tokens:

@@ -323,7 +323,7 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     return counted.exclude(state=Turn.State.QUEUED, running__gte=limit)
 
 
-class Used(NamedTuple):
+class ModelUse(NamedTuple):
     """What a request took of a model: tokens; `cached` of those that were read came
     from the provider's cache."""
 
@@ -347,12 +347,12 @@ def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> Non
     written = call.tokens_output or count_text(text)
     cached = (call.tokens_cached or 0) if call.tokens_input else 0
     if not failed:
-        used = Used(call.model, read, written, min(cached, read))
+        used = ModelUse(call.model, read, written, min(cached, read))
         charge_use(call.conversation.owner_id, used)
 
 
 @transaction.atomic(savepoint=False)
-def charge_use(user_id: int, used: Used) -> None:
+def charge_use(user_id: int, used: ModelUse) -> None:
     if tokens := used.read + used.written:
         charge_tokens(user_id, tokens)
         plugins.call_charged.send(None, user=user_id, used=used)

@@ -192,7 +192,7 @@ async def _work_off(
 ) -> tuple[Turn | None, context.ConversationView | None, list[int] | None] | None:
     """The turn as it ended, what the model saw, and the conversations that may go on
     now; None: it has not ended here."""
-    crashed = claim, lifecycle.Result(Turn.State.FAILED, "", error="internal")
+    crashed = claim, lifecycle.TurnResult(Turn.State.FAILED, "", error="internal")
     found = await work_to_end("turn", claim, run_attempt(claim), _finish_turn, crashed)
     if found is None:
         return None
@@ -204,7 +204,7 @@ async def _work_off(
 
 
 def _finish_turn(
-    claim: lifecycle.TurnClaim, result: lifecycle.Result
+    claim: lifecycle.TurnClaim, result: lifecycle.TurnResult
 ) -> tuple[Turn | None, list[int] | None]:
     """End the turn, and find what may follow it: one visit to the database thread."""
     turn = lifecycle.finish(claim, result)
@@ -245,7 +245,7 @@ async def work_to_end(
 
 async def run_attempt(
     claim: lifecycle.TurnClaim,
-) -> tuple[lifecycle.TurnClaim, lifecycle.Result] | None:
+) -> tuple[lifecycle.TurnClaim, lifecycle.TurnResult] | None:
     """How an attempt ended, under the claim of its last request; None: turn lost, or
     left to wait for a person's consent.
 
@@ -348,7 +348,9 @@ def announce_first_request(
         nonlocal told
         if not told:
             told = True
-            await events.publish_event(conversation_id, events.Job("fold", "running"))
+            await events.publish_event(
+                conversation_id, events.JobState("fold", "running")
+            )
         async with summariser.rate_limit():
             yield
 

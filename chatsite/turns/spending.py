@@ -18,7 +18,7 @@ from memory.compaction.compactor import RefusedError
 from . import limits, model_access
 
 
-class _Places:
+class _UserSlots:
     """The requests of one event loop that are under way, and who waits for a place."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Places:
                     turn.set_result(None)
 
 
-_places: WeakKeyDictionary[asyncio.AbstractEventLoop, _Places] = WeakKeyDictionary()
+_places: WeakKeyDictionary[asyncio.AbstractEventLoop, _UserSlots] = WeakKeyDictionary()
 # After this long it is looked whether a model may be used meanwhile.
 DENIED_SECONDS = 600.0
 # No user has this key: the places of the whole process.
@@ -62,7 +62,7 @@ async def pass_door(payer: int, model: str) -> AsyncIterator[None]:
     that one with a thousand requests leaves room for the others. Raises RefusedError
     when the tokens of the day are used up, or the model is not theirs to use.
     """
-    places = _places.setdefault(asyncio.get_running_loop(), _Places())
+    places = _places.setdefault(asyncio.get_running_loop(), _UserSlots())
     async with places.take(payer, settings.SUMMARIES_PER_USER):
         await _wait_for_admission(payer, model)
         async with places.take(PROCESS, settings.SUMMARIES_AT_ONCE):

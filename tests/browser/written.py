@@ -55,7 +55,7 @@ def write_texts(texts):
     for text, reply in texts:
         submit(made, text)
         claim = lifecycle.claim(made.pk)
-        lifecycle.finish(claim, lifecycle.Result("done", reply))
+        lifecycle.finish(claim, lifecycle.TurnResult("done", reply))
     return f"/c/{made.uuid}/"
 
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from chatsite.live import fragments
-from chatsite.protocol.events import End, Memory, State
+from chatsite.protocol.events import Memory, State, TurnEnd
 from chatsite.turns import commands, lifecycle
 from memory import transcript
 from tests.memory.scenes import summarise
@@ -52,7 +52,7 @@ def retry(conversation):
     last = conversation.turns.order_by("-pk").first()
     commands.regenerate_reply(conversation, last.pk)
     claim = lifecycle.claim(conversation.pk)
-    failed = lifecycle.Result("failed", "", error="timeout")
+    failed = lifecycle.TurnResult("failed", "", error="timeout")
     lifecycle.finish(claim, failed)
 
 
@@ -189,12 +189,12 @@ class Reader:
 def fragments_of(conversation):
     """What a socket brings to the page."""
     turn = conversation.turns.order_by("-pk").first()
-    page = fragments.Page()
+    page = fragments.LivePage()
     yield "sync", "".join(page.sync(conversation))
     for event in (
         State(turn.pk, "running"),
-        End(turn.pk, "done", 1, ""),
-        End(turn.pk, "failed", None, ""),
+        TurnEnd(turn.pk, "done", 1, ""),
+        TurnEnd(turn.pk, "failed", None, ""),
         Memory(1, "folded"),
         Memory(None, "failed"),
     ):

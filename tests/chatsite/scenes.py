@@ -51,7 +51,7 @@ def answer(conversation, text="Reply", state=Turn.State.DONE, **reported):
     newest = Turn.objects.get(pk=claim.row_id).user_message
     built = context.build_request_context(conversation, newest=newest, model="demo")
     claim = lifecycle.begin(claim, built, "demo")
-    return lifecycle.finish(claim, lifecycle.Result(state, text, **reported))
+    return lifecycle.finish(claim, lifecycle.TurnResult(state, text, **reported))
 
 
 def talk_in_turns(conversation, *texts, reply="Reply to: {}"):

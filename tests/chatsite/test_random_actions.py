@@ -147,7 +147,9 @@ class People:
                 CallRequest(f"call_{place}", name, {"a": self.text()})
                 for place, name in enumerate(names)
             ]
-            result = lifecycle.Result(Turn.State.DONE, self.pick(["", "Let me look."]))
+            result = lifecycle.TurnResult(
+                Turn.State.DONE, self.pick(["", "Let me look."])
+            )
             keep_them = self.pick([records.ask] * 9 + [records.keep_cut_off])
             stored = keep_them(self.claim, result, asked)
             self.claim = stored[0] if stored else None
@@ -158,7 +160,7 @@ class People:
             self.finish(state, self.text())
 
     def finish(self, state, text):
-        lifecycle.finish(self.claim, lifecycle.Result(state, text))
+        lifecycle.finish(self.claim, lifecycle.TurnResult(state, text))
         self.claim = None
 
     def run_call(self, call):

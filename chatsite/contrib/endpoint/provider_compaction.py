@@ -45,10 +45,10 @@ def admit_compaction(key: ApiKey, request: ParsedRequest) -> None:
     find_previous(OwnerHistory(key.owner_id), request.previous)
     keys.check_tokens(key)
     limits.admit_summary(key.owner_id)
-    charge_compaction(key, limits.Used(request.model, request.tokens))
+    charge_compaction(key, limits.ModelUse(request.model, request.tokens))
 
 
-def charge_compaction(key: ApiKey, used: limits.Used) -> None:
+def charge_compaction(key: ApiKey, used: limits.ModelUse) -> None:
     limits.charge_use(key.owner_id, used)
     keys.charge_api_key(key.pk, used.read + used.written)
 
@@ -100,7 +100,7 @@ def store_compaction(
     used = (reader.tokens_input or request.tokens) + (reader.tokens_output or 0)
     more = max(0, used - request.tokens)
     written = min(reader.tokens_output or 0, more)
-    charge_compaction(key, limits.Used(request.model, more - written, written))
+    charge_compaction(key, limits.ModelUse(request.model, more - written, written))
     users = get_user_model().objects.select_for_update(no_key=True)
     users.filter(pk=key.owner_id).values("pk").first()
     known, history = OwnerHistory(key.owner_id), request.history

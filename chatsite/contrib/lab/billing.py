@@ -14,13 +14,13 @@ Ask = Callable[..., Awaitable[AIMessage]]
 
 async def send_paid(
     payer: int, model: str, ask: Ask, messages: list[BaseMessage], **options: Any
-) -> tuple[AIMessage, limits.Used]:
+) -> tuple[AIMessage, limits.ModelUse]:
     """Send one request; return the reply, and what was counted for `payer`: as the
     provider reported it, else as estimated."""
     reply = await ask(messages, **options)
     usage = reply.usage_metadata or {}
     read = usage.get("input_tokens") or count_tokens(messages)
     written = usage.get("output_tokens") or count_text(str(reply.text))
-    used = limits.Used(model, read, written)
+    used = limits.ModelUse(model, read, written)
     await database_sync_to_async(limits.charge_use)(payer, used)
     return reply, used

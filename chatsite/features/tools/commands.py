@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
-from chatsite.live.socket_client import Client, Done
+from chatsite.live.socket_client import CommandEffect, SocketClient
 from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol.errors import CommandError
 from chatsite.protocol.events import read_integer
@@ -34,9 +34,9 @@ class Consent(AppCommand):
         given = {"allowed": self.allow, "digest": self.digest, "reason": self.reason}
         return consent.answer(conversation, self.call, conversation.owner, **given)
 
-    def apply_to(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> CommandEffect:
         answered = self.store_answer(conversation)
-        return Done(published=(ToolEvent.from_call(answered),), has_work=True)
+        return CommandEffect(published=(ToolEvent.from_call(answered),), has_work=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class CancelCall(AppCommand):
 
     call: int
 
-    def apply_to(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> CommandEffect:
         cancelled = late_results.cancel(conversation, self.call)
-        return Done(published=late_results.events_of(cancelled))
+        return CommandEffect(published=late_results.events_of(cancelled))
 
 
 def read_consent(value: Mapping[str, Any]) -> Consent:
@@ -67,7 +67,7 @@ READERS = {
 }
 
 
-def find_standing(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
+def find_standing(client: SocketClient, turns: Iterable[int]) -> Iterable[AppEvent]:
     """Return events of the calls of these turns and of those with late results."""
     rows = ToolCall.objects.filter(conversation_id=client.conversation_id)
     rows = rows.filter(Q(turn__in=turns) | Q(state=ToolCall.State.LATE))

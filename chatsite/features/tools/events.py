@@ -14,8 +14,8 @@ from .models import ToolCall
 from .registry import label_of
 
 if TYPE_CHECKING:
-    from chatsite.live.fragments import Page
-    from chatsite.live.socket_client import Client
+    from chatsite.live.fragments import LivePage
+    from chatsite.live.socket_client import SocketClient
 
 # Characters of a call's arguments, as JSON.
 MAX_ARGUMENTS = 8_000
@@ -66,12 +66,12 @@ class ToolEvent(AppEvent):
             return ""
         return _("%(name)s is waiting for your answer") % {"name": label_of(self.name)}
 
-    def draw_at_once(self, page: "Page") -> str | None:
+    def draw_at_once(self, page: "LivePage") -> str | None:
         """Return the progress of a running call, None if the page lacks its card."""
         if self.progress is None or self.call not in page.steps:
             return None
         values = {"call": self.call, "progress": self.progress, "oob": True}
         return render_to_string("tools/_progress.html", values)
 
-    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+    def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         return page.step(client.conversation_id, self)

@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from chatsite import slots
 from chatsite.features.tools.tool_loop import reminders
 from chatsite.features.tools.tool_loop.reminders import News
-from chatsite.live.socket_client import Client, Done
+from chatsite.live.socket_client import CommandEffect, SocketClient
 from chatsite.pages import parts
 from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol import events
@@ -20,7 +20,7 @@ from .parts import draw_now
 from .services import describe_news, find_news, group_news, look_at, note_turn
 
 if TYPE_CHECKING:
-    from chatsite.live.fragments import Page
+    from chatsite.live.fragments import LivePage
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ class Unread(AppEvent):
         values = (newest.conversation, len(news), newest.seq, newest.text)
         return cls(*values, newest.kind)
 
-    def draw_at_once(self, page: "Page") -> str | None:
+    def draw_at_once(self, page: "LivePage") -> str | None:
         """One line, or none, in place of what the page had of a turn."""
         if self.kind == reminders.KIND:
             return None
         news = News(self.conversation, self.seq, self.text, self.kind)
         return draw_now(self.conversation, news if self.count else None)
 
-    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+    def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         """Yield all news of the user, and announce one of this conversation."""
         news = News(self.conversation, self.seq, self.text, self.kind)
         is_here = self.count and self.conversation == str(client.uuid)
@@ -63,13 +63,15 @@ class Unread(AppEvent):
 class SeenCommand(AppCommand):
     """The command that marks the news of a conversation as read."""
 
-    def apply_to(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> CommandEffect:
         if not look_at(conversation):
-            return Done()
-        return Done(personal=(Unread(str(conversation.uuid), 0, None, ""),))
+            return CommandEffect()
+        return CommandEffect(personal=(Unread(str(conversation.uuid), 0, None, ""),))
 
 
-def list_standing_news(client: Client, turns: Iterable[int]) -> Iterable[AppEvent]:
+def list_standing_news(
+    client: SocketClient, turns: Iterable[int]
+) -> Iterable[AppEvent]:
     """Return the unread news of all conversations."""
     return map(Unread.from_news, group_news(find_news(client.user_id)).values())
 

@@ -16,9 +16,9 @@ from memory.engine.tokens import count_text
 from .extractive import is_question, split_sentences
 from .phrases import CHINESE, ENGLISH
 from .statements import (
-    Place,
-    Sent,
-    Statement,
+    DemoContext,
+    DemoStatement,
+    SourcePosition,
     find_similar,
     read_message,
     read_sent,
@@ -67,27 +67,27 @@ class Question:
     """A message, or a part that asks one thing, with what was sent before it."""
 
     text: str
-    stated: list[Statement]
-    sent: Sent
+    stated: list[DemoStatement]
+    sent: DemoContext
     phrases: dict[str, str]
 
-    def find_name(self) -> tuple[str, Place]:
+    def find_name(self) -> tuple[str, SourcePosition]:
         """The name that the user stated last, and where; "" if there is none."""
         said = [s for s in self.sent.statements if s.is_user and not s.is_question]
         for statement in reversed([*said, *self.stated]):
             if name := find_name(statement.text):
                 return name, statement.place
-        return "", Place()
+        return "", SourcePosition()
 
     def say(self, phrase: str, /, **values: object) -> str:
         return self.phrases[phrase].format(**values)
 
-    def where(self, place: Place) -> str:
+    def where(self, place: SourcePosition) -> str:
         if place.version:
             return self.say("summary", first=place.first, last=place.last)
         return self.say("message" if place.first else "earlier", n=place.first)
 
-    def quote(self, statement: Statement) -> str:
+    def quote(self, statement: DemoStatement) -> str:
         phrase = "said" if statement.is_user else "answered"
         values = {
             "text": clip_quote(statement.text),

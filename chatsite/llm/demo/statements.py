@@ -67,7 +67,7 @@ RELATED = [
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePosition:
     """A message, or a summary of a range of messages; 0: not known."""
 
     first: int = 0
@@ -76,12 +76,12 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class DemoStatement:
     """One sentence."""
 
     text: str
     is_user: bool
-    place: Place
+    place: SourcePosition
     # The name of the file that says it, in a passage that was found.
     file: str = ""
 
@@ -91,17 +91,17 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class DemoContext:
     """What came before the newest message: statements, oldest first, and how many
     messages and which summaries they come from."""
 
-    statements: list[Statement]
-    summaries: list[Place]
+    statements: list[DemoStatement]
+    summaries: list[SourcePosition]
     message_count: int
 
 
-def read_sent(messages: Sequence[BaseMessage]) -> Sent:
-    statements: list[Statement] = []
+def read_sent(messages: Sequence[BaseMessage]) -> DemoContext:
+    statements: list[DemoStatement] = []
     count = 0
     for message in messages:
         fenced = _find_fenced(message.text) if message.type == "human" else None
@@ -113,7 +113,7 @@ def read_sent(messages: Sequence[BaseMessage]) -> Sent:
     summaries = dict.fromkeys(s.place for s in statements if s.place.version)
     # Pinned and recalled messages are older than the window, and may be in it, too.
     statements.sort(key=lambda s: s.place.first or math.inf)
-    return Sent(list(dict.fromkeys(statements)), list(summaries), count)
+    return DemoContext(list(dict.fromkeys(statements)), list(summaries), count)
 
 
 def _find_fenced(text: str) -> str | None:
@@ -125,10 +125,10 @@ def _find_fenced(text: str) -> str | None:
     return None
 
 
-def read_fenced(text: str) -> Iterator[Statement]:
+def read_fenced(text: str) -> Iterator[DemoStatement]:
     """What the quoted summaries and messages of a text say."""
     for first, last, version, body in SUMMARY.findall(text):
-        place = Place(int(first), int(last), int(version))
+        place = SourcePosition(int(first), int(last), int(version))
         for line in read_lines(html.unescape(body)):
             match = SPEAKER.match(line)
             speaker = match.group() if match else ""
@@ -136,15 +136,17 @@ def read_fenced(text: str) -> Iterator[Statement]:
             yield from _split_statements(line[len(speaker) :], is_user, place)
     for number, role, body in QUOTED.findall(text):
         yield from _split_statements(
-            html.unescape(body), role == "user", Place(int(number or 0))
+            html.unescape(body), role == "user", SourcePosition(int(number or 0))
         )
     for passage in file_passages.read_quoted(text):
         for each in split_sentences(passage.text):
-            yield Statement(each, True, Place(passage.seq), passage.name)
+            yield DemoStatement(each, True, SourcePosition(passage.seq), passage.name)
     for number, body in RULE.findall(text):
-        yield from _split_statements(html.unescape(body), True, Place(int(number or 0)))
+        yield from _split_statements(
+            html.unescape(body), True, SourcePosition(int(number or 0))
+        )
     for body in FACT.findall(text):
-        yield from _split_statements(html.unescape(body), True, Place(0))
+        yield from _split_statements(html.unescape(body), True, SourcePosition(0))
 
 
 def split_files(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -160,21 +162,23 @@ def split_files(text: str) -> tuple[str, list[tuple[str, str]]]:
     return text[: marks[0].start()].strip(), files
 
 
-def read_message(message: BaseMessage) -> Iterator[Statement]:
+def read_message(message: BaseMessage) -> Iterator[DemoStatement]:
     number = message.id or ""
-    place = Place(int(number)) if number.isdecimal() else Place()
+    place = SourcePosition(int(number)) if number.isdecimal() else SourcePosition()
     typed, files = split_files(message.text)
     for text in (typed, *(text for _, text in files)):
         yield from _split_statements(text, message.type == "human", place)
 
 
-def _split_statements(text: str, is_user: bool, place: Place) -> Iterator[Statement]:
-    return (Statement(each, is_user, place) for each in split_sentences(text))
+def _split_statements(
+    text: str, is_user: bool, place: SourcePosition
+) -> Iterator[DemoStatement]:
+    return (DemoStatement(each, is_user, place) for each in split_sentences(text))
 
 
 def find_similar(
-    statements: Sequence[Statement], query: str
-) -> list[tuple[float, Statement]]:
+    statements: Sequence[DemoStatement], query: str
+) -> list[tuple[float, DemoStatement]]:
     """Statements that share words with the query, best first, later before earlier.
 
     Of the assistant only what has all the words: it mostly repeats the user.

@@ -91,14 +91,14 @@ def _short_transaction(count: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class CopyEnd:
     """The last message that is copied, and when it was superseded."""
 
     seq: int
     superseded_at: datetime | None = None
 
 
-def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, End]:
+def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, CopyEnd]:
     """It, with no message yet, and the last one that it will have."""
     message = conversation.messages.filter(seq=seq, deleted_at=None).first()
     if message is None:
@@ -110,17 +110,19 @@ def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, En
     made.save()
     conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
     limits.admit_conversation(conversation.owner_id)
-    return made, End(seq, message.superseded_at)
+    return made, CopyEnd(seq, message.superseded_at)
 
 
-def _make_alternative(conversation: Conversation, seq: int) -> tuple[Conversation, End]:
+def _make_alternative(
+    conversation: Conversation, seq: int
+) -> tuple[Conversation, CopyEnd]:
     made = _make_copy(conversation, conversation.title)
     for name in ("pinned_at", "archived_at", "answers_late"):
         setattr(made, name, getattr(conversation, name))
     made.save()
     conversation.changes.create(action=Change.Action.BRANCH, seq=seq)
     limits.admit_conversation(conversation.owner_id)
-    return made, End(seq - 1)
+    return made, CopyEnd(seq - 1)
 
 
 def _make_copy(conversation: Conversation, title: str) -> Conversation:
@@ -146,7 +148,7 @@ def _make_copy(conversation: Conversation, title: str) -> Conversation:
 
 
 def _copy_rows(
-    conversation: Conversation, made: Conversation, end: End, batch: bundle.Batch
+    conversation: Conversation, made: Conversation, end: CopyEnd, batch: bundle.Batch
 ) -> None:
     messages = bundle.write_bundle(made, _read_as_it_was(conversation, end), batch)
     rows = conversation.turns.filter(user_message__seq__lte=end.seq).order_by("pk")
@@ -159,7 +161,7 @@ def _copy_rows(
     lease.mark_due(made.pk)
 
 
-def _read_as_it_was(conversation: Conversation, end: End) -> bundle.Bundle:
+def _read_as_it_was(conversation: Conversation, end: CopyEnd) -> bundle.Bundle:
     """The rows up to a message; what was superseded together with it is not yet."""
     rows = bundle.read_bundle(conversation, end.seq)
     since = end.superseded_at

@@ -258,7 +258,7 @@ class TestSignOut:
     def test_sign_out_ends_all_other_sessions(self, client, alice, conversation):
         other = signed_in(alice)
         key = other.session.session_key
-        open_socket = socket_client.Client(
+        open_socket = socket_client.SocketClient(
             alice.pk, key, str(conversation.uuid), conversation.pk
         )
         assert post(client, "account-sign-out").status_code == 302
@@ -325,7 +325,7 @@ class TestDelete:
 
     def test_deletion_closes_sockets_at_once(self, client, conversation):
         key = client.session.session_key
-        open_socket = socket_client.Client(
+        open_socket = socket_client.SocketClient(
             conversation.owner_id, key, str(conversation.uuid), conversation.pk
         )
         post(client, "account-delete")
@@ -335,7 +335,7 @@ class TestDelete:
         self, client, conversation
     ):
         key = client.session.session_key
-        open_socket = socket_client.Client(
+        open_socket = socket_client.SocketClient(
             conversation.owner_id, key, str(conversation.uuid), conversation.pk
         )
         client.post(url("delete", conversation))

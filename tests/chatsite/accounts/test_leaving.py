@@ -160,7 +160,9 @@ class TestWhileThingsGoOn:
         assert [*states.order_by("pk")] == [("stopped", "Half"), ("stopped", "")]
         assert [*audit.check_memory()] == []
         account.delete_account(alice)
-        assert lifecycle.finish(claim, lifecycle.Result("done", "All of it")) is None
+        assert (
+            lifecycle.finish(claim, lifecycle.TurnResult("done", "All of it")) is None
+        )
         assert not Message.objects.exists()
 
     def test_rows_that_come_in_between_do_not_make_it_fail(self, alice, bob):

@@ -61,7 +61,7 @@ def test_replies_are_stopped_and_those_that_wait_do_not_begin(alice, conversatio
     assert leavers.find_open_turns().count() == 2
     sweep()
     assert not Turn.objects.filter(state__in=Turn.UNFINISHED).exists()
-    late = lifecycle.finish(running, lifecycle.Result(Turn.State.DONE, "Too late"))
+    late = lifecycle.finish(running, lifecycle.TurnResult(Turn.State.DONE, "Too late"))
     assert (late.state, late.reply) == (Turn.State.STOPPED, None)
     assert violations() == []
 

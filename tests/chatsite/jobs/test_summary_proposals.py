@@ -116,14 +116,14 @@ class TestPaidOnce:
     def cut_short(self, conversation, monkeypatch, end):
         """A job that has paid for one request of several when it ends."""
         claim = summary_proposals.start_proposal(conversation, 6, "")
-        save = tasks.Running.save
+        save = tasks.RunningJob.save
 
         async def save_and_end(running, saved):
             await save(running, saved)
             end(running)
 
         with monkeypatch.context() as patch:
-            patch.setattr(tasks.Running, "save", save_and_end)
+            patch.setattr(tasks.RunningJob, "save", save_and_end)
             async_to_sync(tasks.run_job)(claim)
         return Job.objects.get(pk=claim.row_id)
 

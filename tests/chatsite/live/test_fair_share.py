@@ -102,9 +102,9 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
     monkeypatch.setattr(
         fair_share, "find_fair_share", lambda key: keys.append(key) or of(key)
     )
-    leave = socket_client.Client.leave
+    leave = socket_client.SocketClient.leave
     monkeypatch.setattr(
-        *(socket_client.Client, "leave"),
+        *(socket_client.SocketClient, "leave"),
         lambda client, count: left.append(work_owner.get()) or leave(client, count),
     )
     prepared, prepare = [], attempt.prepare_attempt
@@ -126,13 +126,13 @@ async def test_a_socket_works_for_its_session_and_then_for_its_user(
 async def test_a_page_is_drawn_beside_the_thread_of_commands(
     alice, session, monkeypatch
 ):
-    drawn, done, draw, run = [], [], fair_share.Share.draw, fair_share.Share.run
+    drawn, done, draw, run = [], [], fair_share.FairShare.draw, fair_share.FairShare.run
     monkeypatch.setattr(
-        *(fair_share.Share, "draw"),
+        *(fair_share.FairShare, "draw"),
         lambda share, work, *args: drawn.append(work) or draw(share, work, *args),
     )
     monkeypatch.setattr(
-        *(fair_share.Share, "run"),
+        *(fair_share.FairShare, "run"),
         lambda share, work, *args: done.append(work) or run(share, work, *args),
     )
     conversation = await asyncio.to_thread(transcript.create_conversation, alice)

@@ -61,7 +61,7 @@ def settle_first(view):
 
 
 def page(text="", attempt=1):
-    page = fragments.Page(shown={TURN})
+    page = fragments.LivePage(shown={TURN})
     view = incremental.view_of(TURN, attempt, text)
     page.live[TURN] = LiveReply(TURN, attempt, text, view)
     return page
@@ -202,7 +202,7 @@ class TestTurn:
         ).turn
 
     def test_a_new_turn_is_appended_and_a_known_one_replaced(self, conversation):
-        turn, known = self.send(conversation), fragments.Page()
+        turn, known = self.send(conversation), fragments.LivePage()
         first = known.turn(conversation.pk, turn.pk, "")
         again = known.turn(conversation.pk, turn.pk, "")
         assert 'hx-swap-oob="beforeend:#turns"' in first
@@ -213,7 +213,7 @@ class TestTurn:
         turn = self.send(conversation)
         claim = lifecycle.claim(conversation.pk)
         lifecycle.checkpoint(claim, "So far")
-        known = fragments.Page()
+        known = fragments.LivePage()
         html = "".join(known.sync(conversation, "Generating"))
         assert "So far" in html
         assert "Generating" in html
@@ -221,9 +221,9 @@ class TestTurn:
         assert (live.attempt, live.text, live.view.tail) == (1, "So far", "So far")
 
     def test_an_ended_turn_is_not_live_any_more(self, conversation):
-        turn, known = self.send(conversation), fragments.Page()
+        turn, known = self.send(conversation), fragments.LivePage()
         list(known.sync(conversation))
         claim = lifecycle.claim(conversation.pk)
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "**Done**"))
+        lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "**Done**"))
         assert "<strong>Done</strong>" in known.turn(conversation.pk, turn.pk, "")
         assert known.live == {}

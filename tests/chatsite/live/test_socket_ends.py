@@ -245,20 +245,20 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     words = (word for func in published for word in ast.unparse(func).split("."))
     names = {word.lower() for word in words if word[0].isupper()}
     # The rest is published from a name: the ends of turns, by events.of_end().
-    assert {"job", "memory", "title"} <= names
-    classes = {kind.__name__.lower() for kind in plugins.event_kinds.values()}
-    assert names <= {*events.EVENTS, *classes}
+    assert {"jobstate", "memory", "title"} <= names
+    kinds = (*events.EVENTS.values(), *plugins.event_kinds.values())
+    assert names <= {kind.__name__.lower() for kind in kinds}
     turn = conversation.turns.get()
     samples = [
         events.State(turn.pk, "running"),
         events.Frame(turn.pk, 1, 0, "words"),
-        events.End.of(turn),
+        events.TurnEnd.of(turn),
         events.Memory(None, "changed"),
         events.Title("New"),
-        events.Job("proposal", "running"),
+        events.JobState("proposal", "running"),
     ]
     assert {type(sample) for sample in samples} == set(events.EVENTS.values())
-    client = socket_client.Client(conversation.owner_id, "", "", conversation.pk)
+    client = socket_client.SocketClient(conversation.owner_id, "", "", conversation.pk)
     for sample in samples:
         wire = {"type": "chat.event", "event": events.to_json(sample)}
         assert events.from_layer(wire) == sample

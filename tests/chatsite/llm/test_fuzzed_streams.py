@@ -16,7 +16,7 @@ from langchain_core.messages import HumanMessage
 
 from chatsite.llm import streaming
 from chatsite.llm.errors import DETAILS, LLMError
-from chatsite.llm.streaming import ReplyStream, Usage, clean_text
+from chatsite.llm.streaming import ReplyStream, TokenUsage, clean_text
 from tests.fakes import upstream as fake
 from tests.patience import PATIENCE
 
@@ -215,7 +215,7 @@ def check(plan, stream, text, error, seconds):
     assert not error or error in DETAILS
     assert "\0" not in text + stream.reasoning
     (text + stream.reasoning).encode()
-    counts = stream.usage or Usage(None, None, None)
+    counts = stream.usage or TokenUsage(None, None, None)
     found = (counts.input, counts.cached, counts.output)
     assert all(n is None or 0 <= n <= 10_000_000 for n in found)
     assert (counts.cached or 0) <= (counts.input or 0)

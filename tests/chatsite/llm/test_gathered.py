@@ -18,7 +18,7 @@ from chatsite.llm.gathered import (
     MAX_READ_CALLS,
     Calls,
     Extras,
-    Words,
+    TextParts,
     describe_extras,
 )
 from chatsite.llm.streaming import ReplyStream
@@ -288,7 +288,7 @@ async def test_a_body_without_an_end_is_cut(upstream, monkeypatch, body):
 
 
 def test_words_end_at_their_limit():
-    words = Words(5)
+    words = TextParts(5)
     assert not words
     for text in ("", "abc", "def", "ghi"):
         words.add(text)

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from chatsite.contrib.lab.compare.turns import read_cost_history
 from chatsite.llm import pricing
-from chatsite.llm.provider_file import Model, Prices, Provider
+from chatsite.llm.provider_file import Model, ModelProvider, Prices
 from memory.models import ModelCall
 from tests.memory.scenes import plant
 
@@ -21,7 +21,9 @@ DEAR = Prices(input=100.0, cached=50.0, output=1_000.0)
 def listed(settings):
     models = [Model(name="dear", prices=DEAR), Model(name="free")]
     models.append(Model(name="usual", prices=Prices(input=100.0)))
-    settings.PROVIDERS = (Provider(name="One", base_url="http://x", models=models),)
+    settings.PROVIDERS = (
+        ModelProvider(name="One", base_url="http://x", models=models),
+    )
 
 
 @pytest.mark.usefixtures("listed")
@@ -37,7 +39,9 @@ class TestPrices:
     def test_money_is_spoken_of_where_any_has_some(self, settings):
         assert pricing.has_prices()
         models = [Model(name="free")]
-        settings.PROVIDERS = (Provider(name="One", base_url="http://x", models=models),)
+        settings.PROVIDERS = (
+            ModelProvider(name="One", base_url="http://x", models=models),
+        )
         assert not pricing.has_prices()
 
 

@@ -13,7 +13,7 @@ from chatsite.llm.errors import LLMError
 from chatsite.llm.streaming import (
     MAX_REPLY_CHARS,
     ReplyStream,
-    Usage,
+    TokenUsage,
     clean_text,
     fetch_reply,
 )
@@ -79,7 +79,7 @@ class TestCompleteReplies:
     async def test_it_reports_usage_and_finish_reason(self, upstream):
         stream = ReplyStream("ok", MESSAGES)
         await read(stream)
-        assert stream.usage == Usage(input=15, cached=0, output=6)
+        assert stream.usage == TokenUsage(input=15, cached=0, output=6)
         assert stream.finish_reason == "stop"
         assert stream.attempts == 1
         assert stream.first_token_ms is not None
@@ -281,7 +281,7 @@ class TestQuirks:
         stream = ReplyStream("plain-json", MESSAGES)
         assert await read(stream) == "Reply to: hi! I'm Lance"
         assert stream.finish_reason == "stop"
-        assert stream.usage == Usage(input=15, cached=0, output=6)
+        assert stream.usage == TokenUsage(input=15, cached=0, output=6)
         assert len(upstream.calls) == 1
 
     async def test_a_refusal_alone_is_the_reply(self, upstream):
@@ -324,7 +324,7 @@ class TestQuirks:
         value = json.dumps(usage).replace(":", ";")
         stream = ReplyStream(f"usage:{value}", MESSAGES)
         assert await read(stream) == "A complete answer."
-        found = stream.usage or Usage(None, None, None)
+        found = stream.usage or TokenUsage(None, None, None)
         assert (found.input, found.cached, found.output) == expected
 
 

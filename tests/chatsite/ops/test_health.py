@@ -109,7 +109,7 @@ class TestMetrics:
 
     def test_they_know_how_requests_ended(self, scrape):
         before = REGISTRY.get_sample_value("windowpane_reply_seconds_count")
-        result = lifecycle.Result(
+        result = lifecycle.TurnResult(
             Turn.State.DONE, "Hi", first_token_ms=300, total_ms=900
         )
         metrics.note_reply(result)

@@ -21,7 +21,7 @@ def answer_with_tools(turn):
     claim = lifecycle.claim(turn.conversation_id)
     request = attempt.prepare_attempt(claim, tools=tools)
     claim = lifecycle.begin(claim, request.built, "demo")
-    lifecycle.finish(claim, lifecycle.Result("done", "Reply", tokens_input=900))
+    lifecycle.finish(claim, lifecycle.TurnResult("done", "Reply", tokens_input=900))
 
 
 class TestJson:

@@ -32,7 +32,7 @@ ACTS = {
         f"/c/{made.uuid}/messages/",
         {"after": middle_of(made) - 3, "before": middle_of(made)},
     ),
-    "sync": lambda client, made: list(fragments.Page().sync(made)),
+    "sync": lambda client, made: list(fragments.LivePage().sync(made)),
     "right pane": lambda client, made: context_pane.model_view(made),
     "find": lambda client, made: search.search_conversation(
         made, "captain harbour minutes"

@@ -31,7 +31,7 @@ def reply_by(conversation, model, text):
     claim = lifecycle.claim(conversation.pk)
     built = context.build_request_context(conversation, model=model)
     claim = lifecycle.begin(claim, built, model)
-    lifecycle.finish(claim, lifecycle.Result("done", text))
+    lifecycle.finish(claim, lifecycle.TurnResult("done", text))
 
 
 class TestModel:
@@ -44,7 +44,7 @@ class TestModel:
 
     def test_every_tab_is_told(self, client, conversation):
         choose(client, conversation, "other-model")
-        synced = "".join(fragments.Page().sync(conversation))
+        synced = "".join(fragments.LivePage().sync(conversation))
         assert 'data-model="other-model"' in synced
 
     def test_unknown_model_is_refused(self, client, conversation):

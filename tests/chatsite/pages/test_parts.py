@@ -12,9 +12,9 @@ from ..scenes import page_of, signed_in, submit, url
 
 def test_a_finished_turn_is_rendered_once_for_all_tabs(client, conversation, rendered):
     pages = [page_of(client, conversation) for _ in range(2)]
-    synced = "".join(fragments.Page().sync(conversation))
+    synced = "".join(fragments.LivePage().sync(conversation))
     turn = conversation.turns.last()
-    fragments.Page().turn(conversation.pk, turn.pk, "")
+    fragments.LivePage().turn(conversation.pk, turn.pk, "")
     assert rendered["chat/_turn.html"] == conversation.turns.count() == 2
     found = fragments.transcript_pane.turn_view(conversation.pk, turn.pk)
     drawn = str(parts.render_turn(*found))
@@ -41,7 +41,7 @@ def test_changed_parts_are_rendered_again(client, conversation):
 def test_each_language_has_parts_of_its_own(client, conversation):
     english = page_of(client, conversation)
     with translation.override("zh-hans"):
-        synced = "".join(fragments.Page().sync(conversation))
+        synced = "".join(fragments.LivePage().sync(conversation))
     assert ">Copy</button>" in english
     assert ">Copy</button>" not in synced
 

@@ -219,7 +219,7 @@ class TestDetail:
         sent = commands.submit_message(made, text="Hi", client_id="1")
         claim = lifecycle.claim(made.pk)
         lifecycle.finish(
-            claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")
+            claim, lifecycle.TurnResult(Turn.State.FAILED, "", error="timeout")
         )
         page = page_of(client, made)
         turn = page[page.index(f'data-turn="{sent.turn.pk}"') :].split(">", 1)[0]
@@ -343,7 +343,7 @@ def test_health_check_answers_ok(db):
 
 
 def test_fragments_for_the_socket_render_without_a_request(conversation):
-    html = "".join(fragments.Page().sync(conversation))
+    html = "".join(fragments.LivePage().sync(conversation))
     assert html.count('class="turn"') == 2
     assert "csrf" not in html
 

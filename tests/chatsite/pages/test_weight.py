@@ -34,8 +34,10 @@ def test_a_page_is_few_templates_and_statements(client, conversation, rendered):
         "split page": lambda: client.get(url("detail", conversation)),
         "home": lambda: client.get("/"),
         "right pane": lambda: client.get(url("context", conversation)),
-        "sync of a socket": lambda: list(fragments.Page().sync(conversation)),
-        "a turn for its tab": lambda: fragments.Page().turn(conversation.pk, last, ""),
+        "sync of a socket": lambda: list(fragments.LivePage().sync(conversation)),
+        "a turn for its tab": lambda: fragments.LivePage().turn(
+            conversation.pk, last, ""
+        ),
     }
     for name, act in acts.items():
         act()

@@ -213,7 +213,7 @@ def failed_turn(owner, text="Reply"):
     conversation = transcript.create_conversation(owner)
     commands.submit_message(conversation, text="Hello", client_id="a")
     claim = lifecycle.claim(conversation.pk)
-    failed = lifecycle.Result(Turn.State.FAILED, text, error="timeout")
+    failed = lifecycle.TurnResult(Turn.State.FAILED, text, error="timeout")
     return lifecycle.finish(claim, failed)
 
 

@@ -147,7 +147,8 @@ class TestErasing:
         purge(eraser, secret)
         assert lifecycle.checkpoint(claim, SECRET) is lifecycle.LeaseStatus.LOST
         assert (
-            lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, SECRET)) is None
+            lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, SECRET))
+            is None
         )
         assert tables_with(SECRET) == set()
         assert lease.due_compactions() == []
@@ -277,7 +278,7 @@ class TestFiles:
             claim = lifecycle.claim(gone.pk)
             for length in (10, 500, 5000):
                 lifecycle.checkpoint(claim, (SECRET + " ") * length)
-            lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, SECRET))
+            lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, SECRET))
         erasing.erase_with_tombstone(gone, user=bob, reason="x")
         return kept
 

@@ -375,7 +375,7 @@ class TestRequestInspector:
         built = context.build_request_context(conversation, newest=message, model="m")
         claim = lifecycle.begin(claim, built, "m")
         lifecycle.finish(
-            claim, lifecycle.Result(Turn.State.FAILED, "", error="timeout")
+            claim, lifecycle.TurnResult(Turn.State.FAILED, "", error="timeout")
         )
         text = inspector(message.seq + 1)
         assert "the hash matches what was sent" in text

@@ -31,7 +31,7 @@ def answer(conversation, state=State.DONE, text="Reply"):
     claim = lifecycle.claim(conversation.pk)
     built = context.build_request_context(conversation, newest=message, model="m")
     lifecycle.begin(claim, built, "m")
-    return lifecycle.finish(claim, lifecycle.Result(state, text))
+    return lifecycle.finish(claim, lifecycle.TurnResult(state, text))
 
 
 def found():
@@ -69,7 +69,7 @@ def test_it_finds_nothing_after_retry_and_edit(conversation):
     failed = answer(conversation, State.FAILED, "Half")
     commands.retry_turn(conversation, failed.pk)
     claim = lifecycle.claim(conversation.pk)
-    lifecycle.finish(claim, lifecycle.Result(State.DONE, "Whole"))
+    lifecycle.finish(claim, lifecycle.TurnResult(State.DONE, "Whole"))
     commands.edit_message(conversation, seq=1, text="Other words", client_id="edited")
     assert list(audit.check_turns()) == []
 
@@ -204,7 +204,7 @@ class TestMissing:
         Message.objects.create(
             conversation=conversation, seq=seq, role="tool", text="Late", tokens=1
         )
-        turn = lifecycle.finish(claim, lifecycle.Result(State.FAILED, ""))
+        turn = lifecycle.finish(claim, lifecycle.TurnResult(State.FAILED, ""))
         commands.retry_turn(conversation, turn.pk)
         assert list(audit.find_missing_messages()) == []
 

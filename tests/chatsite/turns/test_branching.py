@@ -104,7 +104,7 @@ def test_it_goes_on_from_an_earlier_reply(alice):
         made, newest=made.messages.get(seq=1), model="demo"
     )
     claim = lifecycle.begin(claim, built, "demo")
-    lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Another"))
+    lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "Another"))
     first, second = (
         copies.branch_conversation(made, 2),
         copies.branch_conversation(made, 3),
@@ -209,7 +209,7 @@ class TestRegenerate:
             conversation, newest=question, model="demo"
         )
         claim = lifecycle.begin(claim, built, "demo")
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Another"))
+        lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "Another"))
         page = page_of(client, conversation)
         assert "Reply to: What is my budget?" in page
         assert page.index("Another") > page.index('class="wordings"')

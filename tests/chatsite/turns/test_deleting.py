@@ -144,7 +144,7 @@ class TestTurns:
             conversation, text="my card is 4111", client_id="a"
         )
         claim = lifecycle.claim(conversation.pk)
-        lifecycle.finish(claim, lifecycle.Result(State.FAILED, "", error="timeout"))
+        lifecycle.finish(claim, lifecycle.TurnResult(State.FAILED, "", error="timeout"))
         delete(client, conversation, sent.message.seq)
         with pytest.raises(CommandError, match="is gone"):
             commands.retry_turn(conversation, sent.turn.pk)
@@ -159,7 +159,7 @@ class TestTurns:
         assert lifecycle.checkpoint(claim, "Your c") is lifecycle.LeaseStatus.CANCELLED
         result = attempt.prepare_attempt(claim)
         assert (result.state, result.error) == (State.STOPPED, "message_deleted")
-        turn = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, ""))
+        turn = lifecycle.finish(claim, lifecycle.TurnResult(State.STOPPED, ""))
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
         assert violations() == []
 

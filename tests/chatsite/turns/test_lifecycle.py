@@ -167,7 +167,7 @@ class TestClaim:
         taken = lifecycle.claim(conversation.pk)
         assert taken.attempt == 2
         assert lifecycle.checkpoint(lost, "old") is lifecycle.LeaseStatus.LOST
-        assert lifecycle.finish(lost, lifecycle.Result(State.DONE, "old")) is None
+        assert lifecycle.finish(lost, lifecycle.TurnResult(State.DONE, "old")) is None
         assert not conversation.messages.filter(seq=2).exists()
 
     def test_it_interrupts_a_turn_after_two_attempts(self, conversation):
@@ -259,8 +259,8 @@ class TestFinish:
     def test_a_second_call_finds_what_the_first_one_did(self, conversation):
         submit(conversation)
         claim = lifecycle.claim(conversation.pk)
-        first = lifecycle.finish(claim, lifecycle.Result(State.DONE, "Hi!"))
-        again = lifecycle.finish(claim, lifecycle.Result(State.DONE, "Hi!"))
+        first = lifecycle.finish(claim, lifecycle.TurnResult(State.DONE, "Hi!"))
+        again = lifecycle.finish(claim, lifecycle.TurnResult(State.DONE, "Hi!"))
         assert (again, again.reply) == (first, first.reply)
 
 
@@ -276,7 +276,7 @@ class TestStop:
         claim = lifecycle.claim(conversation.pk)
         commands.stop_turn(conversation, turn.pk)
         assert lifecycle.checkpoint(claim, "So") is lifecycle.LeaseStatus.CANCELLED
-        ended = lifecycle.finish(claim, lifecycle.Result(State.STOPPED, "So"))
+        ended = lifecycle.finish(claim, lifecycle.TurnResult(State.STOPPED, "So"))
         assert (ended.state, ended.reply.text) == (State.STOPPED, "So")
 
     def test_a_finished_turn_stays_as_it_is(self, conversation):
@@ -391,7 +391,7 @@ def test_stopping_a_reply_that_is_just_ending_is_no_deadlock(alice):
 
     def finish():
         try:
-            return lifecycle.finish(claim, lifecycle.Result(State.DONE, "Reply"))
+            return lifecycle.finish(claim, lifecycle.TurnResult(State.DONE, "Reply"))
         finally:
             connection.close()
 

@@ -39,7 +39,9 @@ def no_refusals():
 def sender(alice, conversation):
     client = signed_in(alice)
     key = client.cookies["sessionid"].value
-    return socket_client.Client(alice.pk, key, str(conversation.uuid), conversation.pk)
+    return socket_client.SocketClient(
+        alice.pk, key, str(conversation.uuid), conversation.pk
+    )
 
 
 def send(sender, text="Hello", client_id=None):
@@ -154,7 +156,7 @@ class TestBudget:
             conversation, newest=sent.message, model="demo"
         )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, "12345678"))
+        lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.STOPPED, "12345678"))
         used = Allowance.objects.get(user=alice).tokens_used
         assert used == 2 * 47 + built.tokens + 2
 
@@ -167,7 +169,7 @@ class TestBudget:
             conversation, newest=sent.message, model="demo"
         )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
-        result = lifecycle.Result(
+        result = lifecycle.TurnResult(
             Turn.State.DONE, "12345678", tokens_input=read, tokens_output=written
         )
         lifecycle.finish(claim, result)
@@ -180,7 +182,7 @@ class TestBudget:
             conversation, newest=sent.message, model="demo"
         )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
-        failed = lifecycle.Result(Turn.State.FAILED, "", error="unavailable")
+        failed = lifecycle.TurnResult(Turn.State.FAILED, "", error="unavailable")
         lifecycle.give_up(claim, failed)
         lifecycle.give_up(claim, failed)
         lifecycle.finish(claim, failed)
@@ -192,7 +194,7 @@ class TestBudget:
             conversation, newest=sent.message, model="demo"
         )
         claim = lifecycle.begin(lifecycle.claim(conversation.pk), built, "demo")
-        late = lifecycle.Result(
+        late = lifecycle.TurnResult(
             "failed", "", error="x", tokens_input=5, tokens_output=1
         )
         lifecycle.give_up(claim, late)
@@ -288,14 +290,14 @@ class TestTurnsAtOnce:
     def test_the_next_one_goes_on_when_one_ends(self, waiting):
         claim, *_ = [lifecycle.claim(each.pk) for each in waiting]
         assert limits.next_waiting(waiting[0].pk) == []
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Done"))
+        lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "Done"))
         assert limits.next_waiting(waiting[0].pk) == [waiting[2].pk]
         assert lifecycle.claim(waiting[2].pk)
 
     def test_whoever_waited_longer_goes_first(self, waiting):
         claim, *_ = [lifecycle.claim(each.pk) for each in waiting]
         commands.submit_message(waiting[0], text="And?", client_id="again")
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Done"))
+        lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "Done"))
         assert lifecycle.claim(waiting[0].pk) is None
         assert lifecycle.claim(waiting[3].pk) is None
         assert lifecycle.claim(waiting[2].pk)

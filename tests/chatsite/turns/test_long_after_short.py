@@ -22,7 +22,7 @@ def test_a_long_message_that_fits_is_taken(alice, settings, constant):
         request = attempt.prepare_attempt(claim)
         begun = lifecycle.begin(claim, request.built, request.model)
         reported = count_tokens(request.built.context.messages) + constant
-        result = lifecycle.Result(
+        result = lifecycle.TurnResult(
             Turn.State.DONE, "yes", tokens_input=reported, tokens_output=1
         )
         lifecycle.finish(begun, result)

@@ -50,7 +50,9 @@ def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, p
         claim, request = ask(conversation, words(source, 40) + f" item {number}")
         left_out += request.built.refs["left_out"]
         assert request.built.tokens <= requests.limit_of("demo")
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, words(source, 90)))
+        lifecycle.finish(
+            claim, lifecycle.TurnResult(Turn.State.DONE, words(source, 90))
+        )
         async_to_sync(compactor.compact_conversation)(
             conversation.pk,
             runner.make_summariser("demo", payer=alice.pk),

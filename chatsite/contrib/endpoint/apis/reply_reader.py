@@ -8,7 +8,7 @@ import zlib
 from typing import Any
 
 from chatsite.llm.event_stream import MAX_JSON_BYTES, EventReader
-from chatsite.llm.gathered import Calls, Words
+from chatsite.llm.gathered import Calls, TextParts
 
 from .rows import make_call_value, read_call_arguments
 
@@ -36,7 +36,7 @@ class ReplyReader:
         self.is_done = False
         self.is_garbled = False
         self._new: list[str] = []
-        self._text, self._reasoning = Words(MAX_CHARS), Words(MAX_CHARS)
+        self._text, self._reasoning = TextParts(MAX_CHARS), TextParts(MAX_CHARS)
         self._events = EventReader() if "event-stream" in kind else None
         self._whole = bytearray()
         is_packed = encoding in ("gzip", "deflate")

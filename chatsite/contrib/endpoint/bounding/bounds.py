@@ -126,7 +126,7 @@ async def _summarise_first(too_long: OversizedRequest) -> None:
 
 
 async def _send_less(
-    writer: RequestWriter, run: Run, stored: StoredRequest, result: lifecycle.Result
+    writer: RequestWriter, run: Run, stored: StoredRequest, result: lifecycle.TurnResult
 ) -> StoredRequest | None:
     """Return the request at half its length, after the next compaction."""
     claim, limit = stored.claim, stored.sent.tokens // 2

@@ -16,7 +16,7 @@ from chatsite.contrib.endpoint.store.request_store import StoredRequest
 from chatsite.llm.streaming import clean_text
 from chatsite.protocol import events
 from chatsite.turns import runner
-from chatsite.turns.lifecycle import Result
+from chatsite.turns.lifecycle import TurnResult
 from chatsite.turns.models import Turn
 from chatsite.turns.runner import FINISH_SECONDS
 from memory.database import retry
@@ -43,7 +43,9 @@ ENDS = {
     LeaseStatus.LOST: (State.INTERRUPTED, "interrupted"),
 }
 # Returns a shorter request, after one that was too long; None: there is none.
-SendLess = Callable[[StoredRequest, Result], Coroutine[Any, Any, StoredRequest | None]]
+SendLess = Callable[
+    [StoredRequest, TurnResult], Coroutine[Any, Any, StoredRequest | None]
+]
 Headers = Mapping[str, str]
 # Returns the site's own headers of an answer.
 Describe = Callable[[StoredRequest], Headers]
@@ -211,10 +213,10 @@ class ReplyRelay:
             if stored.sent.is_bound:
                 runner.start_compaction(stored.conversation.pk)
 
-    def _make_result(self, state: str, error: str) -> Result:
+    def _make_result(self, state: str, error: str) -> TurnResult:
         reader, first = self.reader, self.first_at
         text, reasoning = split_answer(reader)
-        return Result(
+        return TurnResult(
             state,
             text,
             reasoning=reasoning,

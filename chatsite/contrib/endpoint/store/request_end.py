@@ -27,7 +27,7 @@ def finish_request(
     key_id: int,
     api: Any,
     stored: StoredRequest,
-    result: lifecycle.Result,
+    result: lifecycle.TurnResult,
     said: dict[str, Any],
     calls: list[dict[str, Any]],
 ) -> Turn | None:

@@ -69,7 +69,7 @@ def find_job(user: AbstractBaseUser) -> Job | None:
     return None if job and job.state == Job.State.CANCELLED else job
 
 
-async def _write_answers(running: tasks.Running) -> dict[str, Any]:
+async def _write_answers(running: tasks.RunningJob) -> dict[str, Any]:
     keys = running.job.values["examples"]
     for done, key in enumerate(keys):
         kept = database_sync_to_async(queue.renew)
@@ -88,7 +88,7 @@ class _AnswerRequest:
 
     takes_schema = True
 
-    def __init__(self, running: tasks.Running, key: int) -> None:
+    def __init__(self, running: tasks.RunningJob, key: int) -> None:
         self.running, self.key = running, key
         values, self.payer = running.job.values, running.job.user_id
         self.model, self.preset = values["model"], values["preset"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from django.utils.translation import gettext as _
 
 from chatsite.live.live_reply import LiveReply
-from chatsite.live.socket_client import Done
+from chatsite.live.socket_client import CommandEffect
 from chatsite.pages import parts as page_parts
 from chatsite.plugins import AppCommand, AppEvent
 from chatsite.protocol.errors import CommandError
@@ -20,8 +20,8 @@ from .models import Trial
 from .parts import draw_card, name_live
 
 if TYPE_CHECKING:
-    from chatsite.live.fragments import Page
-    from chatsite.live.socket_client import Client
+    from chatsite.live.fragments import LivePage
+    from chatsite.live.socket_client import SocketClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,13 @@ class TrialEvent(AppEvent):
             return ""
         return _("The other answer to #%(seq)s is ready") % {"seq": self.seq}
 
-    def draw_at_once(self, page: "Page") -> str | None:
+    def draw_at_once(self, page: "LivePage") -> str | None:
         shown = page.watched.get(name_live(self.trial))
         if shown is None:
             return ""
         return shown.take(self) if self.is_words else None
 
-    def draw_on(self, page: "Page", client: "Client") -> Iterator[str]:
+    def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
         """Its card as it is in the database."""
         name = name_live(self.trial)
         trial = Trial.objects.select_related("message").filter(pk=self.trial).first()
@@ -76,7 +76,7 @@ class TrialEvent(AppEvent):
         card = draw_card(client.conversation(), trial, is_fragment=True)
         yield card + page_parts.render_status(self.describe_status())
 
-    def draw_answer(self, page: "Page") -> str:
+    def draw_answer(self, page: "LivePage") -> str:
         """From here on the page has its words; what it has missed is drawn."""
         name = name_live(self.trial)
         page.watched[name] = LiveReply(name, self.attempt - 1)
@@ -95,14 +95,14 @@ class WatchTrial(AppCommand):
 
     trial: int
 
-    def apply_to(self, conversation: Conversation) -> Done:
+    def apply_to(self, conversation: Conversation) -> CommandEffect:
         rows = conversation.trials.select_related("message")
         trial = rows.filter(pk=self.trial).first()
         if trial is None:
             raise CommandError("not_found", _("There is no such trial."))
         told = TrialEvent.from_trial(trial)
         # One that has ended meanwhile is drawn whole, as for all who watch it.
-        return Done((told,), (told,) if trial.is_finished else ())
+        return CommandEffect((told,), (told,) if trial.is_finished else ())
 
 
 def read_watch(value: dict[str, Any]) -> WatchTrial:

@@ -19,7 +19,7 @@ from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits, model_access, requests, runner, variations
 from chatsite.turns.attempt import Request, find_options, make_result, read_outcome
-from chatsite.turns.lifecycle import Result, TurnClaim, give_up
+from chatsite.turns.lifecycle import TurnClaim, TurnResult, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
 from memory.database import retry
 from memory.leases import LeaseStatus
@@ -54,7 +54,7 @@ async def tell_trial(trial: Trial) -> None:
 
 async def run_trial(claim: TurnClaim) -> None:
     """Write one trial to its end, however it ends."""
-    crashed = claim, Result(State.FAILED, "", error="internal")
+    crashed = claim, TurnResult(State.FAILED, "", error="internal")
     work = _write_answer(claim)
     found = await runner.work_to_end("trial", claim, work, store.finish_trial, crashed)
     if found is None:
@@ -67,10 +67,10 @@ async def run_trial(claim: TurnClaim) -> None:
     await start_trials()
 
 
-async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
+async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None:
     """How it ended, under the claim of its last request; None: lost."""
     found = await retry(_read_trial, claim, until=claim.lease_end)
-    if found is None or isinstance(found, Result):
+    if found is None or isinstance(found, TurnResult):
         return found and (claim, found)
     trial, names = found
     work_owner.set(trial.conversation.owner_id)
@@ -80,7 +80,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
         request = await retry(
             _prepare_trial, claim, trial, tools, dialect, until=claim.lease_end
         )
-        if isinstance(request, Result):
+        if isinstance(request, TurnResult):
             return claim, request
         begun = await retry(
             store.begin_trial,
@@ -92,7 +92,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
         if begun is LeaseStatus.LOST:
             return None
         if begun is LeaseStatus.CANCELLED:
-            return claim, Result(State.STOPPED, "")
+            return claim, TurnResult(State.STOPPED, "")
         claim = begun
         await events.publish_event(
             claim.conversation_id, TrialEvent.for_new_attempt(trial, claim.attempt)
@@ -106,35 +106,35 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, Result] | None:
         await retry(give_up, claim, result, until=claim.lease_end)
 
 
-def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | Result | None:
+def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult | None:
     """The trial, and the tools that its reply's request offered."""
     rows = TRIAL_LEASE.filter_held(claim).select_related("conversation", "message")
     trial = rows.first()
     if trial is None:
         return None
     if trial.cancel_requested_at:
-        return Result(State.STOPPED, "")
+        return TurnResult(State.STOPPED, "")
     try:
         limits.admit_spending(trial.conversation.owner_id)
     except CommandError:
-        return Result(State.FAILED, "", error="quota")
+        return TurnResult(State.FAILED, "", error="quota")
     call = requests.reply_call(trial.conversation, trial.message.seq)
     if call is None or rebuilding.is_erased(call):
-        return Result(State.FAILED, "", error="message_deleted")
+        return TurnResult(State.FAILED, "", error="message_deleted")
     return trial, call.refs.get("tools", call.refs.get("tools_refused", []))
 
 
 def _prepare_trial(
     claim: TurnClaim, trial: Trial, tools: Tools, dialect: dialects.Dialect | None
-) -> Request | Result:
+) -> Request | TurnResult:
     """The reply's request, with what is different."""
     conversation, variation = trial.conversation, trial.variation
     call = requests.reply_call(conversation, trial.message.seq)
     if call is None:
-        return Result(State.FAILED, "", error="message_deleted")
+        return TurnResult(State.FAILED, "", error="message_deleted")
     model = variation.model or call.model
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
-        return Result(State.FAILED, "", error=refusal)
+        return TurnResult(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
     tools = tools.fit_to(dialect)
     choice = call.refs.get("tool_choice", "")
@@ -152,7 +152,7 @@ def _prepare_trial(
     built.refs.update(tools.to_refs())
     built.texts.update(tools.to_texts())
     if built.tokens > providers.context_window(model):
-        return Result(State.FAILED, "", error="context_length")
+        return TurnResult(State.FAILED, "", error="context_length")
     temperature = variation.temperature
     if temperature is None:
         temperature = requests.temperature_of(conversation)
@@ -176,7 +176,7 @@ class TrialStreamer(ReplyStreamer):
 
 async def _stream_trial(
     claim: TurnClaim, trial: Trial, request: Request
-) -> tuple[Result | None, dialects.Dialect | None]:
+) -> tuple[TurnResult | None, dialects.Dialect | None]:
     """How the request ended, and the form in which it may succeed that was refused for
     its own; no result: the trial was lost."""
     stream = streaming.ReplyStream(

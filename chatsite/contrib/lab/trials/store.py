@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from chatsite.jobs.worker import Worker
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import lifecycle, limits
-from chatsite.turns.lifecycle import Result, TurnClaim
+from chatsite.turns.lifecycle import TurnClaim, TurnResult
 from memory import context
 from memory.leases import LeaseStatus
 from memory.models import Conversation, ModelCall
@@ -111,7 +111,7 @@ def save_trial(claim: TurnClaim, text: str) -> LeaseStatus:
 
 
 @transaction.atomic
-def finish_trial(claim: TurnClaim, result: Result) -> Trial | None:
+def finish_trial(claim: TurnClaim, result: TurnResult) -> Trial | None:
     """End it and bill its last request. None: lost. A second call, after an answer that
     got lost, finds what the first one did."""
     asked = list(dict.fromkeys(each["name"] or "" for each in result.calls))

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.llm import pricing
 from chatsite.protocol.errors import CommandError
-from chatsite.turns.limits import Used
+from chatsite.turns.limits import ModelUse
 from memory.sql import Update, prepared_update
 
 from .models import Budget, MonthlyUse
@@ -89,7 +89,7 @@ def find_month(day: date | None = None) -> date:
     return (day or timezone.localdate()).replace(day=1)
 
 
-def note_use(user: int, used: Used, **_: object) -> None:
+def note_use(user: int, used: ModelUse, **_: object) -> None:
     """Write down one request, in the transaction in which it is charged."""
     key = {"user": user, "month": find_month(), "model": used.model[:100]}
     counts = {"read": used.read, "cached": used.cached, "written": used.written}

@@ -31,7 +31,7 @@ from chatsite.features.tools.models import ToolCall
 from chatsite.protocol import events
 from chatsite.turns import attempt, checkpoints
 from chatsite.turns.attempt import MakeRoom
-from chatsite.turns.lifecycle import Result, TurnClaim
+from chatsite.turns.lifecycle import TurnClaim, TurnResult
 from chatsite.turns.models import Turn
 from memory.database import TRANSIENT_DB_ERRORS, name_of, retry
 from memory.engine.blank import is_blank
@@ -66,7 +66,7 @@ async def run(
     turn: Turn,
     make_room: MakeRoom,
     tell_news: Callable[[Turn, str], None],
-) -> tuple[TurnClaim, Result] | None:
+) -> tuple[TurnClaim, TurnResult] | None:
     """Run an attempt of a turn with tools, and return its end as run_attempt() does.
 
     `tell_news` notifies the user that the turn waits for them.
@@ -78,7 +78,7 @@ async def run(
 class NextRequest(NamedTuple):
     """A request that is ready to be sent; the last one is answered without tools."""
 
-    request: attempt.Request | Result
+    request: attempt.Request | TurnResult
     is_last: bool
 
 
@@ -103,14 +103,14 @@ class ToolLoop:
         self._site_tools = registry.chosen(turn.conversation.tools)
         self._node = ToolNode([each.tool for each in self._site_tools])
         self._offer = registry.offer_tools(self._site_tools)
-        self._result: Result | None = None
+        self._result: TurnResult | None = None
         self._over = asyncio.Event()
         # Calls that the site answered, and that are not published yet.
         self._answered: list[ToolCall] = []
         self._running: set[asyncio.Future[Any]] = set()
         self._places = asyncio.Semaphore(PARALLEL)
 
-    async def run(self) -> tuple[TurnClaim, Result] | None:
+    async def run(self) -> tuple[TurnClaim, TurnResult] | None:
         async with events.stop_hints(self.claim.row_id) as stop:
             guard = asyncio.create_task(self._guard(stop))
             try:
@@ -361,11 +361,11 @@ class ToolLoop:
 
     def _end_by(self, hold: LeaseStatus) -> None:
         if hold is LeaseStatus.CANCELLED:
-            self._end(Result(Turn.State.STOPPED, ""))
+            self._end(TurnResult(Turn.State.STOPPED, ""))
         elif hold is LeaseStatus.LOST:
             self._end()
 
-    def _end(self, result: Result | None = None) -> None:
+    def _end(self, result: TurnResult | None = None) -> None:
         if not self._over.is_set():
             self._result = result
             self._over.set()
@@ -388,7 +388,7 @@ def max_calls() -> int:
     return min(settings.TOOL_CALLS, MAX_CALLS)
 
 
-def over_limit(result: Result) -> Result:
+def over_limit(result: TurnResult) -> TurnResult:
     """Return a reply whose calls are over the limit: its text is all there is."""
     if is_blank(result.text):
         return replace(result, state=Turn.State.FAILED, error="tool_limit")

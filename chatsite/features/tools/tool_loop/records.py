@@ -20,7 +20,7 @@ from chatsite.features.tools.context import PendingResult
 from chatsite.features.tools.models import ToolCall, digest_of
 from chatsite.llm import providers
 from chatsite.turns import lifecycle
-from chatsite.turns.lifecycle import Result, TurnClaim
+from chatsite.turns.lifecycle import TurnClaim, TurnResult
 from chatsite.turns.models import TURN_LEASE, Turn
 from memory import transcript
 from memory.compaction import lease
@@ -58,7 +58,7 @@ class SettledCalls(NamedTuple):
 
 @transaction.atomic
 def ask(
-    claim: TurnClaim, result: Result, asked: Sequence[CallRequest]
+    claim: TurnClaim, result: TurnResult, asked: Sequence[CallRequest]
 ) -> tuple[TurnClaim, list[ToolCall]] | None:
     """Store a reply that asks for calls, and its calls; bill its request.
 
@@ -118,7 +118,7 @@ def ask(
 
 @transaction.atomic
 def keep_cut_off(
-    claim: TurnClaim, result: Result, asked: Sequence[CallRequest]
+    claim: TurnClaim, result: TurnResult, asked: Sequence[CallRequest]
 ) -> tuple[TurnClaim, list[ToolCall]] | None:
     """Store a reply that was cut off, as ask() does, and answer its calls as not run.
 

@@ -25,7 +25,7 @@ from chatsite.accounts.names import find_twins
 from chatsite.database import read_clock
 from chatsite.llm import providers, streaming
 from chatsite.llm.errors import LLMError
-from chatsite.llm.provider_file import Provider
+from chatsite.llm.provider_file import ModelProvider
 from chatsite.ops.error_page import hide_secrets
 from chatsite.ops.extras import describe_unnamed_extras, find_lost_limits
 from chatsite.ops.schema import find_missing_migrations
@@ -45,7 +45,7 @@ class DoctorError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckOutcome:
     name: str
     ok: bool
     detail: str
@@ -86,25 +86,25 @@ def list_checks() -> dict[str, Check]:
     return {**CHECKS, **plugins.doctor_checks}
 
 
-def list_findings(selected: Mapping[str, Check]) -> list[Finding]:
+def list_findings(selected: Mapping[str, Check]) -> list[CheckOutcome]:
     """One of each check; without a database, what asks it would only wait for it."""
-    found: dict[str, Finding] = {}
+    found: dict[str, CheckOutcome] = {}
     for name, check in selected.items():
         is_away = name in OF_DATABASE and not found["database"].ok
-        away = Finding(name, False, "not known without the database")
+        away = CheckOutcome(name, False, "not known without the database")
         found[name] = away if is_away else _run_check(name, check)
     return [*found.values()]
 
 
-def _run_check(name: str, check: Check) -> Finding:
+def _run_check(name: str, check: Check) -> CheckOutcome:
     try:
-        return Finding(name, True, check())
+        return CheckOutcome(name, True, check())
     except Exception as error:  # noqa: BLE001
         # Whatever a check runs into is what the operator wants to know.
         text = " ".join(str(error).split())
         if not isinstance(error, DoctorError):
             text = f"{type(error).__name__}: {text}"
-        return Finding(name, False, hide_secrets(text))
+        return CheckOutcome(name, False, hide_secrets(text))
 
 
 def show_version() -> str:
@@ -272,7 +272,7 @@ def check_model_settings() -> str:
     return f"{name} at {host}, summaries by {providers.summary_model(name)}; {key}"
 
 
-def _describe_provider(provider: Provider) -> str:
+def _describe_provider(provider: ModelProvider) -> str:
     names = ", ".join(model.name for model in provider.models)
     host = providers.find_provider_host(provider)
     key = "a key is set" if provider.secret else "no key is set"

@@ -85,7 +85,7 @@ def _play_turn(conversation: Conversation, text: str, *, client_id: str) -> None
     usage = reply.usage_metadata or {}
     lifecycle.finish(
         claim,
-        lifecycle.Result(
+        lifecycle.TurnResult(
             Turn.State.DONE,
             str(reply.text),
             tokens_input=usage.get("input_tokens"),

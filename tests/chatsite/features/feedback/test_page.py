@@ -206,7 +206,7 @@ def test_event_crosses_processes_and_is_drawn_beside_its_turn(chat):
     wire = {"type": "chat.event", "event": events.to_json(event)}
     assert events.from_layer(wire) == event
     assert socket_client.JsonView().at_once(event)
-    client = socket_client.Client(chat.owner_id, "", "", chat.pk)
+    client = socket_client.SocketClient(chat.owner_id, "", "", chat.pk)
     view = socket_client.HtmlView()
     assert "".join(sum(view.event(client, event), [])) == ""
     list(view.sync(client))

@@ -188,7 +188,7 @@ def talk(bob, settings):
     use_tools(made, "Search", Use())
     claim, (order,) = calls.ask(made, ("order", {"what": "tea"}))
     late = calls.postpone(claim, order)
-    lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "It is on its way."))
+    lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "It is on its way."))
     picture = own_tools._file(own_tools.PNG, "image/png", "tea.png")
     late_results.deliver(late.pk, [{"type": "text", "text": "Here."}, picture])
     said = {"owner": bob, "message": made.messages.get(seq=1), "start": 0, "end": 5}

@@ -276,7 +276,7 @@ class TestPrompts:
         claim = lifecycle.claim(made.pk)
         prepared = attempt.prepare_attempt(claim)
         begun = lifecycle.begin(claim, prepared.built, prepared.model)
-        lifecycle.finish(begun, lifecycle.Result("failed", "", error="timeout"))
+        lifecycle.finish(begun, lifecycle.TurnResult("failed", "", error="timeout"))
         Conversation.objects.filter(pk=made.pk).update(system_prompt="")
         made.refresh_from_db()
         value = json.loads(json.dumps(export_thread(made), cls=DjangoJSONEncoder))

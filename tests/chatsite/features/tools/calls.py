@@ -45,7 +45,7 @@ def ask(conversation, *calls, text="Do it."):
         for place, (name, arguments) in enumerate(calls)
     ]
     claim = claim_next(conversation)
-    return records.ask(claim, lifecycle.Result(Turn.State.DONE, ""), asked)
+    return records.ask(claim, lifecycle.TurnResult(Turn.State.DONE, ""), asked)
 
 
 def wait(claim, *calls):
@@ -81,7 +81,7 @@ def reply(conversation, claim, text="I will tell you."):
         model="m",
     )
     claim = lifecycle.begin(claim, built, "m")
-    return lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, text))
+    return lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, text))
 
 
 def context_of(conversation=None, *, asked_seq=None, **values):

@@ -100,7 +100,9 @@ class TestDelivery:
         claim = claim_next(Conversation.objects.get())
         assert claim.row_id == done.turn.pk
         assert "The tea is here." in claim.view.context.messages[-1].text
-        turn = lifecycle.finish(claim, lifecycle.Result(Turn.State.DONE, "Drink it!"))
+        turn = lifecycle.finish(
+            claim, lifecycle.TurnResult(Turn.State.DONE, "Drink it!")
+        )
         assert turn.reply.seq == done.turn.user_message.seq + 1
         assert violations() == []
 
@@ -442,7 +444,7 @@ class TestCancel:
         claim, (call,) = ask(conversation, ORDER)
         call = postpone(claim, call)
         commands.stop_turn(conversation, claim.row_id)
-        lifecycle.finish(claim, lifecycle.Result(Turn.State.STOPPED, ""))
+        lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.STOPPED, ""))
         assert late_results.deliver(call.pk, "Here.").call.state == State.DONE
         assert violations() == []
 

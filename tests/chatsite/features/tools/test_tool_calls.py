@@ -211,7 +211,7 @@ class TestManyAtOnce:
                 tool_call_chunk(name="look_up", args="", id=f"c{n}", index=n)
                 for n in range(number)
             ]
-            result = lifecycle.Result(State.TRUNCATED, "", calls=chunks)
+            result = lifecycle.TurnResult(State.TRUNCATED, "", calls=chunks)
             wanted = call_requests.read(chunks, number, is_cut=True)
             with CaptureQueriesContext(connection) as found:
                 _, kept = records.keep_cut_off(claim, result, wanted)

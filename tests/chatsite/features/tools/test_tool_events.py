@@ -8,7 +8,7 @@ from chatsite.features.tools import events as tool_events
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.unread.events import Unread
 from chatsite.live import fragments
-from chatsite.live.socket_client import Client, HtmlView, JsonView
+from chatsite.live.socket_client import HtmlView, JsonView, SocketClient
 from chatsite.protocol import events
 from chatsite.turns.models import Turn
 from memory import transcript
@@ -25,7 +25,7 @@ def conversation(alice):
 
 def socket_of(conversation):
     owner = conversation.owner_id
-    return Client(owner, None, str(conversation.uuid), conversation.pk)
+    return SocketClient(owner, None, str(conversation.uuid), conversation.pk)
 
 
 def heard(view, conversation, event):

@@ -50,7 +50,7 @@ def ask(conversation, *names, text="Let me see."):
     claim = lifecycle.claim(conversation.pk)
     request = attempt.prepare_attempt(claim, tools=attempt.Tools())
     claim = lifecycle.begin(claim, request.built, "ok")
-    result = lifecycle.Result("done", text, tokens_input=40, tokens_output=9)
+    result = lifecycle.TurnResult("done", text, tokens_input=40, tokens_output=9)
     wanted = [
         CallRequest(f"c{place}", name, {"city": "Rome"} if name == "look_up" else {})
         for place, name in enumerate(names)
@@ -153,7 +153,7 @@ def test_each_step_finds_what_it_did(conversation):
     claim = lifecycle.claim(conversation.pk)
     request = attempt.prepare_attempt(claim, tools=attempt.Tools())
     claim = lifecycle.begin(claim, request.built, "ok")
-    result = lifecycle.Result("done", "Let me see.")
+    result = lifecycle.TurnResult("done", "Let me see.")
     wanted = [CallRequest("a", "look_up", {"city": "Rome"})]
     following, (call,) = records.ask(claim, result, wanted)
     again, (same,) = records.ask(claim, result, wanted)
@@ -212,7 +212,7 @@ class TestNumbers:
             records.begin(claim, call.pk)
             records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
         settled = records.settle(claim)
-        turn = lifecycle.finish(claim, lifecycle.Result("done", "It is warm."))
+        turn = lifecycle.finish(claim, lifecycle.TurnResult("done", "It is warm."))
         assert turn.reply.seq == count + 3 < behind.seq
         # One more call and its result would take two numbers before the reply's.
         assert settled.has_room is (behind.seq - turn.reply.seq > 2)
@@ -235,7 +235,7 @@ class TestLateBetween:
         claim, (call,) = ask(conversation, "look_up")
         records.begin(claim, call.pk)
         records.finish(claim, call.pk, CallAnswer(State.DONE, "Later"))
-        lifecycle.finish(claim, lifecycle.Result("done", "Wait."))
+        lifecycle.finish(claim, lifecycle.TurnResult("done", "Wait."))
         turn = submit(conversation, "And then?").turn
         late = transcript.append_result(
             conversation,
@@ -246,7 +246,7 @@ class TestLateBetween:
         )
         ToolCall.objects.update(late_result=late)
         claim, _ = ask(conversation, "look_up")
-        lifecycle.finish(claim, lifecycle.Result("done", "Well."))
+        lifecycle.finish(claim, lifecycle.TurnResult("done", "Well."))
         return turn
 
     def test_regeneration_leaves_messages_of_other_turns(self, conversation, later):
@@ -303,7 +303,7 @@ class TestAudit:
         claim, (call,) = ask(conversation, "look_up")
         records.begin(claim, call.pk)
         call = records.finish(claim, call.pk, CallAnswer(State.DONE, "Warm"))
-        lifecycle.finish(claim, lifecycle.Result("done", "It is warm."))
+        lifecycle.finish(claim, lifecycle.TurnResult("done", "It is warm."))
         assert found_by_audit() == set()
         return call
 

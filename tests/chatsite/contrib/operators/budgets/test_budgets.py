@@ -17,7 +17,7 @@ from chatsite.contrib.operators.budgets import services
 from chatsite.contrib.operators.budgets.models import Budget, MonthlyUse
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits, runner, spending
-from chatsite.turns.limits import Used
+from chatsite.turns.limits import ModelUse
 from chatsite.turns.models import Turn
 from memory.compaction.compactor import RefusedError
 from memory.models import Message
@@ -44,7 +44,7 @@ def group(alice, bob):
 
 
 def use(user, read=0, written=0, cached=0, model="gpt-9"):
-    limits.charge_use(user.pk, Used(model, read, written, cached))
+    limits.charge_use(user.pk, ModelUse(model, read, written, cached))
 
 
 def give(amount, unit="tokens", **whom):
