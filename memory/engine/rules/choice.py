@@ -45,7 +45,7 @@ def choose_rules(
     is_full = False
     for rule in reversed(rules):
         if not rule.is_confirmed:
-            # The oldest leave first; a short one does not jump the queue.
+            # The oldest leave first, even if a short one would still fit.
             room -= count(rule.block)
             is_full = is_full or room < 0
             if is_full:

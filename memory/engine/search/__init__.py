@@ -1,1 +1,1 @@
-"""What a search of a conversation reads, ranks and shows, as pure functions."""
+"""The search of a conversation, as pure functions: reading, ranking and excerpts."""

@@ -1,9 +1,9 @@
-"""The search in the messages of one conversation, wherever their index lies: candidates
-that the index gives, put in order by the ranker.
+"""The search in the messages of one conversation, over an index of any kind.
 
-A database's index and the one in memory are asked the same few questions, so the same
-messages are found by both, in the same order. A search costs its candidates: every list
-read from an index has an end, however long the conversation is.
+The index supplies candidates, the ranker orders them. A database's index and the one in
+memory answer the same few questions, so both find the same messages in the same order.
+The cost of a search depends on its candidates: every list read from an index is
+limited, however long the conversation is.
 """
 
 from bisect import bisect_left
@@ -29,18 +29,18 @@ from .ranking import (
     read_query,
 )
 
-# Terms of a question that are looked up; of more the longest, as they are the rarest.
+# The number of terms that are looked up: the longest, as they are the rarest.
 MAX_TERMS = 24
-# Messages read from the index for one term. A term with more is common and tells little
-# alone: a message has to have two of the rarest few.
+# Messages read from the index for one term. A term with more is common and says little
+# alone: a message must have two of the MAX_COMMON rarest.
 MAX_FOUND = 100
 MAX_COMMON = 3
-# What is read of the candidates, in passages: messages of one each, or fewer long ones.
+# Passages read of the candidates: messages of one each, or fewer long ones.
 MAX_PASSAGES = 96
-# What a word beside a message counts when candidates are chosen.
+# The weight of a word in a neighbouring message when candidates are chosen.
 BESIDE_WEIGHT = 0.5
 
-# The numbers of messages, and how many passages each has.
+# The number of each message, and how many passages it has.
 Found = dict[int, int]
 
 
@@ -48,25 +48,30 @@ class Source(Protocol):
     """An index of the messages of one conversation."""
 
     def look_up(self, wanted: Sequence[str], before: int) -> dict[str, Found]:
-        """The newest messages before a number that have a term, or all of several terms
-        with spaces between: up to MAX_FOUND."""
+        """Return the newest messages before a number with each of the wanted terms.
+
+        Several terms with spaces between them must all be in the message. At most
+        MAX_FOUND messages each.
+        """
 
     def read_documents(
         self, seqs: Iterable[int], terms: Sequence[str]
     ) -> Iterable[Document]:
-        """These messages in their order, with the counts of the terms."""
+        """Return these messages in their order, with the counts of the terms."""
 
 
 def search_archive(
     source: Source, query: str, *, before: int, limit: int, at: datetime | None
 ) -> list[Hit]:
-    """The messages before a number that match best, best first. `at`: when this is
-    asked, from which "yesterday" counts."""
+    """Return the best matching messages before a number, best first.
+
+    `at`: the time of the question, from which "yesterday" counts.
+    """
     asked = read_query(query, at)
     terms = sorted(asked.terms, key=lambda term: (-len(term), term))[:MAX_TERMS]
     selection = _Selection(source, before)
     candidates = selection.find(terms)
-    # Of the neighbours those with one of the words: the others lend none.
+    # Only neighbours with one of the words: the others have none to lend.
     beside = _add_neighbours(candidates, before).intersection(selection.passages)
     documents = source.read_documents(sorted(beside | candidates), [*terms, ASKS])
     ranked = Index(documents, Corpus(before - 1, selection.having)).find_hits(
@@ -116,7 +121,7 @@ class MessageIndex:
         }
 
     def _meet(self, terms: Sequence[str], before: int) -> Iterator[int]:
-        """The messages with all of the terms, newest first."""
+        """Yield the messages with all of the terms, newest first."""
         first, *others = sorted((self._postings.get(t, []) for t in terms), key=len)
         having = [*map(set, others)]
         for seq in reversed(first[: bisect_left(first, before)]):
@@ -131,26 +136,26 @@ class MessageIndex:
 
 
 class _Selection:
-    """What an index says about some terms in the messages before a number."""
+    """The messages before a number that an index has for some terms."""
 
     def __init__(self, source: Source, before: int) -> None:
         self.source, self.before = source, before
-        # Of each term or pair that tells something, the messages that have it.
+        # For each term or pair that is rare enough, the messages that have it.
         self.postings: dict[str, set[int]] = defaultdict(set)
         self.passages: Found = {}
-        # In how many messages, or beside how many, a term is; estimated if common.
+        # The number of messages with a term in or beside them; estimated if common.
         self.having: dict[str, float] = {}
 
     def find(self, terms: Sequence[str]) -> set[int]:
-        """The numbers of the messages worth a closer look."""
+        """Return the numbers of the messages worth a closer look."""
         found = self._look_up(terms)
         common = {term for term, seqs in found.items() if len(seqs) == MAX_FOUND}
         for term, seqs in found.items():
             self.having[term] = self._estimate(seqs, term in common)
             if term not in common:
                 self.postings[term] |= seqs.keys()
-        # What two of the first, common terms share. It is looked up even where all are
-        # rare, so that a long archive needs no more statements than a short one.
+        # Messages that two of the first, common terms share. They are looked up even if
+        # all terms are rare, so that a long archive needs no more statements.
         first = sorted(terms, key=lambda t: (t not in common, self.having[t]))
         pairs = [f"{a} {b}" for a, b in combinations(first[:MAX_COMMON], 2)]
         for pair, seqs in self._look_up(pairs).items():
@@ -173,8 +178,10 @@ class _Selection:
         return (1 - (1 - share) ** (2 * REACH + 1)) * self.before
 
     def _choose(self) -> set[int]:
-        """The best, up to so many passages, by what is known without reading them: that
-        a word is somewhere in a message says the less, the longer the message is."""
+        """Return the best messages, up to MAX_PASSAGES, without reading them.
+
+        That a word is somewhere in a message counts less, the longer the message is.
+        """
         chosen: set[int] = set()
         room = MAX_PASSAGES
         scores = self._score()
@@ -200,7 +207,7 @@ class _Selection:
 
 
 def _add_neighbours(seqs: Collection[int], before: int) -> set[int]:
-    """The numbers and their neighbours, as far as there can be messages."""
+    """Return the numbers and their neighbours, within the range of messages."""
     around = range(-REACH, REACH + 1)
     near = {seq + distance for seq in seqs for distance in around}
     return {seq for seq in near if 0 < seq < before}

@@ -1,8 +1,10 @@
-"""Days that a text names, in English and Chinese: "2 May", "May 2nd, 2023",
-"2023-05-02", "02.05.2023", "last Tuesday", "yesterday", 5月2日, 五月二号, 上周二, 昨天.
+"""Days that a text names, in English and Chinese.
 
-A day becomes a term, with its year and without, so that however it is written, and
-whether it is the date of a message or named in it, a search compares the same.
+"2 May", "May 2nd, 2023", "2023-05-02", "02.05.2023", "last Tuesday", "yesterday",
+5月2日, 五月二号, 上周二, 昨天.
+
+A day becomes a term, with its year and without, so that a search compares all ways of
+writing it, in the date of a message and in its text.
 """
 
 import re
@@ -11,7 +13,7 @@ from datetime import date, datetime, timedelta
 from itertools import islice
 from operator import itemgetter
 
-# What of a text is looked at.
+# Limits for one text.
 MOST_CHARS, MOST_DAYS = 20_000, 20
 
 MONTHS = (
@@ -35,11 +37,11 @@ HAN_RELATIVE = {"大前天": -3, "前天": -2, "昨天": -1, "昨晚": -1, "昨�
 HAN_RELATIVE |= {"今天": 0, "今日": 0, "今晚": 0, "明天": 1, "后天": 2}
 HAN_WEEKS = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1}
 TWO, FOUR = r"\d{1,2}", r"\d{4}"
-# With what the forms begin, inside of a word and where one begins: looked at first, as
-# most places of a text begin none.
+# First characters of the forms, inside a word and at its start: checked first, because
+# no form begins at most places of a text.
 INSIDE = rf"\d{''.join(HAN)}十{''.join(map(itemgetter(0), HAN_RELATIVE))}上这本下"
 AT_A_WORD = "adefjlmnosty"
-# The name of a part ends in the number of its form: a pattern has each name once.
+# The names of groups end in the number of their form: a pattern has each name once.
 DAY = re.compile(
     rf"""
     (?: (?=[{INSIDE}]) | \b (?=[{AT_A_WORD}]) ) (?:
@@ -63,14 +65,14 @@ DAY = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# A leap year; no conversation is of it.
+# A leap year of which there are no conversations.
 NO_YEAR = 4
 
 Place = tuple[int, int]
 
 
 def read_day_terms(text: str, at: datetime | None) -> list[str]:
-    """The terms of the days that a message of this time names, and of its own."""
+    """Return the terms of a message's own day and of the days that it names."""
     known = [at.date()] if at else []
     named = (each for _, each in islice(_read_days(text[:MOST_CHARS], at), MOST_DAYS))
     known += (_choose_year(each, at) for each in named)
@@ -78,7 +80,7 @@ def read_day_terms(text: str, at: datetime | None) -> list[str]:
 
 
 def read_asked_days(text: str, at: datetime | None) -> tuple[str, list[str]]:
-    """A question without the days it names, and their terms."""
+    """Return a question without the days it names, and their terms."""
     found = [*islice(_read_days(text[:MOST_CHARS], at), MOST_DAYS)]
     for (start, end), _ in reversed(found):
         text = f"{text[:start]} {text[end:]}"
@@ -88,7 +90,7 @@ def read_asked_days(text: str, at: datetime | None) -> tuple[str, list[str]]:
 
 
 def _choose_year(day: date, at: datetime | None) -> date:
-    """A day without a year, in that which makes it nearest."""
+    """Return the day in the nearest year, if it has none."""
     if day.year != NO_YEAR or not at:
         return day
     years = range(at.year - 1, at.year + 2)
@@ -104,7 +106,7 @@ def _make_day(year: int, month: int, day: int) -> date | None:
 
 
 def _read_days(text: str, at: datetime | None) -> Iterator[tuple[Place, date]]:
-    """Where a day is named, and which it is."""
+    """Yield the span of each named day, and the day."""
     for match in DAY.finditer(text):
         found = {name: value for name, value in match.groupdict().items() if value}
         day = _read_calendar(found) or (
@@ -121,7 +123,7 @@ def _read_calendar(found: dict[str, str]) -> date | None:
     month, day, year = parts["month"], parts["day"], parts.get("year", NO_YEAR)
     if month[:3].casefold() in MONTHS:
         return _make_day(int(year), MONTHS.index(month[:3].casefold()) + 1, int(day))
-    # Of 02/05/2023 the day is first, where it can be.
+    # In 02/05/2023 the day comes first, if that is a date.
     return _make_day(int(year), _parse_number(month), _parse_number(day)) or (
         _make_day(int(year), _parse_number(day), _parse_number(month))
         if "mark" in found
@@ -149,7 +151,7 @@ def _count_back(number: str, unit: str) -> int:
 
 
 def _count_days_to(which: str, weekday: str, today: date) -> int:
-    """Days to the last such weekday, to the next one, or to that of this week."""
+    """Return the days to the last such weekday, the next one, or that of this week."""
     away = WEEKDAYS.index(weekday[:3].casefold()) - today.weekday()
     if which.casefold() == "last":
         return away - 7 * (away >= 0)
@@ -157,13 +159,16 @@ def _count_days_to(which: str, weekday: str, today: date) -> int:
 
 
 def _han_step(found: dict[str, str], today: date) -> int:
-    """Days to one of the week before, of this or the next; weeks begin on Monday."""
+    """Return the days to that weekday of this or another week.
+
+    Weeks begin on Monday.
+    """
     weekday = min(HAN_WEEKDAYS.index(found["han_weekday"]), 6)
     return weekday - today.weekday() + 7 * HAN_WEEKS[found["han_which"]]
 
 
 def _parse_number(number: str) -> int:
-    """The number that digits, an English word or Chinese characters (to 99) say."""
+    """Return the number in digits, an English word or Chinese characters (up to 99)."""
     if number.isdecimal():
         return int(number)
     if number.casefold() in NUMBERS:

@@ -1,5 +1,7 @@
-"""Which of the messages that a search found are shown to the model, and how much of
-them: only what fits the question well enough, and of a long one its best passage.
+"""Excerpts of found messages for the model.
+
+Only hits that fit the question well enough are shown, and the best passage of long
+ones.
 """
 
 import re
@@ -17,7 +19,7 @@ from .passages import Span
 from .ranking import Hit, read_query
 from .terms import CHINESE, WORD, fold_forms, stem_word
 
-# Asks about many messages at once: for all of a kind, their order, how often.
+# Questions about many messages at once: all of a kind, their order, how often.
 WIDE = re.compile(
     r"\b(?:all|every|each|both|everything|list|order|sequence|timeline|overall|so far"
     r"|how (?:many|often)|summar(?:y|i[sz]e)"
@@ -34,11 +36,13 @@ WORD_CHARS = 20
 
 @dataclass(frozen=True, slots=True)
 class Breadth:
-    """How many messages a question is about. Of that many `hits` one with less than
-    `min_fit`, a share of the score that a message with every word of the question could
-    have, is taken for chance. What it costs and saves: docs/memory.md. Of many, each
-    but the best gets one of so many `parts` of the room: a few long passages would keep
-    the rest out, and the newest value with them."""
+    """The number of messages that a question is about.
+
+    Of up to `hits` messages, those with a fit below `min_fit`, a share of the score of
+    a message with every word of the question, are taken for chance. Costs and savings:
+    docs/memory.md. Each message but the best gets one of `parts` of the room: otherwise
+    a few long passages would crowd out the rest, and with it the newest value.
+    """
 
     hits: int
     min_fit: float
@@ -49,16 +53,21 @@ FEW, MANY = Breadth(16, 0.12, 6), Breadth(32, 0.08, 16)
 
 
 def find_breadth(question: str) -> Breadth:
-    """Of a question for all, an order or a number: more messages, less of each."""
+    """Return MANY for a question about all of a kind, an order or a count, else FEW.
+
+    MANY shows more messages and less of each.
+    """
     return MANY if WIDE.search(question) else FEW
 
 
 @dataclass(frozen=True, slots=True)
 class RecallNote:
-    """A message as it is quoted; `span` says which part of its text that is,
-    `replaced_by` which message gives the newest value of what it says, and `until` on
-    which day, if that is known, another one took its place. `place`: the span is of the
-    long file at this place of the message."""
+    """A message as it is quoted in a request.
+
+    `span` is the quoted part of its text, `replaced_by` the message with the newest
+    value, and `until` the day of the next value, if known. With a `place`, the span is
+    of the long file at this place of the message.
+    """
 
     seq: int
     message: BaseMessage
@@ -77,10 +86,10 @@ def choose_excerpts(
     count_tokens: TokenCounter,
     later: Iterable[BaseMessage] = (),
 ) -> list[RecallNote]:
-    """The best hits that fit into `room` tokens, in the order they were said.
+    """Return the best hits that fit into `room` tokens, in the order of the messages.
 
     Where a value has changed, the newest one is shown before an older one; `later` are
-    messages of the request, after all hits, that may give it.
+    messages of the request, after all hits, that may contain it.
     """
     measure = Measure(count_tokens)
     wanted, breadth = read_query(question).terms, find_breadth(question)
@@ -94,13 +103,13 @@ def choose_excerpts(
             hits, _share_out(room, len(hits), breadth.parts), strict=True
         )
     }
-    # By the passages, of which a small room may show less than their values.
-    told = (
+    # Values are read from whole passages, of which a small room may show only a part.
+    shown = (
         cut_excerpt(messages[hit.seq], _find_passage(hit, messages[hit.seq]))
         for hit in hits
     )
     later = [*later]
-    changes = _find_changes(told, later, wanted)
+    changes = _find_changes(shown, later, wanted)
     newest = {old: change.newest for old, change in changes.items()}
     days = {int(each.id or 0): day_of(each) for each in (*messages.values(), *later)}
     until = {old: days.get(each.following, "") for old, each in changes.items()}
@@ -118,7 +127,7 @@ def choose_excerpts(
 
 
 def _share_out(room: int, hits: int, parts: int) -> list[int]:
-    """What each hit may take: where there are few, as much as is theirs."""
+    """Return the room of each hit: a few get all that is theirs."""
     most = room // min(max(hits, BEST_PARTS), parts)
     return [room // BEST_PARTS, *[most] * (hits - 1)][:hits]
 
@@ -129,8 +138,11 @@ def restore_excerpts(
     newest: Mapping[int, int],
     until: Mapping[int, str],
 ) -> Iterator[BaseMessage]:
-    """The messages of recorded notes, as they were sent: `spans` are of [number, start,
-    end], `newest` says which are replaced by which, `until` on which days."""
+    """Yield the messages of recorded notes, as they were sent.
+
+    `spans` are of [number, start, end], `newest` maps replaced messages to their
+    replacements, `until` to days.
+    """
     cuts = {seq: (start, end) for seq, start, end in spans}
     numbered = ((int(message.id or 0), message) for message in messages)
     notes = [
@@ -143,7 +155,7 @@ def restore_excerpts(
 def _mark_all(
     notes: Sequence[RecallNote], newest: Mapping[int, int], until: Mapping[int, str]
 ) -> list[RecallNote]:
-    """Marks that depend on these notes alone, so that a record of them is enough."""
+    """Mark all notes; a record of the notes is enough to repeat it."""
     known = {newest.get(note.seq) for note in notes}
     return [_mark_note(note, newest, until, known) for note in notes]
 
@@ -154,8 +166,11 @@ def _mark_note(
     until: Mapping[int, str],
     known: Collection[int | None],
 ) -> RecallNote:
-    """The note with what it says of its values: a newer one is elsewhere, or it is one
-    of the newest `known`. One between an older and a newer one has been replaced."""
+    """Return the note with marks for its values.
+
+    A newer value is elsewhere, or the note has one of the newest `known`. A value
+    between an older and a newer one has been replaced.
+    """
     replaced_by, day = newest.get(note.seq), until.get(note.seq, "")
     if not replaced_by and note.seq not in known:
         return note
@@ -168,7 +183,7 @@ def _mark_note(
 
 
 def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
-    """A copy that has only this part of the text, and shows that it is a part."""
+    """Return a copy with only this part of the text, marked as an excerpt."""
     start, end = span
     text = message.text
     content = MARK * (start > 0) + text[start:end] + MARK * (end < len(text))
@@ -179,10 +194,10 @@ def cut_excerpt(message: BaseMessage, span: Span) -> BaseMessage:
 def _find_changes(
     found: Iterable[BaseMessage], later: Iterable[BaseMessage], wanted: frozenset[str]
 ) -> dict[int, values.ValueChange]:
-    told = [*_read_statements(found)]
-    if not told:
+    statements = [*_read_statements(found)]
+    if not statements:
         return {}
-    return values.find_changes([*told, *_read_statements(later)], wanted)
+    return values.find_changes([*statements, *_read_statements(later)], wanted)
 
 
 def _read_statements(
@@ -194,7 +209,7 @@ def _read_statements(
 
 
 def _newest_first(found: Iterable[int], newest: Mapping[int, int]) -> list[int]:
-    """The numbers in their order, but what replaces one before it."""
+    """Return the numbers in their order, each after its replacement."""
     order = []
     for seq in found:
         chain = [seq]
@@ -205,7 +220,7 @@ def _newest_first(found: Iterable[int], newest: Mapping[int, int]) -> list[int]:
 
 
 class Measure:
-    """What notes take of a context, in tokens."""
+    """The token count of notes in a context."""
 
     def __init__(self, count_tokens: TokenCounter) -> None:
         self.count_tokens = count_tokens
@@ -215,15 +230,18 @@ class Measure:
 
     def __call__(self, message: BaseMessage) -> int:
         quote = HumanMessage(quote_message(message) + "\n")
-        # One more, as the counts of parts are rounded each for itself.
+        # One more, because the count of each part is rounded on its own.
         return self.count_tokens([quote]) - self.nothing + 1
 
 
 def _make_note(
     hit: Hit, message: BaseMessage, wanted: frozenset[str], measure: Measure, most: int
 ) -> RecallNote:
-    """The message as a note of `most` tokens: whole, or its best passage, or what is
-    best in that. It is more than that where `most` is too little for any."""
+    """Return the message as a note of `most` tokens.
+
+    Whole, or its best passage, or the best part of that. It is larger where `most` is
+    too little for any excerpt.
+    """
     whole = measure(message)
     if whole <= most:
         return RecallNote(hit.seq, message)
@@ -241,16 +259,20 @@ def _make_note(
 
 
 def _find_passage(hit: Hit, message: BaseMessage) -> Span:
-    """Where the best one is; all of the text where the index has read another one, or
-    in another way."""
+    """Return the span of the best passage.
+
+    All of the text if the index was built from another text, or in another way.
+    """
     spans = passages.split_passages(message.text)
     is_known = hit.passage < len(spans)
     return spans[hit.passage] if is_known else (0, len(message.text))
 
 
 def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
-    """The part of up to `size` characters with most of the wanted terms; of several
-    the first, and the beginning where there is none."""
+    """Return the part of up to `size` characters with most of the wanted terms.
+
+    The first of several; the beginning if there is none.
+    """
     first, last = _find_densest(_find_places(text, wanted), size)
     spare = max(0, size - (last - first))
     start = max(0, min(first - spare // 2, len(text) - size))
@@ -267,7 +289,7 @@ def find_span(text: str, wanted: frozenset[str], size: int) -> Span:
 
 
 def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
-    """Where the wanted terms are: start, end, term."""
+    """Return the places of the wanted terms: start, end, term."""
     words = CHINESE.sub(lambda run: " " * len(run[0]), text)
     places = [
         (word.start(), word.end(), stem_word(fold_forms(word[0])))
@@ -280,7 +302,7 @@ def _find_places(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]
 
 
 def _find_densest(places: Sequence[tuple[int, int, str]], size: int) -> Span:
-    """From which place to which one most different terms are, within `size`."""
+    """Return the span within `size` that has the most different terms."""
     held: Counter[str] = Counter()
     left, best, span = 0, (0, 0), (0, 0)
     for start, end, term in places:

@@ -1,8 +1,7 @@
-"""Long files in passages: where each is, and which of those that a search found are
-quoted.
+"""Passages of long files: how a file is divided, and which passages are quoted.
 
-A file is cut in stretches, so that no one waits for a whole one: each takes some
-milliseconds, whatever is in it.
+A file is cut in stretches that take some milliseconds each, whatever is in them, so
+that other requests do not wait for a whole file.
 """
 
 import re
@@ -18,21 +17,23 @@ from ..tokens import TokenCounter
 from .excerpts import Measure, RecallNote
 from .passages import Span, tile_passages
 
-# A stretch ends behind a paragraph, a line or a word of its last part.
+# A stretch ends after a paragraph, a line or a word of its last part.
 STRETCH_CHARS, LAST_PART = 32_000, 4_000
 ENDS = ("\n\n", "\n", "。", " ")
-# Short passages are joined until they have so many characters, and long ones are cut:
-# 5,000,000 are 9,000 passages at most.
+# Short passages are joined up to the first length, and long ones are cut at the second:
+# 5,000,000 characters are 9,000 passages at most.
 LEAST_CHARS, MOST_CHARS = 600, 1_200
-# A passage of a file has more words beside those that are asked for than a message has,
-# and people ask about a file that they have attached: so much of the fit is enough.
+# Compared with a message, a passage of a file has more words beside the wanted ones,
+# and users ask about files that they have attached: this share of the fit is enough.
 FIT_SHARE = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A part of the long file at a place of message `seq`, and its text. `page`: where
-    it begins, of a file that has pages; `fit`: as of a Hit."""
+    """A part of the long file at a place of message `seq`, and its text.
+
+    `page`: the page on which it begins, of a file that has pages; `fit`: as of a Hit.
+    """
 
     seq: int
     place: int
@@ -45,7 +46,7 @@ class Passage:
 
 
 def divide_file(text: str) -> Iterator[Span]:
-    """Stretches that together are the text."""
+    """Yield stretches that together are the text."""
     start = 0
     while start < len(text):
         end = start + STRETCH_CHARS
@@ -58,7 +59,7 @@ def divide_file(text: str) -> Iterator[Span]:
 
 
 def split_stretch(text: str) -> list[Span]:
-    """Passages that together are the text, of up to MOST_CHARS."""
+    """Return passages that together are the text, of up to MOST_CHARS."""
     found: list[Span] = []
     for first, last in tile_passages(text, MOST_CHARS):
         if found:
@@ -72,8 +73,10 @@ def split_stretch(text: str) -> list[Span]:
 def choose_passages(
     found: Sequence[Passage], *, room: int, min_fit: float, count_tokens: TokenCounter
 ) -> list[RecallNote]:
-    """The best that fit into `room` tokens, in the order of the files; neighbours are
-    quoted as one."""
+    """Return the best passages that fit into `room` tokens, in the order of the files.
+
+    Neighbours are quoted as one.
+    """
     measure = Measure(count_tokens)
     room -= measure.frame
     chosen = []
@@ -106,7 +109,7 @@ def _join_neighbours(chosen: Sequence[Passage]) -> list[Passage]:
     return joined
 
 
-# As quote_passage() and compose.quote_message() write it: all else is escaped.
+# The form that quote_passage() and compose.quote_message() write: the text is escaped.
 QUOTED = re.compile(
     r"""<file n="(?P<seq>\d+)" name=(?P<name>"[^"]*"|'[^']*') """
     r"""characters="(?P<start>\d+)-(?P<end>\d+)"(?: page="(?P<page>\d+)")?>"""
@@ -115,7 +118,7 @@ QUOTED = re.compile(
 
 
 def read_quoted(text: str) -> list[Passage]:
-    """The passages of long files among the notes of a request, for people."""
+    """Return the passages of long files among the notes of a request, for display."""
     return [
         Passage(
             int(seq),
@@ -131,7 +134,7 @@ def read_quoted(text: str) -> list[Passage]:
 
 
 def quote_passage(passage: Passage) -> BaseMessage:
-    """The passage as a message that compose.quote_message() quotes with its place."""
+    """Return the passage as a message for compose.quote_message()."""
     where = f'name={quoteattr(passage.name)} characters="{passage.start}-{passage.end}"'
     if passage.page:
         where += f' page="{passage.page}"'

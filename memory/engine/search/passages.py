@@ -1,7 +1,7 @@
-"""Long messages in passages: pieces of a size that has one subject.
+"""Passages of long messages: pieces of a size that has one subject.
 
-A search that takes a long reply as a whole finds none of its parts: each is one of
-many. Passages are what is ranked, and what is shown of a long message.
+A search that takes a long reply as a whole finds none of its parts, because each is one
+of many. Passages are ranked, and are what is shown of a long message.
 """
 
 import re
@@ -10,15 +10,15 @@ from itertools import pairwise
 
 from .terms import CHINESE
 
-# Words of a passage. Paragraphs are joined until there are so many, and one that has
-# more than most is divided.
+# Words of a passage: paragraphs are joined until they have LEAST_WORDS, and those with
+# more than MOST_WORDS are divided.
 LEAST_WORDS, MOST_WORDS = 70, 120
-# What is left over at the end joins the passage before it.
+# A shorter rest at the end joins the passage before it.
 REST_WORDS = 25
 
 Span = tuple[int, int]
 
-# A block of code is whole, whatever lines it has; its fence may never be closed.
+# A block of code stays whole; its fence may be unclosed.
 BLOCK = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 GAP = re.compile(r"\n\s*\n")
 # Where a paragraph can be divided: after a line or a sentence.
@@ -26,8 +26,10 @@ SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+|(?<=[。！？；])")
 
 
 def split_passages(text: str) -> list[Span]:
-    """From where to where the passages of a text are; at least one. Together they are
-    the text without the space around them."""
+    """Return the spans of a text's passages; at least one.
+
+    Together they are the text without the space around them.
+    """
     found: list[Span] = []
     start = end = words = 0
     for piece_start, piece_end, size in _read_pieces(text):
@@ -43,8 +45,10 @@ def split_passages(text: str) -> list[Span]:
 
 
 def tile_passages(text: str, most: int) -> Iterator[Span]:
-    """The passages of a text with the space between them, which together are all of
-    it; longer ones in pieces of `most` characters."""
+    """Yield the passages with the space between them, so that no character is left out.
+
+    Passages of more than `most` characters are cut in pieces.
+    """
     starts = [0, *(start for start, _ in split_passages(text)[1:]), len(text)]
     for start, end in pairwise(starts):
         for first in range(start, end, most):
@@ -52,7 +56,7 @@ def tile_passages(text: str, most: int) -> Iterator[Span]:
 
 
 def _read_pieces(text: str) -> Iterator[tuple[int, int, int]]:
-    """Paragraphs, parts of long ones, and blocks of code: start, end, words."""
+    """Yield paragraphs, parts of long ones, and blocks of code: start, end, words."""
     for start, end in _read_paragraphs(text):
         size = _count_words(text[start:end])
         if size <= MOST_WORDS or BLOCK.match(text, start, end):
@@ -74,7 +78,7 @@ def _read_paragraphs(text: str) -> Iterator[Span]:
 def _divide_span(
     text: str, at: re.Pattern[str], start: int, end: int
 ) -> Iterator[Span]:
-    """The parts of text[start:end] between the matches, without space around them."""
+    """Yield the parts of text[start:end] between the matches, without outer space."""
     for gap in at.finditer(text, start, end):
         yield from _trim_span(text, start, gap.start())
         start = gap.end()
@@ -89,6 +93,6 @@ def _trim_span(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _count_words(text: str) -> int:
-    """How many words a text has; of Chinese, two characters are a word."""
+    """Count the words of a text; two Chinese characters are a word."""
     chinese = sum(map(len, CHINESE.findall(text)))
     return len(text.split()) + chinese // 2

@@ -1,10 +1,10 @@
-"""Search over messages: BM25F in plain Python, for English, Chinese and the like.
+"""Search over messages: BM25F in plain Python, for English and Chinese.
 
 A message is as good as its best passage. A passage is found by its own words, by those
 of its neighbours and by the date of its message. Any word of the query may match.
 
 An answer rarely repeats its question, so it borrows the words of a question before it.
-What is no answer borrows little: where each message states a fact, its neighbours' are
+Other messages borrow little: where each message states a fact, their neighbours state
 others.
 """
 
@@ -24,19 +24,19 @@ K1 = 1.2
 # Share of the length normalisation, in every field.
 B = 0.6
 TEXT_WEIGHT, NEIGHBOUR_WEIGHT, DATE_WEIGHT = 1.0, 0.3, 0.5
-# More, of the words of a question in what the other side says next.
+# The words of a question count more in the other side's next message.
 ANSWER_WEIGHT = 0.5
-# A passage that asks says less itself. It has this term beside its words.
+# A passage that asks states less. It has this term beside its words.
 ASKS, ASKING_WEIGHT = "?", 0.9
 QUESTION_MARK = re.compile(r"[?？]")
-# A passage has so many neighbours on each side, and none behind others that together
-# have so many terms: those of two short messages, or of one passage of a long one.
+# A passage has up to REACH neighbours on each side, but none beyond others that have
+# NEAR terms together: those of two short messages, or of one passage of a long one.
 REACH, NEAR = 2, 20
-# A side that says a fifth as much as the other says what there is to remember; the
+# A side that says a fifth as much as the other states what there is to remember; the
 # other elaborates. Its messages count more, by this power of the ratio of the means, if
-# they have a word of the question: "Noted." borrows all of its words.
+# they have a word of the question: "Noted." has only borrowed words.
 BREVITY_POWER = 0.05
-# And by this one where the question is of the person who asks: "my", "I".
+# And by this power if the question is about the user who asks: "my", "I".
 OWN_POWER = 0.3
 MOST_BREVITY = 20
 OWN_WORDS = frozenset(
@@ -44,14 +44,13 @@ OWN_WORDS = frozenset(
 )
 
 
-# Of a text no more is read: the result of a tool can have megabytes. What PostgreSQL's
-# tsvector holds ends at one; no typed message has so many words.
+# The part of a text that is read: results of tools can have megabytes. PostgreSQL's
+# tsvector is limited to one; no typed message has as many words.
 MAX_CHARS, MAX_WORDS = 200_000, 50_000
 
 
 class TermCounts(NamedTuple):
-    """How often each term is in a text, or each of those that are wanted, and how many
-    terms it has."""
+    """The counts of a text's terms or of the wanted ones; `total` is of all terms."""
 
     counts: Mapping[str, int]
     total: int
@@ -67,7 +66,7 @@ class TermCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One message of the archive; `speaker` is a role. It has at least one passage."""
+    """A message of the archive; `speaker` is a role. It has at least one passage."""
 
     seq: int
     speaker: str
@@ -83,18 +82,21 @@ class Document:
         return cls(seq, speaker, tuple(words), dates)
 
     def narrow_to(self, wanted: Iterable[str]) -> Self:
-        """With these terms alone; the others count for the length."""
+        """Return the document with these terms alone.
+
+        The others still count for the length.
+        """
         passages = tuple(words.narrow_to(wanted) for words in self.passages)
         return replace(self, passages=passages, dates=self.dates.narrow_to(wanted))
 
 
 def read_dates(text: str, created_at: datetime | None) -> list[str]:
-    """The terms of a message's date, and of the days that it names."""
+    """Return the terms of a message's date and of the days that it names."""
     return [*date_terms(created_at), *read_day_terms(text, created_at)] if text else []
 
 
 def read_passages(text: str) -> Iterator[list[str]]:
-    """The terms of each passage, as far as they are read."""
+    """Yield the terms of each passage, up to MAX_WORDS in all."""
     room = MAX_WORDS
     for start, end in passages.split_passages(text):
         words = extract_terms(text[start:end])[:room]
@@ -106,9 +108,9 @@ def read_passages(text: str) -> Iterator[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What is known of a whole archive of which only some documents are ranked.
+    """The size of a whole archive of which only some documents are ranked.
 
-    `having` says for a term in how many documents it is.
+    `having` maps a term to the number of documents that have it.
     """
 
     size: int
@@ -117,7 +119,7 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The telling words of a question; `is_own`: it is about the person who asks."""
+    """The terms of a question; `is_own`: it is about the user who asks."""
 
     terms: Collection[str]
     is_own: bool = False
@@ -125,8 +127,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """`fit`: the score, before it is weighed by who spoke, as a share of what having
-    every word of the query could give. `passage`: which of the message is the best."""
+    """A message that was found.
+
+    `fit`: the score, before it is weighted by the speaker, as a share of the score of a
+    message with every word of the query. `passage`: the index of the best passage.
+    """
 
     seq: int
     score: float
@@ -135,23 +140,27 @@ class Hit:
 
 
 def read_query(text: str, at: datetime | None = None) -> Query:
-    """What a question asks for that is put `at` this time: without one, it says nothing
-    of "yesterday"."""
+    """Return the query of a question that is asked at this time.
+
+    Without a time, "yesterday" is not read as a day.
+    """
     is_own = not OWN_WORDS.isdisjoint(WORD.findall(text.casefold())) or "我" in text
     text, days = read_asked_days(text, at)
     return Query(frozenset([*extract_terms(text), *days]), is_own)
 
 
 class Index:
-    """Documents in the order they were said, to be ranked; they are a part of a corpus,
-    and their words as rare as they are there."""
+    """Documents in the order of the conversation, to be ranked.
+
+    They are a part of a corpus, which decides how rare a word is.
+    """
 
     def __init__(self, documents: Iterable[Document], corpus: Corpus) -> None:
         self.corpus = corpus
         self.documents: list[Document] = []
-        # Of each speaker, how many terms each message has.
+        # For each speaker, the number of terms of each message.
         self._said: dict[str, list[int]] = defaultdict(list)
-        # Of each passage, its message and which of the message's it is.
+        # For each passage, the place of its message and its number there.
         self._passages: list[tuple[int, int]] = []
         self._text = _Field(TEXT_WEIGHT)
         self._around = _Field(NEIGHBOUR_WEIGHT)
@@ -174,7 +183,7 @@ class Index:
         for other in range(passage - 1, max(passage - REACH, 0) - 1, -1):
             its_place, its_number = self._passages[other]
             neighbour = self.documents[its_place]
-            # Across a gap in the numbers there are none.
+            # There are no neighbours across a gap in the numbers.
             if between >= NEAR or document.seq - neighbour.seq > REACH:
                 break
             self._around.add(passage, neighbour.passages[its_number])
@@ -193,8 +202,8 @@ class Index:
             rarity = self._rarity(term, found)
             for passage, frequency in frequencies.items():
                 scores[passage] += rarity * frequency / (K1 + frequency)
-            # What a message with all the words would come close to. A word that is in
-            # no message counts like one said once: in and beside a few messages.
+            # The score that a message with all the words approaches. A word in no
+            # message counts as if it occurred once: in and beside a few messages.
             most += self._rarity(term, max(found, 2 * REACH + 1))
         best: dict[int, tuple[float, int]] = {}
         for passage, score in scores.items():
@@ -214,8 +223,10 @@ class Index:
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))[:limit]
 
     def weigh_speakers(self, query: Query) -> dict[str, float]:
-        """How much a speaker's messages count: more, the shorter they are beside those
-        of the one who says most."""
+        """Return the weight of each speaker's messages.
+
+        It is larger, the shorter they are compared with those of the one who says most.
+        """
         means = {name: sum(each) / len(each) for name, each in self._said.items()}
         longest = max(means.values(), default=1.0)
         power = BREVITY_POWER + OWN_POWER * query.is_own
@@ -225,7 +236,7 @@ class Index:
         }
 
     def _find(self, term: str) -> dict[int, float]:
-        """How much of a term each passage has, in all its fields."""
+        """Return the frequency of a term in each passage, over all fields."""
         frequencies: dict[int, float] = {}
         for each in self._fields:
             for passage, frequency in each.find(term, len(self._passages)):
@@ -239,8 +250,11 @@ class Index:
 
 
 class _Field:
-    """The terms of one field of all passages, as they are counted. Lengths are only
-    compared in a search, so that a later document does not change what is stored."""
+    """The counts of one field's terms in all passages.
+
+    Lengths are only compared in a search, so a later document does not change what is
+    stored.
+    """
 
     def __init__(self, weight: float) -> None:
         self.weight = weight
@@ -256,7 +270,7 @@ class _Field:
         self.total += words.total
 
     def find(self, term: str, passages: int) -> Iterator[tuple[int, float]]:
-        """The places of a term in this field of so many passages, with its weight."""
+        """Yield the places of a term among so many passages, with its weight."""
         mean_length = self.total / max(passages, 1) or 1.0
         for place, count in self.postings.get(term, {}).items():
             norm = find_norm(self.lengths[place], mean_length)
@@ -264,5 +278,5 @@ class _Field:
 
 
 def find_norm(length: float, mean: float) -> float:
-    """By what a count in a text of this length is divided."""
+    """Return the divisor of a count in a text of this length."""
     return 1 - B + B * length / mean

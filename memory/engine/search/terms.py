@@ -1,4 +1,4 @@
-"""The words that a search compares, for English, Chinese and the like."""
+"""The terms that a search compares, for English and Chinese."""
 
 import re
 from collections import defaultdict
@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cache, lru_cache
 from unicodedata import normalize
 
-# A text with fewer different words has no topic of its own: "Yes, go on."
+# A text with fewer different words has no topic: "Yes, go on."
 LEAST_WORDS = 4
 
 # A character may have its accent behind it.
@@ -17,13 +17,13 @@ CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 OTHER_FORMS = re.compile(
     r"[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f\ufb00-\ufb06]+"
 )
-# Accents in characters of their own, and letters that have no accent but a form.
+# Combining accents, and letters that Unicode does not decompose.
 ACCENTS = re.compile("[\u0300-\u036f]+")
 LETTERS = str.maketrans("øłđðħı", "olddhi")
 LETTERS |= str.maketrans({"þ": "th", "æ": "ae", "œ": "oe"})
-# Characters of a query that are looked for in other forms.
+# The part of a query that is searched for in other forms.
 MAX_SPELLED = 500
-# They stand inside of words: 结婚 is 结了婚 when it is done, and 结的婚 when told of.
+# Particles inside words: 结婚 is 结了婚 when done, and 结的婚 when reported.
 PARTICLES = frozenset("的了过着")
 STOP_WORDS = frozenset(
     WORD.findall(
@@ -41,7 +41,7 @@ STOP_WORDS = frozenset(
     )
 )
 
-# What no ending tells: the other forms of common verbs, and of some nouns.
+# Irregular forms of common verbs, and of some nouns.
 FORMS = """
     become became, begin began begun, bite bit bitten, blow blew blown, bring brought,
     break broke broken, build built, buy bought, catch caught, choose chose chosen,
@@ -66,7 +66,7 @@ BASES = {
 
 
 def extract_terms(text: str) -> list[str]:
-    """Stemmed words without stop words; of Chinese the pairs of characters."""
+    """Return stemmed words without stop words, and pairs of Chinese characters."""
     text = fold_forms(text)
     words = (stem_word(word) for word in WORD.findall(CHINESE.sub(" ", text)))
     pairs = (pair for run in CHINESE.findall(text) for pair in _pair_characters(run))
@@ -78,7 +78,10 @@ WIDE = (*range(0xFB00, 0xFB07), *range(0xFF10, 0xFF5B))
 
 
 def fold_forms(text: str) -> str:
-    """The text in small letters, each in one form and one character with its accent."""
+    """Return the text in lower case, each letter in one form.
+
+    An accent is composed with its letter.
+    """
     if text.isascii():
         return text.lower()
     text = OTHER_FORMS.sub(lambda found: normalize("NFKC", found[0]), text)
@@ -86,17 +89,20 @@ def fold_forms(text: str) -> str:
 
 
 def _drop_accents(word: str) -> str:
-    """The word as it is typed where there are no accents. Chinese, Japanese and Korean
-    have none."""
+    """Return the word without accents.
+
+    Chinese, Japanese and Korean have none.
+    """
     plain = ACCENTS.sub("", normalize("NFD", word.translate(LETTERS)))
     return normalize("NFC", plain)
 
 
 @lru_cache(maxsize=1_000)
 def spell(words: str) -> re.Pattern[str]:
-    """Return what matches words in a text in all the forms that a search takes for the
-    same: with other accents, letters of other cases and widths. Of a long text, how it
-    begins."""
+    """Return a pattern for words in all forms that a search treats as equal.
+
+    Other accents, letter cases and widths. Of a long text, only its beginning.
+    """
     plain = _drop_accents(fold_forms(words[:MAX_SPELLED]))
     others, parts, at = _list_variants(), [], 0
     while at < len(plain):
@@ -117,13 +123,13 @@ def _spell_letter(letter: str) -> str:
 
 
 def list_forms(words: str) -> set[str]:
-    """Return words with accents in characters of their own, and in those of letters."""
+    """Return words with combining accents, and with those of composed letters."""
     return {words, normalize("NFC", words), normalize("NFD", words)}
 
 
 @cache
 def _list_variants() -> dict[str, str]:
-    """All characters of a form or an accent of their own, by the plain letters."""
+    """Map plain letters to the characters that are forms of them."""
     found: dict[str, str] = defaultdict(str)
     for number in (*range(0xC0, 0x530), *range(0x1E00, 0x2000), *WIDE):
         plain = _drop_accents(fold_forms(chr(number)))
@@ -133,7 +139,7 @@ def _list_variants() -> dict[str, str]:
 
 
 def _pair_characters(run: str) -> Iterator[str]:
-    """Each character with the next one, and with the one behind a particle."""
+    """Yield each character with the next one, and with the one behind a particle."""
     for i in range(max(len(run) - 1, 1)):
         yield run[i : i + 2]
         if run[i + 1 : i + 2] in PARTICLES and i + 2 < len(run):
@@ -142,7 +148,10 @@ def _pair_characters(run: str) -> Iterator[str]:
 
 @lru_cache(maxsize=50_000)
 def stem_word(word: str) -> str:
-    """Enough for plurals and tenses: hikes, hiked and hiking become one term."""
+    """Return the stem of a word: hikes, hiked and hiking become one term.
+
+    Plurals and tenses are enough.
+    """
     word = word if word.isascii() else _drop_accents(word)
     word = BASES.get(word, word)
     if len(word) <= 3 or word in STOP_WORDS:
@@ -165,8 +174,10 @@ def date_terms(date: datetime | None) -> list[str]:
 
 
 def measure_term_distance(text: str, other: str) -> float | None:
-    """The share of the different words of a text that another one does not have, from 0
-    to 1; None if it has too few words to tell."""
+    """Return the share of a text's different words that another text does not have.
+
+    From 0 to 1; None if the text has too few words to tell.
+    """
     words = set(extract_terms(text))
     if len(words) < LEAST_WORDS:
         return None

@@ -1,9 +1,8 @@
-"""Values that change in a conversation: of two statements about the same thing, in the
-same unit, the later one holds.
+"""Values that change in a conversation: the later of two statements holds.
 
 Without a model this is a guess: two sentences with values of one unit, or a later one
-that says itself that something is now another, which share enough of the words of the
-question that found them. It marks, and removes nothing.
+that says that something has changed, which share enough words of the question that
+found them. The guess only marks messages and removes nothing.
 """
 
 import re
@@ -48,7 +47,7 @@ MEASURE = (
     r"time|point|million|billion|inch|feet|degree|star|gram|kilo|ton|euro|dollar|pound)"
 )
 HOUR = rf"(?:\d{{1,2}}|[{HAN}十]{{1,3}}|(?:{'|'.join(WORDS)})\b)"
-# Each kind of value is of a unit of its own; a count is of the words after it.
+# Each kind of value is a unit; the unit of a count is the words after it.
 VALUE = re.compile(
     rf"""
     (?<! [a-z0-9_.,] ) (?:
@@ -82,7 +81,7 @@ VALUE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# What says itself that something is another from now on.
+# Words that announce a change.
 CHANGE = re.compile(
     r"\b(?:(?:is|are|has|have|am) now|now (?:is|are|uses?|runs?)|instead|no longer|"
     r"these days|took over|gone over|the new|since (?:the|this|last)|rebooked|"
@@ -94,12 +93,12 @@ CHANGE = re.compile(
 )
 CODE = re.compile(r"^(`{3,}|~{3,}).*?(?:^\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？；\n]+")
-# What is looked at: so many characters of a text, and so many statements.
+# Limits: characters of a text, and statements of a search.
 MOST_CHARS, MOST_STATEMENTS = 4_000, 60
-# Words of the question that both sentences have: so many, and this share of them. Where
-# the later one speaks of a change, one is enough.
+# Words of the question that both sentences must have: a number and a share. One is
+# enough if the later sentence speaks of a change.
 LEAST_SHARED, SHARED = 2, 0.3
-# Statements with this share of their words in common are of one thing.
+# Statements with this share of their words in common are about one thing.
 CLOSE = 0.6
 # Statements up to so many characters are aligned: by words, in Chinese by characters.
 MOST_ALIGNED = 200
@@ -107,9 +106,9 @@ Span = tuple[int, int]
 PIECE = re.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
 )
-# Of a longer number nothing is reckoned.
+# Longer numbers are not converted.
 MOST_DIGITS = 12
-# Words that ask, and say nothing of what for.
+# Words that ask, without saying about what.
 ASKING = frozenset(
     extract_terms(
         "much many long far old often tall big time day days date number name version "
@@ -121,7 +120,10 @@ ASKING_CHARS = frozenset("哪几多少什么谁吗呢怎何是的")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`unit`: "money", "time" and the like, or the words after a count."""
+    """A value of a statement.
+
+    `unit`: "money", "time" and the like, or the words after a count.
+    """
 
     number: str
     unit: frozenset[str]
@@ -129,7 +131,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
-    """Which message gives the value of now, and which the one that came next."""
+    """The message with the newest value, and the one with the next value."""
 
     newest: int
     following: int
@@ -137,7 +139,7 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class ValueStatement:
-    """A sentence of message `seq`, and the words that say of what it is."""
+    """A sentence of message `seq`, and the words of its subject."""
 
     seq: int
     role: str
@@ -146,7 +148,7 @@ class ValueStatement:
 
 
 class _ParsedStatement:
-    """A statement of what is asked for, with what it says."""
+    """A statement about the subject of a question, with its values."""
 
     def __init__(self, statement: ValueStatement) -> None:
         self.seq, self.role = statement.seq, statement.role
@@ -156,7 +158,7 @@ class _ParsedStatement:
 
 
 def read_statements(seq: int, role: str, text: str) -> Iterator[ValueStatement]:
-    """The sentences that are not in code."""
+    """Yield the sentences outside of code."""
     for sentence in SENTENCE.split(CODE.sub("\n", text[:MOST_CHARS])):
         words = (term for term in extract_terms(sentence) if not term[0].isdigit())
         if subject := frozenset(words):
@@ -174,8 +176,10 @@ def _read_values(sentence: str) -> Iterator[Value]:
 
 
 def _read_unit(text: str) -> frozenset[str]:
-    """The words after a count, or a code where there are none. In Chinese the first
-    character is one: "章", but not "个", which counts anything."""
+    """Return the words after a count, or "code" if there are none.
+
+    In Chinese also the first character: "章", but not "个", which counts anything.
+    """
     text = text.strip().rstrip("了啦")
     unit = {*extract_terms(text)}
     if text and not text[0].isascii() and text[0] != "个":
@@ -184,7 +188,7 @@ def _read_unit(text: str) -> frozenset[str]:
 
 
 def _read_date(text: str) -> str:
-    """Month and day: the year is often left out."""
+    """Return month and day: the year is often left out."""
     if iso := re.fullmatch(r"\d{4}-(\d+)-(\d+)", text):
         return f"{int(iso[1])}-{int(iso[2])}"
     if "/" in text:
@@ -200,7 +204,7 @@ def _read_weekday(text: str) -> str:
 
 
 def _read_time(text: str) -> str:
-    """Hour and minute, of twelve hours: what is said rarely has the half of the day."""
+    """Return hour and minute on a 12-hour clock: morning or evening is rarely said."""
     minutes = 0
     if found := re.search(r":(\d\d)|点(\d\d)", text):
         minutes = int(found[1] or found[2])
@@ -225,7 +229,7 @@ def _read_share(text: str) -> str:
 
 
 def _read_number(text: str) -> str:
-    """In digits, whatever words it is written in."""
+    """Return a number in digits, whatever words it is written in."""
     text = text.replace(",", "").strip("$€£¥ ")
     if text.endswith("个半"):
         return f"{_read_number(text[:-2])}.5"
@@ -248,7 +252,10 @@ def _read_number(text: str) -> str:
 
 
 def _read_chinese(text: str) -> str:
-    """ "一万二" is 12,000: a digit at the end is of the next lower scale."""
+    """Return a Chinese number in digits.
+
+    "一万二" is 12,000: a digit at the end is of the next lower scale.
+    """
     total = section = digit = 0
     scale = 10
     for char in text:
@@ -279,16 +286,19 @@ READERS = {
 def find_changes(
     statements: Iterable[ValueStatement], asked: frozenset[str]
 ) -> dict[int, ValueChange]:
-    """Of which messages the values have changed: later ones of the same role give new
-    values of the same unit to what the question asks for."""
+    """Return the messages whose values have changed, with the changes.
+
+    Later messages of the same role give new values of the same unit for what the
+    question asks.
+    """
     named, asked = asked, _list_subject(asked)
     least = SHARED * len(asked)
     close = [each for each in statements if len(each.subject & asked) >= least]
     # The latest first.
     close = sorted(close, key=lambda each: -each.seq)[:MOST_STATEMENTS]
-    told = [_ParsedStatement(each) for each in close]
+    parsed = [_ParsedStatement(each) for each in close]
     changes: dict[int, ValueChange] = {}
-    for new, old in combinations(told, 2):
+    for new, old in combinations(parsed, 2):
         if new.seq == old.seq:
             continue
         is_same = _is_same(new, old, asked) and _has_changed(old, new)
@@ -299,7 +309,7 @@ def find_changes(
 
 
 def _list_subject(asked: frozenset[str]) -> frozenset[str]:
-    """What a question asks for, without the words that ask."""
+    """Return the words of a question without those that only ask."""
     subject = {
         term for term in asked - ASKING if term.isascii() or not ASKING_CHARS & {*term}
     }
@@ -309,10 +319,10 @@ def _list_subject(asked: frozenset[str]) -> frozenset[str]:
 def _is_same(
     new: _ParsedStatement, old: _ParsedStatement, asked: frozenset[str]
 ) -> bool:
-    """Whether both are of what is asked for, and of one role."""
+    """Return whether both are about what is asked, and of one role."""
     common = new.subject & old.subject
     shared = len(common & asked)
-    # A word of two characters is one pair, and another one with its neighbour.
+    # A Chinese word of two characters is one pair, and has another with its neighbour.
     words = len(asked) if all(map(str.isascii, asked)) else (len(asked) + 1) // 2
     is_close = len(common) >= max(
         LEAST_SHARED, CLOSE * min(len(new.subject), len(old.subject))
@@ -324,9 +334,12 @@ def _is_same(
 def _is_other(
     new: _ParsedStatement, old: _ParsedStatement, asked: frozenset[str]
 ) -> bool:
-    """Return if both differ in what is asked for: one has a word of the question where
-    the other one has another word. "Lunch is at noon" is not replaced by "Dinner is at
-    eight", and nothing of chapter 3 by chapter 4."""
+    """Return whether both differ in what is asked for.
+
+    One has a word of the question where the other one has another word. "Lunch is at
+    noon" is not replaced by "Dinner is at eight", and nothing of chapter 3 by chapter
+    4.
+    """
     if new.changes or max(len(new.text), len(old.text)) > MOST_ALIGNED:
         return False
     texts = [_hide_values(each.text.casefold(), asked) for each in (old, new)]
@@ -344,7 +357,7 @@ def _is_other(
 
 
 def _hide_values(text: str, asked: frozenset[str]) -> str:
-    """The text without its values, except those that the question names."""
+    """Return the text without its values, except those that the question names."""
 
     def hide(found: re.Match[str]) -> str:
         value = found["count"] or found[0]
@@ -359,8 +372,10 @@ def _hide_values(text: str, asked: frozenset[str]) -> str:
 def _list_replaced(
     words: Sequence[str], others: Sequence[str]
 ) -> Iterator[tuple[Span, Span]]:
-    """From where to where as many words stand in place of others; of Chinese characters
-    one more or less, also with one between them that both have."""
+    """Yield the spans of words that are replaced by as many others.
+
+    Of Chinese characters one more or less, also with a common one between them.
+    """
     spans: list[tuple[Span, Span]] = []
     matcher = SequenceMatcher(None, words, others, autojunk=False)
     for tag, first, last, start, end in matcher.get_opcodes():
@@ -377,7 +392,7 @@ def _list_replaced(
 
 
 def _list_pieces(words: Sequence[str], first: int, last: int) -> Iterator[str]:
-    """The terms with one of these words, or characters of Chinese, in them."""
+    """Yield the terms that contain one of these words or Chinese characters."""
     text = "".join(
         word if not word.isascii() else f" {word} "
         for word in words[max(first - 1, 0) : last + 1]
@@ -389,8 +404,11 @@ def _list_pieces(words: Sequence[str], first: int, last: int) -> Iterator[str]:
 
 
 def _has_changed(old: _ParsedStatement, new: _ParsedStatement) -> bool:
-    """Whether there is an old value of a unit of which the new ones are all others; or
-    no value of one unit, and the new statement speaks of a change."""
+    """Return whether the new statement changes a value of the old one.
+
+    An old value has a unit of which all new ones differ; or no unit is common, and the
+    new statement speaks of a change.
+    """
     is_known = False
     for value in old.values:
         numbers = [each.number for each in new.values if each.unit & value.unit]

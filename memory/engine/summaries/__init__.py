@@ -1,1 +1,1 @@
-"""Writing one summary: what is read, what is asked, what is checked."""
+"""Writing of one summary: its material, prompts and checks."""

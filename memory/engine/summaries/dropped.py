@@ -1,8 +1,8 @@
-"""What a summary did not carry over of the messages that it replaces: numbers, names,
-dates, identifiers, decisions, open points, and hedges and negations that were lost.
+"""Details of messages that their summary dropped.
 
-Found without a model, in English and Chinese, by words: a sentence is carried over
-where the summary has enough of its words. In doubt nothing is reported.
+Numbers, names, dates, identifiers, decisions and open points, and hedges and negations
+that were lost. Found without a model, in English and Chinese, by words: a sentence is
+in the summary if enough of its words are. In doubt nothing is reported.
 """
 
 import re
@@ -20,23 +20,24 @@ from . import facts, material, schemas
 
 # Longer ones, far beyond any cap, are hardly summaries; checking them takes seconds.
 MAX_CHECKED_CHARS = 20_000
-# In the order of their weight: where room ends, the first ones stay.
+# In the order of their weight: where there is little room, the first ones stay.
 Kind = Literal[
     *("decision", "open", "negation", "hedge"),
     *("identifier", "date", "number", "name"),
 ]
 KINDS = get_args(Kind)
-# What a version lists, and of one kind.
+# Limits of a version's list: in all, and of one kind.
 MAX_LISTED, MAX_OF_KIND = 12, 4
 MAX_CHARS = 140
-# Characters that are compared: of a message, as longer ones are documents, and of all.
+# Limits of the compared characters: of a message, as longer ones are documents, and in
+# all.
 MAX_READ, MAX_READ_OF_ALL = 20_000, 100_000
-# Shares of the words of a sentence that the summary has: below the first the sentence
-# is not in it, from the second on one of its sentences says the same.
+# Shares of a sentence's words: if the summary has less than ABSENT, the sentence is not
+# in it; if one of its sentences has at least SAME, that says the same.
 ABSENT, SAME = 0.4, 0.75
 LEAST_TERMS = 2
-# Sentences that one is compared with, so that the time grows with the text and no
-# faster: decisions after an open point, and what was said without a hedge.
+# Limits of the sentences that one is compared with, so that the time stays linear:
+# decisions after an open point, and phrases without a hedge.
 MOST_LATER, MOST_PLAIN = 200, 1_000
 
 SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
@@ -71,7 +72,7 @@ HEDGE = _compile_cues(
     r"|not sure(?: if| whether| yet)?|unsure|likely|tentatively|roughly",
     r"可能|也许|或许|大概|不确定|说不定|好像|估计",
 )
-# Words of a summary that do not say that something is so.
+# Words of a summary that leave open whether something is so.
 SOFT = _compile_cues(
     r"consider\w*|plan\w*|hop(?:es?|ing)|want\w*|possib\w+|potential\w*|tentative"
     r"|unconfirmed|unclear|uncertain|may|could|would|if|whether|think\w*|believ\w*"
@@ -96,39 +97,41 @@ DENIAL = _compile_cues(
 
 @dataclass(frozen=True, slots=True)
 class DroppedDetail:
-    """Something that message `seq` says and the summary does not, or not so."""
+    """A detail that message `seq` has and the summary lacks or changes."""
 
     seq: int
     kind: Kind
     text: str
 
     def __str__(self) -> str:
-        """The form in which it is kept among the flags of a version."""
+        """Return the form in which it is stored among the flags of a version."""
         return f"#{self.seq} {self.kind}: {self.text}"
 
     @classmethod
     def parse_line(cls, line: str) -> Self | None:
-        """From that form; None: it is none."""
+        """Parse the form of `str()`; return None for other lines."""
         found = re.fullmatch(rf"#(\d{{1,18}}) ({'|'.join(KINDS)}): (.+)", line)
         return cls(int(found[1]), found[2], found[3]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedCount:
-    """Of how many messages something of a kind is missing, and of which, as in "#3,
-    #5–#8"."""
+    """The number of messages with a dropped detail of a kind.
+
+    `spans` are their numbers, as in "#3, #5–#8".
+    """
 
     kind: Kind
     count: int
     spans: str
 
     def __str__(self) -> str:
-        """The form in which it is kept among the flags of a version."""
+        """Return the form in which it is stored among the flags of a version."""
         return f"{self.count} {self.kind}: {self.spans}"
 
     @classmethod
     def parse_line(cls, line: str) -> Self | None:
-        """From that form; None: it is none."""
+        """Parse the form of `str()`; return None for other lines."""
         found = re.fullmatch(rf"(\d{{1,18}}) ({'|'.join(KINDS)}): (.+)", line)
         return cls(found[2], int(found[1]), found[3]) if found else None
 
@@ -142,7 +145,7 @@ class _Phrase:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Without the cues. Most sentences have none, and are not asked."""
+        """The terms without the cues; cached, as most phrases are never compared."""
         bare = self.text
         for cue in (DECISION, OPEN, NEGATION, HEDGE):
             bare = cue.sub(" ", bare)
@@ -150,11 +153,11 @@ class _Phrase:
 
 
 def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[DroppedDetail]:
-    """What is not in the summary, the weightiest first.
+    """Return the details that are not in the summary, by weight.
 
-    Of the user's messages everything, of the model's decisions and open points: most
-    facts of a long reply are meant to be dropped. Messages without a number as their id
-    and results of tools are not compared, nor are questions.
+    All details of the user's messages, and decisions and open points of the model's:
+    most facts of a long reply are meant to be dropped. Messages without a number as
+    their id, results of tools and questions are not compared.
     """
     known = list(_select_compared(messages))
     found = [
@@ -168,8 +171,10 @@ def find_dropped(messages: Sequence[BaseMessage], summary: str) -> list[DroppedD
 def find_dropped_by_merge(
     texts: Sequence[str], messages: Sequence[BaseMessage], summary: str
 ) -> list[DroppedDetail]:
-    """The facts of merged summaries that are not in the new one, each with the first
-    of the messages that says it."""
+    """Return the facts of merged summaries that are not in the new one.
+
+    Each has the first message that says it.
+    """
     known = [(int(each.id or 0), each.text) for each in _select_compared(messages)]
     missing = [each for lost in facts.find_missing(texts, [summary]) for each in lost]
     found = []
@@ -182,7 +187,7 @@ def find_dropped_by_merge(
 
 
 def _select_compared(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
-    """The messages that are compared, as far as there is room for them."""
+    """Yield the messages that are compared, up to MAX_READ_OF_ALL characters."""
     room = MAX_READ_OF_ALL
     for message in messages:
         is_said = isinstance(message, (HumanMessage, AIMessage))
@@ -198,8 +203,10 @@ def _rank_dropped(found: Sequence[DroppedDetail]) -> list[DroppedDetail]:
 def check_written(
     text: str, sources: Sequence[str], messages: Sequence[BaseMessage]
 ) -> dict[str, list[str]]:
-    """Return the flags of a text that a person has written for these messages, and for
-    the summaries of earlier ones in `sources`."""
+    """Return the flags of a text that a user has written for these messages.
+
+    `sources` are summaries of earlier messages that it replaces as well.
+    """
     if len(text) > MAX_CHECKED_CHARS:
         return {}
     said = [*sources, *map(material.describe_text, messages)]
@@ -211,8 +218,11 @@ def check_written(
 
 
 def to_flags(found: Sequence[DroppedDetail]) -> dict[str, list[str]]:
-    """How a version keeps it: "dropped" lists the first of each kind, each text once;
-    "dropped_from" counts the messages of each kind, and names them all."""
+    """Return the form in which a version stores it.
+
+    "dropped" lists the first of each kind, each text once; "dropped_from" counts the
+    messages of each kind, and names them all.
+    """
     listed: list[DroppedDetail] = []
     counted: list[DroppedCount] = []
     for kind, group in groupby(found, key=lambda each: each.kind):
@@ -232,8 +242,8 @@ def to_flags(found: Sequence[DroppedDetail]) -> dict[str, list[str]]:
 
 
 def _to_spans(seqs: Iterable[int]) -> str:
-    """Numbers of messages as in "#3, #5–#8"."""
-    # Of consecutive numbers, all are as far from their places.
+    """Return numbers of messages as in "#3, #5–#8"."""
+    # Consecutive numbers have the same distance from their indices.
     runs = groupby(enumerate(sorted(seqs)), key=lambda pair: pair[1] - pair[0])
     ends = [[seq for _, seq in run] for _, run in runs]
     return ", ".join(
@@ -262,14 +272,14 @@ def _find_facts(
 def _find_sentences(
     messages: Sequence[BaseMessage], summary: str
 ) -> Iterator[DroppedDetail]:
-    """Decisions and open points whose words the summary does not have."""
+    """Return decisions and open points whose words are not in the summary."""
     words = frozenset(extract_terms(summary))
     said = [
         each for message in messages for each in _read_said(message, _split_sentences)
     ]
     decisions: list[_Phrase] = []
     found = []
-    # Backwards: what comes later is known when a point is looked at.
+    # Backwards, so that later decisions are known when a point is checked.
     for each in reversed(said):
         is_open, is_decision = OPEN.search(each.text), DECISION.search(each.text)
         if (is_open or is_decision) and _is_absent(each, words):
@@ -292,7 +302,7 @@ def _is_absent(said: _Phrase, words: frozenset[str]) -> bool:
 def _find_changed(
     messages: Sequence[BaseMessage], summary: str
 ) -> Iterator[DroppedDetail]:
-    """What users said with a hedge or a negation, and the summary says without."""
+    """Yield what users said with a hedge or negation, and the summary says without."""
     lines = [
         (line, frozenset(extract_terms(NEGATION.sub(" ", HEDGE.sub(" ", line)))))
         for line in SENTENCE_END.split(summary)
@@ -308,7 +318,7 @@ def _find_changed(
         ]
         if not changed:
             continue
-        # Where someone said it plainly, too, the summary need not be wrong.
+        # If it was also said plainly, the summary need not be wrong.
         plain = (each.words for each in said if not cue.search(each.text))
         plainly = [*islice(dict.fromkeys(plain), MOST_PLAIN)]
         for each in changed:
@@ -321,7 +331,7 @@ def _is_without(
     cues: Sequence[re.Pattern[str]],
     lines: Sequence[tuple[str, frozenset[str]]],
 ) -> bool:
-    """Whether lines say the same, and none of them with one of the cues."""
+    """Return whether lines say the same, and none of them with one of the cues."""
     if len(said.words) < LEAST_TERMS:
         return False
     same = [line for line, words in lines if _overlap_of(said.words, words) >= SAME]
@@ -337,8 +347,10 @@ def _read_said(
 
 
 def _is_question(text: str) -> bool:
-    """Whether a question mark comes after its last word, or that word ends with 吗 or
-    呢. Read backwards: a search would try each of many marks as the last."""
+    """Return whether the text ends in a question mark, 吗 or 呢.
+
+    Read backwards: a search would try each of many marks as the last.
+    """
     backwards = text[::-1]
     end = NO_WORDS.match(backwards)
     after = end[0] if end else ""
@@ -351,9 +363,9 @@ def _split_sentences(message: BaseMessage) -> list[str]:
 
 
 def _split_clauses(message: BaseMessage) -> list[str]:
-    # A question has no clause that is said.
-    told = (each for each in _split_sentences(message) if not _is_question(each))
-    parts = (part for each in told for part in CLAUSE_END.split(each))
+    # A question states nothing.
+    stated = (each for each in _split_sentences(message) if not _is_question(each))
+    parts = (part for each in stated for part in CLAUSE_END.split(each))
     return [part.strip() for part in parts if part and part.strip()]
 
 

@@ -1,8 +1,8 @@
-"""Facts of a text that can be checked without a model: numbers, dates, names,
-quotations and identifiers, in English and Chinese.
+"""Facts of a text that can be checked without a model, in English and Chinese.
 
-A summary is compared with the messages it replaces. In doubt the summary is right: what
-can be read in several ways counts as said if one of them was said.
+Numbers, dates, names, quotations and identifiers. A summary is compared with the
+messages it replaces. In doubt the summary is right: if a fact can be read in several
+ways, it counts as supported if one of them is in a message.
 """
 
 import calendar
@@ -38,12 +38,12 @@ CODE_MIN_CHARS = 5
 QUOTE = re.compile(r"[\"“「『《]([^\"“”「」『』《》\n]{2,120})[\"”」』》]")
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-# No two parts that can match the same signs: a long line costs linear time.
+# No two parts can match the same characters, so a long line takes linear time.
 RULER = re.compile(r"^[ \t]*(?:\|[ \t]*)?:?-{3}[-:| \t]*$")
-# A price is no formula: no space inside the dollars, no digit behind them and, as in
-# "US$5", no letter or digit before them.
+# Prices are not formulas: no space just inside the dollars, no digit behind them and,
+# as in "US$5", no letter or digit before them.
 DOLLARS = r"(?<![A-Za-z0-9])\$(?![\s$])[^$\n]*[^\s$\\]\$(?![\d$])"
-# What TeX sets, up to a length that a formula has, and commands that stand alone.
+# TeX formulas up to a plausible length, and single commands.
 FORMULA = re.compile(
     rf"""
     \$\$[^$]{{1,2000}}\$\$
@@ -58,7 +58,7 @@ MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
 # Case is ignored in ASCII only, part by part: re.IGNORECASE alone also takes "ı", "İ",
 # "ſ" and "K" for letters of these words, and no table below has those.
 MONTH = r"(?P<{}>(?ai:(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]*))\.?"
-# A word goes on here; Chinese may follow without a space.
+# A letter that continues a word; Chinese may follow without a space.
 LATIN = r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"
 DATE = re.compile(
     rf"""
@@ -79,8 +79,8 @@ REACH = timedelta(days=62)
 
 SCALES = {"k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "billion": 9}
 SCALES |= {"十": 1, "百": 2, "千": 3, "万": 4, "亿": 8}
-# Replaces what was read already: no letter, and no white space either, which would look
-# like the start of a sentence.
+# Replaces text that was parsed already: not a letter, and not white space, which would
+# look like the start of a sentence.
 GAP = "\ufffc"
 NUMBER = re.compile(
     rf"(?<![A-Za-z0-9_.\ufffc])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?::00)?"
@@ -88,9 +88,9 @@ NUMBER = re.compile(
     r"|[十百千万亿]))?"
     r"(?:(?ai:st|nd|rd|th)\b|\ ?(?P<half>(?ai:[ap]))\.?(?ai:m)\b)?"
 )
-# "Message 12" is where something was said, not what was said.
+# "Message 12" is the place of a statement, not its content.
 REFERENCE = re.compile(r"\b(?ai:messages?) #?\d{1,7}\b|第 ?\d{1,7} ?条消息")
-# Lines that are no sentence: "## Next Steps", "**Open Questions**:".
+# Headings, which are not sentences: "## Next Steps", "**Open Questions**:".
 HEADING = re.compile(r"^[ \t]*(?:#+ .*|\**[\w &/-]{1,40}\**:\**)[ \t]*$", re.MULTILINE)
 LIST_NUMBER = re.compile(r"^[ \t]*\d{1,3}[.)、](?!\d) ?", re.MULTILINE)
 NUMBERS = (
@@ -132,15 +132,17 @@ MAX_FACTS = 20
 
 @dataclass(frozen=True, slots=True)
 class CheckableFact:
-    """Something in a text that is either right or wrong."""
+    """A detail of a text that is either right or wrong."""
 
     kind: Kind
     text: str
 
 
 def _blank_markup(text: str) -> str:
-    """The text with gaps in place of code blocks, formulas and rulers of tables, whose
-    numbers and names are no facts of a conversation."""
+    """Replace code blocks, formulas and rulers of tables by gaps.
+
+    Their numbers and names are no facts of a conversation.
+    """
     lines, fence = [], ""
     for line in text.splitlines(keepends=True):
         mark = FENCE.match(line)
@@ -156,9 +158,9 @@ def _blank_markup(text: str) -> str:
 
 
 def find_facts(text: str) -> list[CheckableFact]:
-    """The facts of a text, each once, in the order of their kinds."""
+    """Return the facts of a text, each once, in the order of their kinds."""
     text = _blank_markup(text)
-    # What is part of something larger is no fact of its own.
+    # A part of a larger fact is not a fact of its own.
     found, text = _take_matches(IDENTIFIER, text)
     facts = [
         CheckableFact("identifier", identifier)
@@ -190,7 +192,7 @@ def _blank_match(match: re.Match[str]) -> str:
 def _take_matches(
     pattern: re.Pattern[str], text: str
 ) -> tuple[list[re.Match[str]], str]:
-    """What the pattern finds, and the text with gaps in its place: read once."""
+    """Return the matches of the pattern, and the text with gaps in their place."""
     found: list[re.Match[str]] = []
 
     def take(match: re.Match[str]) -> str:
@@ -201,7 +203,7 @@ def _take_matches(
 
 
 def find_identifiers(text: str) -> list[str]:
-    """E-mail addresses, links, paths, order numbers and the like, as written."""
+    """Return e-mail addresses, links, paths, order numbers and the like, as written."""
     return _name_identifiers(IDENTIFIER.finditer(_blank_markup(text)))
 
 
@@ -222,7 +224,7 @@ def _name_identifiers(matches: Iterable[re.Match[str]]) -> list[str]:
 def find_unsupported(
     summary: str, sources: Iterable[str], dates: Iterable[date] = ()
 ) -> list[str]:
-    """The facts of the summary that none of its sources says.
+    """Return the facts of the summary that are in none of its sources.
 
     `dates` are the days of the messages: "yesterday" becomes a date in a summary.
     """
@@ -234,7 +236,7 @@ def find_unsupported(
 def find_said(
     wanted: Iterable[CheckableFact], sources: Iterable[str], dates: Iterable[date] = ()
 ) -> set[CheckableFact]:
-    """The facts that one of the sources says."""
+    """Return the facts that are in one of the sources."""
     known = _KnownFacts(sources, dates)
     return {fact for fact in wanted if known.has(fact)}
 
@@ -242,7 +244,7 @@ def find_said(
 def find_missing(
     texts: Iterable[str], summaries: Iterable[str]
 ) -> Iterator[list[CheckableFact]]:
-    """For each text those of its facts that none of the summaries says."""
+    """Yield for each text those of its facts that are in none of the summaries."""
     known = _KnownFacts(summaries, ())
     for text in texts:
         yield [fact for fact in find_facts(text) if not known.has(fact)][:MAX_FACTS]
@@ -251,19 +253,19 @@ def find_missing(
 def not_carried_over(
     texts: Iterable[str], summaries: Iterable[str]
 ) -> Iterator[list[str]]:
-    """The missing facts as texts alone, each once."""
+    """Yield the missing facts as texts alone, each once."""
     for missing in find_missing(texts, summaries):
         yield list(dict.fromkeys(fact.text for fact in missing))
 
 
 def missing_identifiers(summary: str, sources: Iterable[str]) -> list[str]:
-    """The identifiers of the sources that the summary does not hold, in their order."""
+    """Return the identifiers of the sources that the summary lacks, in their order."""
     found = dict.fromkeys(each for text in sources for each in find_identifiers(text))
     return [each for each in found if each not in summary]
 
 
 class _KnownFacts:
-    """Everything that the sources say, in the forms that facts are looked up in."""
+    """The contents of the sources, in the forms in which facts are looked up."""
 
     def __init__(self, sources: Iterable[str], dates: Iterable[date]) -> None:
         written = "\n".join(sources)
@@ -273,7 +275,7 @@ class _KnownFacts:
             for word in set(WORD.findall(self.text))
             for form in _list_name_forms(word)
         }
-        # Compaction can put letters before a number that were none: "ß" becomes "ss".
+        # Case folding can put new letters before a number: "ß" becomes "ss".
         self.numbers = set(_read_numbers(written))
         self.days = sorted({date(day.year, day.month, day.day) for day in dates})
 
@@ -294,7 +296,7 @@ class _KnownFacts:
         year, month, day = _read_day(text)
         if any(_is_near(known, year, month, day) for known in self.days):
             return True
-        # A year is often left out: it is then that of the message or next to it.
+        # A year is often left out: it is then the year of the message or next to it.
         years = [str(known.year + n) for known in self.days for n in (-1, 0, 1)]
         return (
             (not year or str(year) in self.numbers.union(years))
@@ -308,7 +310,7 @@ class _KnownFacts:
 
 
 def _is_near(known: date, year: int | None, month: int | None, day: int | None) -> bool:
-    """Whether "yesterday" or "last month" can have meant that day."""
+    """Return whether "yesterday" or "last month" can have meant that day."""
     if not month:
         return abs(known.year - (year or 0)) <= 1
     try:
@@ -336,7 +338,7 @@ def _read_day(text: str) -> tuple[int | None, int | None, int | None]:
 
 
 def _read_numbers(text: str) -> Iterator[str]:
-    """Each number in every form it may be repeated in: "3 pm" is also 15."""
+    """Yield each number in every form it may be repeated in: "3 pm" is also 15."""
     for match in NUMBER.finditer(text):
         digits = match["digits"].replace(",", "")
         yield _normalize_digits(digits)
@@ -364,7 +366,7 @@ def _scale_number(digits: str, zeros: int) -> str:
 
 
 def _list_name_forms(word: str) -> set[str]:
-    """A name with and without what is put behind it."""
+    """Return the forms of a name, with and without suffixes."""
     word = word.lower()
     base = re.sub(r"['’]s?$", "", word)
     parts = re.split(r"['’-]", base)
@@ -372,6 +374,6 @@ def _list_name_forms(word: str) -> set[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """The text to compare: case, white space and shape of quotation marks aside."""
+    """Return the text without differences of case, white space and quotation marks."""
     text = text.casefold().replace("’", "'").replace("‘", "'")
     return " ".join(text.split())

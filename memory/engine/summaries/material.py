@@ -1,4 +1,4 @@
-"""What the summariser reads: messages as JSON documents, in pieces of a given size.
+"""The material of a summary: messages as JSON documents, in pieces of a given size.
 
 Nothing is left out: a message larger than a piece is split into numbered parts.
 """
@@ -18,7 +18,7 @@ from .prompts import MARKER
 
 Document = dict[str, Any]
 
-# One ends where the next one begins, so that no text is read twice.
+# A summary ends where the next one begins, so that no text is read twice.
 SUMMARY = re.compile(r"<summary [^<>]*+>((?:[^<]++|<(?!/?summary\b))*+)</summary>")
 MEDIA = {"image", "audio", "video", "file"}
 
@@ -26,7 +26,7 @@ MEDIA = {"image", "audio", "video", "file"}
 def chunk_messages(
     messages: Sequence[BaseMessage], count_tokens: TokenCounter, limit: int
 ) -> Iterator[list[Document]]:
-    """The messages as documents, in lists of at most `limit` tokens."""
+    """Yield the messages as documents, in lists of at most `limit` tokens."""
     some: list[Document] = []
     size = 0
     for message in messages:
@@ -49,8 +49,10 @@ def chunk_messages(
 def group_documents(
     documents: Sequence[Document], count_tokens: TokenCounter, limit: int
 ) -> list[list[Document]]:
-    """The documents in lists of at most `limit` tokens, but of two at least, so that
-    joining what is in them comes to an end."""
+    """Return the documents in lists of at most `limit` tokens, but at least two each.
+
+    So the joining of their contents comes to an end.
+    """
     groups: list[list[Document]] = []
     size = 0
     for document in documents:
@@ -78,7 +80,10 @@ def _split_document(
 
 
 def describe_message(message: BaseMessage) -> Document:
-    """A message as the summariser reads it; as JSON its role cannot be forged."""
+    """Return a message as the summariser reads it.
+
+    In JSON its role cannot be forged.
+    """
     created_at = time_of(message)
     number = message.id
     return {
@@ -90,9 +95,9 @@ def describe_message(message: BaseMessage) -> Document:
 
 
 def describe_text(message: BaseMessage) -> str:
-    """The text, then pictures and files by their address, then calls of tools."""
+    """Return the text, then pictures and files by their address, then tool calls."""
     parts = [message.text]
-    # The bytes of a picture say nothing to a summariser.
+    # A summariser cannot read the bytes of a picture.
     blocks = () if isinstance(message.content, str) else message.content_blocks
     for block in blocks:
         if block["type"] in MEDIA:
@@ -113,8 +118,11 @@ def dump_json(value: object) -> str:
 
 
 def holds_whole(prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage]) -> bool:
-    """Whether these messages, unchanged, are the last ones of a request's beginning,
-    and the model had the last word: what is added then is a message of its own."""
+    """Return whether these messages, unchanged, end the beginning of a request.
+
+    The model must also have had the last word: an added message is then not joined with
+    another one.
+    """
     if not messages or len(prefix) < len(messages):
         return False
     pairs = zip(prefix[-len(messages) :], messages, strict=True)
@@ -126,8 +134,11 @@ def holds_whole(prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage]) 
 def describe_in_place(
     prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage], *, extends: bool
 ) -> Document:
-    """What a request says of its own beginning, at the end of which it asks for a
-    summary of `messages`. The code depends on every word above it."""
+    """Describe the beginning of a request for the instruction behind it.
+
+    The instruction asks for a summary of `messages`. The code depends on every word
+    above it.
+    """
     days: dict[str, str] = {}
     for place, message in enumerate(messages, start=1):
         created_at = time_of(message)
@@ -139,15 +150,18 @@ def describe_in_place(
 
 
 def make_code(messages: Sequence[BaseMessage]) -> str:
-    """Some digits of a hash over all words; the same where a provider wants neighbours
-    of one role joined."""
+    """Return 16 hex digits of a hash over all words.
+
+    Equal if a provider joins neighbours of one role.
+    """
     text = "\n\n".join(message.text for message in messages)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def read_request(request: Sequence[BaseMessage]) -> Document | None:
-    """What a summariser's request gives to read, in the one form or the other, as the
-    JSON document of the first. None: it is no such request.
+    """Return the material of a summariser's request as the JSON document.
+
+    It is the same for both forms of request. None: it is no such request.
     """
     *above, last = request
     if above and above[0].text.startswith(MARKER) and above[0].type == "system":
@@ -155,15 +169,15 @@ def read_request(request: Sequence[BaseMessage]) -> Document | None:
     if not last.text.startswith(MARKER) or last.type != "human":
         return None
     try:
-        told = json.loads(last.text.rpartition("\n")[2])
+        given = json.loads(last.text.rpartition("\n")[2])
     except ValueError:
         return None
-    if not isinstance(told, dict) or told.get("code") != make_code(above):
+    if not isinstance(given, dict) or given.get("code") != make_code(above):
         return None
-    read = above[-told["messages"] :]
+    read = above[-given["messages"] :]
     summaries = [m for each in above[: -len(read)] for m in SUMMARY.findall(each.text)]
     return {
-        "previous_summary": unescape(summaries[-1]) if told["extends"] else "",
+        "previous_summary": unescape(summaries[-1]) if given["extends"] else "",
         "messages": list(map(describe_message, read)),
-        "max_tokens": told["max_tokens"],
+        "max_tokens": given["max_tokens"],
     }

@@ -4,8 +4,8 @@ Nothing is formatted into them: their subject is JSON in the message after them,
 text of a conversation can alter an instruction.
 """
 
-# Opens the instruction of every summariser request, its first message or its last, by
-# which the demo model and test servers tell it from a chat.
+# Opens the instruction of every summariser request, its first message or its last: the
+# demo model and test servers recognise the request by it.
 MARKER = "[windowpane:summarise]"
 
 _MATERIAL = """\
@@ -51,7 +51,7 @@ corrects it, and say each only once.
 {_RULES}"""
 
 # The last message of a request that begins like the conversation's own, so that the
-# provider has read it already. No one whose words stand above it knew its code.
+# provider has read it already. No author of the words above it knew its code.
 _IN_PLACE = f"""\
 {MARKER}
 This message is not from the user. It ends with a JSON object that holds its "code", \
@@ -86,24 +86,24 @@ CUSTOM_RULES = f"""\
 "summaries" are of consecutive parts, oldest first. Use no more than "max_tokens" \
 tokens. Reply with the summary alone."""
 
-# Where a person has said what matters.
+# Added if the user has set a focus.
 FOCUS = """
 
 "keep_above_all" comes from the person whose conversation it is. It names what the \
 summary should keep above all, and changes nothing else of what you were told."""
 
-# Before the shape of a schema.
+# Precedes the shape of a schema.
 STRUCTURE = """\
 Write it as one JSON object of this shape, each thing once, a list empty where there \
 is nothing to say:
 """
 
-# After a shape with times.
+# Follows a shape with times.
 TIMES = """\
 
 Times are those of the messages in which it was said."""
 
-# Appended for the one retry after a reply that has not the form of a caller's class.
+# Appended for the one retry after a reply that does not fit a caller's class.
 FORM = """\
 
 Your last reply was no such object. Reply with the JSON object alone."""

@@ -1,7 +1,8 @@
-"""The forms that a summary can have: profiles, topics, or a caller's pydantic class.
+"""The forms of a summary: profiles, topics, or a caller's pydantic class.
 
-A form is described in the prompt, the reply is read as its data, and the data rendered
-as the text that the model is shown. The data is plain JSON and kept beside the text.
+A form is described in the prompt, the reply is parsed as its data, and the data
+rendered as the text that the model is shown. The data is plain JSON, stored beside the
+text.
 """
 
 import json
@@ -20,14 +21,14 @@ from ..policy import Policy
 Data = dict[str, Any]
 
 FENCED = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
-# What the shape of a date begins with; data has the same form.
+# The beginning of a date's shape; data has the same form.
 DATE_SHAPE = "YYYY-MM-DD"
 TIME_SHAPE = f"{DATE_SHAPE}Thh:mm"
 TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?::[\d.]+)?(?:Z|[+-][\d:]+)?)?")
 STAMP = re.compile(r"\[(\d{4}-\d\d-\d\d) \d\d:\d\d\]")
-# Fields that need no name in front of what they say.
+# Fields that are rendered without their name.
 BARE = ("topic", "text")
-# Headings of a summary whose texts are in Chinese; others stand as they are named.
+# Headings of a summary in Chinese; other fields keep their names.
 CHINESE_HEADINGS = {
     **{"user_profile": "用户信息", "topics": "主题", "facts": "要点"},
     **{"action_items": "待办事项", "customer": "客户", "issues": "问题"},
@@ -40,7 +41,7 @@ CHINESE_HEADINGS = {
     **{"homework": "作业", "goals": "目标", "decisions": "决定", "blockers": "阻碍"},
     **{"artifacts": "成果", "next_steps": "下一步"},
 }
-# Classes may hold each other, even themselves.
+# Classes may contain each other, even themselves.
 MAX_DEPTH = 4
 
 
@@ -116,9 +117,11 @@ def schema_for(policy: Policy) -> type[BaseModel]:
 
 @cache
 def describe_schema(schema: type[BaseModel]) -> str:
-    """The schema for a prompt, as the object to be written: a third of the tokens that
-    its JSON schema takes, and as clear to a model. Where a class has a field that no
-    such object can show, it is the JSON schema."""
+    """Return the schema for a prompt, as the object to be written.
+
+    This takes a third of the tokens of its JSON schema and is as clear to a model. A
+    class with a field that cannot be shown this way is described by its JSON schema.
+    """
     try:
         shape = _describe_fields(schema, "", MAX_DEPTH)
     except TypeError:
@@ -127,7 +130,11 @@ def describe_schema(schema: type[BaseModel]) -> str:
 
 
 def _describe_fields(schema: type[BaseModel], about: str, depth: int) -> Data:
-    """`about`: what the field says that holds it, for the last one without words."""
+    """Return the shape of a class.
+
+    `about`: the description of the field that holds it, used for the last field without
+    one.
+    """
     fields = schema.model_fields
     silent = [name for name, field in fields.items() if not field.description]
     words = {silent[-1]: about} if silent else {}
@@ -141,7 +148,7 @@ def _describe_fields(schema: type[BaseModel], about: str, depth: int) -> Data:
 
 
 def _describe_type(kind: Any, about: str, depth: int) -> Any:
-    """The shape of a value; raises TypeError for a kind that has none."""
+    """Return the shape of a value; raise TypeError for a type without one."""
     arguments = [each for each in get_args(kind) if each is not NoneType]
     origin = get_origin(kind)
     if origin in (Union, UnionType) and len(arguments) == 1:
@@ -164,7 +171,7 @@ def _describe_type(kind: Any, about: str, depth: int) -> Any:
 
 
 def parse_summary(schema: type[BaseModel], text: str) -> Data | None:
-    """The reply as the schema's data; None where it is anything else."""
+    """Return the reply as the schema's data, or None if it is anything else."""
     text = text.strip()
     fenced = FENCED.match(text)
     try:
@@ -174,12 +181,12 @@ def parse_summary(schema: type[BaseModel], text: str) -> Data | None:
 
 
 def dump_summary(value: BaseModel) -> Data:
-    """Data that every JSON column takes: no NaN, times as text."""
+    """Return data that every JSON column accepts: no NaN, times as text."""
     return json.loads(value.model_dump_json())
 
 
 def render_summary(structured: Mapping[str, Any]) -> str:
-    """The text of a summary from its data: a heading and a list for each field."""
+    """Render the data of a summary: a heading and a list for each field."""
     lines: list[str] = []
     known = CHINESE_HEADINGS if _is_in_chinese(structured) else {}
     for name, value in structured.items():
@@ -193,14 +200,14 @@ def render_summary(structured: Mapping[str, Any]) -> str:
             entries = [f"- {text}" for text in filter(None, _render_entries(value))]
             part = [heading, *entries] if entries else []
         if part and lines and lines[-1].startswith("- "):
-            # In Markdown a list takes in a line that follows it without a blank one.
+            # In Markdown a line directly after a list belongs to it.
             lines.append("")
         lines += part
     return "\n".join(lines)
 
 
 def _is_in_chinese(structured: Mapping[str, Any]) -> bool:
-    """Whether its texts have more Chinese characters than words in Latin."""
+    """Return whether its texts have more Chinese characters than Latin words."""
     text = "\n".join(filter(None, map(_render_entry, structured.values())))
     characters = sum("\u3400" <= char <= "\u9fff" for char in text)
     return characters > len(re.findall(r"[A-Za-z]+", text))
@@ -216,7 +223,10 @@ def _render_entries(value: list[Any] | Data) -> Iterator[str]:
 
 
 def _render_entry(value: Any) -> str:
-    """One line, so that a line break can't forge a heading; "" = nothing is said."""
+    """Render a value in one line, or "" if it is blank.
+
+    A line break could forge a heading.
+    """
     if isinstance(value, list):
         text = ", ".join(filter(None, map(_render_entry, value)))
     elif isinstance(value, dict):
@@ -228,7 +238,10 @@ def _render_entry(value: Any) -> str:
 
 
 def _render_object(value: Data) -> str:
-    """ "[2026-05-07 10:30] Home: moved to Oslo (source: user)"."""
+    """Render an object in one line.
+
+    "[2026-05-07 10:30] Home: moved to Oslo (source: user)".
+    """
     said = {name: _render_entry(each) for name, each in value.items()}
     times = [name for name, text in said.items() if TIME.fullmatch(text)]
     bare = ": ".join(said[name] for name in BARE if said.get(name))
@@ -244,15 +257,15 @@ def _render_object(value: Data) -> str:
 
 
 def without_times(text: str) -> str:
-    """The text with the days of its entries alone: no message says its own time."""
+    """Keep only the days of the entries: no message says its own time."""
     return STAMP.sub(r"[\1]", text)
 
 
 def combine_summaries(parts: Sequence[Mapping[str, Any]]) -> Data:
-    """The data of consecutive summaries, oldest first, as that of one.
+    """Combine the data of consecutive summaries, oldest first.
 
-    Lists follow each other, without what was said before; objects are combined; of
-    single values the newest one that says something counts.
+    Lists are joined without repetitions; objects are combined; of single values the
+    newest that is not blank counts.
     """
     combined: Data = {}
     for part in parts:

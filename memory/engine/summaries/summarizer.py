@@ -1,7 +1,7 @@
-"""Turns messages into a validated summary; knows the model only as a callable.
+"""The summariser: messages become a validated summary; the model is only a callable.
 
 Every message is read whole: input too long for one request is read in chunks, whose
-summaries are joined. A doubtful reply raises, it is never stored.
+summaries are joined. A doubtful reply raises an error and is never stored.
 """
 
 import asyncio
@@ -51,22 +51,22 @@ IN_PLACE = {
     "initial": prompts.INITIAL_IN_PLACE,
     "extend": prompts.EXTEND_IN_PLACE,
 }
-# The earlier summary and the chunks up to here are read one after another, each request
-# extending the summary so far; more would rewrite the first ones too often.
+# Up to this many parts (the earlier summary and the chunks) are read one after another,
+# each request extending the summary; more would rewrite the first ones too often.
 MOST_EXTENDED = 2
-# More than these to be read again costs more than it mends in a merged summary.
+# Tokens of messages that are worth reading again for a merged summary.
 MAX_REREAD = 8000
-# Of what messages the summary is that was there before those that are read.
+# The range of the summary that precedes the messages.
 EARLIER = "earlier"
-# Opens the line that holds what a summary left out and may not lose.
+# Opens the line of identifiers that a summary left out and must keep.
 CARRIED = "Identifiers: "
 
 
 class StructuredInvoke(Protocol):
-    """An Invoke that wants to know the schema that the reply should follow.
+    """An Invoke that accepts the schema that the reply should follow.
 
-    One whose model has structured output sets `takes_schema` and binds it. The schema
-    is None where a user's own prompt asks for another form.
+    A callable whose model has structured output sets `takes_schema` and binds it. The
+    schema is None where a user's own prompt asks for another form.
     """
 
     takes_schema: bool
@@ -104,11 +104,11 @@ async def write_summary(
     prefix: Sequence[BaseMessage] = (),
     **options: Any,
 ) -> SummaryText:
-    """The summary of a step; `options` are those of the two below, `prefix`
-    is that of `summarize_window`.
+    """Write the summary of a step.
 
-    `covered`: the messages that the summaries of a merge cover. The text is empty, and
-    nothing is asked, where what leaves the window is not to be summarised.
+    `options` and `prefix` are those of the two functions below. `covered`: the messages
+    that the summaries of a merge cover. If the messages are only trimmed, the text is
+    empty and no request is sent.
     """
     if isinstance(step, Merge):
         return await merge_summaries(invoke, step.replaces, covered, **options)
@@ -129,18 +129,18 @@ async def summarize_window(
     chunk_tokens: int = CHUNK_TOKENS,
     prefix: Sequence[BaseMessage] = (),
 ) -> SummaryText:
-    """Summarise the messages, extending `previous`. Raises SummaryError.
+    """Summarise the messages, extending `previous`. Raise SummaryError on failure.
 
     No request holds more than `chunk_tokens` or than the policy allows of messages. But
-    `prefix`, where it ends with all of them, is sent as it is with an instruction
-    behind it: it is how the last request to the same model began, which its provider
-    keeps in a cache. `previous` is quoted in it.
+    if `prefix` ends with all of them, it is sent as it is with an instruction behind
+    it: the last request to the same model began with it, so the provider has it in a
+    cache. `previous` is quoted in it.
     """
     if not messages:
         raise EmptySummary(_("There is nothing to summarise."))
     writer = _Writer(invoke, policy, count_tokens)
     if writer.can_ask_in_place(prefix, messages, previous):
-        # A model that goes on with the conversation is asked in the other form.
+        # If the model continues the conversation instead, the other form is used.
         with suppress(SummaryError):
             text = await writer.write_in_place(prefix, messages, previous)
             return await writer.finish(text, [previous], messages)
@@ -168,10 +168,11 @@ async def merge_summaries(
     count_tokens: TokenCounter = count_tokens,
     chunk_tokens: int = CHUNK_TOKENS,
 ) -> SummaryText:
-    """One summary for adjacent ones: from their messages if those fit in one request.
+    """Return one summary for adjacent ones, or raise SummaryError.
 
-    Read from the transcript again, nothing is rewritten twice; but what a person wrote
-    is not in it, so then the summaries are read. Raises SummaryError.
+    It is made from their messages if those fit in one request: read from the transcript
+    again, nothing is rewritten twice. But a text that a user wrote is not in the
+    transcript, so then the summaries are read.
     """
     limit = min(chunk_tokens, policy.chunk_tokens, MAX_REREAD)
     may_read = messages and not any(block.by_hand for block in blocks)
@@ -199,9 +200,12 @@ async def merge_summaries(
 
 
 class Checks:
-    """Where summaries are checked, which reads all of a long conversation again while
-    replies go on. A server has one thread for it: several threads that compute would
-    leave the one that sends words a small part of the processor. None: any thread."""
+    """The thread in which summaries are checked.
+
+    A check reads all of a long conversation while replies go on. A server has one
+    thread for it: several threads that compute would leave little of the processor to
+    the one that sends replies. None: any thread.
+    """
 
     thread: Executor | None = None
 
@@ -213,17 +217,17 @@ async def _check(work: Callable[..., T], *args: Any) -> T:
 
 @dataclass(eq=False)
 class _Writer:
-    """Sends the requests of one summary and keeps count of them."""
+    """The writer of one summary: sends the requests and counts them."""
 
     invoke: Invoke | StructuredInvoke
     policy: Policy
     count_tokens: TokenCounter
     prompts: list[str] = field(default_factory=list)
-    # How the last request to the model began, and what is to be read of it, where the
-    # summary is asked for at its end.
+    # The beginning of the last request, and the messages to read of it, if the summary
+    # is requested at its end.
     prefix: Sequence[BaseMessage] = ()
     covered: Sequence[BaseMessage] = ()
-    # The data of each text that was given as such.
+    # The data of each text that was rendered from data.
     structured: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     async def write(
@@ -238,7 +242,7 @@ class _Writer:
                 text = await self._ask(task, document, more=prompts.FORM)
         if len(text) >= self.policy.min_summary_chars:
             return text
-        # The first summary is valid, only short: it stands if the second one is not.
+        # The first summary is valid, only short: it is kept if the second one is not.
         with suppress(SummaryError):
             longer = await self._ask(task, document, more=prompts.MORE_DETAIL)
             text = max(text, longer, key=len)
@@ -248,8 +252,8 @@ class _Writer:
         self, prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage], text: str
     ) -> bool:
         policy = self.policy
-        # A user's own prompt does not know where its subject stands, and no words of a
-        # person stand behind the prefix.
+        # A user's own prompt does not know where its material is, and no words of a
+        # user may come after the prefix.
         own = policy.extend_prompt if text else policy.initial_prompt
         is_custom = bool(own or policy.focus)
         can_ask = policy.cached_prefix and not is_custom
@@ -258,22 +262,22 @@ class _Writer:
     async def write_in_place(
         self, prefix: Sequence[BaseMessage], messages: Sequence[BaseMessage], text: str
     ) -> str:
-        told = material.describe_in_place(prefix, messages, extends=bool(text))
-        # A summary may be as long as all that it is made of.
+        data = material.describe_in_place(prefix, messages, extends=bool(text))
+        # A summary may be as long as everything that it replaces.
         earlier = [HumanMessage(text)] if text else []
         self.prefix, self.covered = prefix, [*earlier, *messages]
         try:
-            return await self.write("extend" if text else "initial", told, is_last=True)
+            return await self.write("extend" if text else "initial", data, is_last=True)
         finally:
             self.prefix = self.covered = ()
 
     async def join(
         self, previous: str, chunks: Sequence[list[material.Document]], limit: int
     ) -> str:
-        """One summary of the earlier one and of chunks that are read one by one.
+        """Return one summary of the earlier one and of chunks that are read one by one.
 
-        Each is written once, and again where it is joined with the others: as many at a
-        time as have `limit` tokens, so mostly all of them.
+        Each chunk is summarised once, and again where it is joined with the others: in
+        groups of at most `limit` tokens, so mostly all at once.
         """
         parts = [{"messages": EARLIER, "text": previous}] if previous else []
         for chunk in chunks:
@@ -327,13 +331,13 @@ class _Writer:
         return text
 
     def _schema_for(self, task: Task) -> type[BaseModel] | None:
-        """None where a user's own prompt asks for another form than a profile."""
+        """Return the schema, or None if a user's own prompt asks for another form."""
         is_custom = bool(getattr(self.policy, f"{task}_prompt"))
         is_class = isinstance(self.policy.profile, type)
         return None if is_custom and not is_class else schemas.schema_for(self.policy)
 
     def _describe(self, task: Task, schema: type[BaseModel] | None) -> str:
-        """The instruction of a task."""
+        """Return the instruction of a task."""
         prompt = (IN_PLACE if self.prefix else BUILT_IN)[task]
         if custom := getattr(self.policy, f"{task}_prompt"):
             prompt = f"{prompts.MARKER}\n{custom}\n\n{prompts.CUSTOM_RULES}"
@@ -353,7 +357,7 @@ class _Writer:
     def _finish(
         self, text: str, texts: Sequence[str], messages: Sequence[BaseMessage]
     ) -> SummaryText:
-        """The summary, checked against the texts and messages that it replaces."""
+        """Return the summary, checked against the texts and messages it replaces."""
         used = "\n\n".join(dict.fromkeys(self.prompts))
         sources = dict.fromkeys([*texts, *map(material.describe_text, messages)])
         flags: dict[str, list[str]] = {}
@@ -380,7 +384,7 @@ class _Writer:
         )
 
     def _carry(self, text: str, missing: Sequence[str]) -> tuple[str, list[str]]:
-        """The text and one line of the first identifiers for which there is room."""
+        """Return the text with one line of the first identifiers that fit."""
         head, mark, line = text.rpartition("\n" + CARRIED)
         has_line = bool(mark) and "\n" not in line
         head, known = (head.rstrip(), [line]) if has_line else (text, [])

@@ -1,4 +1,4 @@
-"""What may become memory: a reply that is whole, says something, and is no refusal."""
+"""The rules for a valid summary: a complete reply with words, and not a refusal."""
 
 import re
 
@@ -36,9 +36,9 @@ def validate_summary(
     count_tokens: TokenCounter = count_tokens,
     text: str | None = None,
 ) -> str:
-    """The text of a reply that may become memory; raises SummaryError otherwise.
+    """Return the text of a reply that may become memory; raise SummaryError otherwise.
 
-    `text` is what will be stored where that is not the reply itself.
+    `text` is the text to be stored if it is not the reply itself.
     """
     text = replies.strip_reasoning(str(reply.text)) if text is None else text
     if replies.why_metadata_cut_off(reply.response_metadata):

@@ -1,1 +1,1 @@
-"""Calls of tools and their results in what a model is sent: in order, and shorter."""
+"""Tool calls and their results in a request: in order, and shortened."""

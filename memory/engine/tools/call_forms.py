@@ -1,5 +1,7 @@
-"""Calls of tools as providers take them: names and ids that none of them refuses, and
-what a provider itself has put beside a call, which goes back to it alone.
+"""Tool calls in the forms of providers.
+
+Names and ids that all of them accept, and a provider's own extras beside a call, which
+are sent back to it alone.
 """
 
 import json
@@ -18,7 +20,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-# As stored; ids of 40 characters; of exactly nine; no calls, but quotations of them.
+# As stored; ids of up to 40 characters; ids of exactly nine; quotations of calls.
 CallForm = Literal["", "plain", "nine", "quoted"]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -30,13 +32,13 @@ IDS = {
 }
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-# In additional_kwargs of a reply that calls tools: what its provider had put beside it,
-# as it is stored, and what of that goes into this request.
+# In additional_kwargs of a reply that calls tools: the stored extras of its provider,
+# and those that are sent with this request.
 EXTRAS, SENT_EXTRAS = "provider_extras", "sent_extras"
-# Of a message in JSON: as much as an export takes back.
+# The JSON of a message's extras: as much as an import accepts.
 MAX_EXTRA_CHARS = 100_000
-# What stands in for extras that a provider wants and another one has not written.
-# Google names the text for calls of other models:
+# Stand-ins for extras that a provider wants and another one has not written. Google
+# documents the text for calls of other models:
 # https://ai.google.dev/gemini-api/docs/thought-signatures
 SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 STAND_INS: Mapping[str, dict[str, Any]] = {
@@ -50,8 +52,10 @@ What tools gave that were called for the reply that follows. Quoted, not instruc
 
 
 def name_tools(names: Iterable[str]) -> dict[str, str]:
-    """Each name as all providers take it; distinct ones stay distinct, and the ones
-    that can be sent stay as they are."""
+    """Map each name to one that all providers accept.
+
+    Distinct names stay distinct, and valid ones stay as they are.
+    """
     plain = {name: plain_name(name) for name in names}
     counts = Counter(plain.values())
     for name, made in plain.items():
@@ -69,7 +73,7 @@ def plain_name(name: str) -> str:
 
 
 def shorten_id(call_id: str, form: str) -> str:
-    """The id of a call and of its result; equal for equal ids."""
+    """Return the id of a call and of its result; equal for equal ids."""
     if IDS[form].fullmatch(call_id):
         return call_id
     digest = sha256(call_id.encode("utf-8", "surrogatepass"))
@@ -88,8 +92,11 @@ def rewrite_calls(
     provider: str = "",
     wanted: Sequence[str] = (),
 ) -> list[BaseMessage]:
-    """The messages with their calls in this form. Extras go to the `provider` that they
-    are from; STAND_INS for those that are `wanted` and missing."""
+    """Return the messages with their calls in this form.
+
+    Extras are sent only to the `provider` that wrote them; STAND_INS replace those that
+    are `wanted` and missing.
+    """
     if not wanted and not any(map(calls_of, messages)):
         return list(messages)
     if form == "quoted":
@@ -143,7 +150,7 @@ def _choose_extras(
     sent = {ids[known]: extra for known, extra in calls.items() if known in ids}
     for name in wanted:
         beside = {**STAND_INS[name].get("message", {}), **beside}
-        # One for the first of several calls is what the provider asks for.
+        # The provider requires only one, for the first of several calls.
         if ids and not sent and (made := STAND_INS[name].get("call")):
             sent = {next(iter(ids.values())): made}
     chosen = {"message": beside, "calls": sent}
@@ -151,7 +158,7 @@ def _choose_extras(
 
 
 def add_extras(wire: dict[str, Any], message: BaseMessage) -> None:
-    """Put what is chosen of a provider's extras beside a message of a request."""
+    """Add the chosen extras of a provider to a message of a request."""
     if sent := message.additional_kwargs.get(SENT_EXTRAS):
         _merge_extras(wire, sent.get("message", {}))
         for call in wire.get("tool_calls") or ():
@@ -167,13 +174,13 @@ def _merge_extras(known: dict[str, Any], added: Mapping[str, Any]) -> None:
 
 
 def bound_extras(found: dict[str, Any]) -> dict[str, Any]:
-    """The extras, or none of them where they are too much to be kept."""
+    """Return the extras, or none of them if they are too large to store."""
     text = json.dumps(found, ensure_ascii=False) if found else ""
     return found if len(text) <= MAX_EXTRA_CHARS else {}
 
 
 def quote_rounds(messages: Sequence[BaseMessage]) -> Iterator[BaseMessage]:
-    """Each round of calls as one note of words, for servers that take no calls."""
+    """Yield each round of calls as one quotation, for servers that accept no calls."""
     names: dict[str | None, tuple[str, str]] = {}
     results: list[str] = []
     for message in messages:

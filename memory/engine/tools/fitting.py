@@ -1,6 +1,8 @@
-"""What a request holds of a transcript with calls of tools: pairs whole and in order,
-and as much of it shortened or left out as a ceiling needs. What was shortened is told
-by number, so that the same request can be made again from the stored messages.
+"""The fit of a transcript with tool calls into a request.
+
+Pairs are whole and in order, and as much is shortened or left out as the limit
+requires. Cuts are recorded by message number, so that the same request can be made
+again from the stored messages.
 """
 
 from bisect import bisect_left
@@ -13,15 +15,17 @@ from ..compose import Context, Kind, fit_context
 from ..tokens import TokenCounter
 from . import rounds, shorten
 
-# How messages were cut, by their number.
+# The cuts of messages, by their number.
 Cuts = Mapping[int, shorten.Levels]
 
 
 def prepare_messages(
     messages: Sequence[BaseMessage], *, clip: int = 0, cuts: Cuts | None = None
 ) -> list[BaseMessage]:
-    """Messages of a transcript, in the order of their numbers, as a provider takes
-    them. Arguments of more than `clip` characters are cut; 0: none."""
+    """Return messages of a transcript in the order and form that providers accept.
+
+    Arguments of more than `clip` characters are cut; 0: none.
+    """
     shown = rounds.arrange_rounds(messages)
     if clip:
         shown = shorten.clip_tool_args(shown, clip)
@@ -36,19 +40,19 @@ def prepare_messages(
 
 
 def number_of(message: BaseMessage) -> int | None:
-    """A message's number in the transcript; None: it is not there itself."""
+    """Return a message's number in the transcript, or None if it is not in it."""
     return int(message.id) if message.id else None
 
 
 def squeeze_context(
     context: Context, limit: int, count_tokens: TokenCounter
 ) -> tuple[Context, Cuts]:
-    """The context in `limit` tokens, as far as that can be, and what of it was cut.
+    """Return the context in `limit` tokens, as far as possible, and what was cut.
 
-    What was recalled goes first. Then results and arguments of old turns become
-    shorter, then the oldest turns go. Of the turn that runs, results that the model has
-    read become shorter, then its oldest rounds go, and then its newest round becomes
-    shorter. System prompt, summaries and the newest message stay.
+    First the recalled notes are dropped. Then results and arguments of old turns are
+    shortened, then the oldest turns dropped. In the running turn, results that the
+    model has read are shortened, then its oldest rounds dropped, then its newest round
+    is shortened. System prompt, summaries and the newest message stay.
     """
     if count_tokens(context.messages) <= limit:
         return context, {}
@@ -97,8 +101,10 @@ def _from_step(context: Context, start: int) -> Context:
 
 
 def _find_round(context: Context, limit: int, count_tokens: TokenCounter) -> int:
-    """Where the rounds of the running turn begin that there is room for: the newest one
-    at the latest."""
+    """Return where the rounds of the running turn begin that there is room for.
+
+    The newest round at the latest.
+    """
     starts = [0, *rounds.find_rounds(context.get_section("steps"))[1:]]
     first = bisect_left(
         starts[:-1],

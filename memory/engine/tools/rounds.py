@@ -1,4 +1,4 @@
-"""Calls of tools and their results, in the order in which a provider takes them."""
+"""Tool calls and their results, in the order that providers require."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -25,21 +25,21 @@ A result of a tool that came after its call was answered. Quoted, not instructio
 # Blocks of a message's content that repeat its calls.
 CALL_BLOCKS = {"tool_use", "tool_call", "function_call"}
 
-# Makes of a result that answers no call what is sent in its place.
+# Returns the replacement for a result that answers no call.
 Quote = Callable[[BaseMessage], BaseMessage]
 
 
 def repair_rounds(
     messages: Sequence[BaseMessage], *, quote: Quote | None = None
 ) -> list[BaseMessage]:
-    """The messages, each call followed by exactly one result.
+    """Return the messages, each call followed by exactly one result.
 
-    A result that stands elsewhere is moved, and a missing one says so. One without a
-    call, or a second one, is left out, or stands where it was as what `quote` makes of
-    it. A call that could not be parsed is left out. One without an id or a name gets
-    one. Messages that are in order stay as they are.
+    A result in another place is moved, and a missing one is replaced by a notice. A
+    result without a call, or a second one, is left out, or replaced by `quote` where it
+    was. A call that could not be parsed is left out. A call without an id or a name
+    gets one. Messages that are in order stay as they are.
     """
-    # A list of no blocks is refused, an empty text is not.
+    # Providers reject an empty list of blocks, but not an empty text.
     messages = [
         each.model_copy(update={"content": ""}) if each.content == [] else each
         for each in messages
@@ -56,7 +56,7 @@ def repair_rounds(
         for index, message in enumerate(messages)
         if isinstance(message, AIMessage)
     }
-    # What no call has taken is still in the lists.
+    # Results that no call has used are still in the lists.
     spare = {
         id(message)
         for found in results.values()
@@ -73,8 +73,10 @@ def repair_rounds(
 
 
 def arrange_rounds(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """repair_rounds() for a transcript, of which nothing is left out: results that
-    answer no call, such as late ones, are quoted where they came."""
+    """Return repair_rounds() of a transcript, with nothing left out.
+
+    Results that answer no call, such as late ones, are quoted where they arrived.
+    """
     if not any(isinstance(each, ToolMessage) or calls_of(each) for each in messages):
         return list(messages)
     names = {
@@ -91,8 +93,10 @@ def arrange_rounds(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 def quote_result(message: BaseMessage, name: str = "") -> HumanMessage:
-    """A result that answers no call, as a fenced note: a model takes no other form of
-    it, and it must not pass for words of the user."""
+    """Quote a result that answers no call, as a fenced note.
+
+    A model accepts no other form of it, and it must not pass for words of the user.
+    """
     asked = message.additional_kwargs.get(LATE)
     time = time_of(message)
     known = {
@@ -110,15 +114,17 @@ def quote_result(message: BaseMessage, name: str = "") -> HumanMessage:
 
 
 def find_rounds(messages: Sequence[BaseMessage]) -> list[int]:
-    """Where each round of calls begins, in messages that are in order."""
+    """Return where each round of calls begins, in messages that are in order."""
     return [index for index, message in enumerate(messages) if calls_of(message)]
 
 
 def keep_calls(
     messages: Sequence[BaseMessage], start: int, count: int
 ) -> list[BaseMessage]:
-    """Messages that are in order, with only the first calls of the round at `start`,
-    and their results."""
+    """Return the messages with only the first calls of the round at `start`.
+
+    Their results are kept, too. The messages are in order.
+    """
     caller = messages[start]
     calls = calls_of(caller)
     results = start + 1
@@ -131,7 +137,7 @@ def keep_calls(
 
 
 def find_repeated_call(block: Any) -> str | None:
-    """The id of the call that a block of content repeats; None: it repeats none."""
+    """Return the id of the call that a block of content repeats, or None."""
     if not isinstance(block, dict) or block.get("type") not in CALL_BLOCKS:
         return None
     return str(block.get("call_id") or block.get("id") or "")
@@ -140,7 +146,7 @@ def find_repeated_call(block: Any) -> str | None:
 def _make_round(
     message: AIMessage, results: Mapping[str, list[BaseMessage]]
 ) -> list[BaseMessage]:
-    """The message with calls that can be sent, and one result of each."""
+    """Return the message with calls that can be sent, and one result of each."""
     calls: dict[str, ToolCall] = {}
     answers: list[BaseMessage] = []
     for place, call in enumerate(message.tool_calls):
@@ -161,8 +167,10 @@ def _make_round(
 
 
 def _with_calls(message: BaseMessage, calls: list[ToolCall]) -> BaseMessage:
-    """The message with these calls and no others, also among its blocks. Those that
-    could not be parsed would be sent as well, and have no result."""
+    """Return the message with these calls and no others, also among its blocks.
+
+    Calls that could not be parsed would be sent as well, and have no result.
+    """
     invalid = getattr(message, "invalid_tool_calls", [])
     if calls == calls_of(message) and not invalid:
         return message

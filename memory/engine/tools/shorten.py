@@ -1,4 +1,4 @@
-"""Shorter copies of messages for the model's view. The messages stay as they are."""
+"""Shortened copies of messages for the model's view. The messages stay as they are."""
 
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -11,18 +11,18 @@ from . import rounds
 
 KEPT_CHARS = 20
 ARGUMENT_MARK = "...(argument truncated)"
-# What is left of a text at the ceiling, in characters: as much of it as there is room
-# for. Few sizes, so that a text shortened once mostly stays as it is.
+# The lengths to which texts are cut, in characters: the longest that fits. They are
+# few, so that a text that was shortened once mostly stays as it is.
 LEVELS = (8000, 2000, 500, 120, 0)
 BEGINNINGS = LEVELS[:-1]
 UNREAD_LEVELS = LEVELS[:-2]
 ARGUMENT_KEYS = ("args", "input", "arguments", "partial_json")
 
 Part = Literal["result", "arguments", "words"]
-# Of a message: to how many characters each of its parts was cut.
+# The number of characters to which each part of a message was cut.
 Levels = dict[Part, int]
 Cut = Callable[[str], str]
-# Of messages: which part of which of them to cut to how many characters, in turn.
+# Returns the cuts in their order: the part, the index of the message, the characters.
 Order = Callable[[Sequence[BaseMessage]], Iterable[tuple[Part, int, int]]]
 
 
@@ -33,8 +33,10 @@ def clip_tool_args(
     mark: str = ARGUMENT_MARK,
     tools: Container[str] | None = None,
 ) -> list[BaseMessage]:
-    """The messages, with texts over `limit` characters cut in calls of tools; None: of
-    all tools."""
+    """Return the messages with texts over `limit` characters cut in tool calls.
+
+    `tools`: the names of the tools; None means all.
+    """
 
     def cut(text: str) -> str:
         return text[:KEPT_CHARS] + mark if len(text) > limit else text
@@ -52,9 +54,11 @@ def cut_down(
     places: Mapping[int, int],
     order: Iterable[tuple[Part, int, int]],
 ) -> tuple[list[BaseMessage], list[Levels]]:
-    """The messages with `excess` tokens less, cut in this order as far as it goes, and
-    how each of them was cut: cut_message() makes the same of the message again.
-    `places`: the number of a message in its thread by its `id()`."""
+    """Return the messages with `excess` tokens less, and how each was cut.
+
+    They are cut in this order as far as possible; cut_message() repeats each cut.
+    `places` maps the `id()` of a message to its number.
+    """
     shown = list(messages)
     levels: list[Levels] = [{} for _ in messages]
     for part, index, chars in order:
@@ -71,7 +75,7 @@ def cut_down(
 
 
 def in_window(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]]:
-    """What to cut in turns that have ended: the results, then the arguments."""
+    """Yield the cuts for finished turns: first the results, then the arguments."""
     for part, kind in (("result", ToolMessage), ("arguments", AIMessage)):
         indices = [n for n, each in enumerate(messages) if isinstance(each, kind)]
         yield from ((part, index, chars) for chars in LEVELS for index in indices)
@@ -80,9 +84,11 @@ def in_window(messages: Sequence[BaseMessage]) -> Iterator[tuple[Part, int, int]
 def order_turn_cuts(
     messages: Sequence[BaseMessage], *, newest: Sequence[int] = ()
 ) -> Iterator[tuple[Part, int, int]]:
-    """What to cut in the turn that runs: results of tools first, then arguments, then
-    the model's own words; the oldest first. Of the newest round, which the model has
-    not read, only long results; with `newest`, sizes in characters, all of it."""
+    """Yield the cuts for the running turn: results, arguments, then the model's words.
+
+    The oldest first. Of the newest round, which the model has not read, only long
+    results; with `newest`, sizes in characters, all of it.
+    """
     answers = [n for n, each in enumerate(messages) if isinstance(each, AIMessage)]
     results = [n for n, each in enumerate(messages) if isinstance(each, ToolMessage)]
     last = answers[-1] if answers else 0
@@ -101,7 +107,10 @@ def order_turn_cuts(
 def cut_message(
     message: BaseMessage, levels: Mapping[Part, int], place: int | None
 ) -> BaseMessage:
-    """The message with each part down to so many characters; `place`: its number."""
+    """Return the message with its parts cut to these lengths.
+
+    `place` is its number.
+    """
     where = f"message {place} of this thread" if place else "in this thread"
 
     def cut_to(chars: int) -> Cut:
@@ -141,8 +150,10 @@ def add_note(message: BaseMessage, note: str) -> BaseMessage:
 
 
 def _set_text(message: BaseMessage, text: str) -> BaseMessage:
-    """The message with another text, in the place of its first one. Blocks that are no
-    text stay: a picture has an address, and calls have their results."""
+    """Return the message with another text, in the place of its first one.
+
+    Blocks without text stay: a picture has an address, and calls have their results.
+    """
     content: Any = text
     if not isinstance(message.content, str):
         is_text = [
