@@ -1,4 +1,4 @@
-"""What a hostile browser sends: texts that break programs, for the fuzz tests of doors.
+"""Input of a hostile browser: texts that break programs, for the fuzz tests.
 
 A failure prints its seed; FUZZ_SEED repeats it and FUZZ_ROUNDS makes more of it.
 """

@@ -89,8 +89,10 @@ def _plant_rows(conversation):
 
 
 def _plant_client(owner, other):
-    """A key, requests with it in each conversation of its owner, and one conversation
-    of another person, for whom it has spoken as a gateway's."""
+    """A key, requests with it in each conversation of its owner, and a gateway's.
+
+    The gateway's is in one conversation of another user, for whom the key has spoken.
+    """
     from chatsite.contrib.endpoint import models
 
     key = models.ApiKey.objects.create(owner=owner, name="a", sha256="a", hint="wp_")

@@ -27,7 +27,7 @@ import memory
 
 # LARGE is what a message may have (MESSAGE_MAX_CHARS).
 TINY, SMALL, LARGE = 250, 2_000, 32_000
-# Below this a time says nothing, and freezes nobody.
+# Below this a time says nothing, and freezes no process.
 FLOOR_SECONDS = 0.05
 # A busy machine takes so many times as long for the same.
 BUSY = 3

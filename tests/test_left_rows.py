@@ -1,5 +1,6 @@
-"""Apps taken out before their tables: what these still have goes with the
-conversation and the person that it belongs to.
+"""Apps taken out before their tables: their rows are deleted with their owner.
+
+That is the conversation or the user that a row belongs to.
 """
 
 import json
@@ -31,7 +32,7 @@ def test_rows_of_apps_that_are_gone_go_with_what_they_belong_to(new_database):
         one, both = run_left_rows({"DATABASE_URL": url, **without}, "erase")
     of_alice = dict.fromkeys(OF_PERSON, 1) | dict.fromkeys(OF_OTHERS, 2)
     assert one == {name: of_alice.get(name, planted[name] // 2) for name in planted}
-    # What she has begun with another person's conversation, or her key has sent there.
+    # What she has begun with another user's conversation, or her key has sent there.
     assert both == dict.fromkeys(planted, 0) | dict.fromkeys(OF_OTHERS, 1)
 
 

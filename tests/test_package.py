@@ -102,7 +102,7 @@ def test_metadata_names_the_tested_versions(wheel):
 
 
 def test_install_lines_name_files_and_the_own_distribution_only():
-    """A name of the package index that is not ours installs somebody else's code."""
+    """A name of the package index that is not ours would install foreign code."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True)
     lines = [
         line.strip("`'\"")

@@ -70,7 +70,7 @@ def test_every_name_in_the_lists_of_runs_is_there():
         ("first and postgresql", ["memory/test_audit.py", "memory/test_sql.py"]),
         ("first", ["memory/test_audit.py", "memory/test_sql.py", "test_docs.py"]),
         ("weekly", []),
-        # Whatever else somebody asks for is looked for everywhere.
+        # Everything else is looked for everywhere.
         ("fault or browser", None),
         ("not browser and not fault", None),
         ("", None),

@@ -126,7 +126,7 @@ def motion(request):
 
 @pytest.fixture
 def take_context(browser, kept_contexts, motion):
-    """take_context(width=…) -> a browser that knows no one, for this test alone."""
+    """take_context(width=…) -> a browser without a session, for this test alone."""
     taken = []
 
     def take_context(*, width=1440, height=900):

@@ -1,4 +1,4 @@
-"""The split page as a person uses it."""
+"""The split page as a user uses it."""
 
 import re
 from urllib.parse import urljoin

@@ -1,4 +1,4 @@
-"""Files beside the message box and on their message, as a person uses them."""
+"""Files beside the message box and on their message, as a user uses them."""
 
 import re
 
@@ -185,7 +185,7 @@ class TestInAConversation:
         expect(chat.message(1).locator(".attachment")).to_contain_text("notes.md")
         errors.clear()
 
-    def test_what_is_still_read_is_waited_for(self, chat, errors):
+    def test_message_waits_for_a_file_that_is_still_read(self, chat, errors):
         chat.page.route("**/attachments/", lambda route: None)
         attach(chat.page, NOTES)
         chat.box.fill("Read it")
@@ -214,7 +214,7 @@ class TestInAConversation:
         expect(chat.message(3).locator(".attachment")).to_contain_text("notes.md")
         expect(chat.page.locator("#attach")).to_be_visible()
 
-    def test_it_is_reached_by_keyboard_and_named_for_screen_readers(self, chat):
+    def test_attachment_is_reached_by_keyboard_and_named_for_screen_readers(self, chat):
         attach(chat.page, NOTES)
         expect(attached(chat.page)).to_contain_text("tokens")
         expect(chat.page.locator("#attachments-status")).to_have_text(
@@ -246,9 +246,7 @@ def test_the_first_message_of_a_conversation_can_have_files(open_page, site):
     expect(attached(page)).to_have_count(0)
 
 
-def test_on_the_home_page_refused_files_do_not_hold_a_message_back(
-    open_page, site, errors
-):
+def test_home_page_sends_a_message_when_attaching_a_file_fails(open_page, site, errors):
     page = open_page(site).page
     page.goto(f"{site.url}/")
     attach(page, {**NOTES, "name": "a.zip", "buffer": b"PK\x03\x04...."})

@@ -58,7 +58,7 @@ def test_long_code_is_folded_until_all_of_it_is_wanted(chat):
 @pytest.mark.parametrize(
     ("text", "colour"), [(SVG, [1, 200, 3]), (HTML, [200, 1, 3])], ids=["svg", "html"]
 )
-def test_what_is_shown_has_its_styles_and_runs_nothing(chat, text, colour):
+def test_shown_picture_has_its_styles_and_runs_nothing(chat, text, colour):
     page = chat.page
     page.set_viewport_size({"width": 390, "height": 844})
     asked = []
@@ -77,7 +77,7 @@ def test_what_is_shown_has_its_styles_and_runs_nothing(chat, text, colour):
     expect(image).to_have_count(0)
 
 
-def test_what_cannot_be_drawn_is_said_to_be_so_in_both_languages(chat):
+def test_undrawable_picture_is_reported_in_both_languages(chat):
     chat.say(BROKEN)
     code_of(chat).get_by_role("button", name="Show").click()
     expect(code_of(chat)).to_contain_text("The code may be incomplete.")

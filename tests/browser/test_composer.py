@@ -73,7 +73,7 @@ def test_up_in_the_empty_box_edits_the_last_message(open_written):
     expect(chat.page.locator("#editing")).to_contain_text("#3")
 
 
-def test_one_can_type_on_while_a_reply_streams(slow_chat, slow_provider):
+def test_composer_accepts_typing_while_a_reply_streams(slow_chat, slow_provider):
     with slow_provider.unfinished():
         slow_chat.send("Something long")
         expect(slow_chat.in_state("running")).to_have_count(1)

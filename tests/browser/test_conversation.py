@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 MOTION = "no-preference"
 
 
-def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat, slow_provider):
+def test_reply_is_streamed_and_formatted_at_the_end(slow_chat, slow_provider):
     with slow_provider.unfinished():
         slow_chat.send("Tell me **more**")
         expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
@@ -22,7 +22,7 @@ def test_it_streams_a_reply_and_formats_it_at_the_end(slow_chat, slow_provider):
     expect(slow_chat.message(1).locator(".body strong")).to_have_text("more")
 
 
-def test_it_compacts_and_shows_where(open_page, site):
+def test_compaction_is_shown_on_its_messages(open_page, site):
     chat = open_page(site, is_home=False)
     chat.create("langgraph")
     chat.say("Hi, I'm Lance!")
@@ -37,7 +37,7 @@ def test_it_compacts_and_shows_where(open_page, site):
     assert len(chat.transcript()) == 8
 
 
-def test_it_keeps_what_was_opened_when_the_panes_are_drawn_anew(open_written):
+def test_opened_parts_stay_open_when_the_panes_are_rendered_again(open_written):
     chat = open_written("One")
     chat.right.locator(".part-system > summary").click()
     chat.say("Two")
@@ -45,7 +45,7 @@ def test_it_keeps_what_was_opened_when_the_panes_are_drawn_anew(open_written):
     expect(chat.right.locator(".part-system")).to_have_attribute("open", "")
 
 
-def test_it_shows_what_a_reply_was_built_from(open_written):
+def test_request_of_a_reply_is_shown(open_written):
     chat = open_written("First", "Second")
     chat.act(2, "What the model saw")
     expect(chat.right).to_contain_text("As sent for reply #2")
@@ -57,7 +57,7 @@ def test_it_shows_what_a_reply_was_built_from(open_written):
     expect(chat.right).to_contain_text("Third")
 
 
-def test_it_stops_and_retries(slow_chat, slow_provider):
+def test_reply_is_stopped_and_retried(slow_chat, slow_provider):
     with slow_provider.unfinished():
         slow_chat.send("Something long")
         expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+"))
@@ -75,7 +75,7 @@ def test_it_stops_and_retries(slow_chat, slow_provider):
     expect(slow_chat.page.locator(".pager")).to_contain_text("3 / 3")
 
 
-def test_it_takes_messages_while_a_reply_is_written_and_lets_them_be_cancelled(
+def test_messages_queue_while_a_reply_is_written_and_can_be_cancelled(
     slow_chat, slow_provider
 ):
     with slow_provider.unfinished():
@@ -90,7 +90,7 @@ def test_it_takes_messages_while_a_reply_is_written_and_lets_them_be_cancelled(
     expect(slow_chat.in_state("done")).to_have_count(2)
 
 
-def test_it_goes_on_after_a_reload_in_mid_reply(slow_chat, slow_provider):
+def test_reply_continues_after_a_reload(slow_chat, slow_provider):
     with slow_provider.unfinished():
         slow_chat.send("Something long")
         expect(slow_chat.live_text()).to_have_text(re.compile(r"\w+ \w+ \w+"))
@@ -101,9 +101,7 @@ def test_it_goes_on_after_a_reload_in_mid_reply(slow_chat, slow_provider):
     assert shown.split() == slow_chat.transcript()[1]["text"].split()
 
 
-def test_it_shows_the_same_in_a_second_tab_which_can_stop(
-    slow_chat, slow_provider, open_page
-):
+def test_second_tab_shows_the_same_and_can_stop(slow_chat, slow_provider, open_page):
     second = open_page(slow_chat.site, context=slow_chat.page.context, is_home=False)
     second.open(slow_chat.url)
     with slow_provider.unfinished():
@@ -118,7 +116,7 @@ def test_it_shows_the_same_in_a_second_tab_which_can_stop(
     assert texts[0] == texts[1] == slow_chat.transcript()[1]["text"].rstrip()
 
 
-def test_it_says_what_went_wrong_and_offers_a_retry(slow_chat, slow_provider):
+def test_failure_is_explained_and_offers_a_retry(slow_chat, slow_provider):
     slow_provider.script("401")
     slow_chat.send("Hello")
     expect(slow_chat.in_state("failed")).to_contain_text("refused this site's key")
@@ -126,7 +124,7 @@ def test_it_says_what_went_wrong_and_offers_a_retry(slow_chat, slow_provider):
     expect(slow_chat.in_state("done")).to_have_count(1)
 
 
-def test_only_the_latest_failure_offers_a_retry(slow_chat, slow_provider):
+def test_retry_is_offered_for_the_latest_failure_only(slow_chat, slow_provider):
     slow_provider.script("401", "401")
     for count, text in enumerate(("Hello", "Hello?"), 1):
         slow_chat.send(text)
@@ -147,7 +145,7 @@ def test_an_edit_supersedes_what_came_after(open_written):
     expect(chat.right).to_contain_text("2 replaced")
 
 
-def test_it_survives_a_killed_server(open_page, make_site, errors):
+def test_conversation_survives_a_killed_server(open_page, make_site, errors):
     # A site that is slow lets go of a turn whose lease it has not renewed in time.
     quick = {"TURN_LEASE_SECONDS": str(2 * PATIENCE), "TURN_SWEEP_SECONDS": "0.5"}
     with make_site(DEMO_TOKENS_PER_SECOND="10", **quick) as own:

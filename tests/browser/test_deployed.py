@@ -24,7 +24,7 @@ def deployed(make_site, tmp_path_factory):
         yield site
 
 
-# Of the whole life of a page, without those that follow what a person does.
+# Of the whole life of a page, without those that follow what a user does.
 LAYOUT_SHIFT = """() => new Promise((done) => {
     let sum = 0;
     const observer = new PerformanceObserver((list) => {

@@ -131,7 +131,7 @@ def test_each_kind_is_drawn_as_text_of_svg(chat):
         expect(code.locator("pre")).to_be_visible()
 
 
-def test_nothing_of_it_is_loaded_before_it_is_wanted(chat):
+def test_diagram_code_is_loaded_on_demand(chat):
     asked = []
     chat.page.on("request", lambda request: asked.append(request.url))
     code = say(chat, FLOW)
@@ -180,7 +180,7 @@ def test_a_hostile_source_runs_nothing_and_asks_no_one(chat, listener, errors):
     errors.clear()
 
 
-def test_even_a_script_in_the_frame_would_reach_nothing(chat, listener, errors):
+def test_script_in_the_frame_reaches_nothing(chat, listener, errors):
     page = chat.page
     address, pages = page.url, len(page.context.pages)
     code = say(chat, FLOW)
@@ -196,7 +196,7 @@ def test_even_a_script_in_the_frame_would_reach_nothing(chat, listener, errors):
     errors.clear()
 
 
-def test_what_cannot_be_drawn_is_said_to_be_so_in_both_languages(chat):
+def test_undrawable_diagram_is_reported_in_both_languages(chat):
     large = "flowchart TD\n" + "a;" * 501
     broken, too_large = say(chat, BROKEN, large).all()
     show(broken)
@@ -235,7 +235,7 @@ def test_a_frame_that_says_nothing_is_given_up(chat, script, words):
     expect(frame).to_have_count(0)
 
 
-def test_only_its_own_frame_is_heard_and_its_height_is_bounded(chat):
+def test_messages_of_other_frames_are_ignored_and_heights_bounded(chat):
     page = chat.page
     script = "parent.postMessage({ state: 'drawn', height: 1e9 }, '*')"
     answer = {"body": script, "content_type": "text/javascript"}
@@ -249,7 +249,7 @@ def test_only_its_own_frame_is_heard_and_its_height_is_bounded(chat):
     expect(frame).to_have_attribute("height", "8000")
 
 
-def test_one_that_is_being_written_has_no_button(chat):
+def test_diagram_that_is_being_written_has_no_button(chat):
     body = say(chat, FLOW).locator("xpath=..")
     chat.page.evaluate(
         """(name) => {
@@ -264,7 +264,7 @@ def test_one_that_is_being_written_has_no_button(chat):
     expect(body.get_by_role("button", name="Show diagram")).to_have_count(1)
 
 
-def test_it_is_used_by_keyboard_on_a_phone_in_the_dark(chat):
+def test_diagram_is_used_by_keyboard_on_a_phone_in_the_dark(chat):
     page = chat.page
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="dark")

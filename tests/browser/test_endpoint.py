@@ -87,7 +87,7 @@ def test_a_client_is_followed_and_explained(open_page, slow_site, send):
     expect(page.locator(".branched")).to_contain_text("属于哪个对话")
 
 
-def test_what_a_client_does_is_said_below_its_messages(open_page, slow_site, send):
+def test_activity_of_a_client_is_shown_below_its_messages(open_page, slow_site, send):
     session = {"x_claude_code_session_id": "of-this-test"}
     # No words of the other test, whose conversation has the same owner.
     asked = {"role": "user", "content": "Which boats go to the island of Naoshima?"}

@@ -1,5 +1,8 @@
-"""What is remembered of a person: offered below a message, kept with one tap, sent in
-another conversation with the link to its message, edited, replaced and erased."""
+"""Facts about a user, from the offer to keep one until it is erased.
+
+They are offered below a message, kept with one tap, sent in another conversation with
+the link to their message, edited, replaced and erased.
+"""
 
 import pytest
 from playwright.sync_api import expect
@@ -74,7 +77,7 @@ def test_a_fact_is_kept_sent_elsewhere_edited_and_erased(learning):
         expect(page.get_by_role("button", name="Erase")).to_have_count(left)
 
 
-def test_it_speaks_chinese(learning):
+def test_facts_are_shown_in_chinese(learning):
     page = learning.page
     choose(learning, "简体中文")
     keep(learning, "我住在苏黎世，推荐几个景点。", "是")

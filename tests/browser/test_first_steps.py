@@ -77,7 +77,7 @@ def test_three_keys_lead_from_an_empty_database_to_the_first_word(open_page, fre
     expect(chat.box).to_have_value("")
 
 
-def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
+def test_model_is_changed_beside_the_message_box(open_page, fresh, errors):
     one = open_page(fresh, is_home=False)
     one.create()
     other = open_page(fresh, context=one.page.context, is_home=False)
@@ -97,9 +97,7 @@ def test_another_model_is_chosen_where_one_writes(open_page, fresh, errors):
     errors.clear()  # of the request that was cut off
 
 
-def test_what_is_typed_at_home_is_kept_and_stored_only_when_it_is_sent(
-    open_page, site, errors
-):
+def test_home_page_keeps_a_draft_and_stores_it_when_it_is_sent(open_page, site, errors):
     chat = open_page(site)
     rows = chat.page.locator("#conversation-list .row")
     before = rows.count()

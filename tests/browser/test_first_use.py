@@ -99,7 +99,7 @@ class TestColours:
         expect(chat.turns.first).not_to_have_attribute("data-drawn", "outdated")
         assert chat.page.evaluate("drawn.isConnected")
 
-    def test_without_them_code_is_read_and_copied(self, chat, cut_off):
+    def test_code_is_readable_and_copied_without_colours(self, chat, cut_off):
         cut_off(COLOURS)
         chat.say(CODE)
         code = chat.message(1).locator(".code")
@@ -122,7 +122,7 @@ class TestAttachments:
         expect(attached(chat.page).get_by_text("tokens")).to_have_count(3)
         assert loaded == ["attachment-cards"]
 
-    def test_nothing_is_sent_before_its_card_is_there(self, chat, hold):
+    def test_message_waits_until_the_card_script_is_loaded(self, chat, hold):
         release = hold(CARDS)
         attach(chat.page, NOTES)
         chat.box.fill("What is the gate code?")
@@ -171,7 +171,7 @@ class TestAttachments:
         chat.box.press("Enter")
         expect(chat.message(1).locator(".attachment")).to_contain_text("notes.md")
 
-    def test_on_the_home_page_too(self, chat, cut_off):
+    def test_home_page_reports_a_card_script_that_cannot_be_loaded(self, chat, cut_off):
         chat.page.goto(f"{chat.site.url}/")
         cut_off(CARDS)
         attach(chat.page, NOTES)
@@ -198,7 +198,7 @@ class TestReplayAndDialog:
             expect(chat.page.locator("#dialog")).to_be_hidden()
         assert loaded == ["replay", "open-dialog"]
 
-    def test_without_the_replay_the_page_says_so(self, chat, cut_off):
+    def test_replay_reports_a_script_that_cannot_be_loaded(self, chat, cut_off):
         cut_off(re.compile(r"/js/replay\b"))
         chat.page.click("[data-replay]")
         expect(chat.page.locator("#notice")).to_contain_text(NOT_LOADED)
@@ -206,7 +206,7 @@ class TestReplayAndDialog:
         chat.page.click("[data-replay]")
         expect(chat.page.locator("#replayed .message")).to_have_count(2)
 
-    def test_without_the_dialog_the_page_says_so(self, chat, cut_off):
+    def test_dialog_reports_a_script_that_cannot_be_loaded(self, chat, cut_off):
         cut_off(re.compile(r"/js/open-dialog\b"))
         tools = chat.page.get_by_role("button", name="Tools…")
         chat.page.locator("header.bar .menu > summary").click()

@@ -39,7 +39,7 @@ LIT = """new Promise((resolve) => {
 })"""
 
 
-def test_it_is_watched_and_followed_step_by_step(open_page, quick):
+def test_guide_is_watched_and_followed_step_by_step(open_page, quick):
     chat = open_page(quick)
     page, text = chat.page, chat.page.locator("#guide-text")
     page.click("form[action='/demo/'] button")
@@ -93,7 +93,7 @@ def test_it_is_watched_and_followed_step_by_step(open_page, quick):
     expect(phone.page).to_have_url(f"{quick.url}/")
 
 
-def test_it_is_closed_at_once(open_page, quick):
+def test_guide_is_closed_at_once(open_page, quick):
     chat = open_page(quick)
     chat.page.click("form[action='/demo/'] button")
     chat.page.wait_for_url("**/c/*/?guide")

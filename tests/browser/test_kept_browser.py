@@ -12,7 +12,7 @@ LOADED = """performance.getEntriesByType("resource")
     .map((each) => each.transferSize)"""
 
 
-def test_nothing_is_left_but_what_is_cached(take_context, site):
+def test_browser_keeps_nothing_but_its_cache(take_context, site):
     context = take_context(width=800)
     for _ in range(2):
         page = open_tab(context, site)

@@ -40,7 +40,7 @@ class Keys:
 
 @pytest.fixture
 def chat(take_context, errors, site):
-    """A browser whose person has only just come."""
+    """A browser whose user has only just come."""
     page = open_tab(take_context(width=1280, height=800), site)
     chat = ConversationPage(page, site)
     chat.report_to(errors)

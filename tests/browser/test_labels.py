@@ -51,7 +51,7 @@ def select(chat):
 
 def said(chat, text):
     expect(chat.page.locator("#list-said")).to_have_text(text)
-    # Keys pressed before htmx has settled a new list are not heard.
+    # Keys pressed before htmx has settled a new list are lost.
     fresh = chat.page.locator("#conversation-list:is(.htmx-added, .htmx-settling)")
     expect(fresh).to_have_count(0)
 
@@ -152,7 +152,7 @@ def test_several_are_chosen_with_shift_and_deleted_and_brought_back(listed):
     expect(rows_of(listed)).to_have_count(4)
 
 
-def test_what_is_chosen_stays_when_it_is_refused(listed):
+def test_selection_stays_when_an_action_is_refused(listed):
     page = listed.page
     select(listed)
     page.get_by_role("button", name="Archive", exact=True).click()

@@ -17,7 +17,7 @@ def row_of(chat, title):
 
 def act_on(chat, title, name):
     row = row_of(chat, title)
-    # Keys pressed before htmx has settled a new list are not heard.
+    # Keys pressed before htmx has settled a new list are lost.
     fresh = chat.page.locator("#conversation-list:is(.htmx-added, .htmx-settling)")
     expect(row).to_be_visible()
     expect(fresh).to_have_count(0)

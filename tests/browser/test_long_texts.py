@@ -72,7 +72,7 @@ def test_twenty_turns_with_replies_of_64_kb(open_filled):
 
 @pytest.mark.parametrize("server", [Site], ids=["serve.py"], indirect=True)
 class TestOneText:
-    # The first takes most bytes on the wire, the second most elements on the page.
+    # The first takes most bytes on the network, the second most elements on the page.
     @pytest.mark.parametrize("char", ['"', "*a* "])
     def test_messages_as_long_as_can_be(self, open_filled, char):
         message = (char * LONGEST)[:LONGEST]

@@ -226,7 +226,7 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift" });"""
 
 
-def test_nothing_moves_while_a_reply_is_written(open_written):
+def test_layout_is_stable_while_a_reply_is_written(open_written):
     chat = open_written("Hello")
     chat.page.evaluate(SHIFTS)
     chat.say("Tell me something")

@@ -1,4 +1,4 @@
-"""The model's view in the person's hands: acts and how they are undone, both panes."""
+"""The model's view in the user's hands: actions and their undo, both panes."""
 
 import pytest
 from playwright.sync_api import expect
@@ -138,7 +138,7 @@ def test_words_of_ones_own_are_kept_or_come_back(talked):
     expect(words).to_have_text("They met in Nara.")
 
 
-def test_what_is_out_of_date_says_why_and_comes_back(talked):
+def test_outdated_summary_names_the_reason_and_is_used_again(talked):
     compact_up_to(talked, 4, "They met in Nara.")
     open_menu(talked, 3, "Hide from the model")
     dialog = talked.page.locator("#dialog")
@@ -192,7 +192,7 @@ def test_a_refusal_keeps_the_text_in_the_dialog(talked, open_page, site):
     expect(text).to_have_text(f"From {id(other)}")
 
 
-def test_what_was_forgotten_is_found_and_brought_back(talked):
+def test_forgotten_message_is_found_and_restored(talked):
     compact_up_to(talked, 4, "They met.")
     page = talked.page
     page.click("#find > summary")
@@ -217,7 +217,7 @@ def test_the_right_pane_follows_what_is_typed_and_shows_the_raw_request(talked):
     expect(talked.right.locator(".raw.whole pre")).to_contain_text('"role": "system"')
 
 
-def test_both_panes_go_back_to_any_moment(talked):
+def test_panes_go_back_to_any_moment(talked):
     compact_up_to(talked, 4, "They met.")
     talked.page.click("[data-replay]")
     slider = talked.page.locator("#moment")

@@ -40,7 +40,7 @@ def moved(chat, what):
     wait_for(lambda: what in chat.page.evaluate("seen"), what=what)
 
 
-def test_what_is_summarised_turns_its_rail_and_folds_into_its_sheet(talked):
+def test_summarised_messages_turn_their_rail_and_fold_into_a_sheet(talked):
     compact_up_to(talked, 4, "They met.")
     for seq in (1, 4):
         moved(talked, f"clip-path of message-{seq}::after")
@@ -86,7 +86,7 @@ def test_the_replay_morphs_the_stack(talked):
     assert not [each for each in talked.page.evaluate("seen") if "flight" in each]
 
 
-def test_who_wants_less_motion_gets_a_fade(talked):
+def test_reduced_motion_replaces_movement_by_a_fade(talked):
     talked.page.emulate_media(reduced_motion="reduce")
     compact_up_to(talked, 4, "They met.")
     moved(talked, "fade of part part-summaries")

@@ -84,12 +84,12 @@ def test_the_actions_stand_under_their_message(open_written):
         message.locator(part).bounding_box() for part in (".body", ".actions")
     )
     assert 0 <= actions["y"] - (body["y"] + body["height"]) <= 1
-    # What lies over the next message is in no one's way until it shows.
+    # What lies over the next message is in the way of nothing until it shows.
     chat.page.locator("#text").hover()
     expect(message.locator(".actions")).to_have_css("pointer-events", "none")
 
 
-def test_what_opens_on_a_phone_stays_inside(open_written):
+def test_opened_parts_fit_into_a_phone(open_written):
     chat = open_written("One", "Two", width=390, height=844)
     page, find = chat.page, chat.page.locator("#find")
     for seq in (1, 2, 4):
@@ -122,7 +122,7 @@ LONG = f"""{"x" * 300} مرحبا https://example.org/{"y" * 300}
 LARGE_LETTERS = {"fontSizes": {"standard": 32, "fixed": 26}}
 
 
-def test_nothing_is_wider_than_the_screen(open_written):
+def test_page_is_not_wider_than_the_screen(open_written):
     chat = open_written(LONG, width=390, height=844)
     page, wide = chat.page, []
     page.locator("[data-tab-to=model]").click()
@@ -174,7 +174,7 @@ def test_the_right_pane_is_a_drawer_on_a_tablet(open_page, site):
     expect(chat.right).to_be_hidden()
 
 
-def test_on_a_small_laptop_the_list_folds_before_the_right_pane(open_page, site):
+def test_small_laptop_folds_the_list_before_the_right_pane(open_page, site):
     chat = open_page(site, width=1024, height=768, is_home=False)
     chat.create()
     expect(chat.page.locator("#sidebar")).to_be_hidden()
@@ -211,7 +211,7 @@ def test_the_sheets_of_the_right_pane_are_to_scale_and_open_by_key(chat):
     expect(window.locator(".glances")).to_be_hidden()
 
 
-def test_what_is_free_in_the_bars_has_no_colour(open_written):
+def test_free_part_of_the_bars_has_no_colour(open_written):
     chat = open_written("Hello")
     bars = chat.open_about().locator(".meter")
     expect(bars.locator(".segment-free").first).to_have_css("fill", "none")
@@ -239,7 +239,7 @@ def test_a_message_and_its_twin_light_up_together(open_written):
     expect(chat.page.locator("#message-1")).not_to_contain_class("counterpart")
 
 
-def test_it_renames_in_place(chat):
+def test_title_is_changed_in_place(chat):
     chat.page.click("#rename summary")
     chat.page.fill("#rename [name=title]", "苏黎世 & <b>")
     chat.page.press("#rename [name=title]", "Enter")
@@ -269,7 +269,7 @@ def test_the_first_message_names_the_conversation(chat):
     )
 
 
-def test_it_searches_as_one_types(chat):
+def test_list_is_searched_while_the_user_types(chat):
     chat.send("Searching for pelicans")
     chat.create()
     chat.page.locator("#search").press_sequentially("pelican")
@@ -287,7 +287,7 @@ def test_it_searches_as_one_types(chat):
     expect(chat.message(1)).to_contain_text("pelicans")
 
 
-def test_it_deletes_after_asking(chat):
+def test_conversation_is_deleted_after_a_confirmation(chat):
     address = chat.url
     # The page asks for its right pane once more when it is live; let that be over.
     with chat.page.expect_response("**/context/*"):
@@ -299,7 +299,7 @@ def test_it_deletes_after_asking(chat):
     assert chat.page.request.get(address).status == 404
 
 
-def test_nothing_is_left_to_go_back_to_after_the_log_out(open_written, sessions):
+def test_page_is_not_restored_after_the_logout(open_written, sessions):
     chat = open_written("My secret is plum")
     sessions.clear()
     chat.page.click(".sidebar .user-menu summary")
@@ -309,7 +309,7 @@ def test_nothing_is_left_to_go_back_to_after_the_log_out(open_written, sessions)
     expect(chat.page.locator("body")).not_to_contain_text("plum")
 
 
-def test_it_says_so_when_the_session_ends(chat, sessions, write_in):
+def test_page_reports_the_end_of_the_session(chat, sessions, write_in):
     # A request that is still under way would lead to the login page.
     chat.page.wait_for_load_state("networkidle")
     sessions.clear()
@@ -317,7 +317,7 @@ def test_it_says_so_when_the_session_ends(chat, sessions, write_in):
     expect(chat.page.locator("#connection")).to_contain_text("Logged out")
 
 
-def test_it_follows_the_end_only_while_the_reader_is_there(open_written):
+def test_page_scrolls_with_a_reply_only_while_the_reader_is_at_its_end(open_written):
     text = "Text\n\nwith\n\nseveral\n\nlines"
     chat = open_written(*[text] * 7)
     chat.say(text)
@@ -330,7 +330,7 @@ def test_it_follows_the_end_only_while_the_reader_is_there(open_written):
     expect(chat.page.locator("#jump")).to_be_hidden()
 
 
-def test_it_changes_how_it_remembers_and_keeps_a_wrong_text(open_written):
+def test_policy_is_changed_and_invalid_text_is_kept(open_written):
     chat = open_written("Hi, I'm Lance!")
     chat.memory_settings()
     policy = chat.page.locator("#policy")

@@ -51,7 +51,7 @@ def stroke_of(locator, pseudo):
     return locator.evaluate(f"(element) => ({ENDS})([element, '{pseudo}'])")
 
 
-def test_its_stroke_says_what_the_model_has_of_a_message(talked):
+def test_stroke_of_the_rail_shows_what_the_model_has_of_a_message(talked):
     draws(talked, 1, "solid")
     compact_up_to(talked, 4, "They met.")
     for seq in (1, 4):
@@ -66,7 +66,7 @@ def test_its_stroke_says_what_the_model_has_of_a_message(talked):
     draws(talked, 6, "dotted")
 
 
-def test_without_it_there_are_the_words(talked):
+def test_words_replace_the_rail(talked):
     talked.page.locator("#text").hover()
     expect(talked.mark(1)).to_have_text("In full")
     actions = talked.message(1).locator(".actions")
@@ -96,7 +96,7 @@ def test_pointing_at_a_stretch_lights_it_on_both_sides(talked):
     assert lit(talked) == ["1", "2", "3", "4"]
 
 
-def test_on_a_phone_it_is_at_the_left_edge(talked):
+def test_rail_is_at_the_left_edge_on_a_phone(talked):
     talked.page.set_viewport_size({"width": 390, "height": 844})
     assert talked.message(1).evaluate(PLACE) < 16
     draws(talked, 1, "solid")

@@ -102,7 +102,7 @@ def test_a_reply_is_copied_as_markdown_without_https(chat):
     chat.box.fill("")
 
 
-def test_only_the_transcript_is_printed(open_written):
+def test_print_has_the_transcript_only(open_written):
     chat = open_written("To be printed")
     chat.page.emulate_media(media="print")
     expect(chat.message(1)).to_be_visible()

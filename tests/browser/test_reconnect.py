@@ -115,7 +115,7 @@ def test_a_cut_between_send_and_ack_sends_nothing_twice(chat, meddled):
     assert len(asked) == 1
 
 
-def test_too_many_pages_are_told_so_without_a_loop(chat):
+def test_refused_page_reports_too_many_pages_without_a_loop(chat):
     opened = []
 
     def refuse(page_side):
@@ -210,7 +210,7 @@ class TestWaiting:
     def said(self, chat):
         return [row["text"] for row in chat.transcript() if row["role"] == "user"]
 
-    def test_all_wait_and_go_out_in_their_order(self, away):
+    def test_messages_wait_and_are_sent_in_their_order(self, away):
         for text in ("one", "two", "three"):
             away.send(text)
         expect(self.texts(away)).to_have_text(["one", "two", "three"])
@@ -266,7 +266,7 @@ ASK_OFTEN = """() => new Promise((done) => {
 })"""
 
 
-def test_one_socket_is_opened_however_often_a_connection_is_asked_for(chat):
+def test_socket_is_opened_once_for_many_requests(chat):
     chat.page.add_init_script(COUNT_SOCKETS)
     chat.page.reload()
     chat.is_live()

@@ -20,7 +20,7 @@ HIDE = """(hidden) => {
     Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
-# What was told, when there is so much of it.
+# Notices, if there are too many of them.
 TOLD = """async (count) => {
     while (told.length < count) await new Promise((done) => setTimeout(done, 50));
     return told;
@@ -35,7 +35,7 @@ def site(make_site):
         yield running
 
 
-def test_it_reminds_until_it_is_looked_at(open_page, site):
+def test_reminder_is_shown_until_it_is_read(open_page, site):
     chat = open_page(site)
     chat.page.add_init_script(ASKS)
     chat.create()

@@ -97,7 +97,7 @@ def test_policies_are_tried_with_a_sample(seeded, admin):
     is_clean(admin)
     admin.get_by_role("button", name="Start").click()
     expect(admin.locator("h1", has_text="Sample")).to_be_visible()
-    # It draws itself anew when all replays have ended.
+    # It is drawn again when all replays have ended.
     replays = admin.locator(".experiment-progress")
     expect(replays).to_have_count(0, timeout=60_000 * PATIENCE)
     listed = admin.locator(".experiment-list")

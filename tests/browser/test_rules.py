@@ -1,4 +1,4 @@
-"""A rule in the person's hands: kept with one tap, replaced, removed, back again."""
+"""A rule in the user's hands: kept with one tap, replaced, removed, restored."""
 
 import pytest
 from playwright.sync_api import expect
@@ -48,7 +48,7 @@ def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
     expect(rules(stated).locator("q")).to_have_text("Name two sources.")
 
 
-def test_nothing_of_it_shuts_anyone_out(stated):
+def test_rules_pass_the_accessibility_checks(stated):
     is_clean(stated.page)
     offer(stated).get_by_role("button", name="Yes").click()
     expect(rules(stated).locator("q")).to_have_text(WORDS)

@@ -1,5 +1,6 @@
-"""A link from its owner's dialog to the stranger who opens it: both panes, the replay,
-and that nothing there shuts anyone out.
+"""A link from its owner's dialog to the visitor who opens it: both panes, the replay.
+
+The pages are accessible.
 """
 
 import re
@@ -22,7 +23,7 @@ def owner(open_written):
 
 @pytest.fixture
 def stranger(take_context, errors, site):
-    """A browser that no one has logged in with; its sockets are counted."""
+    """A browser without a session; its sockets are counted."""
     page = open_tab(take_context(**WIDE), site)
     sockets = []
     page.on("websocket", lambda socket: sockets.append(socket.url))
@@ -93,7 +94,7 @@ def test_a_long_text_is_folded_there_too(owner, stranger):
     expect(stranger.get_by_role("button", name="Show all")).to_have_count(0)
 
 
-def test_it_stays_as_it_was_until_it_is_revoked(owner, stranger, errors):
+def test_shared_page_stays_as_it_was_until_it_is_revoked(owner, stranger, errors):
     address = share(owner, with_view=False)
     owner.page.keyboard.press("Escape")
     owner.say("And something new?")
@@ -120,7 +121,7 @@ def test_shared_pages_and_the_dialog_shut_no_one_out(owner, stranger):
     is_clean(stranger)
 
 
-def test_on_a_phone_the_two_views_are_tabs(owner, stranger):
+def test_shared_views_are_tabs_on_a_phone(owner, stranger):
     address = share(owner, with_view=True)
     stranger.set_viewport_size({"width": 390, "height": 844})
     stranger.goto(address)

@@ -21,7 +21,7 @@ def fleeting(open_page, site):
     return chat
 
 
-def test_it_says_what_it_is_and_leaves_no_draft(fleeting):
+def test_temporary_conversation_is_labelled_and_leaves_no_draft(fleeting):
     page = fleeting.page
     note = page.locator(".temporary")
     expect(note).to_contain_text("Not saved. Deleted")

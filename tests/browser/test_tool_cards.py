@@ -64,14 +64,14 @@ def test_a_long_result_is_a_file(chat):
     )
 
 
-def test_nothing_of_a_tool_runs_on_the_page(chat):
+def test_result_of_a_tool_runs_nothing_on_the_page(chat):
     found = card(chat, "fetch_page")
     found.locator("> summary").click()
     expect(found.locator(".tool-answer pre")).to_contain_text("<img src=x")
     assert chat.page.locator("#turns img").count() == 0
 
 
-def test_what_is_to_be_allowed_shows_what_it_is(chat):
+def test_consent_shows_the_call(chat):
     found = card(chat, "delete_file")
     expect(found.locator(".tool-consent")).to_be_visible()
     expect(found).to_contain_text("/srv/report\\u202egnp.exe")

@@ -21,7 +21,7 @@ FAKES = ROOT / "tests" / "fakes"
 
 @pytest.fixture(scope="module")
 def with_tools(make_site, tmp_path_factory):
-    """A site with two MCP servers, and the demo model that calls what it is told to."""
+    """A site with two MCP servers, and the demo model, which calls named tools."""
     path = tmp_path_factory.mktemp("mcp") / "mcp.json"
     servers = {
         name: {"command": sys.executable, "args": [str(FAKES / f"mcp_{name}.py")]}
@@ -77,7 +77,7 @@ def test_progress_is_shown_while_a_call_runs(chat):
     found.locator("> summary").click()
     expect(found.locator("progress")).to_be_visible()
     expect(found.locator(".tool-progress")).to_contain_text("of 8")
-    # Not each step is told.
+    # Steps in between are not announced.
     expect(found.locator(".tool-progress")).to_contain_text(re.compile("step [3-7]"))
     expect(found.locator(".tool-answer")).to_contain_text("Counted.")
     assert found.locator(".tool-progress").count() == 0
@@ -88,7 +88,7 @@ def test_files_are_shown_and_saved(chat):
     picture = found.locator("img")
     picture.scroll_into_view_if_needed()
     expect(picture).to_have_js_property("naturalWidth", 320)
-    # Not before someone wants to hear it.
+    # It is silent until it is asked for.
     sound = found.locator("audio")
     assert sound.evaluate("each => each.networkState") == 1
     sound.evaluate("each => { each.load(); each.preload = 'metadata' }")

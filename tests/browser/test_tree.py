@@ -95,7 +95,7 @@ def test_an_edit_can_still_replace(trip):
     expect(trip.page.locator("details.superseded")).to_have_count(2)
 
 
-def test_what_can_not_be_said_stays_in_the_box(trip, errors):
+def test_edit_that_cannot_be_sent_stays_in_the_box(trip, errors):
     trip.act(3, "Edit")
     trip.box.fill("A hostel there?")
     trip.page.context.set_offline(True)

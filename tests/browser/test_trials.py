@@ -30,7 +30,7 @@ def test_a_reply_is_tried_again_beside_itself(slow_chat):
     dialog.get_by_label("Change one message").select_option("edit")
     expect(dialog.get_by_label("New words")).to_have_value("My budget is 3,200.")
     dialog.get_by_label("New words").fill("My budget is 900.")
-    # Noted by the page itself: on a busy machine it can be gone before anyone looks.
+    # Noted by the page itself: on a busy machine it can be gone before the test looks.
     page.evaluate(NOTE_MARKS)
     dialog.get_by_role("button", name="Try", exact=True).click()
     trial = dialog.locator(".trial").first

@@ -1,5 +1,6 @@
-"""Two tabs change the same thing, or none has a connection: the later one is told,
-and nothing that was typed is lost.
+"""Two tabs change the same thing, or none has a connection.
+
+The later one is notified, and nothing that was typed is lost.
 """
 
 import pytest
@@ -80,7 +81,7 @@ def test_the_later_of_two_wordings_is_told_and_goes_out_as_an_edit_of_the_first(
     assert [text for text in said if "It is" in text][0] == "It is 3,400."
 
 
-def test_without_a_connection_the_page_says_so_and_keeps_what_was_typed(tabs, errors):
+def test_page_without_a_connection_reports_it_and_keeps_the_draft(tabs, errors):
     tab, page = tabs[0], tabs[0].page
     tab.message(2).hover()
     tab.message(2).locator(".message-menu > summary").click()

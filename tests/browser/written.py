@@ -36,7 +36,7 @@ def _work_in(site, work, args):
 
 
 def look_at_all():
-    """Nothing is new to the person of what tests before this one have left behind."""
+    """Mark everything as read that tests before this one have left behind."""
     UnreadTurn.objects.filter(conversation__owner__username=USER).delete()
 
 

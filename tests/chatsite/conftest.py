@@ -108,7 +108,7 @@ def exported(client, source):
 def staff_with(django_user_model, request):
     """staff_with("metadata", "content") -> one of the staff who may do just that."""
     # Remembered rows come first: no two of the staff are alike, and beside other rows
-    # they would be made anew.
+    # they would be made again.
     for name in REMEMBERED.intersection(request.fixturenames):
         request.getfixturevalue(name)
 

@@ -38,7 +38,7 @@ def site(start_site, tmp_path):
 
 @pytest.fixture
 def ann(site):
-    """A person with an address that mail is sent to."""
+    """A user with an address that mail is sent to."""
     person = Person(site, "ann")
     code = "from django.contrib.auth.models import User as U; "
     code += "U.objects.update(email='ann@example.org')"

@@ -86,7 +86,7 @@ BY_CHECK = [
     ({"SITE_ORIGINS": []}, "chat.W001"),
     ({"SECRET_KEY": "short"}, "security.W009"),
 ]
-# Servers that no one is at, with the name of the check, and what is said of each.
+# Servers that cannot be reached, with the name of the check, and its message.
 NOWHERE = "127.0.0.1:1"
 BY_DOCTOR = [
     (

@@ -102,7 +102,7 @@ class People:
         )
         return " ".join(self.random.choices(words, k=self.random.randint(1, 4)))
 
-    # The person and the model.
+    # The user and the model.
 
     def do_send(self):
         if self.random.random() < 0.2:

@@ -112,7 +112,7 @@ def test_a_socket_of_each_process_sees_the_same_reply(site, ann, provider):
     with ExitStack() as stack:
         chats = [stack.enter_context(ann.chat(path)) for _ in range(2)]
         turn = chats[0].send("Tell me something")["turn"]
-        # The one first that may hear of the turn when it has begun.
+        # The first one that may receive an event of the turn after it has begun.
         seen = [read_to_end(chat, turn) for chat in reversed(chats)]
     texts = [text_of(events) for events in seen]
     assert texts == [events[-1]["text"] for events in seen]

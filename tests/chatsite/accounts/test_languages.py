@@ -28,7 +28,7 @@ NAMES = set(
         "Word Excel PowerPoint EPUB zip"
     )
 )
-# What the model is sent stays as it is; what is cut into pieces can't be told.
+# Requests to the model stay as they are; pieces of a text have no known language.
 AS_SENT, PIECES = ("raw", "wrap"), ("diff", "excerpt")
 HASH = re.compile(r"\b[0-9a-f]{8,}…?")
 CJK = re.compile("[\u3001\u3002\u4e00-\u9fff\uff08\uff09\uff1a\uff0c]")

@@ -37,7 +37,7 @@ WORD = "zyqqplanted"
 
 
 def plant(user, staff, word=WORD):
-    """The word in every place that can hold what a person wrote."""
+    """Put the word in every place that can hold what a user wrote."""
     made = transcript.create_conversation(
         user, title=f"T {word}", system_prompt=f"P {word}"
     )
@@ -92,7 +92,7 @@ def bytes_of_database():
 
 
 def deleted_by(staff, user):
-    """As the admin does it: first what the person wrote, then the account."""
+    """Delete as the admin does: first what the user wrote, then the account."""
     for conversation in Conversation.objects.filter(owner=user):
         erasing.erase_with_tombstone(conversation, user=staff)
     page = reverse("admin:auth_user_delete", args=[user.pk])
@@ -114,7 +114,7 @@ class TestNothingIsLeft:
 
     @pytest.fixture(params=["by the person", "by staff", "erased"])
     def leave(self, request, zyq, staff):
-        """leave(): the account ends, at each of its doors."""
+        """leave(): the account is deleted, in each way that there is."""
         return {
             "by the person": partial(account.delete_account, zyq),
             "by staff": partial(deleted_by, staff, zyq),
@@ -166,7 +166,7 @@ class TestWhileThingsGoOn:
         assert not Message.objects.exists()
 
     def test_rows_that_come_in_between_do_not_make_it_fail(self, alice, bob):
-        """As a runner does that has not heard of it: request after request."""
+        """Act as a runner does that has not noticed it: request after request."""
         made = [transcript.create_conversation(alice) for _ in range(3)]
         kept = transcript.create_conversation(bob)
         talk_in_turns(kept, "Stays")

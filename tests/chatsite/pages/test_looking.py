@@ -45,7 +45,7 @@ def page(client, conversation, name, **values):
 @pytest.fixture
 @remembered
 def long(alice):
-    """Ten turns; v1 stands for the first twelve messages."""
+    """Ten turns; v1 is the summary of the first twelve messages."""
     made = transcript.create_conversation(alice)
     talk_in_turns(made, *(f"Fact {n}: box {n} holds {n * 11} pears." for n in range(9)))
     talk_in_turns(made, "我妹妹叫小敏，她吃素。")

@@ -1,4 +1,4 @@
-"""What a person does to the model's view from the page, and how it is undone."""
+"""Actions of a user on the model's view from the page, and their undo."""
 
 import re
 import uuid
@@ -96,7 +96,7 @@ class TestAccess:
 
 
 class TestEditedSummaries:
-    """A person's words over a message that is hidden, shown or deleted."""
+    """A user's words over a message that is hidden, shown or deleted."""
 
     @pytest.fixture
     def edited(self, client, compacted):

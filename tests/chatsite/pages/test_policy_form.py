@@ -10,7 +10,7 @@ PRESET = {"preset": "langgraph"}
 
 
 def sent_again(stored):
-    """What a person stores who opens the form and sends it as it is."""
+    """Return what is stored if a user opens the form and sends it as it is."""
     form = PolicyForm(initial=PolicyForm.read_initial(stored))
     data = {field.html_name: field.value() for field in form}
     shown = PolicyForm({name: value for name, value in data.items() if value})

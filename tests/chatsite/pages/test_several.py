@@ -1,4 +1,4 @@
-"""Several conversations of the list at once: what each door does, refuses and costs."""
+"""Several conversations of the list at once: what an action does, refuses and costs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Pages and fragments: what each gives its owner, and no one else."""
+"""Pages and fragments: what each gives its owner, and that others get nothing."""
 
 import html
 import uuid

@@ -57,7 +57,7 @@ METADATA = {
         "signature",
         "provider",
     ),
-    # What tells the keys of a person apart.
+    # Parameters by which the keys of a user differ.
     *(f"endpoint.ApiKey.{each}" for each in ("name", "hint", "scopes")),
     "endpoint.ApiKey.models_allowed",
     # Of staff, for staff.

@@ -1,4 +1,4 @@
-"""What owners change of their conversations is in the log, whatever door they use."""
+"""Changes that owners make to their conversations are in the log, from all pages."""
 
 from inspect import iscoroutinefunction
 

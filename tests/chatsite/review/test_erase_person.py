@@ -1,5 +1,7 @@
-"""A person is erased by one page or one command, and leaves one record. That nothing
-else is left is proved in tests/chatsite/accounts/test_leaving.py."""
+"""A user is erased by one page or one command, and leaves one record.
+
+That nothing else is left is proved in tests/chatsite/accounts/test_leaving.py.
+"""
 
 from io import StringIO
 

@@ -103,7 +103,7 @@ class Seen:
     is_written_down: bool = False
 
     def is_as(self, rights):
-        """Whether a review page lets in those who may see it, and no one else."""
+        """Return if a review page lets in those who may see it, and no others."""
         may = set(self.place.needs) <= set(rights)
         # Others than a POST are refused before anybody asks who it is.
         return not self.place.is_own or self.status in ((200 if may else 403), 405)

@@ -129,7 +129,7 @@ def test_a_page_follows_another_and_few_are_counted(
 
 
 def test_queries_use_an_index(varied):
-    """On an empty table a database prefers to read it: so it is told not to."""
+    """On an empty table a database prefers a scan, so scans are disabled."""
     rows = Summary.objects.order_by("-created_at", "-id").values("pk")
     questions = {
         "summary_newest": rows,

@@ -1,4 +1,4 @@
-"""Hostile input at every door of the HTTP side: form fields, query strings, cookies.
+"""Hostile input at every endpoint: form fields, query strings, cookies.
 
 Nothing may answer 500, whatever is sent, on either database.
 """
