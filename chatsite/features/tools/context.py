@@ -78,6 +78,9 @@ class CallProgress:
     def from_values(cls, done: Any, total: Any = None, message: str = "") -> Self:
         return cls(_read_number(done), _read_number(total), " ".join(message.split()))
 
+    # Its former name, for tools of a site until the next release; so below.
+    of = from_values
+
 
 def _read_number(value: Any) -> float | None:
     is_number = isinstance(value, int | float) and math.isfinite(value)
@@ -137,6 +140,7 @@ class AnswerLostError(ToolException):
     """The call was begun, and no answer came: it is not known whether it ran."""
 
 
+Pending, Progress = PendingResult, CallProgress
 Look = Callable[[dict[str, Any], CallContext], Awaitable[Any]]
 Cancel = Callable[[dict[str, Any], CallContext], Awaitable[None]]
 
@@ -185,6 +189,8 @@ class SiteTool:
         if isinstance(found, type) or not callable(found):
             raise TypeError(f"{found!r} is no tool and no function")
         return cls(_with_threads(tool(found)))
+
+    of = from_object
 
     @property
     def name(self) -> str:

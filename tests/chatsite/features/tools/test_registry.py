@@ -159,3 +159,15 @@ def test_tools_of_operators_import_from_the_former_place():
 
     assert former.site_tool is site_tool
     assert context.CallContext is CallContext
+
+
+def test_former_names_work_until_the_next_release():
+    """A tool of a site that was written for the release before."""
+    assert context.Pending({}, 1).handle == {}
+    assert context.Progress.of(1, 2) == context.CallProgress(1.0, 2.0)
+    assert context.SiteTool.of(look_up_nothing).name == "look_up_nothing"
+
+
+def look_up_nothing() -> str:
+    """Look up nothing."""
+    return ""
