@@ -19,10 +19,10 @@ READABLE = ["a", ".", "\u200b0\u200b", "👩\u200d🚀", "\u05d0", "中", "\u030
 
 
 @pytest.mark.parametrize("text", BLANK.values(), ids=BLANK)
-def test_what_cannot_be_seen_is_blank(text):
+def test_invisible_text_is_blank(text):
     assert is_blank(text)
 
 
 @pytest.mark.parametrize("text", READABLE)
-def test_what_can_be_seen_is_not(text):
+def test_visible_text_is_not_blank(text):
     assert not is_blank(text)

@@ -37,10 +37,10 @@ class TestNames:
             ("天气", "_"),
         ],
     )
-    def test_name_is_sent_as_all_providers_take_it(self, name, sent):
+    def test_name_is_sent_as_all_providers_accept_it(self, name, sent):
         assert call_forms.name_tools([name]) == {name: sent}
 
-    def test_name_that_can_be_sent_keeps_itself(self):
+    def test_valid_name_is_unchanged(self):
         named = call_forms.name_tools(["web.run", "web_run", "web/run"])
         assert named["web_run"] == "web_run"
         assert len(set(named.values())) == 3
@@ -79,7 +79,7 @@ class TestIds:
 
 
 class TestQuotedCalls:
-    def test_rounds_become_words(self):
+    def test_rounds_become_quotations(self):
         messages = [
             HumanMessage("Look."),
             ask(("web.run", LONG), text="Let me look."),
@@ -116,14 +116,14 @@ class TestExtras:
         assert extra == {"google": {"thought_signature": "abc"}}
 
     @pytest.mark.parametrize("provider", ["", "other.example"])
-    def test_extras_go_to_no_one_else(self, provider):
+    def test_extras_are_not_sent_to_other_providers(self, provider):
         sent = str(
             to_wire(Shape(calls="plain", provider=provider).apply_to(self.messages))
         )
         assert "Hm." not in sent
         assert "abc" not in sent
 
-    def test_missing_extras_are_made_up_where_they_are_wanted(self):
+    def test_missing_extras_are_replaced_where_they_are_wanted(self):
         shape = Shape(wanted=("reasoning_content", "thought_signature"))
         asked = ask(("look", "a"), ("look", "b"))
         messages = [asked, answer("a"), answer("b"), AIMessage("Here.")]
@@ -145,7 +145,7 @@ class TestExtras:
         once = shape.apply_to(self.messages)
         assert to_wire(shape.apply_to(once)) == to_wire(once)
 
-    def test_too_much_is_not_kept(self):
+    def test_large_extras_are_dropped(self):
         assert call_forms.bound_extras({"message": {"a": "x" * 100_001}}) == {}
         assert call_forms.bound_extras(self.stored) == self.stored
 
@@ -164,13 +164,13 @@ class TestShape:
             ),
         ],
     )
-    def test_request_notes_only_what_changed_it(self, messages, left):
+    def test_request_stores_only_what_changed_it(self, messages, left):
         shape = Shape(calls="plain", provider="one.example").narrow_to(messages)
         assert shape == Shape(**left)
         assert Shape.from_refs(shape.to_refs()) == shape
 
 
-def test_shape_of_a_later_release_is_read_as_far_as_it_is_known():
+def test_shape_of_a_later_release_keeps_its_known_fields():
     """A process of this release reads it while an upgrade runs, or after going back."""
     refs = {"shape": {"system_role": "user", "joined": True, "later": [5]}}
     assert Shape.from_refs(refs) == Shape("user", True)

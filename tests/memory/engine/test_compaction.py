@@ -36,10 +36,10 @@ def settle(memory, text="short"):
 
 
 class TestCompaction:
-    def test_nothing_is_due_below_the_trigger(self):
+    def test_step_is_not_due_below_the_trigger(self):
         assert next_step(state(3)) is None
 
-    def test_a_summary_takes_the_place_of_its_messages(self):
+    def test_summary_replaces_its_messages(self):
         before = state(4)
         step = next_step(before)
         after = before.apply_step(step, "They talked.")
@@ -51,28 +51,28 @@ class TestCompaction:
         assert (after.cutoff, after.version) == (2, 1)
         assert next_step(after) is None
 
-    def test_the_state_before_stays_as_it_was(self):
+    def test_previous_state_is_unchanged(self):
         before = state(4)
         before.apply_step(next_step(before), "They talked.")
         assert (before.blocks, before.cutoff, len(before.window)) == ((), 0, 4)
 
-    def test_a_running_summary_replaces_the_one_it_extends(self):
+    def test_running_summary_replaces_the_one_it_extends(self):
         memory, _ = settle(state(4, strategy="running"))
         memory, taken = settle(memory.add_messages(*chat(6)[4:]), "More.")
         assert taken == [("Compaction", 1, 4)]
         assert [(b.version, b.text) for b in memory.blocks] == [(2, "More.")]
         assert memory.cutoff == 4
 
-    def test_a_number_is_not_given_twice(self):
+    def test_version_numbers_are_not_reused(self):
         gone = state(4)
         gone = MemoryState(gone.policy, window=gone.window, version=7)
         assert gone.apply_step(next_step(gone), "x").blocks[0].version == 8
 
-    def test_force_asks_for_a_step_below_the_trigger(self):
+    def test_force_plans_a_step_below_the_trigger(self):
         step = next_step(state(3), force=True)
         assert (step.trigger.kind, seqs(step.messages)) == ("manual", [1, 2])
 
-    def test_off_is_off(self):
+    def test_disabled_policy_plans_no_step(self):
         blocks = [block(1, 1, 2, tokens=9000), block(2, 3, 4, tokens=9000)]
         off = state(9, blocks, enabled=False, fan_in=2)
         assert next_step(off, force=True, set_aside=(12, 14)) is None
@@ -82,18 +82,18 @@ class TestMerges:
     def blocks(self, count):
         return [block(n, 2 * n - 1, 2 * n, tokens=900) for n in range(1, count + 1)]
 
-    def test_a_merge_comes_before_a_compaction(self):
+    def test_merge_comes_before_a_compaction(self):
         step = next_step(state(4, self.blocks(2), fan_in=2))
         assert (type(step), step.replaces) == (Merge, tuple(self.blocks(2)))
 
-    def test_a_merge_leaves_the_window_and_keeps_the_order(self):
+    def test_merge_keeps_the_window_and_the_order(self):
         before = state(2, self.blocks(3), fan_in=2)
         after = before.apply_step(next_step(before), "short")
         spans = [(b.version, b.level, b.first_seq, b.last_seq) for b in after.blocks]
         assert spans == [(4, 1, 1, 4), (3, 0, 5, 6)]
         assert after.window == before.window
 
-    def test_it_goes_on_until_nothing_is_due(self):
+    def test_steps_continue_until_none_is_due(self):
         memory = state(fan_in=2, summary_budget=1)
         done = []
         for message in chat(12):
@@ -110,7 +110,7 @@ class TestMerges:
             ("Compaction", 9, 10),
         ]
 
-    def test_where_little_fits_summaries_are_merged_whatever_their_levels(self):
+    def test_summaries_of_all_levels_merge_when_little_fits(self):
         blocks = self.blocks(2)
         assert next_step(state(2, blocks)) is None
         step = next_step(state(2, blocks), most_summaries=1000)
@@ -118,20 +118,20 @@ class TestMerges:
 
 
 class TestSummariesSetAside:
-    def test_the_messages_before_one_are_summarised_first(self):
+    def test_messages_before_a_waiting_summary_are_summarised_first(self):
         memory = state(6, [block(1, 1, 2)])
         memory = MemoryState(memory.policy, memory.blocks, memory.window[2:], 1)
         step = next_step(memory, set_aside=(5, 6))
         assert (step.trigger.kind, step.first_seq, step.last_seq) == ("change", 3, 4)
         assert (seqs(step.messages), seqs(step.kept)) == ([3, 4], [5, 6])
 
-    def test_where_none_is_left_before_it_its_own_are(self):
+    def test_waiting_summary_is_rewritten_when_no_message_precedes_it(self):
         memory = MemoryState(state().policy, window=tuple(chat(6)[2:]))
         step = next_step(memory, set_aside=(3, 4))
         assert (step.first_seq, step.last_seq) == (1, 4)
         assert seqs(step.messages) == [3, 4]
 
-    def test_a_turn_that_is_not_finished_waits(self):
+    def test_unfinished_turn_waits(self):
         assert next_step(state(3), set_aside=(3, 4), open_from=1) is None
 
 
@@ -155,14 +155,14 @@ class TestWriting:
         await write_summary(summarizer, step, covered, policy=Policy())
         return summarizer.documents[0]
 
-    async def test_a_compaction_reads_its_messages_and_what_it_extends(self):
+    async def test_compaction_reads_its_messages_and_the_extended_summary(self):
         memory, _ = settle(state(4, strategy="running"), "Before.")
         step = next_step(memory.add_messages(*chat(6)[4:]))
         read = await self.written(step)
         assert read["previous_summary"] == "Before."
         assert [each["n"] for each in read["messages"]] == [3, 4]
 
-    async def test_a_merge_reads_the_messages_or_else_the_summaries(self):
+    async def test_merge_reads_the_messages_or_else_the_summaries(self):
         blocks = [block(1, 1, 2, tokens=900), block(2, 3, 4, tokens=900)]
         step = next_step(state(0, blocks, fan_in=2))
         read = await self.written(step, chat(4))
@@ -177,16 +177,16 @@ class TestImportant:
         messages = tuple(user(n, text) for n, text in enumerate(texts, start=1))
         return Compaction(None, messages, (), None, 0, 1, len(texts))
 
-    def test_it_finds_what_leaves_the_window(self):
+    def test_important_messages_are_found_as_they_leave_the_window(self):
         step = self.step("my order", "hello", "order 2")
         assert find_important(self.POLICY, step) == Important((1, 3))
 
-    def test_what_was_not_looked_at_is_named(self, monkeypatch):
+    def test_unsearched_messages_are_listed(self, monkeypatch):
         monkeypatch.setattr(
             "memory.engine.compaction.PatternSearch.has_match", lambda *_: None
         )
         assert find_important(self.POLICY, self.step("a", "b")).unread == (1, 2)
 
-    def test_messages_behind_a_merge_were_searched_before(self):
+    def test_messages_of_a_merge_are_not_searched_again(self):
         merge = Merge(None, (block(1, 1, 2, text="order"), block(2, 3, 4)), 1)
         assert find_important(self.POLICY, merge) == Important()

@@ -41,7 +41,7 @@ AT = datetime(2023, 5, 10, 9, tzinfo=UTC)
         ("两个星期前", "2023-04-26"),
     ],
 )
-def test_a_question_names_a_day(text, day):
+def test_question_names_a_day(text, day):
     assert read_asked_days(f"And {text}?", AT) == ("And  ?", [day])
 
 
@@ -49,16 +49,16 @@ def test_a_question_names_a_day(text, day):
     "text",
     ["31 February 2023", "2023-13-40", "you may 2b", "1.2.3", "5月", "last year", ""],
 )
-def test_what_is_no_day_is_left(text):
+def test_text_without_days_is_unchanged(text):
     assert read_asked_days(text, AT) == (text, [])
 
 
-def test_nothing_is_yesterday_without_a_time():
+def test_yesterday_is_not_a_day_without_a_time():
     assert read_asked_days("yesterday", None) == ("yesterday", [])
     assert read_day_terms("yesterday, 2 May 2023", None) == ["2023-05-02", "05-02"]
 
 
-def test_a_day_without_a_year_is_of_the_nearest():
+def test_day_without_a_year_is_of_the_nearest_year():
     assert "2022-12-25" in read_day_terms("On 25 December", AT)
     assert "2023-08-01" in read_day_terms("8月1日", AT)
 
@@ -66,7 +66,7 @@ def test_a_day_without_a_year_is_of_the_nearest():
 @pytest.mark.parametrize(
     "question", ["What of 9 May?", "5月9日怎么了？", "What was yesterday?", "昨天呢？"]
 )
-def test_a_message_is_found_by_its_day_and_by_the_one_it_names(question):
+def test_message_is_found_by_its_day_and_by_the_day_it_names(question):
     texts = ["Tea.", "It was raining yesterday.", "Cake.", "Hm.", "So.", "9 May, then."]
     days = [9, 10, 12, 2, 3, 1]
     index = MessageIndex(

@@ -42,25 +42,25 @@ def compare():
     return right, reported, found, labels, wrong
 
 
-def test_what_is_reported_was_dropped():
+def test_reported_details_were_dropped():
     right, reported, found, labels, wrong = compare()
     assert right / reported >= 0.9, wrong
     assert found / labels >= 0.8, wrong
 
 
-def test_nothing_is_reported_of_a_summary_that_says_all():
+def test_complete_summary_has_no_reports():
     for texts, _, _ in CASES:
         assert find_dropped(chat_of(texts), "\n".join(texts)) == []
 
 
-def test_what_is_reported_is_kept_as_text():
+def test_reports_are_restored_from_text():
     for each in find_dropped(chat_of(CASES[0][0]), CASES[0][1]):
         assert DroppedDetail.parse_line(str(each)) == each
     for line in ("", "#x name: Ann", "#1 poem: roses", "#1 name:", "name: Ann"):
         assert DroppedDetail.parse_line(line) is None
 
 
-def test_the_weightiest_come_first_and_not_too_many():
+def test_weightiest_details_come_first_and_are_limited():
     numbers = " ".join(f"Item {n} costs {n * 11} euros." for n in range(10, 90))
     texts = [f"We decided to buy everything for the kitchen. {numbers}", "Fine."]
     dropped = find_dropped(chat_of(texts), "They talked.")
@@ -89,7 +89,7 @@ def test_a_number_said_twice_is_listed_once_and_counted_twice():
 @pytest.mark.parametrize(
     "line", ["", "x number: #1", "1 colour: #1", "1" * 5000 + " number: #1", "1 number"]
 )
-def test_what_is_no_count_is_none(line):
+def test_other_lines_are_not_counts(line):
     assert DroppedCount.parse_line(line) is None
 
 
@@ -103,7 +103,7 @@ def test_results_of_tools_and_questions_are_not_compared():
     assert find_dropped(messages, "They talked about a trip.") == []
 
 
-def test_what_was_said_plainly_later_was_not_hardened():
+def test_hedge_that_is_also_stated_plainly_is_not_reported():
     texts = [
         "Maybe we paint the kitchen blue.",
         "Hm.",
@@ -113,14 +113,14 @@ def test_what_was_said_plainly_later_was_not_hardened():
     assert find_dropped(chat_of(texts), "They paint the kitchen blue.") == []
 
 
-def test_a_merge_names_the_message_of_what_it_dropped():
+def test_merge_names_the_message_of_a_dropped_fact():
     messages = chat_of(["I pay 1,300 to Landlord Ltd.", "ok", "And 45 to Ann.", "ok"])
     texts = ["Pays 1,300 to Landlord Ltd.", "Pays 45 to Ann."]
     dropped = find_dropped_by_merge(texts, messages, "Pays Landlord Ltd. and Ann.")
     assert list(map(str, dropped)) == ["#1 number: 1,300", "#3 number: 45"]
 
 
-def test_it_reads_long_texts_in_bounded_time():
+def test_long_texts_are_compared_in_bounded_time():
     messages = chat_of(["maybe not sure about it, " * 2000, "no " * 20_000] * 5)
     assert find_dropped(messages, "maybe sure about it. " * 50) == []
 

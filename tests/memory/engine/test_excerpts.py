@@ -40,14 +40,14 @@ def wanted(*words):
 # Which hits.
 
 
-def test_it_shows_what_fits_the_question():
+def test_excerpts_fit_the_question():
     texts = ["The puppy is called Luna.", "Bread.", "Rain.", "Snow.", "Wind."]
     (first, *_) = choose(texts, "What is the puppy called?")
     assert (first.seq, first.span) == (1, None)
     assert first.message.text == texts[0]
 
 
-def test_it_shows_no_message_without_words():
+def test_message_without_words_is_not_shown():
     calls = [{"name": "search", "args": {"query": "the puppy called"}, "id": "1"}]
     messages = {1: AIMessage("", id="1", tool_calls=calls), 2: message(2, "A puppy.")}
     told = ['search {"query": "the puppy called"}', "A puppy."]
@@ -63,7 +63,7 @@ def test_it_shows_no_message_without_words():
     assert 1 not in {note.seq for note in chosen}
 
 
-def test_it_shows_nothing_for_one_chance_word_of_many():
+def test_chance_word_of_many_shows_no_message():
     texts = [f"Text {n} about topic{n}." for n in range(50)]
     texts[7] = "The weather in Lisbon."
     question = (
@@ -74,7 +74,7 @@ def test_it_shows_nothing_for_one_chance_word_of_many():
     assert 8 in [note.seq for note in choose(texts, "weather Lisbon")]
 
 
-def test_it_takes_no_hit_below_the_limit():
+def test_hit_below_the_minimal_fit_is_dropped():
     messages = {1: message(1, "tea"), 2: message(2, "tea")}
     hits = [
         Hit(1, 9.0, excerpts.FEW.min_fit),
@@ -94,7 +94,7 @@ def test_it_takes_no_hit_below_the_limit():
         ("玛雅在里斯本吗？", "玛雅在里斯本几次？"),
     ],
 )
-def test_a_question_about_many_messages_is_shown_more_of_them(one, many):
+def test_question_about_many_messages_shows_more_of_them(one, many):
     texts = [f"Text {n} about topic{n}." for n in range(80)]
     texts[::8] = [f"Maya was in Lisbon, 玛雅在里斯本 {n}. {LONG}" for n in range(10)]
     few, lots = (choose(texts, question) for question in (one, many))
@@ -102,7 +102,7 @@ def test_a_question_about_many_messages_is_shown_more_of_them(one, many):
     assert count_tokens(show(lots).messages) <= 500
 
 
-def test_it_passes_over_hits_whose_message_is_not_given():
+def test_hits_without_a_message_are_skipped():
     hits = [Hit(1, 9.0, 0.9), Hit(2, 8.0, 0.8)]
     chosen = excerpts.choose_excerpts(
         hits, {2: message(2, "tea")}, "tea", room=500, count_tokens=count_tokens
@@ -110,7 +110,7 @@ def test_it_passes_over_hits_whose_message_is_not_given():
     assert [note.seq for note in chosen] == [2]
 
 
-def test_a_word_that_was_not_said_counts_as_rare():
+def test_unknown_word_counts_as_rare():
     index = MessageIndex(
         [Document.from_text(n, "user", f"text {n}") for n in range(1, 60)]
     )
@@ -120,7 +120,7 @@ def test_a_word_that_was_not_said_counts_as_rare():
 
 @pytest.mark.parametrize("room", [0, 60, 150, 200, 500, 2000])
 @pytest.mark.parametrize("ratio", [1, 1.37])
-def test_it_keeps_to_the_room(room, ratio):
+def test_excerpts_stay_within_their_room(room, ratio):
     def count(messages):
         return round(count_tokens(messages) * ratio)
 
@@ -134,7 +134,7 @@ def test_it_keeps_to_the_room(room, ratio):
 # How much of them.
 
 
-def test_it_shows_the_part_of_a_long_hit_that_matters():
+def test_long_hit_shows_the_relevant_part():
     (note,) = choose([LONG], "What is the puppy called?")
     text = note.message.text
     assert "My puppy is called Luna" in text
@@ -144,7 +144,7 @@ def test_it_shows_the_part_of_a_long_hit_that_matters():
     assert 'excerpt="true">…' in quote_message(note.message)
 
 
-def test_a_part_is_cut_again_from_its_span():
+def test_excerpt_is_cut_again_from_its_span():
     (note,) = choose([LONG], "What is the puppy called?")
     again = excerpts.cut_excerpt(message(1, LONG), note.span)
     assert quote_message(again) == quote_message(note.message)
@@ -152,7 +152,7 @@ def test_a_part_is_cut_again_from_its_span():
     assert LONG[start:end] in again.text
 
 
-def test_the_message_itself_stays_whole():
+def test_original_message_stays_whole():
     original = message(1, LONG)
     excerpts.cut_excerpt(original, (10, 20))
     assert original.text == LONG
@@ -173,14 +173,14 @@ def test_many_long_hits_share_what_the_best_one_leaves():
     assert sizes[-1] > 1.3 * sizes[-2]
 
 
-def test_of_two_long_hits_each_may_take_half():
+def test_two_long_hits_share_the_room_equally():
     texts = [LONG, "Bread.", f"{LONG} Indeed."]
     sizes = [len(note.message.text) for note in choose(texts, "Who is the puppy Luna?")]
     assert len(sizes) == 2
     assert max(sizes) < 1.5 * min(sizes)
 
 
-def test_it_marks_only_the_ends_that_were_cut():
+def test_excerpt_marks_only_the_ends_that_were_cut():
     text = "alpha beta gamma delta"
     cuts = [
         excerpts.cut_excerpt(message(1, text), span).text
@@ -199,31 +199,31 @@ def test_it_marks_only_the_ends_that_were_cut():
         (("call", "puppy"), "puppy is called"),
     ],
 )
-def test_it_finds_where_the_words_stand(words, expected):
+def test_span_covers_the_wanted_words(words, expected):
     start, end = excerpts.find_span(LONG, wanted(*words), 80)
     assert expected in LONG[start:end]
     assert end - start <= 80
 
 
-def test_it_prefers_different_words_to_many():
+def test_span_prefers_different_words_to_many():
     text = f"tea tea tea tea {'x ' * 200} tea and milk {'x ' * 200}"
     start, end = excerpts.find_span(text, wanted("tea", "milk"), 40)
     assert "tea and milk" in text[start:end]
 
 
-def test_it_finds_chinese_words():
+def test_span_covers_chinese_words():
     text = "今天天气很好。" * 60 + "我在上海的一家医院工作。" + "今天天气很好。" * 60
     start, end = excerpts.find_span(text, wanted("上海", "医院"), 40)
     assert "上海的一家医院" in text[start:end]
 
 
-def test_it_shows_the_beginning_where_no_word_is():
+def test_span_is_the_beginning_without_wanted_words():
     start, end = excerpts.find_span(FILLER, wanted("zeppelin"), 100)
     assert start == 0
     assert 80 <= end <= 100
 
 
-def test_it_cuts_between_words():
+def test_span_ends_between_words():
     for size in range(60, 90):
         start, end = excerpts.find_span(LONG, wanted("puppy"), size)
         assert not start or LONG[start - 1].isspace()
@@ -232,7 +232,7 @@ def test_it_cuts_between_words():
 
 @pytest.mark.parametrize("text", ["", "x", "long" * 3000, "\ud800 " * 50, "ß" * 99])
 @pytest.mark.parametrize("size", [0, 1, 50])
-def test_it_bears_any_text(text, size):
+def test_span_of_any_text_is_valid(text, size):
     start, end = excerpts.find_span(text, wanted("long", "x"), size)
     assert 0 <= start <= end <= len(text)
     assert end - start <= max(size, len(text))
@@ -252,13 +252,13 @@ def quotes(chosen):
     return [quote_message(note.message) for note in chosen]
 
 
-def test_it_says_which_value_is_the_newest():
+def test_notes_mark_the_newest_value():
     old, _, new = quotes(choose(TOLD, ASKED))
     assert old.startswith('<message n="1" role="user" replaced_by="3">')
     assert new.startswith('<message n="3" role="user" newest="true">')
 
 
-def test_it_says_until_when_an_older_value_held():
+def test_notes_give_the_day_when_a_value_was_replaced():
     """On the day of the next one, not of the newest."""
     told = [*TOLD, "Dashboard API: now it takes 180 ms."]
     notes = choose(told, ASKED, dated=True)
@@ -271,7 +271,7 @@ def test_it_says_until_when_an_older_value_held():
     ]
 
 
-def test_of_several_values_only_the_last_is_the_newest():
+def test_newest_mark_is_only_on_the_last_of_several_values():
     told = [*TOLD, "Dashboard API: now it takes 180 ms."]
     marks = [quote.partition(">")[0] for quote in quotes(choose(told, ASKED))]
     assert [mark.rpartition(" ")[2] for mark in marks] == [
@@ -282,7 +282,7 @@ def test_of_several_values_only_the_last_is_the_newest():
     ]
 
 
-def test_an_old_value_is_never_shown_without_the_newest():
+def test_old_value_is_never_shown_without_the_newest():
     messages = {n: message(n, text) for n, text in enumerate(TOLD, start=1)}
     hits = [Hit(1, 9.0, 0.9), Hit(3, 1.0, 0.2)]
     shown = {
@@ -297,7 +297,7 @@ def test_an_old_value_is_never_shown_without_the_newest():
     assert shown == {(), (3,), (1, 3)}
 
 
-def test_a_note_tells_that_the_window_has_a_newer_value():
+def test_note_names_a_newer_value_in_the_window():
     window = [message(8, "Rain."), message(9, "The dashboard API takes 90 ms now.")]
     messages = {1: message(1, TOLD[0])}
     (note,) = excerpts.choose_excerpts(
@@ -313,7 +313,7 @@ def test_a_note_tells_that_the_window_has_a_newer_value():
 
 
 @pytest.mark.parametrize("room", [90, 110, 150, 500])
-def test_notes_are_restored_from_what_is_recorded(room):
+def test_notes_are_restored_from_their_record(room):
     told = [f"{FILLER}{text} {FILLER}" for text in TOLD]
     messages = [
         message(n, text, created_at=f"2026-05-{n:02}")
@@ -333,7 +333,7 @@ def test_notes_are_restored_from_what_is_recorded(room):
 # Passages.
 
 
-def test_what_is_shown_of_a_long_message_is_its_best_passage():
+def test_long_message_shows_its_best_passage():
     chapters = [f"Chapter {n}. {'We ate bread and cheese. ' * 15}" for n in range(20)]
     chapters[13] += "Then the puppy came."
     text = "\n\n".join(chapters)

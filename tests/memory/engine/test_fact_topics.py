@@ -33,5 +33,5 @@ KNOWN = [
         ("", []),
     ],
 )
-def test_a_later_one_replaces_what_a_person_has_one_of(fact, replaced):
+def test_later_fact_replaces_earlier_ones_of_its_topic(fact, replaced):
     assert find_contradicted(fact, KNOWN) == replaced

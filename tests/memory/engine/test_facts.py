@@ -26,7 +26,7 @@ def kinds(text):
     return [(fact.kind, fact.text) for fact in find_facts(text)]
 
 
-def test_it_finds_the_facts_of_a_text():
+def test_facts_of_a_text_are_found():
     assert kinds('On 7 May 2023 Ann paid 1,200 for "Dune" (ann@b.de).') == [
         ("identifier", "ann@b.de"),
         ("quote", "Dune"),
@@ -36,12 +36,12 @@ def test_it_finds_the_facts_of_a_text():
     ]
 
 
-def test_the_number_of_a_message_is_no_fact():
+def test_message_numbers_are_not_facts():
     assert kinds("You said 3 in message 12 (messages 4).") == [("number", "3")]
     assert kinds("你在第 12 条消息里说过 3。") == [("number", "3")]
 
 
-def test_it_finds_the_facts_of_chinese_text():
+def test_facts_of_chinese_text_are_found():
     assert kinds(SAID[2]) == [
         ("identifier", "A1234567"),
         ("quote", "三体"),
@@ -67,7 +67,7 @@ def test_it_finds_the_facts_of_chinese_text():
         "CVE-2025-64439",
     ],
 )
-def test_it_finds_identifiers_exactly(identifier):
+def test_identifiers_are_found_exactly(identifier):
     assert find_identifiers(f"Look at {identifier}, please.") == [identifier]
     assert find_identifiers(f"请看{identifier}。") == [identifier]
     assert missing_identifiers("Nothing.", [f"({identifier})"]) == [identifier]
@@ -78,7 +78,7 @@ def test_it_finds_identifiers_exactly(identifier):
     "text",
     ["It is A1 or B2.", "either/or and 24/7", "In 2023, 1,200 of 5.5.", "e.g. so"],
 )
-def test_it_takes_no_ordinary_word_for_an_identifier(text):
+def test_ordinary_words_are_not_identifiers(text):
     assert find_identifiers(text) == []
 
 
@@ -95,7 +95,7 @@ def test_it_takes_no_ordinary_word_for_an_identifier(text):
         "",
     ],
 )
-def test_it_raises_no_false_alarm(summary):
+def test_supported_summaries_are_not_flagged(summary):
     assert find_unsupported(summary, SAID, DAYS) == []
 
 
@@ -110,16 +110,16 @@ def test_it_raises_no_false_alarm(summary):
         ("他名叫韩梅梅，花了1.3万元。", ["1.3万", "韩梅梅"]),
     ],
 )
-def test_it_names_what_was_not_said(summary, wrong):
+def test_unsupported_facts_are_listed(summary, wrong):
     assert find_unsupported(summary, SAID, DAYS) == wrong
 
 
-def test_it_names_each_thing_once_and_not_too_many():
+def test_unsupported_facts_are_listed_once_and_limited():
     summary = "He met " + ", ".join(f"Abc{n}" for n in range(99)) + " and Abc1."
     assert len(find_unsupported(summary, SAID)) == 20
 
 
-def test_it_checks_a_long_conversation_in_no_time():
+def test_long_conversation_is_checked_quickly():
     sources = [f"Message {n}: " + SAID[n % 3] for n in range(400)]
     with within(0.5, time.thread_time):
         assert find_unsupported("Lance pays 1300.", sources) == ["1300"]
@@ -128,14 +128,14 @@ def test_it_checks_a_long_conversation_in_no_time():
 @pytest.mark.parametrize(
     "piece", ["A", "a-", "/a", '"', "a@a.", "1,1", "叫", "May ", "A_1"]
 )
-def test_it_reads_hostile_text_in_linear_time(piece):
+def test_hostile_text_is_read_in_linear_time(piece):
     text = (piece * 32_000)[:32_000]
     with within(3, time.thread_time):
         find_unsupported(text, [text])
 
 
 @given(st.text(max_size=200))
-def test_it_supports_every_text_with_itself(text):
+def test_every_text_supports_itself(text):
     assert find_unsupported(text, [text]) == []
     assert missing_identifiers(text, [text]) == []
     assert all(isinstance(fact, CheckableFact) for fact in find_facts(text))
@@ -154,7 +154,7 @@ def test_it_supports_every_text_with_itself(text):
         "| - | - |\n|:---:|----|\n",
     ],
 )
-def test_code_formulas_and_rulers_are_no_facts(text):
+def test_code_formulas_and_rulers_are_not_facts(text):
     assert find_facts(text) == []
     assert find_identifiers(text) == []
 
@@ -173,7 +173,7 @@ def test_code_formulas_and_rulers_are_no_facts(text):
         ("see /etc", "/etc"),
     ],
 )
-def test_facts_beside_markup_stay(text, fact):
+def test_facts_beside_markup_are_kept(text, fact):
     assert any(fact in each.text for each in find_facts(text))
 
 

@@ -38,7 +38,7 @@ def score(rows):
     return 100 * right / sum(bool(f) for _, f in rows), 100 * right / (right + wrong)
 
 
-def test_the_files_are_alike_and_share_nothing():
+def test_evaluation_files_are_alike_and_disjoint():
     tuned, kept = read_sentences("tuned"), read_sentences("kept")
     for language in ("en", "zh"):
         for rows in (tuned[language], kept[language]):
@@ -56,7 +56,7 @@ def test_facts_are_found(name, least, exact, language):
     assert precision >= exact
 
 
-def test_a_fact_ends_where_the_wish_begins():
+def test_fact_ends_where_the_wish_begins():
     assert find_words(
         "Hi! I'm allergic to nuts, eggs and milk, so what can I bake?"
     ) == ["I'm allergic to nuts, eggs and milk"]
@@ -81,11 +81,11 @@ def test_a_fact_ends_where_the_wish_begins():
         "I" * 10_000,
     ],
 )
-def test_what_is_of_others_played_quoted_or_an_order_is_none(text):
+def test_statements_of_others_and_orders_are_not_facts(text):
     assert detection.find_facts(text) == []
 
 
-def test_a_message_has_a_few():
+def test_message_has_few_facts():
     found = detection.find_facts(
         "I live in Oslo. I'm vegan. I'm 40. I have a dog. I work nights."
     )
@@ -109,5 +109,5 @@ def test_a_message_has_a_few():
         ),
     ],
 )
-def test_talk_of_a_day_is_told_from_what_lasts(text, facts):
+def test_lasting_facts_are_distinguished_from_passing_ones(text, facts):
     assert find_words(text) == facts

@@ -19,11 +19,11 @@ from memory.engine.file_names import MAX_CHARS, clean_file_name
         ("half \ud800.txt", "half .txt"),
     ],
 )
-def test_only_what_can_be_seen_of_the_last_part_is_kept(name, cleaned):
+def test_file_name_keeps_the_visible_last_part(name, cleaned):
     assert clean_file_name(name) == cleaned
 
 
-def test_a_long_one_keeps_its_ending():
+def test_long_file_name_keeps_its_extension():
     cleaned = clean_file_name("x" * 300 + ".markdown")
     assert len(cleaned) == MAX_CHARS
     assert cleaned.endswith("….markdown")

@@ -19,16 +19,16 @@ from tests.patience import within
         ("end$", "x" * 300 + " the end"),
     ],
 )
-def test_it_finds_what_matters(pattern, text):
+def test_pattern_finds_important_text(pattern, text):
     assert PatternSearch([parse_pattern(pattern)]).has_match(text) is True
 
 
-def test_it_finds_it_wherever_it_stands():
+def test_pattern_is_found_at_any_position():
     for place in range(0, 900, 7):
         assert PatternSearch(["needle"]).has_match("x" * place + "needle" + "x" * 50)
 
 
-def test_it_finds_nothing_in_a_document():
+def test_documents_are_not_searched():
     assert PatternSearch(["needle"]).has_match("needle " * 1000) is False
     assert PatternSearch([]).has_match("needle") is False
 
@@ -51,7 +51,7 @@ def test_it_finds_nothing_in_a_document():
         "*",
     ],
 )
-def test_it_refuses_what_could_take_very_long(pattern):
+def test_slow_patterns_are_rejected(pattern):
     with pytest.raises(PolicyError, match="expected"):
         parse_pattern(pattern)
 
@@ -64,12 +64,12 @@ def test_it_refuses_what_could_take_very_long(pattern):
         ("(a|b)(a|b).*x", "ab" * 2000),
     ],
 )
-def test_it_is_quick_even_where_nothing_matches(pattern, text):
+def test_accepted_pattern_is_quick_without_a_match(pattern, text):
     with within(1, time.thread_time):
         assert PatternSearch([parse_pattern(pattern)]).has_match(text) is False
 
 
-def test_all_texts_together_have_a_limit_of_time():
+def test_search_of_all_texts_has_a_time_limit():
     patterns = [parse_pattern(f"[ab]*[ab]{{0,4}}{letter}") for letter in "CDEFGHIJ"]
     search = PatternSearch(patterns, seconds=0.3)
     with within(0.6, time.thread_time):
@@ -78,7 +78,7 @@ def test_all_texts_together_have_a_limit_of_time():
     assert found[-1] is None
 
 
-def test_a_pattern_of_the_greatest_work_gives_the_lock_free_soon():
+def test_slowest_accepted_pattern_releases_the_gil_soon():
     search = PatternSearch([parse_pattern("[ab]*[ab]{0,4}C")], seconds=60)
     with within(0.1, time.thread_time):
         assert search.has_match("ab" * 100) is False

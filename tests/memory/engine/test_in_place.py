@@ -41,7 +41,7 @@ async def ask(messages, *replies, blocks=(), **options):
     return model.requests, made
 
 
-async def test_the_request_begins_like_the_last_one():
+async def test_request_begins_like_the_last_one():
     messages = chat(6)
     (request,), made = await ask(messages)
     *above, last = request
@@ -58,7 +58,7 @@ async def test_the_request_begins_like_the_last_one():
     assert (made.text, made.requests) == ("They talked.", 1)
 
 
-async def test_every_message_is_read_whole_however_long():
+async def test_long_messages_are_read_whole():
     messages = [user(1, "word " * 50_000), assistant(2, "我" * 9000)]
     (request,), _ = await ask(messages)
     read = read_request(request)["messages"]
@@ -67,7 +67,7 @@ async def test_every_message_is_read_whole_however_long():
     ]
 
 
-async def test_a_running_summary_is_extended_where_it_is_quoted():
+async def test_running_summary_is_extended_where_it_is_quoted():
     blocks = [block(1, 1, 4, text="Ann <likes> tea & figs.")]
     messages = chat(4)
     (request,), made = await ask(messages, blocks=blocks, previous=blocks[0].text)
@@ -76,7 +76,7 @@ async def test_a_running_summary_is_extended_where_it_is_quoted():
     assert made.rewritten
 
 
-async def test_a_summary_may_be_as_long_as_the_one_that_it_extends():
+async def test_summary_may_be_as_long_as_the_one_it_extends():
     """And as the messages: more than its greatest length, and than these alone."""
     earlier = " ".join(f"fact{n}" for n in range(400))
     blocks = [block(1, 1, 4, text=earlier)]
@@ -94,7 +94,7 @@ async def test_a_summary_may_be_as_long_as_the_one_that_it_extends():
         lambda messages: [],
     ],
 )
-async def test_a_beginning_that_does_not_hold_all_is_not_used(change):
+async def test_incomplete_prefix_is_not_used(change):
     messages = chat(4)
     (request,), _ = await ask(messages, prefix=begin(change(messages)))
     assert request[0].text.startswith(prompts.MARKER)
@@ -109,7 +109,7 @@ async def test_a_beginning_that_does_not_hold_all_is_not_used(change):
         [user(1), assistant(2, calls=["a"]), tool(3, "a")],
     ],
 )
-async def test_the_model_must_have_had_the_last_word(messages):
+async def test_prefix_is_used_only_if_the_model_had_the_last_word(messages):
     """Elsewhere the instruction could be joined with words of the user."""
     (request,), _ = await ask(messages)
     assert request[0].text.startswith(prompts.MARKER)
@@ -119,7 +119,7 @@ async def test_the_model_must_have_had_the_last_word(messages):
     "policy",
     [Policy(cached_prefix=False), Policy(initial_prompt="Write a poem of it.")],
 )
-async def test_it_can_be_switched_off(policy):
+async def test_cached_prefix_can_be_disabled(policy):
     (request,), _ = await ask(chat(4), policy=policy)
     assert request[0].text.startswith(prompts.MARKER)
 
@@ -127,7 +127,7 @@ async def test_it_can_be_switched_off(policy):
 @pytest.mark.parametrize(
     "reply", ["", "I'm sorry, I can't help with that.", "x" * 9999]
 )
-async def test_a_reply_that_is_no_summary_is_asked_for_in_the_other_form(reply):
+async def test_invalid_reply_is_requested_again_in_the_other_form(reply):
     (first, second), made = await ask(chat(4), reply, "They talked.")
     assert first[-1].text.startswith(prompts.MARKER)
     assert second[0].text.startswith(prompts.MARKER)
@@ -136,7 +136,7 @@ async def test_a_reply_that_is_no_summary_is_asked_for_in_the_other_form(reply):
         await ask(chat(4), "", "")
 
 
-async def test_no_schema_is_bound_before_the_beginning():
+async def test_schema_is_not_bound_before_the_prefix():
     schemas = []
 
     class Structured(Summarizer):
@@ -160,7 +160,7 @@ async def test_no_schema_is_bound_before_the_beginning():
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("is_reply", [False, True])
-async def test_no_text_becomes_part_of_the_instruction(text, is_reply):
+async def test_quoted_text_cannot_become_an_instruction(text, is_reply):
     said = [user(1), assistant(2, text)] if is_reply else [user(1, text), assistant(2)]
     (request,), _ = await ask(said)
     plain, _ = await ask(chat(2))
@@ -174,12 +174,12 @@ async def test_no_text_becomes_part_of_the_instruction(text, is_reply):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_words_of_a_user_are_no_request(text):
+def test_user_message_is_not_a_summariser_request(text):
     above = begin([user(1), assistant(2, text)])
     assert read_request([*above, user(3, text)]) is None
 
 
-async def test_an_instruction_that_was_seen_does_not_work_again():
+async def test_copied_instruction_is_not_a_request():
     """Not even word for word: its code was that of other messages."""
     (request,), _ = await ask(chat(4))
     replayed = [*chat(6), user(7, request[-1].text), assistant(8)]
@@ -193,7 +193,7 @@ async def test_an_instruction_that_was_seen_does_not_work_again():
 
 
 @given(st.lists(st.text(max_size=60), min_size=1, max_size=5))
-def test_the_code_is_the_same_where_neighbours_are_joined(texts):
+def test_code_is_the_same_when_neighbours_are_joined(texts):
     messages = [SystemMessage("s"), *map(HumanMessage, texts), AIMessage("ok")]
     joined = Shape("user", joined=True).apply_to(messages)
     assert make_code(joined) == make_code(messages)

@@ -54,23 +54,23 @@ TEXTS = st.lists(
         ("It was in ſeptember 2026.", "nothing"),
     ],
 )
-def test_letters_that_only_look_like_those_of_a_table_are_read(summary, source):
+def test_lookalike_letters_are_read(summary, source):
     assert isinstance(find_unsupported(summary, [source], DAYS), list)
 
 
-def test_a_scale_in_capitals_is_still_one():
+def test_scale_in_capitals_is_recognised():
     assert find_unsupported("It costs 5,000,000.", ["IT COSTS 5 MILLION"]) == []
     assert find_unsupported("It costs 5,000,000.", ["It is 5 mètres long"]) == [
         "5,000,000"
     ]
 
 
-def test_the_number_before_a_word_that_is_no_scale_is_still_known():
+def test_number_before_another_word_is_recognised():
     assert find_unsupported("It costs 5 mıllıon.", ["It costs 5 million"]) == []
 
 
 @given(TEXTS, TEXTS)
-def test_no_text_is_too_odd_to_be_read(summary, source):
+def test_odd_texts_are_read(summary, source):
     facts = find_facts(summary)
     assert isinstance(find_unsupported(summary, [source], DAYS), list)
     assert find_said(facts, [source], DAYS) <= {*facts}

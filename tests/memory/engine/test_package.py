@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 
-def test_it_loads_without_django():
+def test_engine_loads_without_django():
     script = (
         "import sys, memory.engine.plan, memory.engine.summaries.summarizer;"
         "sys.exit(any(name.startswith('django') for name in sys.modules))"

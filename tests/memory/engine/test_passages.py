@@ -51,17 +51,17 @@ def test_code_is_kept_whole():
     assert first == last == (PARAGRAPH * 2).strip()
 
 
-def test_code_that_is_never_closed_goes_to_the_end():
+def test_unclosed_code_extends_to_the_end():
     assert parts(f"{PARAGRAPH * 2}\n\n{CODE[:-3]}")[-1] == CODE[:-3].strip()
 
 
-def test_short_code_stays_with_what_is_said_of_it():
+def test_short_code_stays_with_its_explanation():
     text = f"Run this:\n\n```\nmake\n```\n\nThen look.\n\n{PARAGRAPH * 2}"
     assert "make" in parts(text)[0]
     assert "Run this" in parts(text)[0]
 
 
-def test_a_few_words_at_the_end_belong_to_what_is_before_them():
+def test_few_words_at_the_end_join_the_passage_before():
     text = f"{PARAGRAPH * 2}\n\nThank you!"
     assert parts(text) == [text]
 
@@ -73,7 +73,7 @@ def test_two_chinese_characters_count_as_a_word():
 
 
 @given(st.text(st.sampled_from("a .\n`~。中\t#"), max_size=400))
-def test_nothing_but_space_is_between_the_passages(text):
+def test_gaps_between_passages_are_only_space(text):
     place, rest = 0, ""
     for start, end in split_passages(text):
         assert place <= start <= end <= len(text)
@@ -85,6 +85,6 @@ def test_nothing_but_space_is_between_the_passages(text):
 @pytest.mark.parametrize(
     "text", ["`", "\n", "```\n", "a ", "~~~a\n", "。", " \n", "1. "]
 )
-def test_a_hostile_text_takes_no_longer(text):
+def test_hostile_text_is_divided_in_linear_time(text):
     with within(1, thread_time):
         split_passages(text * (200_000 // len(text)))

@@ -43,12 +43,12 @@ def messages_policy(trigger, keep=("messages", 2), **kwargs):
 
 
 @pytest.mark.parametrize("trigger", [None, ("messages", 7), ("tokens", 601)])
-def test_it_compacts_nothing_below_the_trigger(trigger):
+def test_plan_compacts_nothing_below_the_trigger(trigger):
     assert plan(messages_policy(trigger), chat(6)) is None
 
 
 @pytest.mark.parametrize("trigger", [("messages", 6), ("tokens", 600), ("turns", 3)])
-def test_it_compacts_as_soon_as_the_trigger_is_reached(trigger):
+def test_plan_compacts_as_soon_as_the_trigger_is_reached(trigger):
     compaction = plan(messages_policy(trigger), chat(6))
     kind, limit = trigger
     assert compaction.trigger == TriggerHit(kind, limit, limit)
@@ -57,34 +57,34 @@ def test_it_compacts_as_soon_as_the_trigger_is_reached(trigger):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 6, 7, 8, 20])
-def test_it_compacts_as_the_langgraph_preset_says(count):
+def test_langgraph_preset_compacts_like_the_tutorial(count):
     compaction = plan(Policy(preset="langgraph"), chat(count))
     assert (compaction is not None) == (count > 6)
     if compaction:
         assert len(compaction.kept) in (2, 3)
 
 
-def test_it_needs_all_conditions_of_a_dict():
+def test_trigger_needs_all_conditions_of_a_dict():
     both = messages_policy({"tokens": 600, "messages": 6})
     assert plan(both, chat(6, text="short")) is None
     assert plan(both, chat(5, text="x" * 1000)) is None
     assert plan(both, chat(6))
 
 
-def test_it_needs_one_item_of_a_list():
+def test_trigger_needs_one_item_of_a_list():
     either = messages_policy([{"tokens": 600, "messages": 100}, ("turns", 4)])
     assert plan(either, chat(6)) is None
     assert plan(either, chat(8)).trigger.kind == "turns"
     assert plan(messages_policy([("turns", 9), ("tokens", 500)]), chat(6))
 
 
-def test_it_does_nothing_when_switched_off():
+def test_disabled_policy_plans_no_compaction():
     policy = messages_policy(("messages", 6), enabled=False)
     assert plan(policy, chat(20)) is None
     assert plan(policy, chat(20), force=True) is None
 
 
-def test_it_measures_age_and_idle_time():
+def test_trigger_measures_age_and_idle_time():
     now = START + timedelta(minutes=10)
     measures = measure_window(chat(4), count_tokens=count_tokens, now=now)
     assert (measures.age, measures.idle) == (540, 360)
@@ -92,47 +92,47 @@ def test_it_measures_age_and_idle_time():
     assert find_trigger(Policy(trigger=("idle", 361)), measures) is None
 
 
-def test_it_ignores_age_where_times_are_unknown():
+def test_trigger_ignores_age_when_times_are_unknown():
     measures = measure_window([HumanMessage("hello")], count_tokens=count_tokens)
     assert measures.age is None
     assert find_trigger(Policy(trigger=("age", 1)), measures) is None
 
 
 @pytest.mark.parametrize(("fraction", "fires"), [(0.81, False), (0.80, True)])
-def test_it_measures_a_fraction_of_the_models_window(fraction, fires):
+def test_trigger_measures_a_fraction_of_the_context_window(fraction, fires):
     policy = messages_policy(("fraction", fraction))
     messages = chat(4, text="x" * 784)
     assert bool(plan(policy, messages, context_window=1000)) == fires
 
 
-def test_it_counts_the_system_prompt_into_the_fraction():
+def test_fraction_includes_the_system_prompt():
     policy = messages_policy(("fraction", 0.8))
     assert plan(policy, chat(4), context_window=1000) is None
     assert plan(policy, chat(4), context_window=1000, overhead=400)
 
 
-def test_it_never_fires_a_fraction_without_a_window():
+def test_fraction_never_fires_without_a_context_window():
     policy = messages_policy([("fraction", 0.1), ("messages", 8)])
     assert plan(policy, chat(6)) is None
     assert plan(policy, chat(8)).trigger.kind == "messages"
 
 
-def test_it_prefers_the_window_of_the_policy():
+def test_context_window_of_the_policy_comes_first():
     policy = messages_policy(("fraction", 0.5), context_window=500)
     assert plan(policy, chat(4), context_window=1_000_000)
 
 
-def test_it_does_not_compact_at_every_turn_for_a_large_system_prompt():
+def test_large_system_prompt_does_not_compact_every_turn():
     policy = messages_policy(("tokens", 600))
     assert plan(policy, chat(4), overhead=5000) is None
 
 
-def test_it_triggers_chinese_text_at_its_real_size():
+def test_chinese_text_triggers_at_its_real_size():
     messages = chat(4, text="我" * 1400)
     assert plan(Policy(adaptive=False), messages).trigger.value >= 4000
 
 
-def test_it_adapts_the_trigger_when_asked():
+def test_adaptive_trigger_follows_the_turns():
     messages = chat(30)
     assert plan(Policy(trigger=("tokens", 9000)), messages) is None
     compaction = plan(Policy(), chat(120))
@@ -143,14 +143,14 @@ def test_it_adapts_the_trigger_when_asked():
     assert plan(Policy(adaptive=False), long_replies)
 
 
-def test_it_has_nothing_more_to_compact_after_a_compaction():
+def test_compaction_leaves_none_due():
     policy = messages_policy(("messages", 6))
     compaction = plan(policy, chat(9))
     summary = block(1, compaction.first_seq, compaction.last_seq)
     assert plan(policy, list(compaction.kept), [summary]) is None
 
 
-def test_it_compacts_each_message_once_in_three_rounds():
+def test_each_message_is_compacted_once_in_three_rounds():
     policy = Policy(trigger=("messages", 8), keep=("messages", 2))
     blocks, spans, window = [], [], []
     for message in chat(20):
@@ -163,7 +163,7 @@ def test_it_compacts_each_message_once_in_three_rounds():
     assert seqs(window) == [19, 20]
 
 
-def test_it_waits_until_a_batch_of_turns_leaves_the_window():
+def test_plan_waits_until_a_batch_of_turns_leaves_the_window():
     policy = Policy(preset="guide", batch=4)
     assert plan(policy, chat(2 * 13)) is None
     assert seqs(plan(policy, chat(2 * 14)).messages) == list(range(1, 9))
@@ -171,17 +171,17 @@ def test_it_waits_until_a_batch_of_turns_leaves_the_window():
 
 
 @pytest.mark.parametrize(("reported", "fires"), [(10_001, True), (9_999, False)])
-def test_it_believes_the_providers_count_where_it_is_larger(reported, fires):
+def test_provider_count_is_used_when_larger(reported, fires):
     policy = messages_policy(("tokens", 10_000))
     assert bool(plan(policy, chat(6), reported=reported)) == fires
     assert not plan(policy, chat(6), reported=reported, overhead=5000)
 
 
-def test_it_takes_a_fraction_of_nothing_for_one_token():
+def test_fraction_of_zero_is_one_token():
     assert cutoff(chat(6), "fraction", 0.0001, context_window=100) == 4
 
 
-def test_it_lives_with_a_count_of_zero():
+def test_plan_accepts_a_count_of_zero():
     assert cutoff(chat(6), "tokens", 1, count_tokens=lambda messages: 0) == 0
     assert plan(Policy(), chat(6), count_tokens=lambda messages: 0) is None
 
@@ -208,35 +208,35 @@ def test_it_lives_with_a_count_of_zero():
         ("fraction", 0.001, 4),
     ],
 )
-def test_it_cuts_between_whole_turns(kind, amount, expected):
+def test_cutoff_is_between_whole_turns(kind, amount, expected):
     assert cutoff(chat(6), kind, amount, context_window=1000) == expected
 
 
 @pytest.mark.parametrize(("fraction", "kept"), [(0.5, 2), (0.6, 3), (0.8, 4)])
-def test_it_keeps_what_fits_the_fraction(fraction, kept):
+def test_cutoff_keeps_what_fits_the_fraction(fraction, kept):
     messages = [user(n, "x" * 784) for n in range(1, 5)]
     cut = cutoff(messages, "fraction", fraction, context_window=1000)
     assert len(messages) - cut == kept
 
 
-def test_it_keeps_the_newest_turn_where_the_window_is_unknown():
+def test_cutoff_keeps_the_newest_turn_without_a_context_window():
     assert cutoff(chat(6), "fraction", 0.5) == 4
 
 
 @pytest.mark.parametrize("kind", ["messages", "turns", "tokens"])
-def test_it_cuts_nothing_from_an_empty_or_single_turn(kind):
+def test_empty_or_single_turn_is_not_cut(kind):
     assert cutoff([], kind, 1) == 0
     assert cutoff([user(1, "x" * 9000)], kind, 1) == 0
     assert cutoff([assistant(1), assistant(2)], kind, 1) == 0
 
 
-def test_it_keeps_a_tool_loop_with_its_question():
+def test_cutoff_keeps_a_tool_loop_with_its_question():
     messages = [*chat(2), user(3, "now?"), assistant(4, calls=["a"]), tool(5, "a")]
     assert cutoff(messages, "tokens", 1) == 2
     assert cutoff(messages, "messages", 1) == 2
 
 
-def test_it_keeps_parallel_tool_results_together():
+def test_cutoff_keeps_parallel_tool_results_together():
     ids = [f"call{n}" for n in range(10)]
     results = [tool(3 + n, id_) for n, id_ in enumerate(ids)]
     messages = [user(1), assistant(2, calls=ids), *results, assistant(13)]
@@ -244,7 +244,7 @@ def test_it_keeps_parallel_tool_results_together():
     assert cutoff([*messages, user(14)], "messages", 1) == 13
 
 
-def test_it_does_not_cut_between_a_call_and_a_late_result():
+def test_cutoff_keeps_a_call_with_its_delayed_result():
     messages = [
         user(1),
         assistant(2, calls=["a", "b"]),
@@ -258,7 +258,7 @@ def test_it_does_not_cut_between_a_call_and_a_late_result():
     assert cutoff(messages, "tokens", 1) == 6
 
 
-def test_it_cuts_between_calls_that_reuse_an_id():
+def test_cutoff_separates_calls_that_reuse_an_id():
     turns = [
         [user(n), assistant(n + 1, calls=["call_0"]), tool(n + 2, "call_0")]
         for n in (1, 4, 7)
@@ -267,19 +267,19 @@ def test_it_cuts_between_calls_that_reuse_an_id():
     assert cutoff(sum(turns, []), "turns", 2) == 3
 
 
-def test_it_ignores_a_result_without_a_call():
+def test_result_without_a_call_is_ignored():
     messages = [user(1), tool(2, "lost"), user(3), tool(4, "lost"), user(5)]
     assert cutoff(messages, "turns", 1) == 4
 
 
-def test_it_cuts_before_a_user_message_only():
+def test_cutoff_is_before_a_user_message():
     messages = [assistant(1), assistant(2), *(m for m in chat(8)[2:])]
     for amount in range(1, 9):
         cut = cutoff(messages, "messages", amount)
         assert cut == 0 or isinstance(messages[cut], HumanMessage)
 
 
-def test_it_counts_tokens_a_logarithmic_number_of_times():
+def test_tokens_are_counted_a_logarithmic_number_of_times():
     calls = []
 
     def counting(messages):
@@ -293,7 +293,7 @@ def test_it_counts_tokens_a_logarithmic_number_of_times():
 # What a compaction holds.
 
 
-def test_it_extends_the_running_summary():
+def test_compaction_extends_the_running_summary():
     previous = block(3, 1, 10)
     window = [user(n) if n % 2 else assistant(n) for n in range(11, 19)]
     compaction = plan(messages_policy(("messages", 7)), window, [previous])
@@ -302,7 +302,7 @@ def test_it_extends_the_running_summary():
     assert seqs(compaction.messages) == [11, 12, 13, 14, 15, 16]
 
 
-def test_it_extends_the_one_summary_of_topics():
+def test_compaction_extends_the_summary_of_topics():
     previous = block(3, 1, 10)
     policy = Policy(preset="topics", trigger=("messages", 6), keep=("messages", 2))
     window = [user(n) if n % 2 else assistant(n) for n in range(11, 19)]
@@ -310,7 +310,7 @@ def test_it_extends_the_one_summary_of_topics():
     assert plan_merge(policy, [previous, block(4, 11, 12, tokens=9000)]) is None
 
 
-def test_it_starts_a_new_segment_when_layered():
+def test_layered_compaction_starts_a_new_summary():
     policy = Policy(trigger=("messages", 6), keep=("messages", 2))
     window = [user(13), assistant(14), user(15), assistant(16), user(19), user(20)]
     compaction = plan(policy, window, [block(1, 1, 10)])
@@ -319,12 +319,12 @@ def test_it_starts_a_new_segment_when_layered():
     assert (compaction.first_seq, compaction.last_seq) == (11, 18)
 
 
-def test_it_plans_the_same_compaction_twice():
+def test_plan_is_deterministic():
     policy = messages_policy(("messages", 6))
     assert plan(policy, chat(9)) == plan(policy, chat(9))
 
 
-def test_it_compacts_at_once_when_forced():
+def test_forced_compaction_is_immediate():
     compaction = plan(Policy(), chat(6), force=True)
     assert compaction.trigger == TriggerHit("manual", 600, 0)
     assert seqs(compaction.kept) == [5, 6]
@@ -332,7 +332,7 @@ def test_it_compacts_at_once_when_forced():
 
 
 @pytest.mark.parametrize("count", [4, 18, 20, 38])
-def test_a_manual_compaction_needs_no_trigger(count):
+def test_manual_compaction_needs_no_trigger(count):
     # Deep Agents lets a model compaction from half of its trigger on. Here no model can
     # ask for a compaction, and a person who does has a reason.
     assert plan(Policy(), chat(count)) is None
@@ -344,7 +344,7 @@ def test_a_manual_compaction_needs_no_trigger(count):
     st.sampled_from(["messages", "turns", "tokens"]),
     st.integers(1, 40),
 )
-def test_it_covers_every_message_once_and_parts_no_tool_pair(roles, kind, amount):
+def test_compaction_covers_every_message_and_keeps_tool_pairs(roles, kind, amount):
     messages = _random_chat(roles)
     cut = find_cutoff(messages, (kind, amount), count_tokens=len)
     compacted, kept = messages[:cut], messages[cut:]
@@ -391,33 +391,33 @@ def blocks_of(*levels, tokens=400):
         ((0, 0, 1, 0, 0, 0), None, None),
     ],
 )
-def test_it_merges_as_many_neighbours_of_one_level_as_its_fan_in(levels, merged, level):
+def test_merge_takes_fan_in_neighbours_of_one_level(levels, merged, level):
     merge = plan_merge(Policy(), blocks_of(*levels))
     assert (merge and [b.version for b in merge.replaces]) == merged
     assert (merge and merge.level) == level
 
 
-def test_it_merges_no_more_than_its_fan_in():
+def test_merge_takes_no_more_than_fan_in():
     merge = plan_merge(Policy(fan_in=3), blocks_of(1, 0, 0, 0, 0))
     assert [b.version for b in merge.replaces] == [1, 2, 3]
 
 
-def test_it_merges_nothing_within_the_budget():
+def test_summaries_within_the_budget_are_not_merged():
     assert plan_merge(Policy(), blocks_of(0, 0, 0, 0, 0, tokens=320)) is None
 
 
-def test_it_says_why_it_merges():
+def test_merge_has_its_trigger():
     merge = plan_merge(Policy(), blocks_of(0, 0, 0, 0, 0))
     assert merge.trigger == TriggerHit("summary_tokens", 2000, 1600)
 
 
-def test_it_never_merges_a_single_or_a_running_summary():
+def test_single_or_running_summary_is_never_merged():
     assert plan_merge(Policy(), blocks_of(0, tokens=9000)) is None
     assert plan_merge(Policy(preset="langgraph"), blocks_of(0, 0, 0, 0, 0)) is None
 
 
 @pytest.mark.parametrize("tokens", [400, 1500])
-def test_it_rewrites_a_fact_a_logarithmic_number_of_times(tokens):
+def test_facts_are_rewritten_a_logarithmic_number_of_times(tokens):
     """Even when the summariser shortens nothing."""
     rewrites = {}
     blocks = []
@@ -452,18 +452,18 @@ def rounds(count, *, at_once=1):
 @pytest.mark.parametrize(
     ("at_once", "expected"), [(1, [0, 3, 5, 7]), (2, [0, 4, 7, 10])]
 )
-def test_it_may_cut_after_each_round_of_the_newest_turn(at_once, expected):
+def test_cutoff_may_follow_each_round_of_the_newest_turn(at_once, expected):
     messages = rounds(4, at_once=at_once)
     assert find_cut_points(messages, rounds=True) == expected
     assert find_cut_points(messages) == [0]
 
 
-def test_it_cuts_older_turns_only_as_a_whole():
+def test_older_turns_are_cut_as_a_whole():
     messages = [*rounds(3), assistant(8), user(9)]
     assert find_cut_points(messages, rounds=True) == [0, 8]
 
 
-def test_it_cuts_no_round_in_two():
+def test_rounds_are_not_divided():
     late = [*rounds(1), assistant(4, calls=["d"]), *rounds(1)[1:], tool(7, "d")]
     assert find_cut_points(late, rounds=True) == [0, 3]
     early = [user(1), tool(2, "a"), assistant(3, calls=["a"]), assistant(4)]
@@ -473,11 +473,11 @@ def test_it_cuts_no_round_in_two():
     assert find_cut_points([*parallel, assistant(5)], rounds=True) == [0, 4]
 
 
-def test_it_cuts_a_turn_whose_question_is_summarised():
+def test_turn_with_a_summarised_question_is_cut():
     assert find_cut_points(rounds(3)[3:], rounds=True) == [2]
 
 
-def test_it_compacts_inside_a_turn_only_when_told_so():
+def test_turn_is_compacted_inside_only_with_rounds():
     policy = messages_policy(("messages", 6), keep=("messages", 3), batch=3)
     assert plan(policy, rounds(4)) is None
     compaction = plan(policy, rounds(4), rounds=True)
@@ -485,7 +485,7 @@ def test_it_compacts_inside_a_turn_only_when_told_so():
     assert (compaction.first_seq, compaction.last_seq) == (1, 5)
 
 
-def test_it_keeps_the_newest_round_whatever_there_is_room_for():
+def test_newest_round_is_kept_without_room():
     compaction = plan(Policy(), rounds(4), room=50, rounds=True)
     assert compaction.trigger.kind == "room"
     assert seqs(compaction.kept) == [8, 9]
@@ -508,14 +508,14 @@ def test_it_keeps_the_newest_round_whatever_there_is_room_for():
         (["9" * 30, "\u00b2", "-4"], [4, 5, 6]),
     ],
 )
-def test_it_numbers_by_id_or_else_by_place(ids, expected):
+def test_messages_are_numbered_by_id_or_else_by_place(ids, expected):
     assert (
         number_window([HumanMessage("a", id=id_) for id_ in ids], after=3) == expected
     )
 
 
 @pytest.mark.parametrize("make_id", [lambda n: None, lambda n: str(uuid.uuid4())])
-def test_it_compacts_messages_of_any_origin(make_id):
+def test_messages_of_any_origin_are_compacted(make_id):
     messages = [each.model_copy(update={"id": make_id(0)}) for each in chat(10)]
     policy = messages_policy(("messages", 6))
     compaction = plan(policy, messages[4:], [block(1, 1, 4)])
@@ -526,7 +526,7 @@ def test_it_compacts_messages_of_any_origin(make_id):
 
 @pytest.mark.parametrize("value", TIMES)
 @pytest.mark.parametrize("kind", ["age", "idle"])
-def test_no_time_of_a_message_stops_a_compaction(value, kind):
+def test_odd_message_times_do_not_stop_a_compaction(value, kind):
     messages = chat(6)
     for message in messages:
         message.additional_kwargs["created_at"] = value
@@ -535,7 +535,7 @@ def test_no_time_of_a_message_stops_a_compaction(value, kind):
     find_next_due(policy, messages, now=START)
 
 
-def test_between_all_messages_there_are_gaps_but_inside_a_call():
+def test_gaps_are_between_all_messages_except_inside_a_call():
     window = [user(1), assistant(2, calls=["a", "b"]), tool(3, "a"), tool(4, "b")]
     assert find_gaps([*window, assistant(5), user(6)]) == [0, 1, 4, 5]
     early = [user(1), tool(2, "x"), user(3), assistant(4, calls=["x"]), user(5)]
@@ -552,6 +552,6 @@ def test_between_all_messages_there_are_gaps_but_inside_a_call():
         ([assistant(4)], -1),
     ],
 )
-def test_a_question_is_open_until_the_model_answers_in_words(behind, expected):
+def test_question_is_open_until_the_model_answers_in_words(behind, expected):
     assert find_open_question([*chat(2), user(3), *behind]) == expected
     assert find_open_question(behind) == -1

@@ -7,14 +7,14 @@ from memory.engine.policy import LABELS, PRESETS, Policy, list_choices
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_it_reads_back_what_it_dumped(preset):
+def test_policy_loads_what_it_dumped(preset):
     policy = Policy.load({"preset": preset})
     stored = json.loads(json.dumps(policy.dump()))
     assert Policy.load(stored) == policy
     assert Policy.load(stored).digest() == policy.digest()
 
 
-def test_it_reads_back_a_mixed_trigger():
+def test_policy_loads_a_mixed_trigger():
     trigger = [("tokens", 9000), {"messages": 10, "fraction": 0.5}, ("idle", 60)]
     policy = Policy(trigger=trigger)
     assert policy.trigger == (
@@ -25,7 +25,7 @@ def test_it_reads_back_a_mixed_trigger():
     assert Policy.load(policy.dump()) == policy
 
 
-def test_it_is_layered_by_default():
+def test_policy_is_layered_by_default():
     assert Policy.load({}) == Policy() == Policy(preset="layered")
     assert Policy().trigger == ((("tokens", 4000),),)
     assert Policy().adaptive
@@ -35,7 +35,7 @@ def test_it_is_layered_by_default():
     assert Policy().keep == ("tokens", 1000)
 
 
-def test_it_overrides_a_preset_in_part():
+def test_policy_overrides_a_preset_in_part():
     policy = Policy.load({"preset": "langgraph", "keep": ["messages", 4]})
     assert policy.strategy == "running"
     assert policy.trigger == ((("messages", 7),),)
@@ -43,11 +43,11 @@ def test_it_overrides_a_preset_in_part():
 
 
 @pytest.mark.parametrize("trigger", [None, [], ()])
-def test_it_never_compacts_with_an_empty_trigger(trigger):
+def test_policy_accepts_an_empty_trigger(trigger):
     assert Policy(trigger=trigger).trigger == ()
 
 
-def test_it_copies_what_it_was_given():
+def test_policy_copies_its_arguments():
     trigger = [{"messages": 10}]
     policy = Policy(trigger=trigger)
     trigger[0]["messages"] = 99
@@ -81,7 +81,7 @@ def test_it_copies_what_it_was_given():
         {"tokens": 5000, "words": 3},
     ],
 )
-def test_it_refuses_a_wrong_trigger(trigger):
+def test_policy_rejects_a_wrong_trigger(trigger):
     with pytest.raises(PolicyError, match="trigger: .*expected"):
         Policy(trigger=trigger)
 
@@ -89,7 +89,7 @@ def test_it_refuses_a_wrong_trigger(trigger):
 @pytest.mark.parametrize(
     "keep", [None, [], ("age", 5), ("messages", 0), ("fraction", 2), {"messages": 2}]
 )
-def test_it_refuses_a_wrong_keep(keep):
+def test_policy_rejects_a_wrong_keep(keep):
     with pytest.raises(PolicyError, match="keep: .*expected"):
         Policy(keep=keep)
 
@@ -127,7 +127,7 @@ def test_it_refuses_a_wrong_keep(keep):
         {"extend_prompt": None},
     ],
 )
-def test_it_refuses_a_wrong_setting_and_names_it(wrong):
+def test_policy_rejects_a_wrong_setting_and_names_it(wrong):
     with pytest.raises(PolicyError) as caught:
         Policy.load(wrong)
     assert isinstance(caught.value, EngineError)
@@ -135,28 +135,28 @@ def test_it_refuses_a_wrong_setting_and_names_it(wrong):
 
 
 @pytest.mark.parametrize("value", [None, [], "layered", 3, {1: 2}])
-def test_it_refuses_what_is_no_object(value):
+def test_policy_rejects_values_that_are_not_objects(value):
     with pytest.raises(PolicyError, match="expected an object"):
         Policy.load(value)
 
 
-def test_it_shortens_a_huge_wrong_value_in_the_message():
+def test_error_shortens_a_huge_wrong_value():
     with pytest.raises(PolicyError) as caught:
         Policy(strategy="x" * 100_000)
     assert len(str(caught.value)) < 300
 
 
-def test_it_cannot_be_changed():
+def test_policy_cannot_be_changed():
     with pytest.raises(ValueError, match="frozen"):
         Policy().enabled = False
 
 
-def test_it_offers_every_preset_with_a_label():
+def test_every_preset_has_a_label():
     assert [name for name, _ in list_choices(LABELS)] == list(PRESETS)
     assert all(label for _, label in list_choices(LABELS))
 
 
-def test_it_has_settings_for_all_it_can_do():
+def test_policy_has_a_setting_for_each_feature():
     policy = Policy.load(
         {
             "strategy": "topics",
@@ -177,13 +177,13 @@ def test_it_has_settings_for_all_it_can_do():
 
 
 @pytest.mark.parametrize("text", ["{blo{blocks}cks}", "a {b{b{blocks}locks}locks} b"])
-def test_it_refuses_words_that_would_hold_the_summaries_twice(text):
+def test_policy_rejects_a_prompt_with_a_nested_slot(text):
     with pytest.raises(PolicyError, match="final_prompt"):
         Policy(final_prompt=text)
     assert Policy(final_prompt="Before {blocks}:").final_prompt == "Before {blocks}:"
 
 
-def test_it_loads_what_was_stored_before_these_settings_existed():
+def test_policy_loads_values_from_before_newer_settings():
     old = {
         "preset": "guide",
         "enabled": True,
@@ -200,26 +200,26 @@ def test_it_loads_what_was_stored_before_these_settings_existed():
     assert Policy.load(old) == Policy(preset="guide")
 
 
-def test_it_refuses_too_many_or_too_long_patterns():
+def test_policy_rejects_too_many_or_too_long_patterns():
     for important in (["x"] * 21, ["x" * 201], [""]):
         with pytest.raises(PolicyError, match="important: .*expected"):
             Policy(important=important)
 
 
 @pytest.mark.parametrize("prompt", ["a\0b", "a\ud800b", "x" * 8001])
-def test_it_refuses_prompts_that_cannot_be_sent(prompt):
+def test_policy_rejects_prompts_that_cannot_be_sent(prompt):
     with pytest.raises(PolicyError, match="merge_prompt: .*expected"):
         Policy(merge_prompt=prompt)
 
 
-def test_it_lets_numbers_of_ones_own_replace_those_of_langmem():
+def test_own_numbers_replace_those_of_the_langmem_preset():
     policy = Policy(preset="langmem", keep=("turns", 2))
     assert (policy.keep, policy.fold_least) == (("turns", 2), 0)
     with pytest.raises(PolicyError, match="fold_least expects tokens"):
         Policy(preset="langmem", keep=("turns", 2), fold_least=100)
 
 
-def test_it_takes_the_arguments_of_langchain():
+def test_policy_accepts_the_arguments_of_langchain():
     policy = Policy.from_langchain(trigger={"tokens": 900, "messages": 30})
     assert policy.trigger == ((("tokens", 900), ("messages", 30)),)
     assert (policy.keep, policy.chunk_tokens) == (("messages", 20), 4000)
@@ -230,7 +230,7 @@ def test_it_takes_the_arguments_of_langchain():
     assert Policy.from_langchain().trigger == ()
 
 
-def test_it_shortens_old_arguments_as_deep_agents_do():
+def test_deepagents_preset_shortens_old_arguments():
     assert Policy(preset="deepagents").truncate_tool_args == 2000
 
 

@@ -51,43 +51,43 @@ def first(query):
         ("喜欢喝什么茶", 9),
     ],
 )
-def test_it_finds_what_was_said(query, seq):
+def test_search_finds_what_was_said(query, seq):
     assert first(query) == seq
 
 
-def test_it_needs_no_more_than_one_of_the_words():
+def test_search_needs_only_one_of_the_words():
     assert first("puppy zeppelin quasar marmalade") == 1
 
 
 @pytest.mark.parametrize("query", ["", "the of and", "???", "zeppelin", "Ann"])
-def test_it_finds_nothing_without_a_telling_word(query):
+def test_search_finds_nothing_without_a_term(query):
     assert rank(query, documents()) == []
 
 
-def test_it_finds_an_answer_by_the_question_before_it():
+def test_answer_is_found_by_the_question_before_it():
     talk = [("Ann", "Which breed is it?"), ("Ben", "A collie."), *[("Ann", "ok")] * 9]
     hits = rank("breed", documents(talk))
     assert [hit.seq for hit in hits] == [1, 2, 3]
 
 
-def test_it_finds_by_date():
+def test_search_finds_by_date():
     assert first("What happened in May 2026?") == 5
 
 
-def test_it_returns_the_best_first_up_to_the_limit():
+def test_search_returns_the_best_first_up_to_the_limit():
     hits = rank("Lisbon kitchen", documents(), limit=2)
     assert len(hits) == 2
     assert hits[0].score > hits[1].score > 0
     assert isinstance(hits[0], Hit)
 
 
-def test_it_works_without_documents_and_without_dates():
+def test_search_works_without_documents_and_without_dates():
     assert rank("tea", []) == []
     assert rank("tea", [Document.from_text(1, "user", "green tea")])[0].seq == 1
 
 
 @pytest.mark.parametrize("text", ["\ud800 tea", "\x00tea", "TEA", "tea" * 9000])
-def test_it_takes_any_text(text):
+def test_search_accepts_any_text(text):
     hits = rank(
         text,
         [Document.from_text(1, "user", text), Document.from_text(2, "user", "coffee")],
@@ -127,7 +127,7 @@ def test_it_takes_any_text(text):
         ("Résumé", "Re\u0301sume\u0301", "resume"),
     ],
 )
-def test_it_takes_forms_of_a_word_for_one(words):
+def test_forms_of_a_word_are_one_term(words):
     assert len({*map(tuple, map(extract_terms, words))}) == 1
     assert len({stem_word(word) for word in words if word.isascii()}) <= 1
 
@@ -166,17 +166,17 @@ def test_words_are_found_in_all_their_forms(words, text, found):
     assert spell(words).search(text)[0] == found
 
 
-def test_it_takes_chinese_by_pairs_of_characters():
+def test_chinese_terms_are_pairs_of_characters():
     assert extract_terms("喝绿茶 tea 水") == ["tea", "喝绿", "绿茶", "水"]
 
 
 @pytest.mark.parametrize("said", ["结了婚", "结的婚", "结过婚", "结婚"])
-def test_it_takes_a_chinese_word_with_a_particle_inside_for_the_word(said):
+def test_chinese_word_with_a_particle_inside_matches_the_word(said):
     assert "结婚" in extract_terms(f"我们在苏州{said}。")
 
 
 @pytest.mark.parametrize("parts", [(1,) * 9, (4, 5), (8, 1), (0, 9)])
-def test_it_finds_the_same_in_documents_that_came_later(parts):
+def test_documents_added_later_are_found_alike(parts):
     talk, index = iter(documents()), MessageIndex()
     for count in parts:
         index.add_documents([next(talk) for _ in range(count)])
@@ -184,7 +184,7 @@ def test_it_finds_the_same_in_documents_that_came_later(parts):
         assert index.search(query) == rank(query, documents())
 
 
-def test_it_searches_ten_thousand_messages_in_a_blink():
+def test_search_of_ten_thousand_messages_is_fast():
     texts = (f"word{n} tea cup" for n in range(1, 10_001))
     index = MessageIndex(
         [Document.from_text(n, "user", text) for n, text in enumerate(texts, 1)]
@@ -199,7 +199,7 @@ def long_reply(*, about=""):
     return "\n\n".join(filler)
 
 
-def test_a_message_is_as_good_as_its_best_passage():
+def test_message_scores_like_its_best_passage():
     reply = long_reply(about="The zeppelin is blue.")
     talk = [("user", "Zeppelin, you say? And the tide?"), *[("assistant", "ok")] * 5]
     talk.append(("assistant", reply))
@@ -222,7 +222,7 @@ def weights(talk, question):
     return index.weigh_speakers(read_query(question))
 
 
-def test_the_side_that_says_less_counts_more():
+def test_speaker_who_says_less_counts_more():
     uneven = [("user", "Tea or milk, please?"), ("assistant", long_reply())] * 3
     even = [("user", "Tea or milk, please?"), ("assistant", "Tea, milk, please.")] * 3
     found, own = (
@@ -233,7 +233,7 @@ def test_the_side_that_says_less_counts_more():
     assert weights([], "tea") == {}
 
 
-def test_a_side_that_says_nearly_nothing_does_not_take_over():
+def test_speaker_who_says_almost_nothing_is_limited():
     facts = [f"My {thing} is in room {n}." for n, thing in enumerate("abcdefgh" * 3)]
     talk = [
         turn for fact in facts for turn in (("user", fact), ("assistant", "Noted."))
@@ -243,7 +243,7 @@ def test_a_side_that_says_nearly_nothing_does_not_take_over():
     assert hits[0].seq == 21
 
 
-def test_an_answer_borrows_more_than_what_was_not_asked_for():
+def test_answer_borrows_more_than_other_messages():
     def find(first, second):
         talk = [("user", "ok"), ("user", first), ("assistant", second)]
         return {hit.seq: hit.score for hit in rank("zeppelin", documents(talk))}

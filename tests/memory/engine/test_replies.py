@@ -42,7 +42,7 @@ from tests.patience import within
         ("取消", "cut_off:unknown"),
     ],
 )
-def test_only_known_good_reasons_are_complete(reason, why):
+def test_complete_replies_have_a_known_reason(reason, why):
     assert why_cut_off(reason) == why
     assert len(why) <= 40
 
@@ -59,7 +59,7 @@ def test_only_known_good_reasons_are_complete(reason, why):
         ({"stopReason": "guardrail_intervened"}, "cut_off:guardrail_intervened"),
     ],
 )
-def test_it_knows_the_reasons_of_other_libraries(metadata, why):
+def test_reasons_of_other_libraries_are_recognised(metadata, why):
     assert why_metadata_cut_off(metadata) == why
 
 
@@ -99,9 +99,7 @@ def test_reasoning_is_separated_from_the_answer(text, reasoning, answer):
 
 @pytest.mark.parametrize(("text", "reasoning", "answer"), REPLIES)
 @pytest.mark.parametrize("seed", range(5))
-def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
-    text, reasoning, answer, seed
-):
+def test_pieces_of_a_reply_give_the_same_result(text, reasoning, answer, seed):
     dice, splitter, pieces, rest = random.Random(seed), ReasoningSplitter(), [], text
     while rest:
         size = dice.randint(1, 6)
@@ -139,7 +137,7 @@ def test_it_does_not_matter_how_a_reply_is_cut_into_pieces(
         ("</think>", "</think>"),
     ],
 )
-def test_a_closing_tag_alone_ends_the_reasoning_where_it_stands_apart(text, answer):
+def test_separate_closing_tag_alone_ends_the_reasoning(text, answer):
     assert split_reasoning(text)[1] == answer
 
 
@@ -166,7 +164,7 @@ def test_reasoning_between_lines_is_separated(text, reasoning, answer):
         ("", "a.</think>b", "a.", "b"),
     ],
 )
-def test_reasoning_that_came_apart_is_kept(known, text, reasoning, answer):
+def test_reasoning_that_came_separately_is_kept(known, text, reasoning, answer):
     assert split_rest(known, text) == (reasoning, answer)
 
 
@@ -179,12 +177,12 @@ def test_reasoning_that_came_apart_is_kept(known, text, reasoning, answer):
         "a\n" + "<think>\n<thought>\n" * 9_000,
     ],
 )
-def test_hostile_replies_are_separated_soon(text):
+def test_hostile_replies_are_parsed_quickly(text):
     with within(1, time.thread_time):
         split_reasoning(text)
 
 
-def test_reasoning_between_the_lines_is_no_part_of_a_summary():
+def test_reasoning_between_lines_is_not_part_of_a_summary():
     text = "Ann likes tea.\n<think>Wait, was it tea?\n</think>\nShe lives in Oslo."
     assert "Wait" not in strip_reasoning(text)
     assert "Oslo" in strip_reasoning(text)
@@ -205,5 +203,5 @@ def test_reasoning_between_the_lines_is_no_part_of_a_summary():
         ("{" * 100_000, False),
     ],
 )
-def test_it_knows_an_error_object_that_came_as_text(text, is_error):
+def test_error_object_as_text_is_recognised(text, is_error):
     assert is_error_report(text) is is_error

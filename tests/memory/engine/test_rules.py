@@ -27,7 +27,7 @@ def count(half):
 @pytest.mark.parametrize(
     ("half", "recall", "precision"), [("seen", 0.94, 0.98), ("unseen", 0.9, 0.9)]
 )
-def test_rules_are_told_from_look_alikes(half, recall, precision):
+def test_rules_are_distinguished_from_lookalikes(half, recall, precision):
     right, rules, wrong = count(half)
     assert right / rules >= recall
     assert right / (right + wrong) >= precision
@@ -65,7 +65,7 @@ def test_a_rule_is_a_part_of_the_text(text, rules):
         "请翻译：以后都用中文回答我。",
     ],
 )
-def test_what_is_quoted_is_no_rule(text):
+def test_quotations_are_not_rules(text):
     assert detection.find_rules(text) == []
 
 
@@ -76,14 +76,14 @@ def test_a_long_sentence_is_cut():
     assert text[rule.start :].startswith("I prefer trains")
 
 
-def test_one_message_has_few_rules():
+def test_message_has_few_rules():
     assert len(detection.find_rules("Never use tables. " * 50)) == detection.MOST
 
 
 @pytest.mark.parametrize(
     "text", ["use " * 8000, "a b.\n" * 5000, "when I ask " * 3000, "每次都" * 9000]
 )
-def test_no_text_takes_long(text):
+def test_long_texts_are_read_quickly(text):
     started = thread_time()
     detection.find_rules(text)
     detection.find_cancellations(text)
@@ -122,7 +122,7 @@ def test_other_rules_stay(later, earlier):
     assert detection.find_replaced(later, [earlier]) == []
 
 
-def test_only_the_sentence_that_takes_back_counts():
+def test_cancellation_is_only_the_sentence_that_cancels():
     text = "Forget the bullet points. In my tests the answers were short."
     assert detection.find_cancellations(text) == ["Forget the bullet points."]
     assert detection.find_cancellations("Use bullet points.") == []
@@ -136,7 +136,7 @@ def test_only_the_sentence_that_takes_back_counts():
         "如果我说错了，请随时指出来，不用客气。",
     ],
 )
-def test_what_only_says_a_new_rule_again_takes_nothing_back(text):
+def test_repetition_of_a_new_rule_is_not_a_cancellation(text):
     assert detection.find_cancellations(text) == []
     assert [each.kind for each in detection.find_rules(text)] == ["instruction"]
 
@@ -156,7 +156,7 @@ def test_what_only_says_a_new_rule_again_takes_nothing_back(text):
         "你为什么每次都用列表？",
     ],
 )
-def test_what_is_no_wish_for_later_answers_is_no_rule(text):
+def test_wishes_for_one_answer_are_not_rules(text):
     assert detection.find_rules(text) == []
 
 
@@ -179,7 +179,7 @@ def test_the_oldest_unconfirmed_rules_leave_first():
     assert chosen(rules, 0) == [1]
 
 
-def test_no_unconfirmed_rule_stays_for_being_short():
+def test_short_unconfirmed_rule_leaves_in_its_turn():
     rules = [ActiveRule(1, 1), ActiveRule(2, 500), ActiveRule(3)]
     assert chosen(rules, 100) == [3]
 

@@ -29,19 +29,19 @@ SAID = {
 
 
 @pytest.mark.parametrize("schema", [*SCHEMAS.values(), TopicsOutline])
-def test_it_describes_its_own_form(schema):
+def test_schema_accepts_the_form_it_describes(schema):
     shape = json.loads(describe_schema(schema))
     assert list(shape) == list(schema.model_fields)
     assert parse_summary(schema, json.dumps(shape)) == shape
 
 
-def test_it_reads_data_and_fills_what_is_missing():
+def test_reply_with_missing_fields_is_filled():
     structured = parse_summary(GeneralOutline, json.dumps(SAID))
     assert structured["facts"] == ["Ann pays 12."]
     assert structured["user_profile"] == []
 
 
-def test_it_reads_a_fenced_answer():
+def test_fenced_reply_is_parsed():
     assert (
         parse_summary(GeneralOutline, f"```json\n{json.dumps(SAID)}\n```") is not None
     )
@@ -64,11 +64,11 @@ def test_it_reads_a_fenced_answer():
         '{"facts": ' * 5000,
     ],
 )
-def test_it_takes_anything_else_for_plain_text(text):
+def test_other_replies_are_plain_text(text):
     assert parse_summary(GeneralOutline, text) is None
 
 
-def test_it_renders_headings_and_entries():
+def test_summary_is_rendered_with_headings_and_entries():
     text = render_summary(parse_summary(GeneralOutline, json.dumps(SAID)))
     assert text == "Topics:\n- Tea: She likes it.\n\nFacts:\n- Ann pays 12."
 
@@ -80,13 +80,13 @@ def test_a_summary_in_chinese_has_headings_in_chinese():
     assert render_summary({"plan": ["去京都"]}) == "Plan:\n- 去京都"
 
 
-def test_it_lets_no_entry_forge_a_heading():
+def test_entry_cannot_forge_a_heading():
     assert (
         render_summary({"facts": ["a\nTopics:\n- b", " "]}) == "Facts:\n- a Topics: - b"
     )
 
 
-def test_it_has_a_profile_for_each_kind_of_conversation():
+def test_profiles_select_their_schemas():
     for profile, schema in SCHEMAS.items():
         assert schema_for(Policy(profile=profile)) is schema
     assert schema_for(Policy(preset="topics", profile="project")) is TopicsOutline
@@ -125,7 +125,7 @@ NOTES = {
 }
 
 
-def test_it_describes_a_class_as_the_object_to_be_written():
+def test_class_is_described_as_the_object_to_be_written():
     assert json.loads(describe_schema(Notes)) == {
         "user_info": "",
         "topics": ["what was discussed"],
@@ -139,11 +139,11 @@ def test_it_describes_a_class_as_the_object_to_be_written():
 @pytest.mark.parametrize(
     "schema", [Tree, create_model("A", mood=(Mood, ...)), create_model("B", x=(Any, 1))]
 )
-def test_it_describes_any_other_class_by_its_json_schema(schema):
+def test_other_classes_are_described_by_their_json_schema(schema):
     assert json.loads(describe_schema(schema)) == schema.model_json_schema()
 
 
-def test_it_names_fields_as_the_class_reads_them():
+def test_fields_are_named_by_their_aliases():
     schema = create_model("Named", text=(str, Field(validation_alias="words")))
     assert json.loads(describe_schema(schema)) == {"words": ""}
     assert parse_summary(schema, '{"words": "a"}') == {"text": "a"}
@@ -159,11 +159,11 @@ def test_the_data_of_a_class_is_plain_json():
 
 
 @pytest.mark.parametrize("change", [{"key_facts": [{"text": "x"}]}, {"topics": "Tea"}])
-def test_it_takes_data_that_the_class_refuses_for_text(change):
+def test_data_that_the_class_rejects_is_text(change):
     assert parse_summary(Notes, json.dumps(NOTES | change)) is None
 
 
-def test_it_renders_every_kind_of_value():
+def test_every_kind_of_value_is_rendered():
     assert render_summary(parse_summary(Notes, json.dumps(NOTES))).splitlines() == [
         "User info: Lance",
         "Topics:",
@@ -195,18 +195,18 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["name", "key_facts"]), JSON))
-def test_no_data_forges_a_line(data):
+def test_data_cannot_forge_a_line(data):
     for line in filter(None, render_summary(data).splitlines()):
         assert line.startswith(("Name:", "Key facts:", "- "))
         assert line in ("Name:", "Key facts:") or len(line.split()) > 1
 
 
-def test_it_checks_days_but_not_times():
+def test_days_are_checked_but_not_times():
     text = "- [2026-05-07 10:30] tea at [10:30]"
     assert without_times(text) == "- [2026-05-07] tea at [10:30]"
 
 
-def test_it_combines_the_data_of_all_levels():
+def test_data_of_all_levels_is_combined():
     first = {"facts": ["a", "b"], "name": "Ann", "at": {"home": "Oslo"}, "n": 1}
     second = {"facts": ["b", "c"], "name": " ", "at": {"work": "Bonn"}, "n": 2}
     assert combine_summaries([first, second]) == {
@@ -219,7 +219,7 @@ def test_it_combines_the_data_of_all_levels():
     assert first["facts"] == ["a", "b"]
 
 
-def test_a_policy_takes_a_class_and_dumps_its_json_schema():
+def test_policy_accepts_a_class_and_dumps_its_json_schema():
     policy = Policy(preset="topics", profile=Notes)
     assert schema_for(policy) is Notes
     dumped = json.loads(json.dumps(policy.dump()))
@@ -230,6 +230,6 @@ def test_a_policy_takes_a_class_and_dumps_its_json_schema():
 
 
 @pytest.mark.parametrize("wrong", [dict, Notes(**NOTES), "Notes", None, 1])
-def test_a_policy_refuses_other_objects(wrong):
+def test_policy_rejects_other_objects(wrong):
     with pytest.raises(PolicyError, match="profile: .*: expected one of general"):
         Policy(profile=wrong)

@@ -21,7 +21,7 @@ def call(seq, **args):
     return AIMessage("", id=str(seq), tool_calls=calls)
 
 
-def test_it_cuts_only_long_arguments():
+def test_long_arguments_are_cut():
     message = call(1, path="a.txt", text=LONG, lines=[LONG, "short"], n=5)
     (short,) = clip_tool_args([message], 2000)
     cut = "x" * 20 + "...(argument truncated)"
@@ -30,14 +30,14 @@ def test_it_cuts_only_long_arguments():
     assert message.tool_calls[0]["args"]["text"] == LONG
 
 
-def test_it_leaves_everything_else_as_it_is():
+def test_other_messages_are_unchanged():
     messages = [user(1, LONG), assistant(2, LONG), tool(3, "a", LONG), call(4, n=1)]
     assert all(
         a is b for a, b in zip(clip_tool_args(messages, 9), messages, strict=True)
     )
 
 
-def test_it_cuts_arguments_in_content_blocks_too():
+def test_arguments_in_content_blocks_are_cut():
     block = {"type": "tool_use", "id": "c1", "name": "w", "input": {"text": LONG}}
     calls = [{"name": "w", "args": {"text": LONG}, "id": "c1"}]
     message = AIMessage([{"type": "text", "text": "so"}, block], tool_calls=calls)
@@ -46,7 +46,7 @@ def test_it_cuts_arguments_in_content_blocks_too():
     assert short.text == "so"
 
 
-def test_it_cuts_arguments_that_a_block_repeats_as_a_text():
+def test_arguments_that_a_block_repeats_as_text_are_cut():
     block = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
     calls = [{"name": "w", "args": {"text": LONG}, "id": "c1"}]
     (short,) = clip_tool_args([AIMessage([block], tool_calls=calls)], 100)
@@ -75,7 +75,7 @@ def rounds(text=LONG, count=3):
     return messages
 
 
-def test_it_changes_nothing_where_there_is_room():
+def test_messages_with_enough_room_are_unchanged():
     messages = rounds()
     assert changed(messages, cut(messages, 0)) == []
 
@@ -91,7 +91,7 @@ def test_it_changes_nothing_where_there_is_room():
         (4500, [2, 3, 4, 5, 7]),
     ],
 )
-def test_it_cuts_old_results_then_arguments_then_words(saved, expected):
+def test_cuts_are_old_results_then_arguments_then_words(saved, expected):
     messages = rounds()
     shown = cut(messages, saved)
     assert changed(messages, shown) == expected
@@ -100,7 +100,7 @@ def test_it_cuts_old_results_then_arguments_then_words(saved, expected):
     assert messages[1].tool_calls[0]["args"]["text"] == LONG
 
 
-def test_it_cuts_all_of_the_newest_round_only_when_told_so():
+def test_newest_round_is_cut_completely_only_on_request():
     messages = rounds()
     assert len(cut(messages, 10_000)[-1].text) > 500
     assert cut(messages, 10_000)[-2] is messages[-2]
@@ -109,26 +109,26 @@ def test_it_cuts_all_of_the_newest_round_only_when_told_so():
     assert shown[-1].text.startswith("...(3,000 characters are left out")
 
 
-def test_it_says_how_much_is_left_out_and_where_the_whole_is():
+def test_cut_text_names_the_omitted_length_and_the_message():
     messages = [call(2, text="short"), tool(3, "c2", LONG), call(4), tool(5, "c4", "")]
     shown = cut(messages, 100)
     mark = "...(1,000 of 3,000 characters are left out; the whole is message 3 of this"
     assert shown[1].text == "x" * 2000 + mark + " thread)"
 
 
-def test_it_cuts_many_short_arguments_as_one():
+def test_many_short_arguments_are_cut_as_one():
     messages = [call(2, numbers=list(range(2000))), call(4), tool(5, "c4", "")]
     args = cut(messages, 2000)[0].tool_calls[0]["args"]
     assert list(args) == ["left_out"]
     assert args["left_out"].endswith("the whole is message 2 of this thread)")
 
 
-def test_it_makes_no_text_longer():
+def test_cuts_make_no_text_longer():
     messages = [user(1), *(tool(n, "c", "x" * 50) for n in range(2, 9)), call(9)]
     assert changed(messages, cut(messages, 10_000)) == []
 
 
-def test_it_keeps_pictures_and_blocks_of_calls():
+def test_pictures_and_call_blocks_are_kept():
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     used = {"type": "tool_use", "id": "c2", "name": "w", "input": {}}
     found = ToolMessage(

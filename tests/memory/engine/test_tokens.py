@@ -16,41 +16,41 @@ from memory.engine.tokens import (
     ("text", "tokens"),
     [("", 0), ("abc", 1), ("abcd", 1), ("abcde", 2), ("你好", 2), ("😀", 1)],
 )
-def test_it_counts_a_quarter_of_the_bytes(text, tokens):
+def test_counter_counts_a_quarter_of_the_bytes(text, tokens):
     assert count_text(text) == tokens
 
 
-def test_it_counts_chinese_at_three_quarters_of_a_token():
+def test_chinese_character_is_three_quarters_of_a_token():
     assert count_text("我" * 1000) == 750
 
 
-def test_it_counts_a_lone_surrogate():
+def test_counter_accepts_a_lone_surrogate():
     assert count_text("\ud800") == 1
 
 
-def test_it_adds_the_cost_of_a_message():
+def test_counter_adds_the_overhead_of_a_message():
     assert count_message(HumanMessage("abcd")) == 5
     assert count_message(HumanMessage("")) == 4
 
 
-def test_it_counts_tool_calls():
+def test_counter_includes_tool_calls():
     call = {"name": "search", "args": {"q": "x" * 100}, "id": "1"}
     assert count_message(AIMessage("", tool_calls=[call])) > 25
 
 
-def test_it_counts_the_text_of_content_blocks():
+def test_counter_includes_the_text_of_content_blocks():
     blocks = [{"type": "text", "text": "abcd"}, {"type": "text", "text": "efgh"}]
     assert count_message(HumanMessage(blocks)) == 6
 
 
-def test_it_sums_messages_and_scales_them():
+def test_counter_sums_messages_and_scales_them():
     messages = [HumanMessage("abcd"), HumanMessage("abcd")]
     assert count_tokens(messages) == 10
     assert scale_counter(1.25)(messages) == 13
     assert count_tokens([]) == scale_counter(2)([]) == 0
 
 
-def test_it_is_asked_once_about_the_same_messages():
+def test_counter_is_called_once_for_the_same_messages():
     asked = []
 
     def count(messages):

@@ -34,23 +34,23 @@ OTHER = [
 
 
 class TestDistance:
-    def test_it_is_the_share_of_words_that_are_new(self):
+    def test_distance_is_the_share_of_new_words(self):
         text = "temples trains hotels gardens"
         assert measure_term_distance(text, "The temple, the train.") == 0.5
         assert measure_term_distance(text, text) == 0
         assert measure_term_distance(text, "nothing of that") == 1
 
     @pytest.mark.parametrize("text", ["", "Yes, go on.", "ok ok ok ok ok", "👍👍👍"])
-    def test_a_few_words_have_no_topic(self, text):
+    def test_few_words_have_no_topic(self, text):
         assert measure_term_distance(text, "temples and trains") is None
 
 
 class TestTopic:
-    def test_another_topic_is_far(self):
+    def test_new_topic_is_far(self):
         assert measure_topic([*TRIP, *SAME]) <= 0.4
         assert measure_topic([*TRIP, *OTHER]) >= 0.9
 
-    def test_another_topic_is_far_in_chinese(self):
+    def test_new_topic_is_far_in_chinese(self):
         assert measure_topic([*中文, *同题]) <= 0.5
         assert measure_topic([*中文, *换题]) >= 0.9
 
@@ -59,12 +59,12 @@ class TestTopic:
         assert measure_topic(TRIP[:2]) is None
         assert measure_topic([assistant(1, "Nothing was asked here so far.")]) is None
 
-    def test_results_of_tools_are_not_what_was_said(self):
+    def test_tool_results_are_not_compared(self):
         noise = "zlib malloc segfault kernel scheduler interrupt " * 9
         turn = [*SAME, assistant(6, "", calls=["a"]), tool(7, "a", noise)]
         assert measure_topic([*TRIP, *turn]) == measure_topic([*TRIP, *SAME])
 
-    def test_it_fires_at_its_limit(self):
+    def test_topic_trigger_fires_at_its_limit(self):
         policy = Policy(trigger=("topic", 0.9), keep=("turns", 1))
         assert plan(policy, [*TRIP, *SAME]) is None
         compaction = plan(policy, [*TRIP, *OTHER])
@@ -72,13 +72,13 @@ class TestTopic:
         assert compaction.trigger.kind == "topic"
         assert compaction.trigger.value >= compaction.trigger.limit == 0.9
 
-    def test_it_can_be_one_condition_of_several(self):
+    def test_topic_can_be_one_condition_of_several(self):
         clause = {"topic": 0.9, "messages": 7}
         policy = Policy(trigger=clause, keep=("turns", 1))
         assert plan(policy, [*TRIP, *OTHER]) is None
         assert plan(policy, [*TRIP, *OTHER, assistant(7, "Then update it.")])
 
-    def test_its_cost_has_an_end(self, monkeypatch):
+    def test_topic_cost_is_bounded(self, monkeypatch):
         read = []
         monkeypatch.setattr(
             triggers,
@@ -92,7 +92,7 @@ class TestTopic:
             # And a line break between two messages.
             assert read[-1] <= most + 10
 
-    def test_the_words_are_only_read_where_a_trigger_asks_for_them(self, monkeypatch):
+    def test_words_are_read_only_for_a_trigger_that_needs_them(self, monkeypatch):
         monkeypatch.setattr(triggers, "measure_term_distance", None)
         monkeypatch.setattr(triggers, "PatternSearch", None)
         policy = Policy(important=["budget"])
@@ -111,7 +111,7 @@ class TestImportant:
         strategy="running",
     )
 
-    def test_it_counts_the_matching_messages_of_the_window(self):
+    def test_trigger_counts_the_matching_messages_of_the_window(self):
         window = [user(1, "My BUDGET"), assistant(2), user(3, "记住这个"), assistant(4)]
         measures = measure_window(window, count_tokens=count_tokens, policy=self.POLICY)
         assert measures.important_at == (0, 2)
@@ -120,13 +120,13 @@ class TestImportant:
         assert seqs(compaction.messages) == [1, 2]
         assert compaction.trigger == triggers.TriggerHit("important", 2, 2)
 
-    def test_those_that_stay_set_off_nothing_again(self):
+    def test_kept_important_messages_trigger_nothing_again(self):
         """Otherwise every turn would bring a compaction of one turn."""
         said = [user(1), assistant(2), user(3, "budget"), assistant(4, "budget")]
         assert plan(self.POLICY, said) is None
         assert plan(self.POLICY, [*said, user(5), assistant(6)])
 
-    def test_it_starts_again_after_a_summary(self):
+    def test_count_of_important_messages_restarts_after_a_summary(self):
         state = MemoryState(self.POLICY)
         made = []
         for n in range(1, 41, 2):
@@ -139,11 +139,11 @@ class TestImportant:
         # counts again together with the next one.
         assert [each[-1] for each in made] == [10, 20, 30]
 
-    def test_it_needs_patterns(self):
+    def test_important_trigger_needs_patterns(self):
         with pytest.raises(PolicyError, match="trigger important: expected a pattern"):
             Policy(trigger=[("tokens", 9000), {"turns": 3, "important": 2}])
 
-    def test_slow_patterns_have_an_end(self, monkeypatch):
+    def test_slow_patterns_have_a_time_limit(self, monkeypatch):
         monkeypatch.setattr(triggers, "SEARCH_SECONDS", 0.0)
         assert plan(self.POLICY, [user(1, "budget"), assistant(2, "budget")]) is None
 
@@ -156,13 +156,13 @@ class TestImportant:
         *[("important", wrong) for wrong in (0, -1, 1.5, True, "2", None, 10**9)],
     ],
 )
-def test_wrong_values_are_named(trigger):
+def test_wrong_trigger_values_are_named(trigger):
     with pytest.raises(PolicyError, match=f"trigger: .*{trigger[0]}.*expected"):
         Policy(trigger=trigger, important=["budget"])
 
 
 @pytest.mark.parametrize("kind", ["topic", "important"])
-def test_they_are_no_measure_of_what_is_kept(kind):
+def test_topic_and_important_are_not_kinds_of_keep(kind):
     with pytest.raises(PolicyError, match="keep: .*expected one of"):
         Policy(keep=(kind, 1), important=["budget"])
 
@@ -180,7 +180,7 @@ class TestAdaptive:
     def test_the_window_grows_with_the_turns(self, turn, summary, expected):
         assert adaptive_trigger(turn, summary, 1000) == expected
 
-    def test_no_other_window_costs_less(self):
+    def test_adaptive_window_costs_least(self):
         """The cost of a turn, counted turn by turn, at the limit and around it."""
 
         def cost(limit, turn=300, summary=250, keep=1000):
@@ -198,7 +198,7 @@ class TestAdaptive:
         best = min(map(cost, range(2000, 12_000, 100)))
         assert cost(adaptive_trigger(300, 250, 1000)) < 1.02 * best
 
-    def test_only_the_tokens_of_a_trigger_follow(self):
+    def test_adaptive_policy_changes_only_the_tokens_of_a_trigger(self):
         sizes = {"tokens": 4000, "messages": 4}
         policy = Policy(trigger=sizes, keep=("tokens", 1000), adaptive=True)
         window = [user(1, "x" * 4 * 9000), assistant(2), user(3), assistant(4)]

@@ -26,7 +26,7 @@ async def step_on(state, summarizer):
     return state
 
 
-async def test_nothing_is_asked_and_nothing_is_sent():
+async def test_trimming_sends_no_request_and_no_summary():
     summarizer = Summarizer()
     state = await step_on(MemoryState(WINDOW).add_messages(*chat(6)), summarizer)
     assert summarizer.requests == []
@@ -35,7 +35,7 @@ async def test_nothing_is_asked_and_nothing_is_sent():
     assert seqs(shown.messages) == [5, 6]
 
 
-async def test_what_leaves_later_joins_what_left_before():
+async def test_later_trimmed_messages_join_the_earlier_block():
     state = MemoryState(WINDOW)
     for n in range(1, 41, 2):
         state = await step_on(
@@ -45,7 +45,7 @@ async def test_what_leaves_later_joins_what_left_before():
     assert state.version == 9
 
 
-async def test_no_summary_stands_for_what_no_summariser_has_read():
+async def test_summary_does_not_extend_trimmed_messages():
     left = await step_on(MemoryState(WINDOW).add_messages(*chat(6)), Summarizer())
     for policy in (RUNNING, LAYERED):
         summarizer = Summarizer("short")
@@ -58,26 +58,26 @@ async def test_no_summary_stands_for_what_no_summariser_has_read():
         assert not document.get("previous_summary")
 
 
-async def test_a_summary_stays_when_later_messages_only_leave():
+async def test_summary_stays_when_later_messages_are_trimmed():
     state = MemoryState(WINDOW, (block(1, 1, 4),), version=1)
     state = await step_on(state.add_messages(*chat(10)[4:]), Summarizer())
     assert [(b.first_seq, b.last_seq) for b in state.blocks] == [(1, 4), (5, 8)]
     assert state.blocks[0].text == "facts"
 
 
-def test_a_person_still_gets_a_summary():
+def test_manual_compaction_still_writes_a_summary():
     step = plan_compaction_through(WINDOW, chat(6), (), 2, count_tokens=count_tokens)
     assert not step.is_trim
 
 
-def test_changed_messages_leave_again():
+def test_changed_messages_are_trimmed_again():
     state = MemoryState(WINDOW).add_messages(*chat(4))
     step = state.next_step(set_aside=(3, 4), count_tokens=count_tokens)
     assert (step.trigger.kind, step.is_trim, step.last_seq) == ("change", True, 2)
 
 
 @pytest.mark.parametrize("most", [None, 10])
-def test_no_merge_goes_over_a_gap(most):
+def test_merges_do_not_span_trimmed_messages(most):
     policy = Policy(fan_in=2, summary_budget=1)
     gap = block(2, 5, 8, text="", tokens=0)
     apart = [block(1, 1, 4), gap, block(3, 9, 12)]
@@ -89,7 +89,7 @@ def test_no_merge_goes_over_a_gap(most):
 @given(
     st.lists(st.sampled_from(["window", "running", "layered", "topics"]), max_size=9)
 )
-def test_every_message_is_in_one_place_whatever_the_strategies_were(strategies):
+def test_blocks_and_window_tile_whatever_the_strategies_were(strategies):
     """And no summary says it covers what it did not read."""
     state, read = MemoryState(WINDOW), {}
     for n, strategy in enumerate(strategies):

@@ -108,11 +108,11 @@ def test_the_same_value_said_otherwise_replaces_nothing(question, old, new):
         ("Which Node is in CI?", "CI has Node v18.", "CI has Node v20."),
     ],
 )
-def test_values_of_any_form_are_known(question, old, new):
+def test_values_of_any_form_are_recognised(question, old, new):
     assert newest(question, old, new) == {1: 2}
 
 
-def test_all_older_ones_are_replaced_by_the_last():
+def test_older_values_are_all_replaced_by_the_last():
     texts = [f"The oven was fine for {n} months." for n in (6, 7, 9)]
     assert newest("How long was the oven fine?", *texts) == {1: 3, 2: 3}
 
@@ -144,11 +144,11 @@ def test_all_older_ones_are_replaced_by_the_last():
         ),
     ],
 )
-def test_what_is_no_change_is_not_taken_for_one(question, old, new):
+def test_other_statements_are_not_changes(question, old, new):
     assert newest(question, old, new) == {}
 
 
-def test_what_an_assistant_says_does_not_replace_what_a_user_said():
+def test_assistant_value_does_not_replace_a_user_value():
     texts = "My sneaker budget is $600.", "A usual sneaker budget is $200."
     question = "What is my sneaker budget?"
     assert newest(question, *texts, roles=["user", "assistant"]) == {}
@@ -179,7 +179,7 @@ def test_what_an_assistant_says_does_not_replace_what_a_user_said():
         "```\n",
     ],
 )
-def test_a_hostile_text_takes_no_longer(text):
+def test_hostile_text_is_read_in_bounded_time(text):
     text *= 2 * MOST_CHARS // len(text)
     with within(1, thread_time):
         newest("tax b a", *[text] * 10)

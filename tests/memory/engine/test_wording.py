@@ -17,19 +17,19 @@ def german(text):
     return GERMAN.get(text, text)
 
 
-def test_it_says_all_sentences_of_a_sentence():
+def test_sentence_contains_its_inner_sentences():
     inner = TranslatableText("expected %(ge)s or more", {"ge": 2})
     outer = TranslatableText("%(name)s: %(wrong)s", {"name": "fan_in", "wrong": inner})
     assert outer.render() == "fan_in: expected 2 or more"
     assert outer.render(german) == "fan_in – mindestens 2"
 
 
-def test_a_sentence_without_places_may_have_a_percent_sign():
+def test_sentence_without_placeholders_may_have_a_percent_sign():
     assert TranslatableText("85 % of it").render() == "85 % of it"
     assert TranslatableText("").render(lambda text: "the header of a catalog") == ""
 
 
-def test_the_error_of_a_policy_says_each_setting_in_that_language():
+def test_policy_error_names_each_setting_in_that_language():
     with pytest.raises(PolicyError) as caught:
         Policy(keep=("words", 3), fan_in=1)
     kinds = "tokens, messages, turns, fraction"
@@ -45,6 +45,6 @@ def test_typed_text_fills_no_placeholder():
     assert str(caught.value) == "50%(value)s: 1: there is no such setting"
 
 
-def test_a_reason_without_a_sentence_of_ours_is_pydantics():
+def test_unknown_reason_is_pydantics():
     error = {"type": "url_scheme", "msg": "URL scheme should be 'http'", "ctx": {}}
     assert explain_refusal(error).render(german) == "URL scheme should be 'http'"
