@@ -70,7 +70,9 @@ async def plain(upstream, settings):
         *("429-quota", "500"),
     ],
 )
-async def test_it_reads_what_langchains_own_class_reads(upstream, plain, mode):
+async def test_delta_reader_reads_what_langchains_own_class_reads(
+    upstream, plain, mode
+):
     upstream.script("ok", mode, mode)
     await read(plain)  # from now on the prompt is cached there
     assert await read(providers.build("gpt-x")) == await read(plain)
@@ -108,7 +110,7 @@ async def test_langsmith_is_a_listener(upstream, monkeypatch):
         langsmith.utils.get_env_var.cache_clear()
 
 
-async def test_what_comes_while_nobody_reads_is_read_at_once(upstream):
+async def test_waiting_deltas_are_read_at_once(upstream):
     sizes = []
     reading = deltas.read_deltas(providers.build("ok-slow:8:0.05"), MESSAGES)
     async for batch in reading:
@@ -133,7 +135,7 @@ async def test_a_stream_without_a_buffer_goes_on_meanwhile():
     assert len(batches) <= 4
 
 
-async def test_what_came_before_an_error_is_read_first():
+async def test_deltas_before_an_error_are_read_first():
     class Broken:
         async def astream(self, messages):
             yield AIMessageChunk("Before")
@@ -161,7 +163,7 @@ async def test_a_process_that_ends_closes_its_clients(upstream):
     assert model.root_async_client.is_closed()
 
 
-async def test_it_goes_through_the_proxy_of_the_environment(upstream, monkeypatch):
+async def test_requests_go_through_the_proxy_of_the_environment(upstream, monkeypatch):
     proxy = httpx2.URL(upstream.url)
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
     model = providers.build("ok")

@@ -62,7 +62,7 @@ class TestCalls:
             ("7 + 8 =", "7 + 8"),
         ],
     )
-    def test_it_calculates(self, text, expression):
+    def test_demo_model_calculates(self, text, expression):
         assert asked(text) == [("calculate", {"expression": expression})]
 
     @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ class TestCalls:
             "What is today's date?",
         ],
     )
-    def test_it_looks_at_the_clock(self, text):
+    def test_demo_model_looks_at_the_clock(self, text):
         assert asked(text) == [("current_time", {})]
 
-    def test_it_looks_at_the_clock_of_another_zone(self):
+    def test_demo_model_looks_at_the_clock_of_another_zone(self):
         call = ("current_time", {"time_zone": "Asia/Tokyo"})
         assert asked("What time is it in Asia/Tokyo?") == [call]
 
@@ -94,7 +94,7 @@ class TestCalls:
             ("半小时后提醒我出门", "出门", 30),
         ],
     )
-    def test_it_sets_a_reminder(self, text, what, minutes):
+    def test_demo_model_sets_a_reminder(self, text, what, minutes):
         assert asked(text) == [("remind_me", {"text": what, "in_minutes": minutes})]
 
     @pytest.mark.parametrize(
@@ -107,21 +107,21 @@ class TestCalls:
             ("搜索整个对话里的预算", "预算"),
         ],
     )
-    def test_it_searches_the_transcript(self, text, query):
+    def test_demo_model_searches_the_transcript(self, text, query):
         assert asked(text) == [("search_transcript", {"query": query})]
 
-    def test_it_searches_for_what_it_was_not_sent(self):
+    def test_demo_model_searches_for_text_outside_the_request(self):
         question = "Where does my sister live?"
         assert asked(question) == [("search_transcript", {"query": question})]
         known = [HumanMessage("My sister lives in Lisbon.", id="1")]
         assert asked(question, before=known) == []
 
-    def test_it_calls_any_tool_by_its_name(self):
+    def test_demo_model_calls_any_tool_by_its_name(self):
         assert asked('Use weather {"city": "Oslo"}') == [("weather", {"city": "Oslo"})]
         assert asked("调用 weather") == [("weather", {})]
         assert asked("use weather {no json}") == [("weather", {})]
 
-    def test_it_asks_two_things_at_once(self):
+    def test_demo_model_asks_two_things_at_once(self):
         text = "What time is it, and what is 3*4?"
         assert [name for name, _ in asked(text)] == ["current_time", "calculate"]
 
@@ -138,7 +138,7 @@ class TestCalls:
             "1+1 " * 200,
         ],
     )
-    def test_it_calls_nothing_for_other_messages(self, text):
+    def test_demo_model_calls_nothing_for_other_messages(self, text):
         names = ["calculate", "current_time", "remind_me", "read_messages"]
         assert asked(text, *names) == []
 
@@ -151,7 +151,7 @@ class TestCalls:
             ("在网上查一下京都的茶馆。", "京都的茶馆"),
         ],
     )
-    def test_it_searches_the_web(self, settings, text, query):
+    def test_demo_model_searches_the_web(self, settings, text, query):
         settings.WEB_SEARCH = "http://searxng"
         assert asked(text) == [("search_web", {"query": query})]
         settings.WEB_SEARCH = ""
@@ -161,34 +161,34 @@ class TestCalls:
         "text",
         ["Read https://a.org/b.", "请读https://a.org/b这一页", "打开：https://a.org/b"],
     )
-    def test_it_reads_a_page(self, settings, text):
+    def test_demo_model_reads_a_page(self, settings, text):
         settings.WEB_PAGES_ENABLED = True
         assert asked(text) == [("read_page", {"address": "https://a.org/b"})]
 
-    def test_it_calls_no_tool_that_is_off(self):
+    def test_demo_model_calls_no_tool_that_is_off(self):
         assert asked("12*(3+4)", "current_time") == []
         message = DemoChatModel().invoke([SYSTEM, HumanMessage("12*(3+4)")])
         assert message.tool_calls == []
 
 
 class TestAnswers:
-    def test_of_a_sum(self):
+    def test_sum_is_answered(self):
         call = ("calculate", {"expression": "12*7"}, "84")
         assert answered("12*7", call) == "12*7 = 84"
 
-    def test_of_a_search(self):
+    def test_search_is_answered(self):
         found = HumanMessage("We fly to Kyoto on 12 April.", id="3")
         result = make_fence("").replace("{blocks}", quote_message(found))
         call = ("search_transcript", {"query": "Kyoto"}, result)
         said = answered("What did I say about Kyoto?", call)
         assert said == "You said: “We fly to Kyoto on 12 April.” (message 3)."
 
-    def test_of_a_search_in_vain(self):
+    def test_search_without_hits_is_answered(self):
         call = ("search_transcript", {"query": "boat"}, "Nothing fits 'boat'.")
         assert "found nothing" in answered("What did I say about the boat?", call)
         assert "没有找到" in answered("关于船我说了什么？", call)
 
-    def test_of_sources_with_their_numbers(self):
+    def test_sources_are_cited_by_number(self):
         result = (
             'Quoted, like [4].\n<source number="4" title="Kamo">In Kyoto &amp; long.'
             '</source>\n<source number="5" title="No text"></source>\n'
@@ -199,11 +199,11 @@ class TestAnswers:
         failed = answered("Search the web for it", ("search_web", {}, "No result."))
         assert failed == "search_web says: “No result.”"
 
-    def test_of_a_failure(self):
+    def test_failure_is_answered(self):
         call = ("calculate", {"expression": "1/0"}, "That divides by zero.")
         assert answered("1/0", call) == "calculate says: “That divides by zero.”"
 
-    def test_of_several(self):
+    def test_several_results_are_answered(self):
         calls = [("calculate", {"expression": "1+1"}, "2"), ("weather", {}, "Sunny.")]
         assert answered("1+1", *calls) == "1+1 = 2 weather says: “Sunny.”"
 
@@ -211,7 +211,7 @@ class TestAnswers:
         ("text", "expected"),
         [("drink <tea>", "{} says: “{}”"), ("喝水，吃饭，睡觉", "{} 的结果：“{}”")],
     )
-    def test_of_a_result_that_comes_late(self, text, expected):
+    def test_late_result_is_answered(self, text, expected):
         row = ToolMessage(text, tool_call_id="c", id="9", additional_kwargs={LATE: 3})
         late = quote_result(row, "remind_me")
         messages = [SYSTEM, HumanMessage("Hi"), AIMessage("Hello"), late]

@@ -66,7 +66,7 @@ async def read(stream):
         ([["x"] * 50] * 50, None),
     ],
 )  # fmt: skip
-def test_it_knows_what_was_refused(body, other):
+def test_refusals_are_recognised(body, other):
     fields = {"stream_options", "prompt_cache_key"}
     found = dialects.find_other(Dialect(), refusal(body), FAILED_ONCE, fields)
     assert found == (Dialect(**other) if other else None)
@@ -102,7 +102,7 @@ WITH_TOOLS = [
 
 
 @pytest.mark.parametrize(("status", "words"), NO_TOOLS)
-def test_it_knows_a_server_without_tools(status, words):
+def test_server_without_tools_is_recognised(status, words):
     body = {"detail": words} if isinstance(words, list) else {"message": words}
     fields, error = {"tools", "stream_options"}, refusal(body, status)
     found = dialects.find_other(Dialect(), error, MESSAGES, fields)
@@ -116,7 +116,7 @@ def test_it_knows_a_server_without_tools(status, words):
 
 
 @pytest.mark.parametrize(("status", "words"), WITH_TOOLS)
-def test_it_takes_no_other_error_for_a_server_without_tools(status, words):
+def test_other_errors_are_no_server_without_tools(status, words):
     error = refusal({"message": words}, status)
     found = dialects.find_other(Dialect(), error, MESSAGES, {"tools", "stream_options"})
     assert found is None
@@ -129,7 +129,7 @@ def test_a_refused_choice_of_tools_is_left_out_before_the_tools():
     assert found == Dialect(without=frozenset({"tool_choice"}))
 
 
-def test_it_goes_on_from_developer_to_system_to_user():
+def test_role_changes_from_developer_to_system_to_user():
     error = refusal({"message": "Unexpected role: developer or system"})
     roles = ["developer"]
     while found := dialects.find_other(Dialect(roles[-1]), error, MESSAGES, ()):
@@ -137,7 +137,7 @@ def test_it_goes_on_from_developer_to_system_to_user():
     assert roles == ["developer", "system", "user"]
 
 
-def test_it_does_not_join_what_alternates_already():
+def test_alternating_messages_are_not_joined():
     error = refusal({"message": "Conversation roles must alternate"})
     assert dialects.find_other(Dialect(), error, MESSAGES, ()) is None
     joined = Dialect(joined=True)
@@ -145,7 +145,7 @@ def test_it_does_not_join_what_alternates_already():
 
 
 @pytest.mark.parametrize("status", [401, 402, 429, 503])
-def test_it_does_not_read_errors_that_are_no_refusal(status):
+def test_errors_other_than_refusals_are_ignored(status):
     error = refusal({"message": "stream_options system role not supported"}, status)
     assert dialects.find_other(Dialect(), error, MESSAGES, ["stream_options"]) is None
 
@@ -181,7 +181,7 @@ async def test_a_refused_form_is_left_to_the_caller(upstream):
     assert dialects.find_dialect("strict:system") == Dialect()
 
 
-async def test_what_does_not_help_is_not_remembered(upstream):
+async def test_dialect_that_does_not_help_is_not_remembered(upstream):
     upstream.script("400", "400")
     with pytest.raises(LLMError):
         await read(ReplyStream("ok", MESSAGES, dialect=Dialect("user")))

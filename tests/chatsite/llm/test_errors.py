@@ -59,25 +59,25 @@ def stream_error(code=None, kind=None, message=SECRET):
         (ValueError("No generation chunks were returned"), "bad_response", True),
     ],
 )  # fmt: skip
-def test_it_names_the_error_without_its_text(exc, code, retryable):
+def test_log_names_the_error_without_its_text(exc, code, retryable):
     error = translate_error(exc)
     assert (error.code, error.retryable) == (code, retryable)
     assert error.detail == DETAILS[code]
     assert SECRET not in f"{error} {error!r} {error.args} {vars(error)}"
 
 
-def test_it_leaves_its_own_errors_alone():
+def test_errors_of_the_site_stay_unchanged():
     error = LLMError("quota")
     assert translate_error(error) is error
 
 
-def test_it_speaks_in_full_sentences():
+def test_errors_are_full_sentences():
     for detail in DETAILS.values():
         assert detail[0].isupper()
         assert detail.endswith(".")
 
 
-def test_it_knows_when_to_come_back():
+def test_error_says_when_to_retry():
     assert translate_error(status_error(429, **{"retry-after": "7"})).retry_after == 7
     assert translate_error(status_error(429)).retry_after is None
 
@@ -86,11 +86,11 @@ def test_it_knows_when_to_come_back():
     ("value", "expected"),
     [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None), ("", None)],
 )
-def test_it_reads_a_number_of_seconds(value, expected):
+def test_retry_after_takes_seconds(value, expected):
     assert parse_retry_after(value) == expected
 
 
-def test_it_reads_a_date():
+def test_retry_after_takes_a_date():
     when = timezone.now() + timezone.timedelta(seconds=30)
     assert 25 < parse_retry_after(format_datetime(when, usegmt=True)) <= 30
 
@@ -104,7 +104,7 @@ def test_it_reads_a_date():
         (aiohttp.SocketTimeoutError(SECRET), "timeout"),
     ],
 )
-def test_it_tells_a_lost_connection_from_a_late_one(cause, code):
+def test_lost_and_late_connections_are_distinguished(cause, code):
     error = openai.APITimeoutError(REQUEST)
     error.__cause__ = httpx2.ConnectTimeout(SECRET)
     error.__cause__.__cause__ = cause

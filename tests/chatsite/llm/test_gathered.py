@@ -141,7 +141,7 @@ async def test_calls_of_a_whole_message_may_share_an_id(upstream, model):
         *([call(7, 7, id=7, index=True)], [{"index": 0}], [[]], {}),
     ],
 )
-async def test_what_is_no_call_is_ignored(upstream, model, calls):
+async def test_chunks_without_a_call_are_ignored(upstream, model, calls):
     upstream.script(chunks({"tool_calls": calls}, {"content": "Warm."}, finish="stop"))
     stream, text = await read(model)
     assert (text, stream.calls) == ("Warm.", [])
@@ -216,7 +216,7 @@ async def test_a_flood_of_calls_is_cut_where_a_reply_is(upstream, monkeypatch, f
 
 
 @pytest.mark.parametrize("field", ["refusal", "reasoning_content"])
-async def test_what_is_not_the_reply_has_its_limit_too(upstream, monkeypatch, field):
+async def test_refusal_and_reasoning_have_limits(upstream, monkeypatch, field):
     monkeypatch.setattr(streaming, "MAX_REPLY_CHARS", 1_000)
     upstream.script(chunks(*[{field: "0123456789"}] * 500, finish="stop"))
     stream, _ = await read()

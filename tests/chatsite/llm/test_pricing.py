@@ -55,7 +55,7 @@ def test_small_sums_keep_their_digits(amount, said):
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("listed")
-def test_all_pages_name_the_same_sum(conversation, staff):
+def test_pages_show_the_same_sum(conversation, staff):
     """One request of the dear model, one of the demo model, and one that failed."""
     calls = ModelCall.objects.filter(conversation=conversation)
     calls.update(tokens_input=2_000, tokens_cached=1_000, tokens_output=30)

@@ -97,7 +97,7 @@ def test_each_mistake_is_a_sentence(read, tmp_path, before, after, said):
     assert "hunter2" not in sentence or "key_env" in said
 
 
-def test_all_mistakes_are_said_at_once(read):
+def test_mistakes_are_reported_together(read):
     _, problems = read(GOOD.replace("9_000", "0").replace('"user"', '"root"'))
     assert len(problems) == 2
 
@@ -110,7 +110,7 @@ def test_the_models_of_the_site_are_there_for_all(read):
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"x = ", b"", b"[[providers]]\n" * 50_000])
-def test_no_file_ends_in_a_traceback(tmp_path, raw):
+def test_wrong_files_cause_no_traceback(tmp_path, raw):
     path = tmp_path / "p.toml"
     path.write_bytes(raw)
     found, problems = read_provider_file(str(path), {"CHAT_MODEL": ""})
@@ -149,7 +149,7 @@ class TestStart:
         assert started["PROVIDERS"][1].secret == "sk-x"
         assert [s for s in started["env"].find_slips() if "OPENAI_KEYS" in s] == []
 
-    def test_what_it_says_is_not_said_twice(self, start):
+    def test_settings_of_the_file_are_not_repeated(self, start):
         with pytest.raises(SettingsError) as caught:
             start(GOOD, CONTEXT_WINDOW="8000", CHAT_MODELS="a,b")
         said = "{} has no meaning beside PROVIDERS_FILE; write it into that file."
@@ -177,7 +177,7 @@ class TestUse:
         assert providers.cache_options("small", "c") == {}
         assert providers.cache_options("gpt-4o", "c") == {"prompt_cache_key": "c"}
 
-    def test_one_that_is_not_in_it_goes_nowhere(self):
+    def test_model_outside_the_file_is_never_called(self):
         assert providers.find_provider("gpt-5") is None
         assert providers.name_provider("gpt-5") == ""
         assert providers.context_window("gpt-5") == 32_000
@@ -189,6 +189,6 @@ class TestUse:
             "OpenAI at api.openai.com has gpt-4o; a key is set"
         )
 
-    def test_no_secret_is_shown_anywhere(self, settings):
+    def test_secrets_are_shown_nowhere(self, settings):
         assert "hunter2" not in repr(settings.PROVIDERS)
         assert {"hunter2", "sk-hunter2"} <= error_page.list_secrets()

@@ -18,7 +18,7 @@ async def test_a_temperature_is_sent(upstream):
     assert upstream.calls[0].body["temperature"] == 0.7
 
 
-async def test_what_is_not_set_is_not_sent(upstream, settings):
+async def test_unset_options_are_not_sent(upstream, settings):
     settings.SUMMARY_TEMPERATURE = None
     await read("ok", providers.sampling_options("ok", None))
     await fetch_reply("ok", MESSAGES)
@@ -43,7 +43,7 @@ def test_openai_has_a_name_of_its_own_for_the_longest_reply(settings):
 
 
 @pytest.mark.parametrize("field", ["temperature", "max_tokens"])
-async def test_what_a_provider_refuses_is_left_out_from_then_on(upstream, field):
+async def test_refused_options_are_left_out_afterwards(upstream, field):
     model = f"strict:{field}"
     for _ in range(2):
         reply = await fetch_reply(model, MESSAGES, max_tokens=300)

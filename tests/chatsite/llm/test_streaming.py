@@ -45,13 +45,13 @@ async def read_until_error(stream, pause=0.0):
 
 
 class TestCompleteReplies:
-    async def test_it_passes_the_text_on_piece_by_piece(self, upstream):
+    async def test_stream_passes_the_text_on_piece_by_piece(self, upstream):
         stream = ReplyStream("ok-slow:5:0.05", MESSAGES)
         pieces = [piece async for piece in stream]
         assert "".join(pieces).count("word") == 5
         assert len(pieces) > 1
 
-    async def test_what_has_come_is_passed_on_at_once(self, upstream):
+    async def test_received_text_is_passed_on_at_once(self, upstream):
         """Events as long as OpenAI's, of which one turn reads a dozen: a reader that
         pauses after each piece would fall behind a fast provider."""
 
@@ -69,14 +69,14 @@ class TestCompleteReplies:
         assert "".join(pieces).split() == list(map(str, range(2_000)))
         assert len(pieces) < 2_000 / 20
 
-    async def test_it_sends_the_messages_it_was_given(self, upstream):
+    async def test_stream_sends_the_messages_it_was_given(self, upstream):
         await read(ReplyStream("ok", MESSAGES))
         assert upstream.calls[0].messages == [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "hi! I'm Lance"},
         ]
 
-    async def test_it_reports_usage_and_finish_reason(self, upstream):
+    async def test_stream_reports_usage_and_finish_reason(self, upstream):
         stream = ReplyStream("ok", MESSAGES)
         await read(stream)
         assert stream.usage == TokenUsage(input=15, cached=0, output=6)
@@ -84,24 +84,26 @@ class TestCompleteReplies:
         assert stream.attempts == 1
         assert stream.first_token_ms is not None
 
-    async def test_it_reports_cached_tokens(self, upstream):
+    async def test_stream_reports_cached_tokens(self, upstream):
         await read(ReplyStream("ok", MESSAGES))
         stream = ReplyStream("ok", [MESSAGES[0], HumanMessage("again")])
         await read(stream)
         assert stream.usage.cached == 7
 
-    async def test_it_keeps_the_reason_of_a_reply_cut_at_the_limit(self, upstream):
+    async def test_stream_keeps_the_reason_of_a_reply_cut_at_the_limit(self, upstream):
         stream = ReplyStream("length", MESSAGES)
         assert await read(stream) == "This reply is"
         assert stream.finish_reason == "length"
 
     @pytest.mark.parametrize("mode", ["eof", "no-reason"])
-    async def test_it_knows_no_reason_when_the_stream_just_ends(self, upstream, mode):
+    async def test_stream_knows_no_reason_when_the_stream_just_ends(
+        self, upstream, mode
+    ):
         stream = ReplyStream(mode, MESSAGES)
         assert (await read(stream)).startswith("This reply")
         assert stream.finish_reason is None
 
-    async def test_it_does_not_wait_for_a_connection_after_the_end(
+    async def test_stream_does_not_wait_for_a_connection_after_the_end(
         self, upstream, monkeypatch
     ):
         monkeypatch.setattr(streaming, "USAGE_TIMEOUT", 0.1)
@@ -109,22 +111,22 @@ class TestCompleteReplies:
         assert await read(stream) == "All is said"
         assert stream.finish_reason == "stop"
 
-    async def test_it_ignores_events_and_calls_nobody_asked_for(self, upstream):
+    async def test_stream_ignores_unrequested_events_and_calls(self, upstream):
         stream = ReplyStream("foreign-events", MESSAGES)
         assert await read(stream) == "Honest reply"
         assert stream.calls == []
 
-    async def test_it_collects_the_calls_of_bound_tools(self, upstream):
+    async def test_stream_collects_the_calls_of_bound_tools(self, upstream):
         tool = {"type": "function", "function": {"name": "search_transcript"}}
         stream = ReplyStream("tool-call", MESSAGES, bind={"tools": [tool]})
         assert await read(stream) == ""
         assert stream.finish_reason == "tool_calls"
         assert stream.calls[0]["args"] == '{"query": "49ers"}'
 
-    async def test_it_survives_a_flood_of_empty_deltas(self, upstream):
+    async def test_stream_survives_a_flood_of_empty_deltas(self, upstream):
         assert await read(ReplyStream("empty-deltas:2000", MESSAGES)) == "At last."
 
-    async def test_it_cuts_a_reply_that_is_far_too_long(self, upstream):
+    async def test_stream_cuts_a_reply_that_is_far_too_long(self, upstream):
         stream = ReplyStream("huge", MESSAGES)
         assert len(await read(stream)) == MAX_REPLY_CHARS
         assert stream.finish_reason == "length"
@@ -155,7 +157,7 @@ class TestErrors:
             ("empty", "bad_response", 1),
         ],
     )
-    async def test_it_names_an_error_before_the_first_token(
+    async def test_stream_names_an_error_before_the_first_token(
         self, upstream, caplog, mode, code, calls
     ):
         stream = ReplyStream(mode, MESSAGES)
@@ -178,7 +180,7 @@ class TestErrors:
             ("error-event-length", "context_length", "Before the error"),
         ],
     )
-    async def test_it_does_not_try_again_after_the_first_token(
+    async def test_stream_does_not_try_again_after_the_first_token(
         self, upstream, mode, code, text
     ):
         stream = ReplyStream(mode, MESSAGES)
@@ -186,7 +188,7 @@ class TestErrors:
         assert (seen, error.code) == (text, code)
         assert len(upstream.calls) == stream.attempts == 1
 
-    async def test_it_reads_all_that_came_before_a_cut_however_late(
+    async def test_stream_reads_all_that_came_before_a_cut_however_late(
         self, upstream, monkeypatch
     ):
         def answer(x):
@@ -200,24 +202,24 @@ class TestErrors:
         text, _ = await read_until_error(stream, pause=0.4)
         assert text == "Before the cut"
 
-    async def test_it_goes_on_when_a_later_attempt_succeeds(self, upstream):
+    async def test_stream_continues_when_a_later_attempt_succeeds(self, upstream):
         upstream.script("503", "429", "ok")
         stream = ReplyStream("ok", MESSAGES)
         assert await read(stream) == "Reply to: hi! I'm Lance"
         assert stream.attempts == 3
 
-    async def test_it_waits_as_long_as_the_provider_asks(self, upstream):
+    async def test_stream_waits_as_long_as_the_provider_asks(self, upstream):
         upstream.script("429-retry-after:0.3", "ok")
         started = time.monotonic()
         await read(ReplyStream("ok", MESSAGES))
         assert time.monotonic() - started >= 0.3
 
-    async def test_it_finds_nobody_at_the_address(self, upstream):
+    async def test_unreachable_address_is_an_error(self, upstream):
         upstream.stop()
         _, error = await read_until_error(ReplyStream("ok", MESSAGES))
         assert error.code == "unavailable"
 
-    async def test_it_never_repeats_the_key(self, upstream, caplog):
+    async def test_stream_never_repeats_the_key(self, upstream, caplog):
         caplog.set_level("DEBUG")
         _, error = await read_until_error(ReplyStream("401", MESSAGES))
         assert "sk-test-SECRET" in upstream.calls[0].headers["authorization"]
@@ -226,14 +228,14 @@ class TestErrors:
 
 
 class TestDeadlines:
-    async def test_it_gives_up_on_a_provider_that_falls_silent(self, upstream):
+    async def test_stream_gives_up_on_a_provider_that_falls_silent(self, upstream):
         stream = ReplyStream("hang-mid", MESSAGES, idle=0.3)
         _, error = await read_until_error(stream)
         assert error.code == "timeout"
         assert await asyncio.to_thread(upstream.wait_closed_early)
 
     @pytest.mark.parametrize("mode", ["hang", "comments", "empty-forever"])
-    async def test_it_does_not_ask_again_after_silence(self, upstream, mode):
+    async def test_stream_does_not_ask_again_after_silence(self, upstream, mode):
         stream = ReplyStream(mode, MESSAGES, first=1)
         _, error = await read_until_error(stream)
         assert error.code == "timeout"
@@ -250,7 +252,7 @@ class TestDeadlines:
         assert stream.reasoning.startswith("thought 0 thought 1 ")
 
     @pytest.mark.parametrize("mode", ["after-stop", "after-stop:more"])
-    async def test_what_follows_the_finish_reason_does_not_hold_it_up(
+    async def test_data_after_the_finish_reason_causes_no_delay(
         self, upstream, monkeypatch, mode
     ):
         monkeypatch.setattr(streaming, "USAGE_TIMEOUT", 0.3)
@@ -259,13 +261,13 @@ class TestDeadlines:
             assert (await read(stream)).startswith("All is said.")
         assert stream.finish_reason == "stop"
 
-    async def test_it_ends_a_drip_at_the_total_deadline(self, upstream):
+    async def test_stream_ends_a_drip_at_the_total_deadline(self, upstream):
         stream = ReplyStream("drip", MESSAGES, total=2)
         text, error = await read_until_error(stream)
         assert error.code == "timeout"
         assert "x" in text
 
-    async def test_it_counts_all_attempts_into_the_total(self, upstream):
+    async def test_stream_counts_all_attempts_into_the_total(self, upstream):
         upstream.script("503", "503", "hang")
         stream = ReplyStream("ok", MESSAGES, total=1.5)
         with within(4):
@@ -329,13 +331,13 @@ class TestQuirks:
 
 
 class TestStopping:
-    async def test_it_closes_the_connection_when_it_is_closed(self, upstream):
+    async def test_closing_the_stream_closes_the_connection(self, upstream):
         stream = ReplyStream("ok-slow:1000:0.01", MESSAGES)
         await anext(stream)
         await stream.aclose()
         assert await asyncio.to_thread(upstream.wait_closed_early, seconds=1.0)
 
-    async def test_it_closes_the_connection_when_its_task_is_cancelled(self, upstream):
+    async def test_cancelling_the_task_closes_the_connection(self, upstream):
         stream = ReplyStream("drip", MESSAGES)
         await anext(stream)
         task = asyncio.create_task(read(stream))
@@ -345,7 +347,7 @@ class TestStopping:
             await task
         assert await asyncio.to_thread(upstream.wait_closed_early, seconds=1.0)
 
-    async def test_it_can_be_closed_before_it_began(self, upstream):
+    async def test_stream_can_be_closed_before_its_start(self, upstream):
         await ReplyStream("ok", MESSAGES).aclose()
         assert upstream.calls == []
 
@@ -362,7 +364,7 @@ class TestClean:
             ("", ""),
         ],
     )
-    def test_it_keeps_everything_that_can_be_stored(self, text, expected):
+    def test_stream_keeps_everything_that_can_be_stored(self, text, expected):
         assert clean_text(text) == expected
 
     @pytest.mark.parametrize(
@@ -373,12 +375,14 @@ class TestClean:
             ("split-surrogate", "smile 😀!"),
         ],
     )
-    async def test_it_cleans_what_comes_from_the_model(self, upstream, mode, expected):
+    async def test_stream_cleans_what_comes_from_the_model(
+        self, upstream, mode, expected
+    ):
         assert await read(ReplyStream(mode, MESSAGES)) == expected
 
 
 class TestComplete:
-    async def test_it_returns_text_usage_and_reason(self, upstream):
+    async def test_stream_returns_text_usage_and_reason(self, upstream):
         message = await fetch_reply("ok", MESSAGES, max_tokens=50)
         assert message.content == "Reply to: hi! I'm Lance"
         assert message.usage_metadata["input_tokens"] == 15
@@ -394,14 +398,14 @@ class TestComplete:
             ("eof", "This reply just", None),
         ],
     )
-    async def test_it_leaves_judging_to_the_caller(self, upstream, mode, text, reason):
+    async def test_stream_leaves_judging_to_the_caller(
+        self, upstream, mode, text, reason
+    ):
         message = await fetch_reply(mode, MESSAGES)
         assert message.content == text
         assert message.response_metadata["finish_reason"] == reason
 
-    async def test_no_reason_is_enough_where_the_settings_say_so(
-        self, upstream, settings
-    ):
+    async def test_missing_reason_is_accepted_by_a_setting(self, upstream, settings):
         settings.FINISH_REASON_REQUIRED = False
         message = await fetch_reply("eof", MESSAGES)
         assert message.response_metadata["finish_reason"] == "stop"
@@ -412,7 +416,7 @@ class Shape(BaseModel):
 
 
 @pytest.mark.parametrize("is_held", [True, False])
-async def test_it_holds_a_summary_to_a_schema_where_the_provider_can(
+async def test_stream_holds_a_summary_to_a_schema_where_the_provider_can(
     upstream, settings, is_held
 ):
     settings.STRUCTURED_OUTPUT = is_held

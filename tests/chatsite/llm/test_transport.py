@@ -118,7 +118,7 @@ async def test_a_password_in_the_address(upstream, settings, user):
     assert {each[1] for each in seen} == {expected}
 
 
-async def test_it_is_in_no_address_that_a_log_could_have(upstream, settings, caplog):
+async def test_key_is_in_no_address_of_a_log(upstream, settings, caplog):
     caplog.set_level("DEBUG")
     settings.OPENAI_BASE_URL = upstream.url.replace("//", f"//user:{QUOTED}@")
     stream = ReplyStream("500", MESSAGES)
@@ -261,7 +261,7 @@ async def test_long_headers_and_cookies(upstream, settings):
 
 
 @pytest.mark.parametrize("status", [307, 400, 500])
-async def test_of_an_error_without_an_end_only_the_beginning_is_read(
+async def test_endless_error_is_read_up_to_a_limit(
     upstream, settings, monkeypatch, status
 ):
     monkeypatch.setattr(transport, "MAX_ERROR_BYTES", 100_000)

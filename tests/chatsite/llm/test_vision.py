@@ -27,7 +27,7 @@ def test_an_image_has_the_tokens_that_its_provider_counts(name, size, tokens):
 
 @pytest.mark.parametrize("size", [(0, 0), (1, 50_000), (2048, 2048), (3, 2)])
 @pytest.mark.parametrize("name", ["gpt-4o", "gpt-4.1-nano", "gpt-5-mini"])
-def test_no_size_is_free_or_beyond_bounds(name, size):
+def test_image_sizes_cost_tokens_within_bounds(name, size):
     assert 0 < vision.count_image(name, *size) < 4_000
 
 
