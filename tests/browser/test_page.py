@@ -350,7 +350,7 @@ def test_settings_over_a_preset_are_counted_and_dropped_together(chat):
     policy = chat.page.locator("#policy")
     policy.locator(".form-details > summary").click()
     policy.locator("[name=trigger_size]").fill("1900")
-    policy.get_by_text("Don't search").click()
+    policy.get_by_text("Do not search").click()
     policy.get_by_role("button", name="Apply").click()
     expect(chat.right).to_contain_text("summarises at 1,900 tokens")
     chat.memory_settings()

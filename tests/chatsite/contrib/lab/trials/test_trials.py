@@ -259,7 +259,7 @@ def test_trial_of_dead_processes_is_interrupted(chat, settings):
     expire(trial)
     second = store.claim_trial()
     assert (second.row_id, second.attempt) == (trial.pk, 2)
-    assert store.finish_trial(first, job.Result("done", "Of the first")) is None
+    assert store.finish_trial(first, job.TurnResult("done", "Of the first")) is None
     expire(trial)
     [ended] = store.end_left_trials()
     assert store.claim_trial() is None
