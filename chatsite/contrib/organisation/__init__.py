@@ -1,3 +1,5 @@
-"""How the people of an organisation log in: with their account there, by OpenID Connect
-or SAML, by a proxy that names them, and with a second factor, by django-allauth.
+"""Log-in for the users of an organisation, by django-allauth.
+
+They log in with their account there (OpenID Connect or SAML) or by the header of a
+trusted proxy, and with a second factor.
 """

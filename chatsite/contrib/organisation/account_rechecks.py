@@ -1,9 +1,9 @@
-"""Asks a provider again, without the person, whether it still knows who has logged in
-here, and with which groups.
+"""Background checks that a provider still knows an account, and its groups.
 
-With the refresh token of the log-in (RFC 6749, 6). A provider that has none of the
-person any more says `invalid_grant`: then the account is over until its next log-in. A
-provider that can't be asked changes nothing, so an outage of it shuts no one out.
+They use the refresh token of the log-in (RFC 6749, 6), without the user. A provider
+that does not know the user any more answers `invalid_grant`: then the account is
+deactivated until its next log-in. A provider that can't be reached changes nothing, so
+an outage locks out no account.
 """
 
 import asyncio
@@ -40,21 +40,21 @@ from .tokens import (
 
 logger = logging.getLogger(__name__)
 
-# People who are taken at once; others can be taken by another process.
+# Accounts that one process takes at once; another process can take the rest.
 MOST_TAKEN = 20
-# What an answer of another form raises.
+# The exceptions that a malformed answer raises.
 BAD_ANSWERS = (TokenError, KeyError, TypeError, ValueError)
 RECHECKS = Counter("windowpane_rechecks", "Accounts asked about.", ["outcome"])
 _running = False
 
 
 class UnknownError(Exception):
-    """The provider does not vouch for the person any more."""
+    """The provider does not vouch for the user any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One account to ask about; `token` as it is kept."""
+    """One account to ask about; `token` is encrypted, as stored."""
 
     row_id: int
     provider: OidcProvider
@@ -63,12 +63,15 @@ class Due:
 
 
 def is_asked(provider: IdentityProvider | None) -> TypeGuard[OidcProvider]:
-    """Whether the operator wants it asked again; one that speaks SAML can't be."""
+    """Return whether the provider is asked again.
+
+    The operator chooses it with `recheck_seconds`; SAML has no token for it.
+    """
     return isinstance(provider, OidcProvider) and provider.recheck_seconds > 0
 
 
 def keep_token(user: AbstractBaseUser, provider: IdentityProvider, token: str) -> None:
-    """With what to ask about the account from now on, if the provider is asked."""
+    """Store the refresh token for rechecks, if the provider is asked again."""
     if is_asked(provider):
         rows = Membership.objects.filter(user=user, provider=provider.id)
         _keep(rows, provider, token)
@@ -90,17 +93,19 @@ def find_due() -> QuerySet[Membership]:
 
 
 def take_due() -> list[Due]:
-    """The next ones for this process: no other one asks about them before their time
-    has come again."""
+    """Claim the next due accounts for this process.
+
+    No other process asks about them before they are due again.
+    """
     taken = []
     for row in find_due().order_by("recheck_at")[:MOST_TAKEN]:
-        # Until another process has taken it.
+        # Matches no row once another process has taken it.
         own = Membership.objects.filter(pk=row.pk, recheck_at__lte=Now())
         provider = find_provider(row.provider)
         account = SocialAccount.objects.filter(user=row.user_id, provider=row.provider)
         subject = account.values_list("uid", flat=True).first()
         if not is_asked(provider) or subject is None:
-            # The operator asks it no more, or the account is not connected.
+            # Rechecks were switched off, or the account is not connected any more.
             forget_tokens(own)
         elif own.update(recheck_at=Now() + timedelta(seconds=provider.recheck_seconds)):
             taken.append(Due(row.pk, provider, row.refresh_token, subject))
@@ -108,19 +113,21 @@ def take_due() -> list[Due]:
 
 
 def ask_provider(due: Due) -> tuple[set[str] | None, str]:
-    """Return the groups of the person now, None if they are unknown, and the token for
-    the next time. Reads nothing of the database. Raises UnknownError, TokenError,
-    requests.RequestException."""
+    """Return the current groups, None if unknown, and the next refresh token.
+
+    Reads nothing of the database. Raises UnknownError, TokenError,
+    requests.RequestException.
+    """
     try:
         token = encryption.open_sealed(encryption.TOKENS, due.token)
     except InvalidToken:
-        # Of a key that the site has no more: no provider can be asked about the person.
+        # The site's key has changed, so no provider can be asked about this user.
         raise UnknownError from None
     given = _refresh(due.provider, token)
     try:
         groups = _read_groups(due, given)
     except (*BAD_ANSWERS, OSError) as error:
-        # The token before this one may work no more, so the new one has to be kept.
+        # The old token may be invalid by now, so the new one has to be kept.
         _note_failure(due.provider, error)
         groups = None
     return groups, given.get("refresh_token") or token
@@ -141,7 +148,7 @@ def _refresh(provider: OidcProvider, token: str) -> dict[str, Any]:
     published = read_configuration(provider)
     form = {"grant_type": "refresh_token", "refresh_token": token}
     named = {"client_id": provider.client_id, "client_secret": provider.secret}
-    # The choice that allauth makes for the log-in.
+    # The same choice as allauth makes for the log-in.
     methods = published.get("token_endpoint_auth_methods_supported", [])
     is_basic = "client_secret_post" not in methods and "client_secret_basic" in methods
     with get_adapter().get_requests_session() as session:
@@ -163,9 +170,12 @@ def _refresh(provider: OidcProvider, token: str) -> dict[str, Any]:
 
 @transaction.atomic
 def settle(due: Due, answer: tuple[set[str] | None, str] | None) -> None:
-    """Do what the answer says (None: the provider knows the person no more), unless the
-    person has logged in again, been disconnected, deactivated or erased meanwhile.
-    Unknown groups change nothing."""
+    """Apply the answer of a provider to its account.
+
+    None: the provider does not know the user any more. Does nothing if the user has
+    logged in again or was disconnected, deactivated or erased meanwhile. Unknown groups
+    change nothing.
+    """
     rows = Membership.objects.filter(pk=due.row_id, refresh_token=due.token)
     row = rows.filter(user__is_active=True).select_for_update(of=("self",)).first()
     if row is None:
@@ -183,8 +193,11 @@ def settle(due: Due, answer: tuple[set[str] | None, str] | None) -> None:
 
 
 async def recheck_people(taken: Sequence[Due]) -> None:
-    """One after the other, so that a slow provider has one thread of this process; one
-    that does not answer is not asked about the rest of them."""
+    """Ask about the taken accounts one after the other.
+
+    So a slow provider occupies only one thread of this process. A provider that does
+    not answer is not asked about the rest of them.
+    """
     silent: set[str] = set()
     for due in taken:
         if due.provider.id in silent:
@@ -195,7 +208,7 @@ async def recheck_people(taken: Sequence[Due]) -> None:
         except UnknownError:
             answer = None
         except (*BAD_ANSWERS, OSError) as error:
-            # Of requests, all are of OSError.
+            # All exceptions of requests are subclasses of OSError.
             if isinstance(error, requests.RequestException):
                 silent.add(due.provider.id)
             _note_failure(due.provider, error)
@@ -222,7 +235,10 @@ async def recheck_all() -> None:
 
 
 async def sweep_due_accounts() -> None:
-    """In a task of its own: a provider that does not answer delays no other work."""
+    """Recheck all due accounts in a separate task.
+
+    So a provider that does not answer delays no other background work.
+    """
     runner.spawn_task(recheck_all())
 
 

@@ -1,5 +1,6 @@
-"""allauth's choices as this site makes them: whose account it is, what it is called,
-and that no one gets one by an address of e-mail.
+"""The adapters of allauth: which account a log-in opens, and how a new one is named.
+
+An e-mail address alone never opens an account.
 """
 
 import logging
@@ -45,14 +46,14 @@ logger = logging.getLogger(__name__)
 LOCAL = "django.contrib.auth.backends.ModelBackend"
 MOST_OF_NAME = 150
 MOST_NUMBERED = 20
-# When the session ends that a log-in begins, in its state: seconds of Unix, or None.
+# Key in the state of a log-in: when its session ends, in Unix seconds, or None.
 UNTIL = "until"
 
 
 def refuse_login(
     request: HttpRequest, reason: str, provider: IdentityProvider | None = None
 ) -> HttpResponse:
-    """A page that says what to do, and a line of the log that says why."""
+    """Return a page that says what to do, and log the reason."""
     log_refusal(reason, provider)
     return show_refusal(request, reason, provider)
 
@@ -73,7 +74,7 @@ def show_refusal(
 
 
 def find_target(request: HttpRequest) -> str | None:
-    """The page of this site that was wanted before the log-in."""
+    """Return the page of this site that was requested before the log-in, if any."""
     target = request.POST.get("next", "")
     is_safe = bool(target) and get_adapter().is_safe_url(target)
     return target if is_safe else None
@@ -91,7 +92,7 @@ class AccountAdapter(DefaultAccountAdapter):
         signal_kwargs: dict[str, Any] | None,
         **others: Any,
     ) -> HttpResponse:
-        """With a session that ends when the provider, or its description, says so."""
+        """End the session when the provider, or its description, says so."""
         told = signal_kwargs or {}
         until = (told["sociallogin"].state if "sociallogin" in told else told).get(
             UNTIL
@@ -106,11 +107,14 @@ class AccountAdapter(DefaultAccountAdapter):
         return refuse_login(request, "inactive")
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Not the proxy's, which all people share whose wrong codes are counted."""
+        """Return the address of the client.
+
+        The proxy's address would be shared by all users whose wrong codes are counted.
+        """
         return client_address(request) or ""
 
     def is_safe_url(self, url: str) -> bool:
-        """Pages of this site alone, named by their path."""
+        """Accept only pages of this site, given as a path."""
         is_path = bool(url) and url.startswith("/")
         return is_path and url_has_allowed_host_and_scheme(url, None)
 
@@ -122,12 +126,12 @@ class AccountAdapter(DefaultAccountAdapter):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        """Only what a page does not show by itself."""
+        """Add the message, unless the page shows that by itself."""
         if message_template != "account/messages/logged_in.txt":
             super().add_message(request, level, message_template, *args, **kwargs)
 
     def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
-        """The site has its own mails."""
+        """Send nothing: the site sends its own mails."""
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):
@@ -139,12 +143,15 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return True
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Before anyone is logged in, connected or made."""
+        """Update the account's groups, and refuse or finish the log-in.
+
+        allauth calls this before it logs in, connects or creates an account.
+        """
         provider = find_provider(sociallogin.account.provider)
         if provider is None:
             raise ImmediateHttpResponse(refuse_login(request, "provider"))
         if sociallogin.is_existing:
-            # Unknown groups are not no groups: nothing is taken from an account.
+            # Unknown groups differ from an empty list: the account keeps its rights.
             if request.signin_groups is not None:
                 groups = request.signin_groups
                 membership.apply_groups(sociallogin.user, provider, groups)
@@ -156,8 +163,8 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         if reason:
             raise ImmediateHttpResponse(refuse_login(request, reason, provider))
         if is_new and sociallogin.is_existing:
-            # Not allauth's own way, which keeps the provider's token in the session
-            # while a second factor is asked for.
+            # allauth's own log-in would keep the provider's token in the session while
+            # the second factor is asked for.
             raise ImmediateHttpResponse(_log_in(request, sociallogin))
 
     def on_authentication_error(
@@ -169,8 +176,8 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         extra_context: Any = None,
     ) -> None:
         ours = find_provider(provider.app.provider_id)
-        # The words of a provider are its own; of an exception the class is enough,
-        # unless it is one of this site's words.
+        # Nothing of the provider's own text is logged: of an exception its class is
+        # enough, unless it is a TokenError, whose text comes from this site.
         reason = type(exception).__name__ if exception else str(error or "unknown")
         if reason == "TokenError":
             reason = f"token {exception}"
@@ -179,8 +186,11 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
     def populate_user(
         self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]
     ) -> Any:
-        """Address and name of a new account; an address that is another's, or that the
-        provider does not vouch for, is left out."""
+        """Set the name and the e-mail address of a new account.
+
+        An address that another account has, or that the provider does not vouch for,
+        is left out.
+        """
         user, claims = sociallogin.user, sociallogin.account.extra_data
         user.username = find_free_name(claims.get("name", ""))
         email = claims.get("address", "")
@@ -199,7 +209,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return user
 
     def _save_with_name(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Save the account, under another name if its own was taken meanwhile."""
+        """Save the account, under another name if its name was taken meanwhile."""
         user = sociallogin.user
         while True:
             try:
@@ -240,13 +250,13 @@ def _log_in(request: HttpRequest, sociallogin: Any) -> HttpResponse:
 
 
 def read_email(claims: dict[str, Any]) -> str:
-    """The address that the provider vouches for; "" if there is none."""
+    """Return the address that the provider vouches for, or ""."""
     vouched = claims.get("email_verified") is True
     return check_email(claims.get("email")) if vouched else ""
 
 
 def check_email(email: object) -> str:
-    """An address as it is, "" for anything else."""
+    """Return a valid e-mail address unchanged, and "" for anything else."""
     if not isinstance(email, str):
         return ""
     try:
@@ -257,10 +267,13 @@ def check_email(email: object) -> str:
 
 
 def find_free_name(wished: object) -> str:
-    """Return a user name that looks like no other, near to the provider's."""
+    """Return a free user name close to the wished one.
+
+    A name that looks like that of another user counts as taken.
+    """
     letters = re.sub(r"[^\w.@+-]", "", wished if isinstance(wished, str) else "")
     stem = letters[: MOST_OF_NAME - 8] or "user"
-    # Few enough for one statement; the last is as good as never taken.
+    # Few enough for one statement; the last one is random, so hardly ever taken.
     ends = [*range(2, MOST_NUMBERED + 1), get_random_string(7, digits)]
     names = [letters[:MOST_OF_NAME] or "user", *(f"{stem}-{end}" for end in ends)]
     return next(iter(find_free_names(names)), names[-1])

@@ -1,4 +1,4 @@
-"""The app of accounts of an organisation, and what it adds to the core."""
+"""The app of accounts of an organisation, and its registrations in the core."""
 
 from django.apps import AppConfig
 from django.conf import settings

@@ -1,5 +1,6 @@
-"""The file of SIGNIN_PROVIDERS, and the settings of allauth that come of it. Loaded
-with the settings, so it knows none of them.
+"""The file of SIGNIN_PROVIDERS, and the settings of allauth that are made of it.
+
+Imported while the settings load, so this module must not read them.
 """
 
 import json
@@ -45,25 +46,25 @@ Address = Annotated[str, AfterValidator(check_https_address)]
 
 
 class IdentityProvider(BaseModel):
-    """One provider of identities, as the operator describes it."""
+    """An identity provider, as the operator describes it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    # The name of the address at which a log-in begins.
+    # The URL name of the view at which a log-in begins.
     begins_at: ClassVar[str]
 
     id: str = Field(pattern=r"^[a-z0-9-]{1,40}$")
     name: str = Field(min_length=1, max_length=80)
-    # Groups of which a person has to be in one to have an account; none: all have.
+    # A user has to be in one of these groups; empty: all users have access.
     members: list[str] = []
     # The permissions of staff by group.
     staff: dict[str, list[Right]] = {}
-    # Whether one who logs in for the first time gets an account; else only those can
-    # log in who have connected theirs.
+    # Whether the first log-in creates an account; else only users who have connected
+    # their account can log in.
     create_accounts: bool = True
 
 
 class OidcProvider(IdentityProvider):
-    """One that speaks OpenID Connect."""
+    """An identity provider that speaks OpenID Connect."""
 
     begins_at = "openid_connect_login"
 
@@ -71,14 +72,14 @@ class OidcProvider(IdentityProvider):
     issuer: Address
     client_id: str = Field(min_length=1)
     client_secret: str = ""
-    # The environment variable that the secret is in, instead.
+    # The environment variable that has the secret, instead of client_secret.
     client_secret_env: str = ""
     scopes: list[str] = ["openid", "profile", "email"]
     username_claim: str = "preferred_username"
     groups_claim: str = "groups"
-    # Whether the claims are those of its userinfo, too, and not of the ID token alone.
+    # Whether the claims of the userinfo endpoint are read besides the ID token.
     userinfo: bool = False
-    # After how many seconds it is asked again about who has logged in; 0: never.
+    # Seconds until the provider is asked again about an account; 0: never.
     recheck_seconds: int = 0
 
     @field_validator("scopes")
@@ -99,25 +100,25 @@ class OidcProvider(IdentityProvider):
 
 
 class SamlProvider(IdentityProvider):
-    """One that speaks SAML 2.0, described by its metadata or field by field."""
+    """An identity provider that speaks SAML 2.0, described by metadata or by fields."""
 
     begins_at = "signin-saml"
 
     protocol: Literal["saml"]
     metadata_file: str = ""
     metadata_url: Address | None = None
-    # What it calls itself; beside metadata, which of those that they describe it is.
+    # The provider's entity id; beside metadata, it selects one of several providers.
     entity_id: str = Field("", max_length=1024)
     sso_url: Address | None = None
-    # Of the keys it signs with, as PEM or as the text between its first and last line.
+    # Of its signing keys, as PEM or as the text between its first and last line.
     certificates: list[str] = []
-    # What this site is called there; else the address of its own metadata.
+    # The entity id of this site; else the address of its metadata.
     site_entity_id: str = Field("", max_length=1024)
     username_attribute: str = "uid"
     groups_attribute: str = "groups"
     # The attribute with an address that the provider vouches for, if there is one.
     email_attribute: str = ""
-    # After how many seconds a session ends that it has begun; 0: as others do.
+    # Seconds until a session that it began ends; 0: as other sessions do.
     session_seconds: int = Field(0, ge=0)
 
     @model_validator(mode="before")
@@ -166,7 +167,10 @@ class IdentityProviderFile(BaseModel):
 
 
 def read_providers(path: str) -> dict[str, IdentityProvider]:
-    """The providers by their ids. Raises ImproperlyConfigured, as one sentence."""
+    """Return the providers by their ids.
+
+    Raises ImproperlyConfigured, with a message of one sentence.
+    """
     try:
         text = Path(path).read_bytes()
         read = IdentityProviderFile.model_validate_json(text)
@@ -182,7 +186,7 @@ def read_providers(path: str) -> dict[str, IdentityProvider]:
         ) from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        # The third is the protocol, by which its fields were chosen.
+        # The third part is the protocol, by which pydantic chose the model.
         place = ".".join(map(str, first["loc"][:2] + first["loc"][3:])) or "the file"
         raise ImproperlyConfigured(
             f"SIGNIN_PROVIDERS, {path}: {place}: {first['msg']}."
@@ -194,7 +198,7 @@ def read_providers(path: str) -> dict[str, IdentityProvider]:
         )
     for each in find_saml(found):
         try:
-            # Not before one speaks SAML: the site does without its libraries.
+            # Imported only for SAML: other sites run without its libraries.
             import_module(f"{FOLDER}.saml.metadata").check_provider(each)
         except ImportError as error:
             raise ImproperlyConfigured(
@@ -222,8 +226,10 @@ STAFF_MIDDLEWARE = f"{FOLDER}.second_factor.codes.StaffSecondFactorMiddleware"
 
 
 def configure(site: dict[str, Any], file: str) -> None:
-    """Put into the settings of the site what those of log-ins ask for; `file`: that of
-    SIGNIN_PROVIDERS, or ""."""
+    """Add the apps, middleware and settings that the log-in settings need.
+
+    `file` is the value of SIGNIN_PROVIDERS, or "".
+    """
     has_codes = site["SECOND_FACTOR"] != "no"
     providers = site["SIGNIN_PROVIDERS"] = read_providers(file) if file else {}
     if file or has_codes:
@@ -250,8 +256,11 @@ def list_apps(
 
 
 def make_settings(providers: dict[str, IdentityProvider]) -> dict[str, Any]:
-    """Settings of allauth: it makes accounts of subjects of a provider and of nothing
-    else, never of addresses, and sends no mail."""
+    """Return the settings of allauth.
+
+    It creates accounts only for the subjects of a provider, never for addresses, and
+    sends no mail.
+    """
     return {
         "ACCOUNT_ADAPTER": f"{FOLDER}.adapters.AccountAdapter",
         "ACCOUNT_EMAIL_VERIFICATION": "none",
@@ -261,7 +270,7 @@ def make_settings(providers: dict[str, IdentityProvider]) -> dict[str, Any]:
         "MFA_ADAPTER": f"{FOLDER}.second_factor.codes.MfaAdapter",
         "MFA_ALLOW_UNVERIFIED_EMAIL": True,
         "MFA_SUPPORTED_TYPES": ["totp", "recovery_codes", "webauthn"],
-        # A code before and after the one of now: clocks of phones are off.
+        # Also accepts the codes before and after the current one: phone clocks differ.
         "MFA_TOTP_TOLERANCE": 1,
         "SOCIALACCOUNT_ADAPTER": f"{FOLDER}.adapters.SocialAccountAdapter",
         "SOCIALACCOUNT_EMAIL_AUTHENTICATION": False,

@@ -1,6 +1,4 @@
-"""What people see of the providers: buttons below the log-in form, and on the account
-page which of them open the account.
-"""
+"""The providers on the pages: log-in buttons, and connections on the account page."""
 
 from typing import Any
 
@@ -49,13 +47,16 @@ def draw_connections(request: HttpRequest) -> str:
 
 
 def list_connections(user: Any) -> list[dict[str, Any]]:
-    """The accounts elsewhere of a person, as data."""
+    """Return the accounts at providers that the user has connected, as data."""
     rows = SocialAccount.objects.filter(user=user).order_by("pk")
     return list(rows.values("provider", "uid", "extra_data", "date_joined"))
 
 
 def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None:
-    """None: it was right. A session alone must not open the account to another one."""
+    """Return an error page, or None if the password is correct.
+
+    A session alone must not connect another account to this one.
+    """
     provider = find_provider(provider_id)
     if provider is None or not request.user.has_usable_password():
         raise Http404
@@ -71,7 +72,7 @@ def _ask_password(request: HttpRequest, provider_id: str) -> HttpResponse | None
 def connect_provider(request: HttpRequest, provider_id: str) -> HttpResponse:
     refused = _ask_password(request, provider_id)
     if not refused and isinstance(find_provider(provider_id), SamlProvider):
-        from .saml.login import lead_to_saml  # loaded where a provider speaks it
+        from .saml.login import lead_to_saml  # loaded only where a provider speaks SAML
 
         return lead_to_saml(request, provider_id, "connect")
     return refused or lead_to_provider(request, provider_id, "connect")

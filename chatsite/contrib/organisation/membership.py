@@ -1,4 +1,4 @@
-"""What the claims of a provider do to an account: its permissions, and its end."""
+"""The effect of a provider's groups on an account: permissions and deactivation."""
 
 from collections.abc import Collection
 from typing import Any
@@ -21,8 +21,10 @@ CODENAMES = {
 
 
 def find_claim(claims: dict[str, Any], name: str) -> object:
-    """Return a claim by its name or by its dotted path, such as Keycloak's
-    `realm_access.roles`; None if there is none."""
+    """Return a claim by its name or its dotted path, or None.
+
+    Keycloak, for one, has `realm_access.roles`.
+    """
     if name in claims:
         return claims[name]
     value: Any = claims
@@ -32,9 +34,11 @@ def find_claim(claims: dict[str, Any], name: str) -> object:
 
 
 def read_groups(provider: IdentityProvider, claimed: object) -> set[str] | None:
-    """Return the claimed groups that the provider's description names, out of a name, a
-    list of names, or an object whose keys they are (Zitadel). None: the provider says
-    nothing of groups, as Entra does for a member of more than 200, so they are unknown.
+    """Return the claimed groups that the provider's description names.
+
+    The claim is a name, a list of names, or an object with the names as keys (Zitadel).
+    Return None if the groups are unknown because the provider sends none, as Entra does
+    for a member of more than 200.
     """
     named = {*provider.members, *provider.staff}
     if isinstance(claimed, str):
@@ -52,10 +56,12 @@ def is_member(provider: IdentityProvider, groups: Collection[str]) -> bool:
 def apply_groups(
     user: AbstractBaseUser, provider: IdentityProvider, groups: Collection[str] | None
 ) -> bool:
-    """Give the account what its groups give, and take what they don't; whether it may
-    log in. One that has lost the group that it needs, or that the provider knows no
-    more (None), is deactivated, and comes back with the next log-in that has the group;
-    one that staff have deactivated stays so."""
+    """Set the rights of the account by its groups; return whether it may log in.
+
+    An account that has lost the required group, or that the provider does not know any
+    more (None), is deactivated. The next log-in with the group activates it again. An
+    account that staff have deactivated stays deactivated.
+    """
     row, _made = Membership.objects.select_for_update().get_or_create(
         user=user, provider=provider.id
     )
@@ -79,8 +85,10 @@ def apply_groups(
 def _give_rights(
     user: Any, row: Membership, provider: IdentityProvider, groups: Collection[str]
 ) -> None:
-    """Through groups of Django's, that are named for the provider and are its own; what
-    staff have given by hand stays."""
+    """Set the account's rights by Django groups that belong to the provider.
+
+    Their names begin with the provider's id. Rights that staff have given by hand stay.
+    """
     own = f"{provider.id}: "
     wanted = {}
     for name in sorted(set(provider.staff) & set(groups)):
@@ -91,7 +99,7 @@ def _give_rights(
         )
         group.permissions.set(rights)
         wanted[group.pk] = group
-    # Not by the database, of which SQLite compares without case.
+    # Compared in Python, because SQLite ignores case here.
     had = [group for group in user.groups.all() if group.name.startswith(own)]
     user.groups.remove(*(group for group in had if group.pk not in wanted))
     user.groups.add(*wanted.values())

@@ -1,23 +1,25 @@
-"""What a provider of identities has given to accounts."""
+"""The model of the rights that an identity provider has given to an account."""
 
 from django.conf import settings
 from django.db import models
 
 
 class Membership(models.Model):
-    """What the groups of a person at a provider of identities have made of the account
-    here: so that only that is taken back."""
+    """The changes that a user's groups at a provider have made to the account.
+
+    Only these are undone when the groups change.
+    """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", editable=False
     )
     provider = models.CharField(max_length=40, editable=False)
-    # Whether the account is of the staff because of its groups.
+    # Whether the account is staff because of its groups.
     gave_staff = models.BooleanField(default=False, editable=False)
-    # When it was deactivated, as it had lost the group that it needs.
+    # The time of deactivation, because the required group was lost.
     left_at = models.DateTimeField(null=True, editable=False)
-    # Where the provider is asked again without the person: with what, sealed by the
-    # site's key, and when next.
+    # For a provider that is asked again in the background: the refresh token,
+    # encrypted with the site's key, and the time of the next request.
     refresh_token = models.TextField(db_default="", editable=False)
     recheck_at = models.DateTimeField(null=True, editable=False)
 
@@ -29,7 +31,7 @@ class Membership(models.Model):
             models.UniqueConstraint(fields=["user", "provider"], name="one_membership")
         ]
         indexes = [
-            # What every sweep looks for, where a provider is asked again.
+            # For the query of each background run that looks for due accounts.
             models.Index(
                 fields=["recheck_at"],
                 condition=models.Q(recheck_at__isnull=False),

@@ -1,5 +1,6 @@
-"""The way to a provider and back: allauth's, with a nonce, a check of the token, and no
-form that leads away from this site.
+"""The log-in by OpenID Connect: allauth's views, with a nonce and a check of the token.
+
+No form of this site posts to another one.
 """
 
 import secrets
@@ -23,14 +24,15 @@ from .configuration import OidcProvider
 from .membership import find_claim, read_groups
 from .tokens import TokenError, find_provider
 
-# Requests that wait for a provider at once, in this process; others have their places.
+# Requests of this process that may wait for a provider at once; the other threads stay
+# free for other pages.
 _at_once = BoundedSemaphore(2)
 
 
 class OidcAdapter(OpenIDConnectOAuth2Adapter):
-    """Of one request."""
+    """The adapter of allauth for one request."""
 
-    # Of the state that the callback names.
+    # The nonce in the state that the callback names.
     nonce = ""
 
     @property
@@ -54,7 +56,7 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):
         request.signin_token = given.get("refresh_token", "")
         if provider.recheck_seconds and not request.signin_token:
             raise TokenError("no refresh token")
-        # All that is kept of them; they can be long, and say much of a person.
+        # Only these claims are stored; others can be long and personal.
         kept = {
             "sub": str(claims["sub"]),
             "name": claims.get(provider.username_claim, ""),
@@ -77,7 +79,10 @@ def _make_adapter(request: HttpRequest, provider_id: str) -> OidcAdapter:
 
 
 def lead_to_provider(request: HttpRequest, provider_id: str, process: str) -> Any:
-    """A page that goes on by itself: the CSP lets no form lead to another site."""
+    """Return a page that opens the provider by itself.
+
+    The CSP does not allow a form to post to another site.
+    """
     adapter = _make_adapter(request, provider_id)
     nonce = secrets.token_urlsafe(24)
     app = adapter.get_provider()
@@ -119,7 +124,7 @@ def finish_login(request: HttpRequest, provider_id: str) -> HttpResponse:
     try:
         return OidcCallbackView.adapter_view(adapter)(request)
     except (KeyError, TypeError, ValueError) as error:
-        # An answer of another form than the protocol's.
+        # The answer does not have the form that the protocol demands.
         return refuse_login(request, type(error).__name__, adapter.ours)
     finally:
         _at_once.release()

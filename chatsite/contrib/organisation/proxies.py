@@ -1,4 +1,7 @@
-"""The proxies whose header is believed. Loaded with the settings, so it knows none."""
+"""The proxies whose user header is trusted.
+
+Imported while the settings load, so this module must not read them.
+"""
 
 import ipaddress
 from collections.abc import Sequence
@@ -11,12 +14,15 @@ ALLOWED = (
 
 
 def find_networks(proxies: Sequence[str]) -> list:
-    """Raises ValueError."""
+    """Return the networks of the proxies; raise ValueError for a malformed one."""
     return [ipaddress.ip_network(each) for each in proxies if each != UNIX]
 
 
 def are_named(proxies: Sequence[str]) -> bool:
-    """Whether there are some, and not all."""
+    """Return whether the proxies are valid and restrict who can connect.
+
+    An empty list and a network of all addresses do not.
+    """
     try:
         networks = find_networks(proxies)
     except ValueError:

@@ -1,8 +1,8 @@
-"""What a provider publishes about itself, and whether an ID token is its word.
+"""The documents that a provider publishes, and the check of its ID tokens.
 
-allauth leaves the signature and the nonce of a token unchecked, as it has fetched it
-over TLS. Here they are checked: an answer can come through a proxy of the company, and
-a token that was made for another log-in must not open this one.
+allauth does not check the signature and the nonce of a token, as it has fetched it over
+TLS. They are checked here: an answer can pass a proxy of the company, and a token that
+was issued for another log-in must not open this one.
 """
 
 import json
@@ -22,32 +22,39 @@ from chatsite.strict_json import make_object
 
 from .configuration import IdentityProvider, OidcProvider
 
-# With a key of the provider's own; none with a shared secret, and not `none`.
+# Signatures with a key of the provider; no shared secret, and never `none`.
 ALGORITHMS = [
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA"),
 ]
 REQUIRED = ["iss", "sub", "aud", "exp", "iat"]
-# Seconds: how long what it publishes is kept, and how far clocks may be apart.
+# In seconds: how long published documents are cached, and the clock difference that
+# is accepted.
 KEPT, LEEWAY = 600.0, 30
 MOST_BYTES = 2_000_000
-# Providers of whom something is kept: more than a site has.
+# Entries of the cache: more providers than a site has.
 MOST_PROVIDERS = 1_000
 
 
 class TokenError(OAuth2Error):
-    """An answer of a provider that proves nothing; the word says why."""
+    """An answer of a provider that proves nothing; the message is the reason."""
 
 
 def _keep_published(read: Callable[[OidcProvider], dict[str, Any]]) -> Any:
-    """For all requests of this process; what could not be read is tried again."""
+    """Cache a document of each provider for this process, for ten minutes.
+
+    A failed read is not cached, so the next request tries again.
+    """
     keep = TTLCache(MOST_PROVIDERS, KEPT)
     return cached(keep, key=lambda provider: provider.id, lock=Lock())(read)
 
 
 @_keep_published
 def read_configuration(provider: OidcProvider) -> dict[str, Any]:
-    """Its discovery document. Raises TokenError, requests.RequestException."""
+    """Return the discovery document of the provider.
+
+    Raises TokenError, requests.RequestException.
+    """
     issuer = provider.issuer.rstrip("/")
     read = fetch_json(f"{issuer}/.well-known/openid-configuration")
     if str(read.get("issuer", "")).rstrip("/") != issuer:
@@ -63,10 +70,14 @@ def _read_keys(provider: OidcProvider) -> dict[str, jwt.PyJWK]:
 
 
 def find_key(provider: OidcProvider, kid: str | None) -> jwt.PyJWK:
-    """A key that is not known may be a new one: then they are read again."""
+    """Return the provider's key with this id.
+
+    An unknown id may be that of a new key, so the keys are then fetched again. Raises
+    TokenError, requests.RequestException.
+    """
     keys = _read_keys(provider)
     if kid not in keys:
-        # Only the provider itself sends tokens here, so no stranger can ask for this.
+        # Tokens come only from the provider itself, so no attacker can trigger this.
         with _read_keys.cache_lock:
             _read_keys.cache.pop(provider.id, None)
         keys = _read_keys(provider)
@@ -78,7 +89,10 @@ def find_key(provider: OidcProvider, kid: str | None) -> jwt.PyJWK:
 
 
 def fetch(url: str, **headers: str) -> bytes:
-    """What a provider serves there. Raises TokenError, requests.RequestException."""
+    """Return the body that a provider serves at this URL.
+
+    Raises TokenError if it exceeds two million bytes, requests.RequestException.
+    """
     with get_adapter().get_requests_session() as session:
         response = session.get(url, headers=headers, stream=True)
         response.raise_for_status()
@@ -90,7 +104,7 @@ def fetch_json(url: str, **headers: str) -> dict[str, Any]:
 
 
 def read_json(response: requests.Response) -> dict[str, Any]:
-    """The object of an answer that was begun as a stream. Raises TokenError."""
+    """Return the JSON object of a streamed response. Raises TokenError."""
     return _parse_object(_read_bounded(response))
 
 
@@ -114,9 +128,12 @@ def _parse_object(text: bytes) -> dict[str, Any]:
 def read_claims(
     provider: OidcProvider, given: dict[str, Any], nonce: str | None = None
 ) -> dict[str, Any]:
-    """What the provider says of a person with the tokens that it has given: for the
-    log-in of this nonce, or without one for someone who is here already, which need
-    not come with an ID token. Raises TokenError, requests.RequestException."""
+    """Return the claims of a user from the ID token and, if needed, from userinfo.
+
+    With a nonce, an ID token for the log-in of this nonce is required. Without one, for
+    a user who is logged in already, the ID token may be missing. Raises TokenError,
+    requests.RequestException.
+    """
     claims: dict[str, Any] = {}
     id_token = given.get("id_token")
     if isinstance(id_token, str):
@@ -135,8 +152,11 @@ def read_claims(
 def read_id_token(
     provider: OidcProvider, token: str, nonce: str | None
 ) -> dict[str, Any]:
-    """The claims of a token that the provider made for this site, and for the log-in of
-    this nonce, if there is one. Raises TokenError, requests.RequestException."""
+    """Return the claims of an ID token after all its checks.
+
+    The provider must have issued it for this site and, if a nonce is given, for the
+    log-in of this nonce. Raises TokenError, requests.RequestException.
+    """
     try:
         header = jwt.get_unverified_header(token)
         if header.get("alg") not in ALGORITHMS:

@@ -1,5 +1,6 @@
-"""Log-in by a header that a proxy sets, from proxies that the operator names and from
-no one else.
+"""Log-in by a header that a trusted proxy sets.
+
+Only the proxies that the operator names are trusted.
 """
 
 import ipaddress
@@ -16,19 +17,22 @@ from django.shortcuts import render
 from .proxies import UNIX, find_networks
 
 LOCAL = "django.contrib.auth.backends.ModelBackend"
-# In sessions that a header has begun: they end when it is gone.
+# Marks a session that the header began; it ends when the header is missing.
 KEY = "signin_by_header"
 
 
 class HeaderError(ValueError):
-    """The proxy names no one, or more than one."""
+    """The header names no valid user, or is sent more than once."""
 
 
 _networks = cache(find_networks)
 
 
 def is_from_proxy(request: HttpRequest) -> bool:
-    """By the other end of the connection: what X-Forwarded-For says, anyone can say."""
+    """Return whether the connection itself comes from a trusted proxy.
+
+    X-Forwarded-For is not read, because every client can send it.
+    """
     proxies = tuple(settings.TRUSTED_USER_PROXIES)
     address = request.META.get("REMOTE_ADDR")
     if not address:
@@ -41,10 +45,10 @@ def is_from_proxy(request: HttpRequest) -> bool:
 
 
 def read_header(request: HttpRequest) -> str:
-    """The name that the proxy gives; "" if there is none. Raises HeaderError.
+    """Return the user name that the proxy sends, or "". Raises HeaderError.
 
-    From the connection itself: Django takes a header with underscores for the same one,
-    which a proxy that removes the right one lets through.
+    Read from the ASGI scope, because Django takes a header spelled with underscores for
+    the same one, and a proxy that removes the exact name lets that through.
     """
     name = settings.TRUSTED_USER_HEADER.lower().encode("latin-1")
     scope = getattr(request, "scope", {})
@@ -65,7 +69,10 @@ def read_header(request: HttpRequest) -> str:
 
 
 def find_account(name: str) -> AbstractBaseUser | None:
-    """The account of this name, made where there is none; None: it is deactivated."""
+    """Return the account with this name, or None if it is deactivated.
+
+    A missing account is created, without a password.
+    """
     people = get_user_model().objects
     user, is_new = people.get_or_create(username=name)
     if is_new:
@@ -75,7 +82,7 @@ def find_account(name: str) -> AbstractBaseUser | None:
 
 
 class TrustedHeaderMiddleware:
-    """Behind the one that reads the session."""
+    """Logs users in and out by the header; runs after AuthenticationMiddleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,5 +1,6 @@
-"""The addresses of providers and of the second factor. Some have the names by which
-allauth looks for them.
+"""The URLs of providers and of the second factor.
+
+Some have the names that allauth looks up.
 """
 
 from django.conf import settings

@@ -1,4 +1,4 @@
-"""The table of memberships, which the app of links has made on every site so far."""
+"""The table of memberships, which older sites have from the app of links."""
 
 import django.db.models.deletion
 from django.apps import apps
@@ -7,7 +7,10 @@ from django.db import migrations, models
 
 
 class CreateMissingModel(migrations.CreateModel):
-    """A table that may be there; it goes with the app that has made it."""
+    """Creation of a table that may exist already.
+
+    The app that has created it also removes it.
+    """
 
     def database_forwards(self, app_label, schema_editor, from_state, to_state):
         table = self.options['db_table']

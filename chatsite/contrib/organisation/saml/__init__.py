@@ -1,1 +1,1 @@
-"""SAML, by python3-saml. Loaded where a provider speaks it."""
+"""SAML, by python3-saml. Imported only if a provider speaks SAML."""

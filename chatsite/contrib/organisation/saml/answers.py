@@ -1,9 +1,9 @@
-"""What makes an answer of a provider that speaks SAML its word about one person, for
-one log-in on this site.
+"""The checks of a SAML answer: it must prove one user, for one log-in on this site.
 
-python3-saml checks the signature, the schema and the times. It lets through what the
-standard leaves open: an answer without a recipient or an audience, one that begins with
-the right address, any transform in a signature. Here none of that is left open.
+python3-saml checks the signature, the schema and the times. It accepts everything that
+the standard leaves open: an answer without a recipient or an audience, a recipient that
+only begins with the right address, any transform in a signature. This module refuses
+all of these.
 """
 
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from onelogin.saml2.response import OneLogin_Saml2_Response
 from onelogin.saml2.settings import OneLogin_Saml2_Settings
 from onelogin.saml2.xml_utils import OneLogin_Saml2_XML as Xml
 
-# Letters of base64: a person in two thousand groups has fewer.
+# Letters of base64: the answer for a user in two thousand groups has fewer.
 MOST_LETTERS = 256 * 1024
-# Before it is known who asks for the time that checking them takes.
+# Limits before the signature is checked, when the sender is still unknown.
 MOST_ELEMENTS, MOST_ATTRIBUTES = 5_000, 50
-# Namespaces that a signature keeps: each of them is looked for in every element.
+# Namespace prefixes of a signature: each one is looked up in every element.
 MOST_PREFIXES = 20
 RESPONSE, ASSERTION = f"{{{Names.NS_SAMLP}}}Response", f"{{{Names.NS_SAML}}}Assertion"
 SIGNATURE = f"{{{Names.NS_DS}}}Signature"
-# With a key pair, and no hash that can be made to fit.
+# Signatures with a key pair, and no hash with known collisions.
 MORE = "http://www.w3.org/2001/04/xmldsig-more#"
 SIGNATURES = {
     f"{MORE}{kind}-sha{n}" for kind in ("rsa", "ecdsa") for n in (256, 384, 512)
@@ -36,7 +36,7 @@ ALLOWED = {
     "SignatureMethod": SIGNATURES,
     "DigestMethod": {Names.SHA256, Names.SHA384, Names.SHA512},
     "CanonicalizationMethod": {CANONICAL},
-    # Others compute what the sender likes, before the signature is looked at.
+    # Other transforms let the sender run computations before the signature check.
     "Transform": {
         CANONICAL,
         "http://www.w3.org/2000/09/xmldsig#enveloped-signature",
@@ -50,25 +50,27 @@ WORDS = {
 
 
 class AnswerError(Exception):
-    """An answer that proves nothing; the word says why."""
+    """An answer that proves nothing; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class SamlAnswer:
-    """What a provider says of the person."""
+    """The statements of a provider about a user, after all checks."""
 
     subject: str
-    # By their names, of any number.
+    # The values of each attribute by its name.
     attributes: dict[str, list[str]]
-    # The id of the request of this site that it answers; whose that is has to be asked.
+    # The id of the answered request; the caller checks that it is of this session.
     request_id: str
-    # When the session has to end that it begins, in seconds of Unix, if it says so.
+    # When the new session has to end, in Unix seconds; None if the answer has no end.
     until: int | None
 
 
 def read_saml_answer(settings: OneLogin_Saml2_Settings, posted: str) -> SamlAnswer:
-    """What came in the field SAMLResponse, to the address that the settings name.
-    Raises AnswerError."""
+    """Check the posted SAMLResponse and return its statements.
+
+    It must be addressed to the answer URL of the settings. Raises AnswerError.
+    """
     if not posted:
         raise AnswerError("missing")
     if len(posted) > MOST_LETTERS:
@@ -88,7 +90,7 @@ def read_saml_answer(settings: OneLogin_Saml2_Settings, posted: str) -> SamlAnsw
         raise
     except OneLogin_Saml2_ValidationError as error:
         raise AnswerError(WORDS.get(error.code, "invalid")) from None
-    # Of something of another form python3-saml raises anything, Exception itself, too.
+    # For malformed input python3-saml raises any class, even Exception itself.
     except Exception as error:  # noqa: BLE001
         raise AnswerError(type(error).__name__) from None
 
@@ -98,15 +100,19 @@ def address_for_answers(settings: OneLogin_Saml2_Settings) -> str:
 
 
 def _describe_request(settings: OneLogin_Saml2_Settings) -> dict[str, Any]:
-    """The request as python3-saml wants it, to be compared with what was signed."""
+    """Return the request in python3-saml's form, to compare with the signed values."""
     parts = urlsplit(address_for_answers(settings))
     https = "on" if parts.scheme == "https" else "off"
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path}
 
 
 def _find_assertion(root: Any) -> Any:
-    """The only one, in the only place, below signatures that can sign nothing else: so
-    what is read below is what was signed, whatever else the document has."""
+    """Return the single assertion of the document, after the checks of its place.
+
+    It must be a child of the root, and each signature must be of the root or of the
+    assertion. So everything that is read from it was signed, whatever else the document
+    contains.
+    """
     elements = list(root.iter(etree.Element))
     if root.tag != RESPONSE or len(elements) > MOST_ELEMENTS:
         raise AnswerError("form")
@@ -130,8 +136,10 @@ def _find_assertion(root: Any) -> Any:
 
 
 def _check_signature(signature: Any) -> None:
-    """Of all of its parent, in the way of the standard (SAML core, 5.4): little of what
-    XML signatures can do."""
+    """Check that a signature covers all of its parent (SAML core, 5.4).
+
+    That profile allows only a small part of XML signatures.
+    """
     target = f"#{signature.getparent().get('ID')}"
     references = Xml.query(signature, ".//ds:Reference")
     if [each.get("URI") for each in references] != [target]:
@@ -140,7 +148,7 @@ def _check_signature(signature: Any) -> None:
         found = [
             each.get("Algorithm") for each in Xml.query(signature, f".//ds:{kind}")
         ]
-        # Each once: a thousand of them are a second of a processor.
+        # Each algorithm once: a thousand of them take a second of CPU time.
         if not allowed.issuperset(found) or len(set(found)) < len(found):
             raise AnswerError("signature_algorithm")
     if Xml.query(signature, ".//ds:Object"):
@@ -153,8 +161,10 @@ def _check_signature(signature: Any) -> None:
 def _check_addressee(
     settings: OneLogin_Saml2_Settings, root: Any, assertion: Any
 ) -> str:
-    """That it was made by this provider for this site and one of its requests; the id
-    of that."""
+    """Return the id of the request that the assertion answers.
+
+    Checks that this provider issued it, for this site and for a request of this site.
+    """
     issuer = Xml.query(assertion, "saml:Issuer")[0].text
     if issuer != settings.get_idp_data()["entityId"]:
         raise AnswerError("issuer")
@@ -188,8 +198,10 @@ def _check_addressee(
 
 
 def _read_subject(settings: OneLogin_Saml2_Settings, assertion: Any) -> str:
-    """The name that the provider gives the person for good: of another format it could
-    be another's tomorrow."""
+    """Return the persistent name of the user at the provider.
+
+    A name of another format could later belong to another user.
+    """
     found = Xml.query(assertion, "saml:Subject/saml:NameID")
     if len(found) != 1 or found[0].get("Format") != Names.NAMEID_PERSISTENT:
         raise AnswerError("subject_format")
@@ -199,7 +211,7 @@ def _read_subject(settings: OneLogin_Saml2_Settings, assertion: Any) -> str:
         found[0].get("NameQualifier", provider) != provider
         or found[0].get("SPNameQualifier", site) != site
     ):
-        # A name of another provider, which may be one here.
+        # A name of another provider, which may be that of another account here.
         raise AnswerError("subject_qualifier")
     subject = found[0].text or ""
     if not subject or subject != subject.strip() or len(found[0]):

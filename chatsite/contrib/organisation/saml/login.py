@@ -1,10 +1,9 @@
-"""The way to a provider that speaks SAML and back: allauth's, without what it keeps of
-an answer before anyone has looked at it.
+"""The log-in by SAML: allauth's flow, but no unchecked answer is stored.
 
-An answer comes as a form of another site, to which browsers give no cookie of this one,
-so not the session that asked for it. It is checked at once, as a stranger's, and what
-it says goes along in a signed cookie of two minutes to a page that browsers open with
-the session: nothing of it is kept here.
+An answer is a form that another site posts, so browsers send no cookie of this site
+with it, and the session that asked for it is unknown. It is checked at once, without
+trust, and its statements go in a signed cookie, valid for two minutes, to a page that
+browsers open with the session. The site stores nothing of it.
 """
 
 import logging
@@ -47,23 +46,23 @@ from .metadata import Description, parse_metadata, read_description
 
 logger = logging.getLogger(__name__)
 COOKIE = "saml-answer"
-# Seconds from the answer to the page that it leads to.
+# Seconds between the answer and the page that finishes the log-in.
 COOKIE_AGE = 120
 # Browsers drop cookies that are longer than 4,096 bytes with their name and attributes.
 MOST_OF_COOKIE = 3_700
-# Seconds until metadata that could not be read is tried again, as a stranger can ask
-# for it, and until what was read before is believed no longer.
+# Seconds until unreadable metadata is fetched again, because every visitor can trigger
+# that, and until metadata that was read before is not trusted any more.
 RETRY, STALE = 10.0, 86_400.0
 
 
 @dataclass
 class _ProviderCache:
-    """Metadata of one provider, for all requests of this process."""
+    """The metadata of one provider, shared by all requests of this process."""
 
     description: Description | None = None
     read_at: float = float("-inf")
     tried_at: float = float("-inf")
-    # Of the one that reads it.
+    # Held by the thread that reads the metadata.
     lock: Any = field(default_factory=Lock)
 
 
@@ -71,7 +70,7 @@ _kept: dict[str, _ProviderCache] = {}
 
 
 class SubjectProvider(SAMLProvider):
-    """allauth's, whose accounts are those of the subject and of no attribute."""
+    """allauth's provider, with accounts found by the subject and by no attribute."""
 
     def extract_uid(self, data: dict[str, Any]) -> str:
         return data["sub"]
@@ -96,13 +95,17 @@ def _make_saml_app(request: HttpRequest, provider: SamlProvider) -> SubjectProvi
 
 
 def find_description(provider: SamlProvider) -> Description:
-    """As of the last ten minutes; of the last day while the provider is away, which has
-    not changed its keys by that. Raises AnswerError."""
+    """Return the provider's metadata, at most ten minutes old.
+
+    While the provider does not answer, metadata of the last day is used: an outage does
+    not change its keys. Raises AnswerError.
+    """
     kept = _kept.setdefault(provider.id, _ProviderCache())
     now = time.monotonic()
     known = kept.description if now - kept.read_at < STALE else None
     is_due = now - kept.read_at > KEPT and now - kept.tried_at > RETRY
-    # Who waits for a provider keeps a place from others: the rest take what is known.
+    # A request that waits for a provider occupies a thread, so only one waits; the
+    # others use the metadata that is cached.
     if is_due and kept.lock.acquire(timeout=0 if known else 1):
         try:
             kept.tried_at = time.monotonic()
@@ -126,7 +129,10 @@ def _read_now(provider: SamlProvider) -> Description:
 def _make_settings(
     request: HttpRequest, provider: SamlProvider, description: Description | None
 ) -> OneLogin_Saml2_Settings:
-    """Of python3-saml; without a description for the metadata of this site alone."""
+    """Return the settings of python3-saml.
+
+    Without a description they serve only for this site's own metadata.
+    """
     address, metadata = (
         request.build_absolute_uri(reverse(name, args=[provider.id]))
         for name in ("signin-saml-answer", "signin-saml-metadata")
@@ -155,14 +161,14 @@ def _make_settings(
 
 
 def lead_to_saml(request: HttpRequest, provider_id: str, process: str) -> HttpResponse:
-    """A page that goes on by itself, as to a provider that speaks OpenID Connect."""
+    """Return a page that opens the provider by itself, as for OpenID Connect."""
     provider = _find_saml_provider(provider_id)
     try:
         described = find_description(provider)
     except AnswerError as error:
         return refuse_login(request, f"saml {error}", provider)
     auth = OneLogin_Saml2_Auth({}, _make_settings(request, provider, described))
-    # What a provider sends back beside the answer leads nowhere, so nothing is sent.
+    # RelayState is ignored when it comes back, so none is sent.
     url = auth.login(return_to="")
     _make_saml_app(request, provider).stash_redirect_state(
         request,
@@ -181,8 +187,8 @@ def begin_saml(request: HttpRequest, provider_id: str) -> HttpResponse:
     return lead_to_saml(request, provider_id, "login")
 
 
-# The form of another site: nothing is believed but what the provider has signed, and no
-# one is logged in yet.
+# CSRF-exempt, because another site posts the form: only what the provider has signed is
+# trusted, and no user is logged in yet.
 @never_cache
 @csrf_exempt
 @require_POST
@@ -196,7 +202,7 @@ def receive_answer(request: HttpRequest, provider_id: str) -> HttpResponse:
         reason = f"saml {error}"
         log_refusal(reason, provider)
         kept = _sign_for(provider, {"refused": reason})
-    # The page that says why speaks the language of the browser, which is a cookie, too.
+    # The reason is shown on the next page, because the language is in a cookie, too.
     response = HttpResponseRedirect(reverse("signin-saml-finish", args=[provider.id]))
     response.status_code = 303
     response.set_cookie(
@@ -212,7 +218,11 @@ def receive_answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def _keep_claims(provider: SamlProvider, answer: SamlAnswer) -> str:
-    """What is left of an answer: its subject, and what the file of providers names."""
+    """Return the signed claims of an answer for the cookie.
+
+    They are its subject and the attributes and groups that the file of providers names.
+    Raises AnswerError if they do not fit into a cookie.
+    """
     attributes = answer.attributes
     name, email = (
         next(iter(attributes.get(wanted, [])), "")
@@ -263,13 +273,13 @@ def _complete(
 ) -> HttpResponse:
     app = _make_saml_app(request, provider)
     try:
-        # Of this session, and taken out of it: an answer opens once, in the browser
-        # that has asked.
+        # The state is removed from this session: an answer opens once, and only in the
+        # browser that asked for it.
         state = app.unstash_redirect_state(request, kept["to"])
     except PermissionDenied:
         return refuse_login(request, "saml state", provider)
     request.signin_groups = kept["groups"]
-    # It has none with which it could be asked again.
+    # SAML has no token for rechecks.
     request.signin_token = ""
     login = app.sociallogin_from_response(request, kept["claims"])
     ends = [kept["until"]] if kept["until"] else []
@@ -281,7 +291,7 @@ def _complete(
 
 @require_safe
 def show_metadata(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """For the people who run the provider."""
+    """Return the metadata of this site, for the operators of the provider."""
     provider = _find_saml_provider(provider_id)
     told = _make_settings(request, provider, None)
     return HttpResponse(told.get_sp_metadata(), "application/samlmetadata+xml")

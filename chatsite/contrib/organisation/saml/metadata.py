@@ -1,5 +1,6 @@
-"""What a provider that speaks SAML says of itself: its name, where people log in, and
-the keys that it signs with. Loaded with the settings, so it knows none of them.
+"""The metadata of a SAML provider: its name, its log-in URL and its signing keys.
+
+Imported while the settings load, so this module must not read them.
 """
 
 import base64
@@ -21,11 +22,14 @@ IN_METADATA = "ds:KeyInfo/ds:X509Data/ds:X509Certificate"
 class Description:
     entity_id: str
     sso_url: str
-    # Without the lines around them.
+    # Base64 without the BEGIN and END lines.
     certificates: tuple[str, ...]
 
     def as_settings(self) -> dict[str, Any]:
-        """For python3-saml, which otherwise believes in one certificate."""
+        """Return the description in python3-saml's form.
+
+        Its key x509certMulti allows more than one certificate.
+        """
         return {
             "entityId": self.entity_id,
             "singleSignOnService": {
@@ -37,14 +41,19 @@ class Description:
 
 
 def check_provider(provider: SamlProvider) -> None:
-    """Raises ValueError if it is not described, as far as this needs no network."""
+    """Raise ValueError if the description of the provider is incomplete or invalid.
+
+    Metadata behind a URL is not fetched.
+    """
     if not provider.metadata_url:
         read_description(provider)
 
 
 def read_description(provider: SamlProvider) -> Description:
-    """As the operator has it, in the file of providers or beside it. Raises
-    ValueError."""
+    """Return the description from the file of providers or its metadata file.
+
+    Raises ValueError.
+    """
     if not provider.metadata_file:
         return _describe(
             provider.entity_id, provider.sso_url or "", provider.certificates
@@ -59,7 +68,10 @@ def read_description(provider: SamlProvider) -> Description:
 
 
 def parse_metadata(text: bytes, entity_id: str) -> Description:
-    """Of the provider with this name, or of the only one. Raises ValueError."""
+    """Return the description of the provider with this entity id.
+
+    With "" the metadata must describe exactly one provider. Raises ValueError.
+    """
     try:
         root = Xml.to_etree(text)
     except (ValueError, SyntaxError):

@@ -1,3 +1,4 @@
-"""A code of an app, or a passkey, beside the password. Loaded where SECOND_FACTOR
-is on.
+"""A second factor beside the password: a code of an app, or a passkey.
+
+Imported only if SECOND_FACTOR is on.
 """

@@ -1,5 +1,6 @@
-"""A second factor beside the password: a code of an app, or a recovery code; asked for
-at the log-in, set up and turned off on a page of its own.
+"""The pages of the second factor: a code of an app, a recovery code or a passkey.
+
+It is asked for at the log-in, and set up and turned off on separate pages.
 """
 
 import base64
@@ -44,14 +45,14 @@ from . import passkeys
 from .forms import CodeForm, SetupForm
 
 has_app = partial(is_mfa_enabled, types=[Authenticator.Type.TOTP])
-# What is asked for after the password; recovery codes alone are not.
+# The factors that are asked for after the password; recovery codes alone are none.
 has_second_factor = partial(
     is_mfa_enabled, types=[Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 )
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """The secrets of apps are encrypted: who reads the database alone has no codes."""
+    """The adapter of allauth that encrypts the secrets of apps in the database."""
 
     def encrypt(self, text: str) -> str:
         return encryption.seal(encryption.SECRETS, text)
@@ -67,8 +68,10 @@ class MfaAdapter(DefaultMFAAdapter):
 
 
 class StagedLoginView(LoginView):
-    """The log-in that asks who has given the right password for the second factor, and
-    only then logs them in."""
+    """The log-in that asks for the second factor after the correct password.
+
+    Only then is the user logged in.
+    """
 
     def form_valid(self, form: Any) -> HttpResponse:
         user = form.get_user()
@@ -88,7 +91,7 @@ def ask_at_login(request: HttpRequest) -> HttpResponse:
 
 
 def ask_factor(request: HttpRequest, user: AbstractBaseUser) -> CodeForm | None:
-    """None: it was given, by a code or a passkey."""
+    """Return the form for a code, or None if a valid code or passkey was posted."""
     if request.POST.get("credential"):
         if passkeys.accept_passkey(request, user):
             return None
@@ -116,7 +119,10 @@ def _show(request: HttpRequest, template: str, **values: Any) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def set_up(request: HttpRequest) -> HttpResponse:
-    """The app reads the secret, and its code proves that it has."""
+    """Set up an authenticator app.
+
+    The app reads the secret, and a code of the app proves that it has done so.
+    """
     if has_app(request.user):
         return redirect("account")
     secret = totp.get_totp_secret(regenerate=request.method == "GET")
@@ -145,7 +151,7 @@ def _activate(request: HttpRequest, secret: str) -> list[str]:
 
 
 def _forget_app(user: Any) -> None:
-    """And its recovery codes; passkeys stay."""
+    """Delete the app and its recovery codes; passkeys stay."""
     rows = Authenticator.objects.filter(user=user)
     rows.exclude(type=Authenticator.Type.WEBAUTHN).delete()
 
@@ -157,7 +163,7 @@ def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
 def _change_with_code(
     template: str, change: Callable[[HttpRequest], HttpResponse]
 ) -> Callable[..., HttpResponse]:
-    """A page that asks for a code, and then does something."""
+    """Return a view that asks for a code and then makes the change."""
 
     @require_http_methods(["GET", "HEAD", "POST"])
     @private_page
@@ -199,7 +205,7 @@ def prove_again(request: HttpRequest) -> HttpResponse:
 @require_POST
 @private_page
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
-    """With the password; of who has none, with a second factor."""
+    """Remove a passkey, after the password or, without one, a second factor."""
     if request.user.has_usable_password():
         form = PasswordForm(request, request.POST)
         if not form.is_valid():
@@ -233,7 +239,10 @@ def is_required(user: Any) -> bool:
 
 
 def has_proved(request: HttpRequest) -> bool:
-    """Whether this session has: another one of the same person may be older."""
+    """Return whether this session has given a second factor.
+
+    Another session of the same user may be older than the factor.
+    """
     records = get_authentication_records(request, request.user)
     return any(record.get("method") == "mfa" for record in records)
 
@@ -248,7 +257,10 @@ class StaffSecondFactorMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
-        """By the place in the URL map that was found, not by the path."""
+        """Redirect staff without a second factor away from the admin.
+
+        Checks the route that Django resolved, not the path.
+        """
         user = request.user
         is_admin = request.resolver_match.route.startswith("admin/")
         if not (is_admin and user.is_authenticated and is_required(user)):
@@ -260,6 +272,9 @@ class StaffSecondFactorMiddleware:
 
 
 def lead_to_login(request: HttpRequest) -> HttpResponse:
-    """The admin's own log-in asks for no second factor."""
+    """Redirect from the log-in of the admin to that of the site.
+
+    The admin's own log-in asks for no second factor.
+    """
     target = request.GET.get("next", "") or reverse("admin:index")
     return redirect(f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': target})}")

@@ -1,4 +1,4 @@
-"""Forms of the second factor. Wrong codes count and lock as wrong passwords do."""
+"""Forms of the second factor. Wrong codes count and lock like wrong passwords."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from chatsite.accounts.forms import PasswordForm
 
 WRONG = _("This code is wrong, was used before, or is too old.")
-# Of codes of an app, how many are remembered: more than can be valid at once.
+# Used codes of an app that are remembered: more than can be valid at once.
 REMEMBERED = 4
 
 
@@ -26,7 +26,7 @@ def make_code_field() -> forms.CharField:
 
 
 class CodeForm(forms.Form):
-    """A code of the app, or one of the recovery codes, each once."""
+    """A form for a code of the app or a recovery code, each accepted once."""
 
     code = make_code_field()
 
@@ -56,7 +56,10 @@ class CodeForm(forms.Form):
 
 @transaction.atomic
 def find_authenticator(user: AbstractBaseUser, code: str) -> Authenticator | None:
-    """What the code is of; then it is used, on all processes."""
+    """Return the app or recovery codes that the code belongs to, or None.
+
+    The code is then used up, for all processes.
+    """
     rows = Authenticator.objects.select_for_update().filter(user=user.pk)
     for row in rows.order_by("type"):
         if row.type == Authenticator.Type.WEBAUTHN:
@@ -73,8 +76,10 @@ def find_authenticator(user: AbstractBaseUser, code: str) -> Authenticator | Non
 
 
 class NewFactorForm(PasswordForm):
-    """With the password, where there is one: a session alone must not be enough to lock
-    its person out."""
+    """A form for a new factor that also asks for the password, if there is one.
+
+    A session alone must not be enough to lock its user out.
+    """
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)

@@ -28,7 +28,7 @@ from chatsite.accounts.access import private_page
 from .forms import NewFactorForm
 
 Kind = Authenticator.Type.WEBAUTHN
-# What an answer that is no answer of a browser makes the libraries raise.
+# The exceptions of the libraries for an answer that no browser made.
 MALFORMED = (
     *(TypeError, ValueError, KeyError, AttributeError, IndexError),
     InvalidSignature,
@@ -42,7 +42,10 @@ def select_passkeys(user: AbstractBaseUser) -> QuerySet[Authenticator]:
 
 
 def check_credential(user: AbstractBaseUser | None, text: str) -> Authenticator | None:
-    """The passkey that has answered, of this person or of any; None: it is wrong."""
+    """Return the passkey that signed the answer, or None if the answer is wrong.
+
+    Accepts only passkeys of the user, or those of all users if it is None.
+    """
     if len(text) > MOST_OF_CREDENTIAL:
         return None
     form = AuthenticateWebAuthnForm({"credential": text}, user=user)
@@ -54,7 +57,7 @@ def check_credential(user: AbstractBaseUser | None, text: str) -> Authenticator 
 
 
 class PasskeyForm(NewFactorForm):
-    """A name for it."""
+    """A form that adds a passkey under a name."""
 
     name = forms.CharField(label=gettext_lazy("Name of the passkey"), max_length=60)
     credential = forms.CharField(
@@ -100,7 +103,10 @@ def manage_passkeys(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def log_in_by_passkey(request: HttpRequest) -> HttpResponse:
-    """No name and no password: the browser offers the passkeys that it has."""
+    """Log in by a passkey alone, without a user name and a password.
+
+    The browser offers the passkeys that it has.
+    """
     values: dict[str, Any] = {"is_wrong": False}
     if request.method == "POST":
         found = check_credential(None, request.POST.get("credential", ""))
@@ -114,7 +120,7 @@ def log_in_by_passkey(request: HttpRequest) -> HttpResponse:
 
 
 def accept_passkey(request: HttpRequest, user: AbstractBaseUser) -> bool:
-    """Whether the form of the second factor came with a passkey of this person."""
+    """Return whether the posted second factor is a valid passkey of the user."""
     found = check_credential(user, request.POST.get("credential", ""))
     if found is None:
         return False
