@@ -1,4 +1,4 @@
-"""What a request to a model costs the person who wants it."""
+"""Billing of requests to models, to the user who starts them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,8 +15,10 @@ Ask = Callable[..., Awaitable[AIMessage]]
 async def send_paid(
     payer: int, model: str, ask: Ask, messages: list[BaseMessage], **options: Any
 ) -> tuple[AIMessage, limits.ModelUse]:
-    """Send one request; return the reply, and what was counted for `payer`: as the
-    provider reported it, else as estimated."""
+    """Send one request; return the reply and the use that was charged to `payer`.
+
+    Tokens are counted as the provider reported them, else as estimated.
+    """
     reply = await ask(messages, **options)
     usage = reply.usage_metadata or {}
     read = usage.get("input_tokens") or count_tokens(messages)

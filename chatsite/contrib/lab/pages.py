@@ -1,4 +1,4 @@
-"""How the pages of the lab answer what was done with a reply."""
+"""Responses of the lab's pages to actions on a reply."""
 
 from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
@@ -12,14 +12,14 @@ from memory.models import Conversation
 def refuse(
     request: HttpRequest, conversation: Conversation, error: Exception
 ) -> HttpResponse:
-    """The sentence of the error: as a notice for htmx, else as text."""
+    """Respond with the error's message: as a notice for htmx, else as plain text."""
     if request.htmx:
         return answer_notice(request, conversation, Notice(str(error), is_error=True))
     return HttpResponse(str(error), status=409, content_type="text/plain")
 
 
 def redraw(conversation: Conversation) -> None:
-    """Have every page of the conversation draw its right pane again."""
+    """Make every open page of the conversation draw its right pane again."""
     changed = events.Memory(None, "changed")
     async_to_sync(events.publish_event)(conversation.pk, changed)
 

@@ -1,5 +1,7 @@
-"""The player of stored conversations: it plays their messages through a policy, and
-composes the requests that the site would have sent under it. Nothing is written.
+"""The player of stored conversations, which writes nothing.
+
+It plays their messages through a policy, and composes the requests that the
+site would have sent under it.
 """
 
 import asyncio
@@ -32,8 +34,11 @@ from memory.search import recall
 
 
 class StoredPlayer(Player):
-    """Plays rows of a conversation, with the site's own search and limits, as `model`
-    would be asked. What it needs of the database is read when it is made."""
+    """Plays rows of a conversation, with the search and the limits of the site.
+
+    Requests are composed for `model`. All data it needs from the database is read
+    when it is created.
+    """
 
     def __init__(
         self,
@@ -55,11 +60,11 @@ class StoredPlayer(Player):
         by_row = [(row, row.to_langchain()) for row in rows]
         self.messages = [message for _row, message in by_row]
         self.by_number = {int(message.id or 0): message for message in self.messages}
-        # When a person pinned them, by number.
+        # The times at which the user pinned messages, by number.
         self.pins = {row.seq: row.pinned_at for row, _ in by_row if row.pinned_at}
-        # What the policy has pinned so far.
+        # The messages that the policy has pinned so far.
         self.important: list[int] = []
-        # Tokens that a request may have.
+        # Maximum tokens of a request.
         self.limit = requests.limit_of(model)
         self.chunk_tokens = chunk_tokens
         self.count_tokens = count_known(self.messages, conversation.token_ratio)
@@ -67,7 +72,7 @@ class StoredPlayer(Player):
     async def compose_request(
         self, newest: BaseMessage, steps: Sequence[BaseMessage] = ()
     ) -> tuple[list[BaseMessage], list[RecallNote]]:
-        """The request that answers a message, and the notes in it."""
+        """Return the request that answers a message, and the notes in it."""
         notes = await self._recall(newest)
         pinned = [self.by_number[seq] for seq in self._list_pinned(newest)]
         shown = fitting.prepare_messages(steps)
@@ -77,22 +82,25 @@ class StoredPlayer(Player):
 
     async def _ask(self, newest: BaseMessage) -> None:
         if self.policy.rules == "keep" and isinstance(newest, HumanMessage):
-            # Words of a person can take long to read; replies go on meanwhile.
+            # A long text can take long to scan; the event loop stays free for replies.
             await asyncio.to_thread(self.rules.detect_rules, newest)
 
     def _prefix(self, step: Step) -> list[BaseMessage]:
-        """No request for a reply was sent, so no provider has it cached."""
+        """Return nothing: no request was sent, so no provider has one in its cache."""
         return []
 
     def _list_pinned(self, newest: BaseMessage) -> list[int]:
-        """Those behind the window that a person or the policy had pinned by then."""
+        """Return the messages behind the window that were pinned by then.
+
+        Both the user and the policy can pin messages.
+        """
         now = newest.additional_kwargs["created_at"]
         by_hand = {seq for seq, at in self.pins.items() if at < now}
         found = sorted(by_hand.union(self.important))
         return [seq for seq in found if seq <= self.state.cutoff]
 
     async def _recall(self, newest: BaseMessage) -> list[RecallNote]:
-        """As the site would have: what matches behind this window."""
+        """Return the notes that the site would have recalled behind this window."""
         cutoff, asked = self.state.cutoff, newest.text
         if not self.policy.recall_tokens or not cutoff:
             return []
@@ -108,20 +116,22 @@ class StoredPlayer(Player):
         return self._choose_notes(asked, hits, [*self.state.window, newest])
 
     async def _compact(self, now: datetime | None) -> None:
-        """Like the compaction job, which gives up after a few failures."""
+        """Compact as the compaction job does, which gives up after a few failures."""
         if self.failures < MAX_FAILURES:
             await super()._compact(now)
 
     async def _commit(self, step: Step, made: SummaryText) -> None:
         await super()._commit(step, made)
-        # Patterns of a person can take long, too.
+        # Patterns written by a user can take long to match, too.
         found = await asyncio.to_thread(find_important, self.policy, step)
         self.important = sorted({*self.important, *found.seqs})[:MAX_PINNED]
 
 
 class RequestPlayer(StoredPlayer):
-    """Plays what came before the newest message of the request `call`, as far as it is
-    not removed from the model's view."""
+    """Plays the messages before the newest message of the request `call`.
+
+    Messages that are removed from the model's view are left out.
+    """
 
     def __init__(
         self, call: ModelCall, preset: str, model: str, invoke: Invoke, chunk: int
@@ -131,13 +141,13 @@ class RequestPlayer(StoredPlayer):
         before = rows.filter(seq__lt=refs["newest"])
         policy = {"preset": preset}
         super().__init__(conversation, before, policy, model, invoke, chunk)
-        # It was asked, also where it was hidden or edited since.
+        # The message was sent, even if it was hidden or edited since.
         self.newest = conversation.messages.get(seq=refs["newest"]).to_langchain()
         steps = rows.filter(in_ranges(refs.get("steps", ())))
         self.steps = [row.to_langchain() for row in steps]
 
     async def make_request(self) -> list[BaseMessage]:
-        """The messages to send. Raises what the summariser raises."""
+        """Return the messages to send. Raises the errors of the summariser."""
         for place in range(len(self.messages)):
             await self._step(place)
         messages, _notes = await self.compose_request(self.newest, self.steps)
@@ -145,7 +155,7 @@ class RequestPlayer(StoredPlayer):
 
 
 def count_known(messages: Sequence[BaseMessage], ratio: float) -> TokenCounter:
-    """The calibrated counter, with the sizes of these messages counted once."""
+    """Return the calibrated counter, with the sizes of these messages counted once."""
     # They live as long as the counter does, so no other object has one of these ids.
     known = {id(message): count_message(message) for message in messages}
 

@@ -1,4 +1,4 @@
-"""The stored requests of replies, as all of the lab finds and rebuilds them."""
+"""Lookup and rebuilding of the stored requests of replies, for all of the lab."""
 
 from typing import Any
 
@@ -8,13 +8,15 @@ from memory import context
 from memory.models import Message, ModelCall
 from memory.view import rebuilding
 
-# What an old import can bring, with references of any shape.
+# Errors from the references of an old import, which can have any shape.
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 
 
 def find_reply_calls(replies: QuerySet[Message, Any]) -> list[ModelCall]:
-    """The requests that the replies came from, of each the last, with its number as
-    `seq`: in one statement, the oldest first."""
+    """Return the last request of each of the replies, the oldest first.
+
+    Each has the number of its reply as `seq`. Takes one query.
+    """
     rows = ModelCall.objects.filter(
         purpose=ModelCall.Purpose.REPLY, message__in=replies.values("pk")
     )
@@ -26,19 +28,21 @@ def find_reply_calls(replies: QuerySet[Message, Any]) -> list[ModelCall]:
 
 
 def rebuild_readable(calls: list[ModelCall]) -> dict[int, context.RequestContext]:
-    """The requests of one conversation, by their keys; without those that can't be
-    rebuilt."""
+    """Rebuild the requests of one conversation, by their keys.
+
+    Requests that cannot be rebuilt are left out.
+    """
     try:
         built = rebuilding.rebuild_contexts(calls)
         return {call.pk: one for call, one in zip(calls, built, strict=True)}
     except UNREADABLE:
         if len(calls) == 1:
             return {}
-    # One of them is unreadable: the others are not.
+    # At least one is unreadable; rebuild each separately to keep the others.
     return {pk: one for call in calls for pk, one in rebuild_readable([call]).items()}
 
 
 def is_proved(call: ModelCall) -> bool:
-    """Return whether it can be rebuilt as it was sent."""
+    """Return whether the request can be rebuilt exactly as it was sent."""
     built = rebuild_readable([call]).get(call.pk)
     return built is not None and built.sha256 == call.sha256

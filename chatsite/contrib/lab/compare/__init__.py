@@ -1,3 +1,4 @@
-"""Why a request was as it was: two of a conversation beside each other, where the
-provider's cache ends, what caused it, and what each part cost.
+"""Comparison of two requests of a conversation, side by side.
+
+Shows where the provider's cache ends, why, and how much each part cost.
 """

@@ -1,4 +1,4 @@
-"""Why one request is not the other: what was done, or has happened, between the two."""
+"""Causes of the differences between two requests: actions, or passed time."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from memory.ranges import Ranges, is_within
 from .comparison import BlockPair
 from .sent_requests import RequestComparison, SentRequest
 
-# By their codes, in the order in which they are given.
+# Causes by code, in the order in which they are shown.
 WORDS = {
     "first": gettext_lazy("It is the first request: there was nothing in the cache."),
     "instructions": gettext_lazy("The instructions to the model have changed."),
@@ -45,7 +45,7 @@ HIDING = (Change.Action.LEAVE_OUT, Change.Action.BRING_BACK)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A code, and what changed in short: versions, numbers or names."""
+    """A code with a short detail: the versions, numbers or names that changed."""
 
     code: str
     detail: str = ""
@@ -56,7 +56,7 @@ class Cause:
 
 
 def find_causes(compared: RequestComparison, pairs: Iterable[BlockPair]) -> list[Cause]:
-    """All causes, in the order of WORDS; none where both requests are the same."""
+    """Return all causes, in the order of WORDS; none if both requests are equal."""
     if compared.a is None:
         return [Cause("first")]
     is_moved = any(pair.change == "moved" for pair in pairs)
@@ -131,7 +131,7 @@ class _Finder:
             yield Cause("recall", _name_numbers(changed - files))
 
     def _find_dropped_images(self) -> set[int]:
-        """The messages of both requests of which only one has an image."""
+        """Return the messages of both requests whose image is in only one of them."""
         before, now = (
             {(seq, n) for seq, n, _ in each.refs.get("images", ())}
             for each in (self.a, self.b)
@@ -154,7 +154,7 @@ class _Finder:
             yield Cause("newest")
 
     def _has_trimmed(self) -> bool:
-        """Whether messages have left the window without a summary."""
+        """Return whether messages left the window without a summary between the two."""
         trimmed = [
             {row.version for row in each.built.summaries if row.is_trimmed}
             for each in (self.a, self.b)
@@ -167,9 +167,11 @@ class _Finder:
         return before is not None and self.b.call.created_at - before > most
 
     def _sort_missing(self) -> tuple[set[int], set[int], set[int]]:
-        """Of the messages that only one of them holds, though both reach over them and
-        no summary of the other covers them: those that were hidden, those of which
-        there is another wording, and those that there was no room for."""
+        """Return the hidden, the edited and the left-out messages of only one request.
+
+        Only messages count that lie within the reach of both requests and that no
+        summary of the other one covers. The third set had no room in the request.
+        """
         sorted_out: tuple[set[int], set[int], set[int]] = (set(), set(), set())
         states = self.compared.states
         for one, other in ((self.a, self.b), (self.b, self.a)):
@@ -183,7 +185,7 @@ class _Finder:
                 sorted_out[2 if is_squeezed else 1 if is_edited else 0].add(n)
         hidden, edited, squeezed = sorted_out
         if _list_versions(self.a) != _list_versions(self.b):
-            # What was done to a message behind the window shows in the summaries.
+            # Changes to a message behind the window show in the summaries.
             covered = _list_covered(self.a) + _list_covered(self.b)
             done = [
                 each for each in self.compared.changes if is_within(each[1], covered)
@@ -194,7 +196,10 @@ class _Finder:
 
 
 def _find_hidden(changes: Iterable[tuple[str, int]]) -> set[int]:
-    """The messages that were hidden, shown again or deleted, and not both in turn."""
+    """Return the messages that were hidden, shown again or deleted.
+
+    Messages whose hiding was reversed are not among them.
+    """
     counts: dict[int, int] = {}
     deleted = set()
     for action, n in changes:
@@ -214,7 +219,7 @@ def _list_covered(request: SentRequest) -> Ranges:
 
 
 def _list_versions(request: SentRequest) -> list[int]:
-    """The summaries that it quotes."""
+    """Return the versions of the summaries that the request quotes."""
     rows = request.built.summaries
     return [row.version for row in rows if not row.is_trimmed]
 
@@ -225,7 +230,7 @@ def _list_tool_names(request: SentRequest) -> list[str]:
 
 
 def _read_notes(request: SentRequest) -> set[tuple[int, Any]]:
-    """What was recalled: the numbers, and what was quoted of each."""
+    """Return the numbers of the recalled messages, with the parts quoted of each."""
     refs = request.refs
     marks: dict[int, list[Any]] = {seq: [] for seq in refs.get("recalled", ())}
     for name in ("excerpts", "replaced", "until"):

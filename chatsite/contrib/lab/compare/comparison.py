@@ -1,6 +1,7 @@
-"""Two lists of messages beside each other, as pure functions: which are equal, moved,
-changed, new or gone, and where the first of all differences is. The time grows with the
-texts, not with their square.
+"""Pure functions that compare two lists of messages.
+
+They find blocks that are equal, moved, changed, new or gone, and the first
+difference. The time grows linearly with the texts, not with their square.
 """
 
 from bisect import bisect_left
@@ -11,24 +12,28 @@ from typing import Any, Literal
 from memory.images.image_source import without_bytes
 
 Change = Literal["equal", "moved", "changed", "new", "gone"]
-# Texts are compared in pieces of so many characters, and only one of them in letters.
+# Texts are compared in pieces of this size; only the first that differs is compared
+# character by character.
 PIECE_CHARS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A message of a request. `keys` name what it is made of, such as the number of a
-    message: blocks of two requests that share one are the same, changed or not."""
+    """A message of a request.
+
+    `keys` identify its content, such as the number of a message: blocks of two
+    requests that share a key are the same block, changed or not.
+    """
 
     keys: tuple[Hashable, ...]
     wire: dict[str, Any]
-    # The kind of section that it begins in, and the messages of the transcript.
+    # The kind of section in which it begins, and its messages of the transcript.
     kind: str = ""
     seqs: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
-        """What it says, with the calls of tools that it asks for."""
+        """The text, followed by the tool calls."""
         text = wire_text(self.wire)
         calls = self.wire.get("tool_calls") or ()
         called = [
@@ -41,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class BlockPair:
-    """Where a block is in the first list and in the second; None: it is not there."""
+    """The index of a block in the first and in the second list; None if absent."""
 
     a: int | None
     b: int | None
@@ -50,7 +55,7 @@ class BlockPair:
 
 @dataclass(frozen=True, slots=True)
 class FirstDifference:
-    """The first difference: the message, and the character of its text."""
+    """The first difference: index of the message, and of the character in its text."""
 
     message: int
     character: int
@@ -59,8 +64,10 @@ class FirstDifference:
 def find_first_difference(
     a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]
 ) -> FirstDifference | None:
-    """Where two `messages` arrays differ first; None: they don't. Where one only goes
-    on, that is the first message which the other lacks."""
+    """Return where two `messages` arrays first differ; None if they are equal.
+
+    If one array only continues the other, that is the first additional message.
+    """
     for place, (one, other) in enumerate(zip(a, b, strict=False)):
         if one != other:
             return FirstDifference(place, _find_character(one, other))
@@ -74,7 +81,7 @@ def _find_character(one: dict[str, Any], other: dict[str, Any]) -> int:
 
 
 def wire_text(wire: dict[str, Any]) -> str:
-    """The text of a message, which stands before its images and calls."""
+    """Return the text of a message, without its images and calls."""
     content = wire.get("content") or ""
     if isinstance(content, str):
         return content
@@ -82,7 +89,7 @@ def wire_text(wire: dict[str, Any]) -> str:
 
 
 def name_images(wire: dict[str, Any]) -> list[str]:
-    """What stands for each image of a message: never its bytes."""
+    """Return a placeholder for each image of a message, never its bytes."""
     content = wire.get("content") or ""
     if isinstance(content, str):
         return []
@@ -92,7 +99,7 @@ def name_images(wire: dict[str, Any]) -> list[str]:
 
 
 def count_common(one: str, other: str) -> int:
-    """How many characters both texts begin with."""
+    """Return the length of the common beginning of both texts."""
     most, start = min(len(one), len(other)), 0
     while start < most:
         end = min(start + PIECE_CHARS, most)
@@ -105,14 +112,16 @@ def count_common(one: str, other: str) -> int:
 
 
 def align_blocks(a: Sequence[Block], b: Sequence[Block]) -> list[BlockPair]:
-    """All blocks of both lists: in the order of the second, and what is gone where it
-    was in the first."""
+    """Pair all blocks of both lists, in the order of the second.
+
+    Blocks that are gone appear at their position in the first list.
+    """
     partners = _find_partners(a, b)
     stayed = _find_stayed(
         [i for i in partners if i is not None and _is_of_transcript(a[i])]
     )
-    # Of blocks that changed places the messages of the transcript are never the ones
-    # to say so: their order does not change, that of what stands among them does.
+    # Messages of the transcript are never reported as moved: their order is fixed, only
+    # the blocks between them change places.
     kept = _find_stayed([i for i in partners if i is not None], first=stayed)
     pairs: list[BlockPair] = []
     gone = iter(sorted(set(range(len(a))) - {i for i in partners if i is not None}))
@@ -141,7 +150,7 @@ def _is_of_transcript(block: Block) -> bool:
 
 
 def _find_partners(a: Sequence[Block], b: Sequence[Block]) -> list[int | None]:
-    """Of each block of the second list its place in the first."""
+    """Return the index in the first list of each block of the second, or None."""
     known: dict[Hashable, int] = {}
     for place, block in enumerate(a):
         for key in block.keys:
@@ -157,8 +166,10 @@ def _find_partners(a: Sequence[Block], b: Sequence[Block]) -> list[int | None]:
 
 
 def _find_stayed(places: Sequence[int], first: set[int] | None = None) -> set[int]:
-    """The longest rising run of these places: those of blocks that did not move. What
-    is in `first` belongs to it whatever else does."""
+    """Return the longest rising run of these places: the blocks that did not move.
+
+    Places in `first` always belong to the run.
+    """
     if first:
         places = _fit_between(places, first)
     tails: list[int] = []
@@ -178,7 +189,7 @@ def _find_stayed(places: Sequence[int], first: set[int] | None = None) -> set[in
 
 
 def _fit_between(places: Sequence[int], first: set[int]) -> list[int]:
-    """The places that can stand in a rising run with all those of `first`."""
+    """Return the places that fit into a rising run with all places of `first`."""
     following: list[int] = []
     least = max(places, default=0) + 1
     for place in reversed(places):

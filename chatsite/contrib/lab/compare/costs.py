@@ -1,5 +1,7 @@
-"""What the parts of a request cost: tokens, those of them from the provider's cache,
-and their price by the settings of today.
+"""Costs of the parts of a request.
+
+Each part has its tokens, those of them from the provider's cache, and their
+price by the current settings.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +20,8 @@ from memory.view import rebuilding
 
 from .sent_requests import MessageState
 
-# The parts in the order in which they are shown. A provider has the tools, and what it
-# adds itself, before the messages.
+# The parts in the order in which they are shown. A provider puts the tools, and its own
+# additions, before the messages.
 PARTS = {
     "tools": gettext_lazy("Tools"),
     "provider": gettext_lazy("What the provider adds"),
@@ -54,8 +56,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The parts of a request as they were estimated, which with the `uncounted` tokens
-    are all of it; these are below 0 where the estimate was too high."""
+    """The estimated parts of a request, which add up to `total` with `uncounted`.
+
+    `uncounted` is negative if the estimate was too high.
+    """
 
     parts: list[Part]
     uncounted: int
@@ -63,7 +67,7 @@ class Costs:
     total: int
     is_reported: bool
     cached: int | None
-    # Of the whole request, by its model.
+    # Price of the whole request, by its model.
     price: float
 
 
@@ -97,7 +101,7 @@ def _price_sent(call: ModelCall, count: int, cached: int) -> float:
 def _list_pieces(
     call: ModelCall, sent: Context, states: Mapping[int, MessageState]
 ) -> Iterator[tuple[str, int]]:
-    """What is sent, in the order in which a provider reads it, with its tokens."""
+    """Yield each piece and its tokens, in the order in which a provider reads it."""
     offered = count_tool_tokens(call.refs.get("tools", ()))
     sections = dict(sent.sections)
     for kind, count in rebuilding.list_parts(call, sent, sum(offered.values())):
@@ -122,7 +126,7 @@ def _split_files(
 
 
 def _take_cached(pieces: Sequence[tuple[str, Any]], cached: int) -> list[int]:
-    """How much of each piece came from the cache, which holds a beginning."""
+    """Return the cached tokens of each piece; a cache holds a prefix of the request."""
     taken = []
     for _, count in pieces:
         taken.append(min(count, cached))

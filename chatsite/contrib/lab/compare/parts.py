@@ -1,5 +1,6 @@
-"""What is drawn of comparisons elsewhere: links to the page, and a section in staff's
-inspector of a request.
+"""Parts of comparisons on other pages.
+
+Links to the page of comparisons, and a section of the staff inspector.
 """
 
 from django.template.loader import render_to_string
@@ -16,7 +17,7 @@ from .sent_requests import UnknownReplyError, read_compared
 
 
 def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
-    """A link in the menu of a reply whose request is known."""
+    """Return a link for the menu of a reply, if its request is known."""
     if message.role != "assistant" or not message.has_request:
         return ""
     return _draw_link(
@@ -25,13 +26,13 @@ def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
 
 
 def draw_beside_sent(conversation: Conversation, seq: int) -> str:
-    """A link in the right pane, where it shows what was sent for a reply."""
+    """Return a link for the right pane when it shows the request of a reply."""
     link = _draw_link(conversation, seq, "", _("Compare with the reply before"))
     return format_html(" · {}", link)
 
 
 def draw_in_conversation_menu(conversation: Conversation) -> str:
-    """A link to what the turns cost."""
+    """Return a link to the costs of the turns."""
     url = reverse("conversation-costs", args=[conversation.uuid])
     return format_html('<a href="{}">{}</a>', url, _("Costs of the turns"))
 
@@ -44,7 +45,7 @@ def _draw_link(conversation: Conversation, reply: int, style: str, text: str) ->
 
 
 def draw_guide_answer(conversation: Conversation, seq: int) -> str:
-    """Why the request of reply `seq` was dearer than the one before, in two lines."""
+    """Explain in two lines why reply `seq` was more expensive than the one before."""
     try:
         figures = present_figures(read_compared(conversation, seq))
     except UnknownReplyError:
@@ -54,11 +55,13 @@ def draw_guide_answer(conversation: Conversation, seq: int) -> str:
 
 
 def draw_inspected_comparison(conversation: Conversation, seq: int) -> str:
-    """Why the request of reply `seq` is not the one before, for staff: figures, and
-    never a text."""
+    """Explain to staff how the request of reply `seq` differs from the one before.
+
+    Contains figures, never texts.
+    """
     try:
         figures = present_figures(read_compared(conversation, seq))
     except UNREADABLE:
-        # An old import can have references of any shape: the inspector says so.
+        # An old import can have references of any shape: the inspector reports that.
         return ""
     return render_to_string("compare/_inspected.html", {"shown": figures})

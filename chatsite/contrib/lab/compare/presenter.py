@@ -1,4 +1,4 @@
-"""A comparison as plain values: for JSON, for the page, and in figures for staff."""
+"""Comparisons as plain values: for JSON, for the page, and as figures for staff."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,19 +21,19 @@ from .comparison import (
 from .costs import Costs, measure_request
 from .sent_requests import RequestComparison
 
-# Of texts that are only in one request so much is shown, and of one that is in both so
-# much around what changed.
+# Characters shown of a text that is in only one request, and characters shown around
+# each change of a text that is in both.
 SHOWN_CHARS, AROUND_CHARS = 1_200, 240
-# Characters of all texts of a page that are compared word by word; what is longer is
-# shown as it was and as it is.
+# Characters per page that are compared word by word; longer texts are shown whole, old
+# and new.
 DIFF_CHARS = 24_000
-# Blocks that differ: what a page shows of them.
+# Maximum of differing blocks on a page.
 MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a comparison finds, without a word of the conversation."""
+    """The results of a comparison, without any text of the conversation."""
 
     compared: RequestComparison
     pairs: list[BlockPair]
@@ -43,7 +43,7 @@ class Figures:
 
     @property
     def same(self) -> bool:
-        """By what was sent then, also where a text of it is gone by now."""
+        """True if equal requests were sent, even if their texts were deleted since."""
         a, b = self.compared.a, self.compared.b
         return a is not None and a.call.sha256 == b.call.sha256
 
@@ -87,16 +87,16 @@ def comparison_to_json(figures: Figures) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ShownBlock:
-    """A block of the page, or several equal ones that follow each other."""
+    """A block on the page, or several equal blocks in a row."""
 
     change: str
     title: str
     pieces: list[DiffPiece] = field(default_factory=list)
-    # How many equal ones it is.
+    # The number of equal blocks.
     count: int = 1
     # Characters that are left out.
     left_out: int = 0
-    # Whether the provider's cache ends in it, or before it.
+    # True if the provider's cache ends in this block or before it.
     ends_cache: bool = False
 
 
@@ -104,9 +104,9 @@ class ShownBlock:
 class ComparisonPage:
     figures: Figures
     blocks: list[ShownBlock]
-    # Blocks that differ and are not shown.
+    # The number of differing blocks that are not shown.
     unshown: int
-    # The cache ends behind all that is shown.
+    # True if the cache ends after all shown blocks.
     ends_after: bool
 
 
@@ -154,7 +154,7 @@ def _show_equal(blocks: Sequence[Block]) -> Iterator[ShownBlock]:
 
 
 def name_block(block: Block) -> str:
-    """As in "Instructions", or "#12" for a message of the transcript."""
+    """Return a title such as "Instructions", or "#12" for a message."""
     if block.seqs:
         return f"#{block.seqs[0]}"
     return str(TITLES.get(block.kind, _("Result of a tool")))
@@ -163,8 +163,10 @@ def name_block(block: Block) -> str:
 def _show_texts(
     change: str, old: str, new: str, room: int
 ) -> tuple[list[DiffPiece], int, int]:
-    """What is shown of a block: pieces, how much of it is left out, and how much of
-    `room` it took to compare."""
+    """Return the shown pieces, the characters left out, and the characters compared.
+
+    At most `room` characters are compared word by word.
+    """
     if change == "changed":
         pieces, used = diff_texts(old, new, room)
         return *_shorten_pieces(pieces), used
@@ -175,8 +177,10 @@ def _show_texts(
 
 
 def diff_texts(old: str, new: str, room: int) -> tuple[list[DiffPiece], int]:
-    """What changed, and how many characters were compared word by word: at most
-    `room`. What both begin and end with takes none."""
+    """Return the changes, and how many characters were compared word by word.
+
+    That number is at most `room`; the common beginning and end count nothing.
+    """
     start = count_common(old, new)
     while start and old[start - 1 : start].isalnum():
         start -= 1
@@ -198,7 +202,7 @@ def diff_texts(old: str, new: str, room: int) -> tuple[list[DiffPiece], int]:
 
 
 def _shorten_pieces(pieces: Sequence[DiffPiece]) -> tuple[list[DiffPiece], int]:
-    """Pieces with less of what did not change."""
+    """Shorten the pieces, unchanged ones most; also return the characters left out."""
     shown, left_out = [], 0
     for n, piece in enumerate(pieces):
         most = 2 * AROUND_CHARS if piece.kind == "same" else SHOWN_CHARS

@@ -1,5 +1,6 @@
-"""The requests of two replies as they are read from the tables, with what is known of
-the messages in them.
+"""The requests of two replies as read from the tables.
+
+Includes the state of the messages in them.
 """
 
 import json
@@ -26,14 +27,14 @@ from ..stored_requests import find_reply_calls
 from .comparison import Block
 
 MOST_CHANGES = 1_000
-# Of what is quoted in one message. Nothing that was said looks like it: it is escaped.
+# The number of a quoted message. Quoted text cannot contain this form: it is escaped.
 NUMBER = re.compile(r'<message n="(\d{1,10})"')
 Action = Change.Action
 LOGGED = (Action.LEAVE_OUT, Action.BRING_BACK, Action.DELETE, Action.EDIT)
 
 
 class UnknownReplyError(LookupError):
-    """There is no reply of this number whose request is known."""
+    """Raised if the number is not that of a reply with a known request."""
 
     def __init__(self, seq: int | None) -> None:
         super().__init__(seq)
@@ -42,7 +43,7 @@ class UnknownReplyError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """A request that was sent for reply `seq`, as it is rebuilt."""
+    """The rebuilt request that was sent for reply `seq`."""
 
     seq: int
     call: ModelCall
@@ -61,7 +62,7 @@ class SentRequest:
 
     @property
     def numbers(self) -> set[int]:
-        """Those of all messages that it holds, other than in words of the site."""
+        """The numbers of its pinned messages and of those sent by themselves."""
         return self.pinned.union(*(block.seqs for block in self.blocks))
 
     @property
@@ -71,7 +72,7 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True)
 class MessageState:
-    """What became of a message, and where its files begin in its text."""
+    """The state of a message, and the position in its text where its files begin."""
 
     superseded_at: datetime | None
     excluded_at: datetime | None
@@ -81,15 +82,17 @@ class MessageState:
 
 @dataclass(frozen=True, slots=True)
 class RequestComparison:
-    """Reply `b.seq`'s request and the one that it is compared with; None: there is no
-    request before it."""
+    """The request of reply `b.seq`, and the one to compare it with.
+
+    `a` is None if no request came before.
+    """
 
     a: SentRequest | None
     b: SentRequest
-    # When the request before it had its answer.
+    # The time at which the request before it was answered.
     before: datetime | None
     states: dict[int, MessageState] = field(default_factory=dict)
-    # What the person did to messages between the two: what, and to which.
+    # The user's changes to messages between the two: action and number of the message.
     changes: list[tuple[str, int]] = field(default_factory=list)
 
     @property
@@ -109,7 +112,7 @@ class RequestComparison:
 
 
 def find_newest_reply(conversation: Conversation) -> int | None:
-    """The newest reply whose request is known."""
+    """Return the number of the newest reply with a known request, or None."""
     rows = conversation.messages.filter(has_request(), role=Message.Role.ASSISTANT)
     return rows.order_by("-seq").values_list("seq", flat=True).first()
 
@@ -120,8 +123,11 @@ def read_compared(
     other: int | None = None,
     known: Mapping[int, ModelCall] | None = None,
 ) -> RequestComparison:
-    """The request of reply `seq` beside that of reply `other`, or of the reply before.
-    `known`: the ones to take of replies that have several. Raises UnknownReplyError."""
+    """Compare the request of reply `seq` with that of `other`, or of the reply before.
+
+    `known` selects the request of replies that have several. Raises
+    UnknownReplyError.
+    """
     calls = _find_compared_calls(conversation, seq, other) | dict(known or {})
     for each in filter(None, (seq, other)):
         if each not in calls:
@@ -151,7 +157,7 @@ def read_compared(
 def _find_compared_calls(
     conversation: Conversation, seq: int, other: int | None
 ) -> dict[int, ModelCall]:
-    """The requests of these replies and of the one before `seq`, in one statement."""
+    """Fetch the requests of these replies and of the one before `seq`, in one query."""
     replies = conversation.messages.filter(role=Message.Role.ASSISTANT)
     earlier = replies.filter(has_request(), seq__lt=seq).order_by("-seq")
     wanted = Q(seq=seq) | Q(seq=Subquery(earlier.values("seq")[:1]))
@@ -166,7 +172,10 @@ def _find_compared_calls(
 def read_states(
     conversation: Conversation, numbers: Iterable[int]
 ) -> dict[int, MessageState]:
-    """Of these messages those of which there is anything to know."""
+    """Return the states of messages that were changed or have files, by number.
+
+    Changed are those that were superseded, excluded or deleted.
+    """
     told = Q(superseded_at__isnull=False) | Q(excluded_at__isnull=False)
     told |= Q(deleted_at__isnull=False) | ~Q(attachments=[])
     rows = conversation.messages.filter(in_ranges(to_ranges(numbers)), told)
@@ -193,7 +202,7 @@ def _read_changes(
 
 
 def make_blocks(built: context.RequestContext) -> list[Block]:
-    """The messages of a request as blocks, named by what they are made of."""
+    """Split a request into blocks whose keys identify their content."""
     named = [
         (section.kind, message)
         for section in built.context.sections
@@ -212,8 +221,11 @@ def make_blocks(built: context.RequestContext) -> list[Block]:
 
 
 def _name_by_words(wires: Sequence[dict[str, Any]]) -> list[Block]:
-    """Of a request that was not composed here it is not known what each of its messages
-    is made of: those that say the same are the same, one after the other."""
+    """Identify the messages of a request that was not composed here by their texts.
+
+    The sources of its messages are unknown, so messages with equal texts are
+    treated as the same, one after the other.
+    """
     seen: Counter[str] = Counter()
     blocks = []
     for wire in wires:
@@ -232,7 +244,7 @@ def _make_block(wire: dict[str, Any], parts: list[tuple[str, BaseMessage]]) -> B
 def _name_part(kind: str, message: BaseMessage) -> tuple[str, Any]:
     if message.id:
         return ("message", int(message.id))
-    # What stands for a result that never came.
+    # The placeholder of a result that never came.
     if call := getattr(message, "tool_call_id", ""):
         return ("call", call)
     return ("part", kind)

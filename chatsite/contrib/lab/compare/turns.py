@@ -1,5 +1,6 @@
-"""What the latest turns of a conversation cost, part by part, and which tools each of
-them paid for and none has called.
+"""Costs of the latest turns of a conversation, part by part.
+
+Also finds the tools that each of these turns paid for and none has called.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,17 +19,17 @@ from .costs import PARTS, Costs, Part, measure_request
 from .sent_requests import read_states
 
 MOST_TURNS, MOST_REQUESTS = 50, 100
-# Of all their requests together: windows of a large model are long.
+# Limits for all their requests together: windows of a large model are long.
 MOST_MESSAGES, MOST_TOKENS = 6_000, 2_000_000
-# So many turns without a call say that a tool is not needed.
+# Turns without a call after which a tool counts as not needed.
 TELLING_TURNS = 10
-# Of the strip's height.
+# Bars are measured in thousandths of the strip's height.
 PERMILLE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCosts:
-    """A turn that ended with reply `seq`: of all its requests together."""
+    """The costs of all requests of a turn that ended with reply `seq`."""
 
     seq: int
     at: datetime
@@ -40,7 +41,7 @@ class TurnCosts:
 
 @dataclass(frozen=True, slots=True)
 class UnusedTools:
-    """Tools that are offered, and were in each of so many turns, without a call."""
+    """Tools that each of the last `turns` turns offered and none called."""
 
     names: list[str]
     tokens: int
@@ -53,7 +54,7 @@ class UnusedTools:
 
 @dataclass(frozen=True, slots=True)
 class CostHistory:
-    """The oldest turn first."""
+    """The costs of the latest turns, the oldest first."""
 
     turns: list[TurnCosts]
     unused: UnusedTools | None
@@ -62,7 +63,7 @@ class CostHistory:
 
     @property
     def parts(self) -> list[str]:
-        """The names of the parts that there are, in their order."""
+        """The names of the parts that occur, in the order of PARTS."""
         found = {part.name for turn in self.turns for part in turn.costs.parts}
         return [name for name in PARTS if name in found]
 
@@ -91,7 +92,7 @@ def read_cost_history(conversation: Conversation) -> CostHistory:
 
 
 def _group_turns(calls: Sequence[Any]) -> list[list[Any]]:
-    """The requests of each turn: those that answer the same message."""
+    """Group the requests by turn: those that answer the same message."""
     turns: list[list[Any]] = []
     for call in calls:
         newest = call.refs.get("newest")
@@ -107,8 +108,10 @@ def _list_offered(call: ModelCall) -> list[str]:
 
 
 def _find_latest_calls(conversation: Conversation) -> list[Any]:
-    """The requests of the latest replies, the oldest first; fewer where they are
-    long."""
+    """Return the requests of the latest replies, the oldest first.
+
+    There are fewer of them if they are long.
+    """
     replies = conversation.messages.filter(
         has_request(), role=Message.Role.ASSISTANT
     ).order_by("-seq")[:MOST_REQUESTS]
@@ -151,8 +154,11 @@ def _add_costs(found: Sequence[Costs]) -> Costs:
 def _find_unused(
     conversation: Conversation, turns: Sequence[Sequence[Any]]
 ) -> UnusedTools | None:
-    """Of the tools that the next request offers those that each of these turns offered
-    and none called."""
+    """Return tools of the next request that the latest turns offered and none called.
+
+    Each was offered in TELLING_TURNS turns or more, up to the newest. None if
+    there are no such tools.
+    """
     names = registry.list_offered(conversation)
     if not names or len(turns) < TELLING_TURNS:
         return None
@@ -163,7 +169,7 @@ def _find_unused(
         for calls in asked.values_list("tool_calls", flat=True)
         for call in calls
     }
-    # From the newest turn back as long as a tool was offered.
+    # Count back from the newest turn as long as the tool was offered.
     kept = [name for name in names if name not in called]
     reach = {name: _count_offered(name, turns) for name in kept}
     kept = [name for name in kept if reach[name] >= TELLING_TURNS]
@@ -184,7 +190,7 @@ def _count_offered(name: str, turns: Sequence[Sequence[Any]]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A piece of the strip: its part, and where it is drawn."""
+    """A segment of the strip: its part, and its position."""
 
     name: str
     title: str
@@ -194,7 +200,7 @@ class Bar:
 
 
 def draw_strip(history: CostHistory) -> Iterator[tuple[TurnCosts, list[Bar]]]:
-    """The bars of each turn, from the bottom up, to scale with the dearest."""
+    """Yield the bars of each turn from the bottom up, scaled to the largest turn."""
     most = max(history.most, 1)
     for turn in history.turns:
         end, bars = 0, []

@@ -1,6 +1,4 @@
-"""Two requests of a conversation beside each other, and what its turns cost, for its
-owner: as pages and as JSON.
-"""
+"""Pages and JSON of comparisons and of the costs of turns, for the owner."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,13 +29,13 @@ from .sent_requests import (
 
 
 class ComparisonError(ValueError):
-    """What can't be compared; the message says why, and what to do."""
+    """The requests cannot be compared; the message says why, and what to do."""
 
 
 def compare_replies(
     conversation: Conversation, query: Mapping[str, Any]
 ) -> RequestComparison:
-    """The two that an address names. Raises ComparisonError."""
+    """Read the two requests that an address names. Raises ComparisonError."""
     form = RepliesForm(query)
     if not form.is_valid():
         raise ComparisonError(
@@ -57,7 +55,7 @@ def compare_replies(
         )
         raise ComparisonError(text % {"seq": error.seq}) from None
     except UNREADABLE:
-        # Of an old import, whose references can have any shape.
+        # The references of an old import can have any shape.
         text = _("One of these requests can't be rebuilt. Choose another reply.")
         raise ComparisonError(text) from None
 
@@ -92,8 +90,10 @@ def comparison_json(request: HttpRequest, conversation: Conversation) -> HttpRes
 
 @conversation_view("GET")
 def show_history(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """What the latest turns cost. `off`: tools that were just taken off, to be put back
-    with one more tap."""
+    """Show the costs of the latest turns.
+
+    `off` names tools that were just removed, with a button to add them again.
+    """
     history = turns.read_cost_history(conversation)
     taken = [
         name
@@ -126,7 +126,7 @@ def history_json(request: HttpRequest, conversation: Conversation) -> HttpRespon
 
 @conversation_view("POST")
 def change_offered(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """Takes tools off (`off`) or puts back some that its turns had (`on`)."""
+    """Remove tools (`off`), or add tools again that its turns had (`on`)."""
     off, on = request.POST.getlist("off"), request.POST.getlist("on")
     known = turns.read_cost_history(conversation).offered if on else []
     names = [name for name in conversation.tools if name not in off]

@@ -1,4 +1,4 @@
-"""Why one stored request is not another: figures and codes, and never a text."""
+"""Command that compares two stored requests, in figures and codes without texts."""
 
 import json
 from typing import Any
