@@ -1,3 +1,4 @@
-"""Replies marked as examples: what should have been said, exported for
-training and evaluation, and answered again by other models.
+"""Replies marked as examples, with the answer that should have been given.
+
+They are exported for training and evaluation, and other models answer them.
 """

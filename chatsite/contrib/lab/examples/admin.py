@@ -1,5 +1,7 @@
-"""Examples in the admin: found, filtered, and exported by staff who may read and hand
-over."""
+"""Admin of examples.
+
+Staff find and filter them; those who may read and export also download them.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -51,7 +53,7 @@ class ExampleAdmin(ConversationPartAdmin):
     correction_wide = text_field("correction", _("what should have been said"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet:
-        # Not the message itself, whose whole text would be read.
+        # Joining the message itself would read its whole text.
         return super().get_queryset(request).annotate(seq=F("message__seq"))
 
     def target_of(self, row: Example) -> str:

@@ -1,5 +1,6 @@
-"""Examples answered again, by another model or as another policy would have asked: a
-background job of the person who wants it, one answer after the other.
+"""Answers of other models or policies to the requests of examples.
+
+A background job of the user who starts it writes one answer after the other.
 """
 
 from collections.abc import Sequence
@@ -31,9 +32,9 @@ from .models import Example, ExampleAnswer
 from .proofs import prove_examples, read_examples
 
 KIND = "examples"
-# In one job, and that are kept of one example.
+# Maximum of examples in one job, and of answers kept for one example.
 MOST_AT_ONCE, MOST_KEPT = 20, 12
-# Requests to the summariser, of one answer.
+# Maximum of requests to the summariser for one answer.
 MOST_SUMMARIES = 40
 CANNOT_REBUILD, TOO_MANY_SUMMARIES = "cannot_rebuild", "too_many_summaries"
 
@@ -45,9 +46,12 @@ class TooManySummariesError(Exception):
 def start_answers(
     user: AbstractBaseUser, examples: Sequence[Example], model: str, preset: str
 ) -> Claim:
-    """Have a model answer them, as they were sent or (`preset`) as another policy would
-    have asked. Raises ActionError, and CommandError where the tokens of the day are
-    used up."""
+    """Queue answers of a model to these examples, at most MOST_AT_ONCE of them.
+
+    With a `preset`, the requests are made as that policy would make them, else as
+    they were sent. Raises ActionError, and CommandError if the tokens of the day
+    are used up.
+    """
     is_offered = model in model_access.list_models_for(user.pk)
     if not is_offered or preset not in ("", *PRESETS):
         raise ActionError(_("Choose one of the models and policies."))
@@ -64,7 +68,7 @@ def start_answers(
 
 
 def find_job(user: AbstractBaseUser) -> Job | None:
-    """What the pages show: the person's newest, unless they cancelled it."""
+    """Return the user's latest job, which the pages show; None if it was cancelled."""
     job = queue.latest(KIND, user)
     return None if job and job.state == Job.State.CANCELLED else job
 
@@ -83,8 +87,10 @@ async def _write_answers(running: tasks.RunningJob) -> dict[str, Any]:
 
 
 class _AnswerRequest:
-    """One example, and what its answer took: the final request, and before it those of
-    a summariser, as which a player asks this."""
+    """One example, and the use of its answer.
+
+    The player calls it as its summariser, so the requests for summaries count, too.
+    """
 
     takes_schema = True
 
@@ -97,7 +103,10 @@ class _AnswerRequest:
         self.summariser = runner.make_summariser(name, payer=self.payer)
 
     async def find_answer(self) -> ExampleAnswer | None:
-        """None: the example is gone. Raises JobError when no more may be spent."""
+        """Return the answer; None if the example is gone.
+
+        Raises JobError if no more may be spent.
+        """
         found = await database_sync_to_async(self._prove)()
         if found is None:
             return None
@@ -155,7 +164,7 @@ class _AnswerRequest:
     async def _pay_for(
         self, model: str, ask: Ask, messages: list[BaseMessage]
     ) -> AIMessage:
-        """Send one request, which counts for who wants the answer."""
+        """Send one request, charged to the user who wants the answer."""
         async with spending.pass_door(self.payer, model), self.running.paid():
             self.requests += 1
             reply, used = await send_paid(self.payer, model, ask, messages)
@@ -170,9 +179,12 @@ def _count_deleted(example: Example) -> int:
 
 @transaction.atomic
 def _keep_answer(answer: ExampleAnswer, deleted: int) -> None:
-    """Store it in place of the oldest of many. Not where the example went meanwhile,
-    and without a word of it where a message did, which it can quote."""
-    # A deletion waits, or is over.
+    """Store the answer, and delete the oldest ones beyond MOST_KEPT.
+
+    Nothing is stored if the example is gone, and no text if a message of its
+    conversation was deleted meanwhile, as the answer can quote it.
+    """
+    # With this lock, a deletion either waits or is complete.
     locked = Conversation.objects.select_for_update().filter(pk=answer.conversation_id)
     if not locked.exists() or not (found := read_examples([answer.example_id])):
         return

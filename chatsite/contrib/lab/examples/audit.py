@@ -1,4 +1,4 @@
-"""What the table of examples must always satisfy."""
+"""Audit rules of the table of examples."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from .models import Example
 
 
 def find_misplaced_examples() -> Iterator[Violation]:
-    """Examples that are no reply of their conversation, or have lost its text."""
+    """Yield examples that are no reply of their conversation, or have lost its text."""
     is_right = Q(
         message__conversation=F("conversation"),
         message__role=Message.Role.ASSISTANT,

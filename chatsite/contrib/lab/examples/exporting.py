@@ -1,6 +1,8 @@
-"""Examples as lines of JSON, written while they are sent: for the training of a chat
-model, and for evaluations. A line is written only if its request is proved. And
-examples in the export of a conversation, as an import reads them.
+"""Examples as JSON Lines, written while they are sent.
+
+There is a format for training chat models and one for evaluations. A line is
+written only if its request is proved. Also reads and writes examples in the
+export of a conversation.
 """
 
 import json
@@ -32,25 +34,27 @@ from .proofs import (
 
 logger = logging.getLogger(__name__)
 
-# In one file.
+# Maximum of examples in one file.
 MOST = 10_000
-# Of a client's own request the hash is that of its body.
+# For a client's own request, the hash is that of its body.
 OF_CLIENT = "client"
 
-# Told which conversations the next lines are of, before they are sent.
+# Called with the conversations of the next lines, before these are sent.
 Look = Callable[[Iterable[Conversation]], None]
 
 
 def to_chat_line(proof: Proof) -> dict[str, Any]:
-    """The form in which chat models are trained: what was sent, then what should have
-    been said."""
+    """Return a line for training chat models: the request, then the right answer."""
     said = proof.example.correction or proof.example.message.text
     return {"messages": [*proof.built.wire, {"role": "assistant", "content": said}]}
 
 
 def to_eval_line(proof: Proof) -> dict[str, Any]:
-    """The form of evaluations. `sha256` is of the canonical JSON of the messages, or of
-    the body of the client that sent it."""
+    """Return a line for evaluations.
+
+    `sha256` is the hash of the canonical JSON of the messages, or of the body if a
+    client sent it.
+    """
     example, refs = proof.example, proof.built.refs
     return {
         "item": {
@@ -76,8 +80,10 @@ FORMS: dict[str, Callable[[Proof], dict[str, Any]]] = {
 def send_examples(
     rows: QuerySet[Example], form: str, look: Look = lambda _: None
 ) -> StreamingHttpResponse:
-    """A file of those whose requests can be rebuilt; its name and a header say how many
-    it has, and how many were left out."""
+    """Send a file of the examples whose requests can be rebuilt, at most MOST.
+
+    The file name and headers contain the numbers of examples in it and left out.
+    """
     keys = [*rows.order_by("conversation_id", "pk").values_list("pk", flat=True)[:MOST]]
     left_out: set[int] = set()
     for some in split_keys(keys, CHECKED):
@@ -119,8 +125,7 @@ def _write_some(keys: Sequence[int], form: str, look: Look) -> str:
 
 
 class ExampleRow(BaseModel):
-    """The kind of example that reply `seq` is by its owner's word, and what should have
-    been said."""
+    """The owner's example of reply `seq`: its kind, and the right answer."""
 
     seq: Seq
     label: Literal[*Example.Label.values]
@@ -142,7 +147,10 @@ def write_marked(
     rows: Sequence[ExampleRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Give replies the first that is said of each, as far as their owner has room."""
+    """Create the owner's examples, one per reply, up to the owner's limit.
+
+    The first row of each reply counts.
+    """
     owner_id, made = conversation.owner_id, {}
     for row in rows:
         reply = messages.get(row.seq)

@@ -1,4 +1,4 @@
-"""What can be asked of other models, and which examples are listed."""
+"""Forms to choose who answers which examples, and the format of an export."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def list_policies() -> list[tuple[str, Any]]:
 
 
 class AnswerForm(forms.Form):
-    """By which model, and from which request."""
+    """The model that answers, and how the requests are made."""
 
     model = forms.ChoiceField(label=gettext_lazy("Model"))
     preset = forms.ChoiceField(

@@ -11,15 +11,15 @@ NEWEST = ["-updated_at", "-id"]
 
 
 class Example(models.Model):
-    """A reply, what kind of example it is, and what should have been said instead.
+    """A reply, its kind of example, and the answer that should have been given.
 
-    One of each person who marks it: the conversation's owner, or staff. It goes with
-    the reply's text, as it can quote it.
+    Each user who marks it has one: the conversation's owner, or staff. It is
+    deleted with the reply's text, as it can quote it.
     """
 
-    # Of the correction.
+    # Maximum length of a correction.
     MAX_CHARS = 16_000
-    # What can quote the conversation: hidden from staff who may not read it.
+    # Fields that can quote the conversation: hidden from staff who may not read it.
     TEXTS = ("correction",)
 
     class Label(models.TextChoices):
@@ -58,7 +58,7 @@ class Example(models.Model):
             ),
         ]
         indexes = [
-            # How staff list them, and how a person does.
+            # The orders of the staff's lists, and of a user's own list.
             models.Index(fields=NEWEST, name="example_newest"),
             models.Index(fields=["label", *NEWEST], name="example_by_label"),
             models.Index(fields=["author", *NEWEST], name="example_by_author"),
@@ -71,12 +71,14 @@ class Example(models.Model):
 
 
 class ExampleAnswer(models.Model):
-    """What a model answered to the request of an example, as it was sent or as another
-    policy would have made it. No one has judged it."""
+    """An answer of a model to the request of an example, without any judgement.
+
+    The request is as it was sent, or as another policy would have made it.
+    """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="+")
     example = models.ForeignKey(Example, models.CASCADE, related_name="answers")
-    # Who pays for it: who has marked the example, or staff.
+    # The user who pays for it: the author of the example, or staff.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     model = models.CharField(max_length=100)
     # "" = the request as it was sent.

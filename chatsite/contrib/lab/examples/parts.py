@@ -1,5 +1,6 @@
-"""What is drawn of examples elsewhere: an item in the menu of a reply, and a section in
-staff's inspector of a request.
+"""Parts of examples on other pages.
+
+An item in the menu of a reply, and a section of the staff inspector.
 """
 
 from django.template.loader import render_to_string
@@ -24,7 +25,7 @@ def draw_mark_item(conversation: Conversation, message: ShownMessage) -> str:
 def draw_inspected_examples(
     conversation: Conversation, rights: Rights, seq: int
 ) -> str:
-    """Which examples reply `seq` is, in kinds, and the way to their page."""
+    """List the kinds of examples that reply `seq` is, with a link to their page."""
     rows = Example.objects.filter(conversation=conversation, message__seq=seq)
     values = {
         "conversation": conversation,

@@ -1,6 +1,4 @@
-"""An example as its pages show it: what was asked and said, what should have been said,
-and what other models answered.
-"""
+"""Examples as their pages show them, with the other models' answers."""
 
 from dataclasses import dataclass
 
@@ -15,7 +13,7 @@ from memory.models import ModelCall
 from .models import Example, ExampleAnswer
 from .proofs import MissingTexts, find_missing_texts, prove_examples
 
-# How much of a text a list shows.
+# Characters of a text that a list shows.
 BEGINNING = 200
 
 
@@ -24,14 +22,17 @@ class ShownAnswer:
     row: ExampleAnswer
     model: str
     policy: str
-    # Why there is none.
+    # The reason why there is no answer, or "".
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownExample:
-    """`asked`: the message that was answered; `missing`: why it is not exported; "" and
-    None where nothing is."""
+    """An example with the values that its page shows.
+
+    `asked`: the message that was answered, or "". `missing`: the texts without
+    which it is not exported, or None.
+    """
 
     example: Example
     asked: str
@@ -42,7 +43,7 @@ class ShownExample:
 
 
 def describe_example(example: Example) -> ShownExample:
-    """One with its conversation and message."""
+    """Prepare one example, which has its conversation and message loaded."""
     [proof] = prove_examples([example])
     call = proof.call
     missing = None
@@ -75,7 +76,7 @@ def _show_answer(row: ExampleAnswer) -> ShownAnswer:
 
 
 def with_beginnings(rows: QuerySet[Example]) -> QuerySet[Example]:
-    """For lists: the numbers of the replies, and how the texts begin."""
+    """Annotate rows for lists: numbers of the replies, and beginnings of the texts."""
     return (
         rows.annotate(
             seq=F("message__seq"),
@@ -88,6 +89,6 @@ def with_beginnings(rows: QuerySet[Example]) -> QuerySet[Example]:
 
 
 def describe_listed(rows: list[Example]) -> list[tuple[Example, MissingTexts | None]]:
-    """Rows of a page, each with what is missing of its request."""
+    """Pair the rows of a page with the texts that their requests lack, or None."""
     missing = find_missing_texts(rows)
     return [(row, missing.get(row.pk)) for row in rows]

@@ -1,5 +1,7 @@
-"""The requests of examples, rebuilt and proved by their hashes, and what is missing of
-those that can't be: some at a time, each conversation read once.
+"""Requests of examples, rebuilt and proved by their hashes.
+
+Also finds the deleted texts of requests that cannot be rebuilt. Works in
+batches, and reads each conversation once per batch.
 """
 
 from collections import defaultdict
@@ -16,14 +18,17 @@ from memory.ranges import Ranges, is_within, list_noted, to_ranges
 from ..stored_requests import UNREADABLE, find_reply_calls, rebuild_readable
 from .models import Example
 
-# Requests that are in memory at once, and whose references are.
+# Requests in memory at once, and requests whose references are in memory at once.
 REBUILT, CHECKED = 10, 50
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTexts:
-    """Why a request can't be rebuilt: it is not known, or texts of it were deleted; the
-    numbers of the messages and the versions of the summaries."""
+    """The reason why a request cannot be rebuilt.
+
+    Either it is unknown, or texts of it were deleted: the numbers of the messages
+    and the versions of the summaries.
+    """
 
     messages: list[int] = field(default_factory=list)
     summaries: list[int] = field(default_factory=list)
@@ -35,7 +40,7 @@ class MissingTexts:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """An example with its request; None: it can't be rebuilt as it was sent."""
+    """An example with its request; `built` is None if that cannot be proved."""
 
     example: Example
     call: ModelCall | None
@@ -43,7 +48,7 @@ class Proof:
 
 
 def find_example_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
-    """The requests that the replies came from, by the key of the reply."""
+    """Return the requests that the replies came from, by the key of the reply."""
     keys = [each.message_id for each in examples]
     calls = find_reply_calls(Message.objects.filter(pk__in=keys))
     found = {call.message_id: call for call in calls}
@@ -54,7 +59,10 @@ def find_example_calls(examples: Sequence[Example]) -> dict[int, ModelCall]:
 
 
 def prove_examples(examples: Sequence[Example]) -> list[Proof]:
-    """In their order; the examples have their conversations."""
+    """Rebuild the requests of the examples, in their order.
+
+    The conversations of the examples must be loaded.
+    """
     calls = find_example_calls(examples)
     by_conversation: dict[int, list[ModelCall]] = defaultdict(list)
     for call in calls.values():
@@ -72,8 +80,11 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
 
 
 def find_missing_texts(examples: Sequence[Example]) -> dict[int, MissingTexts]:
-    """By the key of the example, of those whose request can't be rebuilt as far as
-    references say; in three statements, and without a text."""
+    """Return the missing texts by the key of the example, where there are any.
+
+    Takes three queries that read references but no texts, so a request can still
+    fail to be proved.
+    """
     calls = find_example_calls(examples)
     of = {"conversation__in": {call.conversation_id for call in calls.values()}}
     deleted = _group(Message.objects.filter(**of).exclude(deleted_at=None), "seq")
@@ -95,7 +106,7 @@ def find_missing_texts(examples: Sequence[Example]) -> dict[int, MissingTexts]:
 
 
 def _group(rows: QuerySet[Any], column: str) -> dict[int, list[int]]:
-    """The rows' numbers by their conversation, in order."""
+    """Return the numbers of the rows by their conversation, in order."""
     found: dict[int, list[int]] = defaultdict(list)
     for pk, number in rows.order_by(column).values_list("conversation_id", column):
         found[pk].append(number)
@@ -103,7 +114,7 @@ def _group(rows: QuerySet[Any], column: str) -> dict[int, list[int]]:
 
 
 def _read_refs(refs: dict[str, Any]) -> tuple[Ranges, set[int]]:
-    """The messages and the summaries that a request is made of."""
+    """Return the messages and the versions of summaries that a request consists of."""
     single = [*list_noted(refs), *(rule[0] for rule in refs.get("rules", ()))]
     single += [refs["newest"]] if refs.get("newest") else []
     ranges = [*refs.get("pinned", ()), *refs["window"], *refs.get("steps", ())]
@@ -111,8 +122,10 @@ def _read_refs(refs: dict[str, Any]) -> tuple[Ranges, set[int]]:
 
 
 def read_examples(keys: Sequence[int]) -> list[Example]:
-    """Those of these keys that are still there, in their order, with their
-    conversations and replies."""
+    """Return the examples of these keys that still exist, in the order of the keys.
+
+    Their conversations and replies are loaded.
+    """
     rows = Example.objects.filter(pk__in=keys, conversation__deleted_at=None)
     found = {row.pk: row for row in rows.select_related("conversation", "message")}
     return [found[key] for key in keys if key in found]

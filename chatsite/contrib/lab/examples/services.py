@@ -1,4 +1,4 @@
-"""Marks replies as examples, and reads those that a person has marked."""
+"""Marking of replies as examples, and lists of a user's examples."""
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -11,17 +11,19 @@ from memory.transcript import ActionError, check_note, find_reply
 
 from .models import Example, ExampleAnswer
 
-# In the log of what the owner has done.
+# The name of the action in the owner's log.
 ACTION = "example"
-# Examples of one person.
+# Maximum of examples per user.
 MOST = 1_000
 
 Label = Example.Label
 
 
 def list_own_examples(user: AbstractBaseUser, label: str = "") -> QuerySet[Example]:
-    """What a person has marked in their own conversations, the newest first; of one
-    kind, if `label` is one."""
+    """Return what a user has marked in their own conversations, the newest first.
+
+    A `label` that exists limits the list to this kind.
+    """
     rows = Example.objects.filter(
         author=user, conversation__owner=user, conversation__deleted_at=None
     )
@@ -31,7 +33,10 @@ def list_own_examples(user: AbstractBaseUser, label: str = "") -> QuerySet[Examp
 def find_example(
     conversation: Conversation, seq: int, author: AbstractBaseUser
 ) -> Example | None:
-    """What `author` says of reply `seq`. Raises ActionError where there is none."""
+    """Return the example that `author` made of reply `seq`, or None.
+
+    Raises ActionError if there is no such reply.
+    """
     reply = find_reply(conversation.messages, seq)
     return Example.objects.filter(message=reply, author=author).first()
 
@@ -44,8 +49,10 @@ def mark_example(
     label: str,
     correction: object = "",
 ) -> Example:
-    """Make reply `seq` an example of `author`, or replace what they have said of it.
-    Raises ActionError and TextError."""
+    """Make reply `seq` an example of `author`, or replace the one that exists.
+
+    Raises ActionError and TextError.
+    """
     if label not in Label.values:
         raise ActionError(_("Choose what kind of example it is."))
     if conversation.is_temporary:
@@ -53,10 +60,10 @@ def mark_example(
     text = check_correction(correction)
     if not text and label != Label.GOOD:
         raise ActionError(_("Write what should have been said."))
-    # One after the other: the limit holds also for two requests at once.
+    # The lock serialises requests of one user, so that both together keep the limit.
     people = get_user_model().objects.select_for_update(no_key=True)
     people.filter(pk=author.pk).values_list("pk").first()
-    # Its text may be about to be deleted: then this waits, and finds none.
+    # A deletion of the text may be under way: then this waits, and finds no reply.
     reply = find_reply(conversation.messages.select_for_update(), seq)
     known = Example.objects.filter(author=author)
     if not known.filter(message=reply).exists() and known.count() >= MOST:
@@ -75,7 +82,7 @@ def mark_example(
 def unmark_example(
     conversation: Conversation, seq: int, author: AbstractBaseUser
 ) -> None:
-    """What they have said of it goes, and what models answered."""
+    """Delete the author's example, its correction and the models' answers."""
     found = Example.objects.filter(
         conversation=conversation, message__seq=seq, author=author
     )
@@ -84,14 +91,16 @@ def unmark_example(
 
 
 def _log(conversation: Conversation, seq: int, author: AbstractBaseUser) -> None:
-    # What staff do is in the access log.
+    # Actions of staff are in the access log.
     if author.pk == conversation.owner_id:
         conversation.changes.create(action=ACTION, seq=seq)
 
 
 def forget_examples(conversation: Conversation, seq: int, **_: object) -> None:
-    """Message `seq` was deleted: what is said of it can quote it, and so can what
-    models answered to requests that had it."""
+    """Delete the examples and answers that can quote deleted message `seq`.
+
+    Those are examples of this reply, and answers to the requests of later ones.
+    """
     rows = Example.objects.filter(conversation=conversation)
     rows.filter(message__seq=seq).delete()
     ExampleAnswer.objects.filter(
@@ -100,7 +109,7 @@ def forget_examples(conversation: Conversation, seq: int, **_: object) -> None:
 
 
 def check_correction(text: object) -> str:
-    """The correction as it will be stored. Raises TextError."""
+    """Return the correction as it will be stored. Raises TextError."""
     not_text = _("The correction must be a text.")
     too_long = _(
         "The correction has %(count)s characters; the limit is %(limit)s. Shorten it."
@@ -109,7 +118,7 @@ def check_correction(text: object) -> str:
 
 
 def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:
-    """For the download of a person's account."""
+    """Return a user's own examples for the download of the account."""
     rows = list_own_examples(user).select_related("conversation").order_by("pk")
     return [
         {
@@ -124,5 +133,5 @@ def describe_own(user: AbstractBaseUser) -> list[dict[str, object]]:
 
 
 def with_seq(rows: QuerySet[Example]) -> QuerySet[Example]:
-    """The rows with the numbers of their replies."""
+    """Annotate the rows with the numbers of their replies."""
     return rows.annotate(seq=F("message__seq"))

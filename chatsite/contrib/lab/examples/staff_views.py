@@ -1,5 +1,6 @@
-"""The page on which staff mark a reply, see what was said of it, and have it answered
-by other models. All of it takes the right to read, and is in the access log.
+"""The staff page of the examples of a reply, with answers of other models.
+
+All of it requires the right to read, and is recorded in the access log.
 """
 
 from django.contrib import messages
@@ -58,7 +59,7 @@ def _act(request: HttpRequest, conversation: Conversation, seq: int) -> HttpResp
     try:
         if request.POST.get("act") == "answer":
             rows = Example.objects.filter(conversation=conversation, message__seq=seq)
-            # Another one of the staff would take it along with their account.
+            # An answer to a colleague's example would go with the colleague's account.
             payers = [request.user.pk, conversation.owner_id]
             some = list(rows.filter(author__in=payers).order_by("pk")[:1])
             if error := begin_answers(

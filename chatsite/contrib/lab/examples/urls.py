@@ -1,4 +1,4 @@
-"""The addresses of examples: of a person, and below a conversation in the admin."""
+"""URLs of a user's examples, and of those below a conversation in the admin."""
 
 from django.urls import include, path
 

@@ -1,5 +1,7 @@
-"""The examples of a person: the dialog that marks one, their list, and the page of
-each, its file, and answers of other models.
+"""Pages of a user's examples.
+
+The dialog that marks a reply, the list and its download, the page of each
+example, and answers of other models.
 """
 
 import re
@@ -33,7 +35,7 @@ from .forms import AnswerForm, ExportForm
 from .models import Example
 
 PAGE_EXAMPLES = 25
-# As addresses name an example.
+# The key of an example in addresses.
 KEY = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
@@ -41,7 +43,7 @@ KEY = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 def ask_correction(
     request: HttpRequest, conversation: Conversation, seq: int
 ) -> Values:
-    """The dialog in which a reply is marked."""
+    """Show the dialog that marks a reply as an example."""
     try:
         example = services.find_example(conversation, seq, request.user)
     except ActionError:
@@ -58,7 +60,7 @@ def ask_correction(
 def post_example(
     request: HttpRequest, conversation: Conversation, seq: int
 ) -> HttpResponse:
-    """Takes a `label` ("": it is no example any more) and a `correction`."""
+    """Mark a reply with a `label` and a `correction`; unmark it without a label."""
     label, text = request.POST.get("label", ""), request.POST.get("correction", "")
     try:
         before = services.find_example(conversation, seq, request.user)
@@ -133,7 +135,7 @@ def download_examples(request: HttpRequest) -> HttpResponseBase:
 @require_POST
 @private_page
 def post_answers(request: HttpRequest) -> HttpResponse:
-    """Has one `example` answered, or the newest of those that are listed (`label`)."""
+    """Answer one `example`, or the newest ones of the list of a `label`."""
     label, form = (
         _read_label(request.POST.get("label", "")),
         AnswerForm(request.user.pk, request.POST),
@@ -156,7 +158,7 @@ def post_answers(request: HttpRequest) -> HttpResponse:
 def begin_answers(
     request: HttpRequest, examples: list[Example], form: AnswerForm
 ) -> str:
-    """Why they can't be answered now; "": they will be."""
+    """Start the job; return the reason if it cannot start, else ""."""
     if not form.is_valid():
         return _("Choose one of the models and policies.")
     model, preset = form.cleaned_data["model"], form.cleaned_data["preset"]
@@ -173,7 +175,7 @@ def begin_answers(
 @require_safe
 @private_page
 def show_answers_progress(request: HttpRequest) -> HttpResponse:
-    """How far the answers are; the whole page once they are there."""
+    """Show the progress of the answers; reload the page once they are finished."""
     job = answers.find_job(request.user)
     if job is None or job.is_finished:
         return HttpResponseClientRefresh()

@@ -1,3 +1,5 @@
-"""Policy experiments: a stored conversation, played through another policy beside the
-real one and without touching any of its rows.
+"""Policy experiments.
+
+A stored conversation is played through another policy and compared with the
+real one; no row of the conversation changes.
 """

@@ -1,7 +1,7 @@
-"""Experiments over samples in the admin: the list, a new one, its progress, its table.
+"""Admin of experiments over samples: the list, a new one, its progress and table.
 
-Numbers are for all who may see numbers; to start one takes the right to read, as texts
-of the conversations go to models for it.
+Numbers are shown to all who may see numbers; starting one requires the right to
+read, as texts of the conversations are sent to models.
 """
 
 import json
@@ -72,7 +72,7 @@ class SampleAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """Draw and estimate first; what was estimated is started when it comes back."""
+        """Draw and estimate first; start if the form returns with the estimate."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = SampleForm(request.POST or None)
@@ -138,7 +138,7 @@ class SampleAdmin(ReadOnlyAdmin):
         return TemplateResponse(request, template, context)
 
     def show_progress(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """The bar alone; the whole page once all has ended."""
+        """Return the bar alone, or reload the page once everything has ended."""
         sample = self._find(request, object_id)
         progress = services.count_played(sample)
         if not progress["going"]:
@@ -171,7 +171,7 @@ class SampleAdmin(ReadOnlyAdmin):
 
 
 class _SampleRequest:
-    """A form without mistakes: the conversations that it draws, and what they cost."""
+    """A valid form, with the conversations that it draws and what they cost."""
 
     def __init__(self, request: HttpRequest, form: SampleForm, policies: Any) -> None:
         self.request, self.form = request, form
@@ -185,7 +185,7 @@ class _SampleRequest:
         self.tokens = drawing.sum_budgets(self.drawn, len(self.policies))
 
     def start(self) -> Sample | None:
-        """None: it was not agreed to what it costs now, or is refused."""
+        """Return the started sample; None if the cost is not agreed to or refused."""
         user_id = self.request.user.pk
         if refusal := services.find_sample_refusal(user_id, self.drawn):
             self.form.add_error(None, refusal)

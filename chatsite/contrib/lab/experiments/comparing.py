@@ -1,4 +1,4 @@
-"""Two memories of one conversation side by side: what they cost, what they carry."""
+"""Comparison of two memories of one conversation: what they cost and carry."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .models import Experiment
 from .player import ExperimentPlayer
 from .replay_steps import PlayedTurn, ReplaySteps, find_covered_end
 
-# Looking up more of them would hold up the replies that this process streams.
+# Looking up more facts would delay the replies that this process streams.
 MAX_FACTS = 2_000
 MAX_LOST = 60
 
@@ -35,9 +35,9 @@ class Side:
     cached: int = 0
     read: int = 0
     written: int = 0
-    # At the end.
+    # Facts of the messages that the final view lacks.
     facts_nowhere: int = 0
-    # Some of the last ones, as they were said: content.
+    # The last of these facts, in the words of the conversation: content.
     lost: list[str] = field(default_factory=list)
 
     @property
@@ -54,8 +54,10 @@ class Side:
 
     @property
     def cost(self) -> int:
-        """In tokens that are read: those of a provider's cache, and written ones, at
-        their price."""
+        """The cost in uncached tokens that are read.
+
+        Cached and written tokens are converted by their price.
+        """
         saved = (1 - CACHED_PRICE) * self.cached
         return round(
             self.prompt_tokens - saved + self.read + WRITTEN_PRICE * self.written
@@ -65,11 +67,11 @@ class Side:
 async def compare_memories(
     experiment_id: int, player: ExperimentPlayer
 ) -> dict[str, Any]:
-    """The experiment's whole result, with what was real when it ended."""
+    """Return the whole result of the experiment, with the real side as it is now."""
     steps = player.steps
     read = database_sync_to_async(_read_sides)
     turns, sides, blocks = await read(experiment_id, steps)
-    # Of an experiment that was stopped, what it has played.
+    # A stopped experiment has played only some of the messages.
     played = player.messages[: steps.place]
     found = await asyncio.to_thread(_look_up_facts, played, blocks, sides)
     return {
@@ -90,7 +92,7 @@ def _read_sides(
     conversation = experiment.conversation
     turns = real_turns.read_turns(conversation, experiment.last_seq)
     both = {turn.seq for turn in turns} & {turn.seq for turn in steps.turns}
-    # With nothing real to compare with: all that was played.
+    # If no real turn can be compared, use all that were played.
     played = [turn for turn in steps.turns if turn.seq in both or not both]
     sides = {
         "real": _make_side(
@@ -126,7 +128,10 @@ def _look_up_facts(
     blocks: dict[str, Sequence[SummaryBlock]],
     sides: dict[str, Side],
 ) -> dict[str, int]:
-    """Which facts of the messages are nowhere in the view at the end, on both sides."""
+    """Count for both sides the facts of the messages that the final view lacks.
+
+    Sets `facts_nowhere` and `lost` of each side.
+    """
     known = list(
         dict.fromkeys(
             fact for message in messages for fact in facts.find_facts(message.text)

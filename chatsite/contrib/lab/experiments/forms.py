@@ -14,7 +14,7 @@ from memory.models import Conversation
 
 MAX_BUDGET = 10_000_000
 LEAST_BUDGET = 20_000
-# Tokens a summariser reads and writes for each one of the transcript, with room.
+# Tokens that a summariser reads and writes per token of the transcript, with a margin.
 BUDGET_FACTOR = 4
 PROMPTS = ("initial_prompt", "extend_prompt", "merge_prompt")
 
@@ -29,7 +29,7 @@ def _prompt_field(label: Any) -> forms.CharField:
 
 
 class ExperimentForm(PolicyForm):
-    """A policy to try, and what that may cost."""
+    """A policy to try, and its budget."""
 
     SETTINGS: ClassVar = (*PolicyForm.SETTINGS, "max_summary_tokens", *PROMPTS)
 
@@ -60,12 +60,12 @@ class ExperimentForm(PolicyForm):
     def for_experiment(
         cls, conversation: Conversation, tokens: int
     ) -> "ExperimentForm":
-        """As the conversation is remembered now; the budget by its length."""
+        """Return a form with the conversation's policy, and a budget by its length."""
         budget = max(LEAST_BUDGET, BUDGET_FACTOR * tokens)
         return cls(initial={**cls.read_initial(conversation.policy), "budget": budget})
 
     def in_admin(self, model: str) -> AdminForm:
-        """As the admin draws forms; `model` will write the summaries."""
+        """Return the form as the admin draws it; `model` will write the summaries."""
         words = _("Summaries are written by: %(model)s")
         rows = [[each.name for each in row if each] for row in self.field_rows()]
         options = {

@@ -1,5 +1,4 @@
-"""Plays experiments in detached tasks of a server process, whichever takes them
-first."""
+"""Playing of experiments in detached tasks of any server process."""
 
 import logging
 from functools import partial
@@ -25,18 +24,21 @@ logger = logging.getLogger(__name__)
 
 
 class StopError(Exception):
-    """It has to stop: "cancelled", or "budget" if the next request could cost more than
-    there is left."""
+    """The experiment has to stop.
+
+    The reason is "cancelled", or "budget" if the next request could cost more than
+    the rest of the budget.
+    """
 
 
 async def sweep() -> None:
-    """Play whatever waits, as far as the site has a place for it."""
+    """Play waiting experiments while the site has free slots."""
     await database_sync_to_async(store.EXPERIMENTS.end_left)()
     await start_waiting(store.claim, run)
 
 
 async def run(claim: Claim) -> None:
-    """Play one experiment to its end, however it ends."""
+    """Play one experiment until it ends in any state."""
     crashed = claim, Experiment.State.FAILED, "internal"
     finish = store.EXPERIMENTS.finish
     found = await runner.work_to_end("experiment", claim, _play(claim), finish, crashed)
@@ -57,7 +59,7 @@ async def _play(claim: Claim) -> tuple[Any, ...] | None:
 class _Play:
     """One attempt at an experiment: the player, its budget and its lease."""
 
-    # The summariser is given a schema where it takes one: its caller looks here.
+    # The caller of the summariser checks this before it passes a schema.
     takes_schema = True
 
     def __init__(self, claim: Claim, experiment: Experiment) -> None:
@@ -67,7 +69,7 @@ class _Play:
         self.summariser = runner.make_summariser(experiment.model, payer=self.payer)
 
     async def run(self) -> tuple[Any, ...]:
-        """How it ended, with what came out. Raises LostError."""
+        """Return the final state, the error and the result. Raises LostError."""
         chunk_tokens = self.summariser.chunk_tokens
         self.player = await database_sync_to_async(ExperimentPlayer)(
             self.experiment, self, chunk_tokens, self._save
@@ -80,7 +82,7 @@ class _Play:
             state, error = Experiment.State.STOPPED, str(stop)
         except InvokeError as failure:
             state, error = Experiment.State.FAILED, failure.code
-        # Also where it was cancelled: what came out until then is shown.
+        # Also after a cancellation: the results until then are shown.
         result = await hold(comparing.compare_memories(self.experiment.pk, self.player))
         values = {"result": result, **self._note_progress()}
         return self.claim, state, error, values
@@ -92,12 +94,15 @@ class _Play:
         raise StopError("cancelled")
 
     async def __call__(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
-        """The summariser, as the player asks it."""
+        """Ask the summariser; called by the player."""
         async with self.summariser.rate_limit():
             return await self._pay_for(messages, **options)
 
     async def _pay_for(self, messages: list[BaseMessage], **options: Any) -> AIMessage:
-        """Send one request, if the budget has room for the most it can take."""
+        """Send one request, if the budget has room for the most it can cost.
+
+        Raises StopError if it has none, and LostError if the lease is lost.
+        """
         ratio = max(1.0, self.player.conversation.token_ratio)
         asked = ceil(count_tokens(messages) * ratio)
         most = asked + self.player.policy.max_summary_tokens
@@ -110,7 +115,8 @@ class _Play:
         try:
             reply, used = await send_paid(self.payer, model, ask, messages, **options)
         except InvokeError:
-            # What never answered costs nothing; cut off in the middle it may have.
+            # A request without an answer is counted as free, though a request cut off
+            # may have cost something.
             await database_sync_to_async(store.settle)(self.claim, most, 0, 0)
             raise
         settle = database_sync_to_async(store.settle)

@@ -1,4 +1,4 @@
-"""What comes of playing a stored conversation through another policy."""
+"""Experiments and samples: stored conversations played through other policies."""
 
 from django.conf import settings
 from django.db import models
@@ -20,10 +20,10 @@ class Sample(models.Model):
         related_name="+",
         verbose_name=_("started by"),
     )
-    # What was drawn from, as the form was filled in.
+    # The filters of the form from which the sample was drawn.
     drawn_from = models.JSONField(default=dict)
     seed = models.PositiveIntegerField(_("seed"))
-    # As they were written, in their order.
+    # The policies as they were entered, in their order.
     policies = models.JSONField(_("policies"), default=list)
     conversations = models.PositiveSmallIntegerField(_("conversations"))
     budget = models.PositiveBigIntegerField(_("budget"))
@@ -40,9 +40,9 @@ class Sample(models.Model):
 
 
 class Experiment(models.Model):
-    """A stored conversation played through another policy, next to the real one.
+    """A stored conversation played through another policy, beside the real one.
 
-    Its state is kept like a turn's: the process that holds the owner token and renews
+    Its state works like a turn's: the process that holds the owner token and renews
     the lease plays it, and every write names that token.
     """
 
@@ -65,8 +65,8 @@ class Experiment(models.Model):
         related_name="+",
         verbose_name=_("started by"),
     )
-    # Of a sample: its columns 0 and 1 are the conversation's own policy, played twice,
-    # and from 2 on the policies of the sample.
+    # In a sample, columns 0 and 1 are the conversation's own policy, played twice, and
+    # the columns from 2 on are the policies of the sample.
     sample = models.ForeignKey(
         Sample, models.CASCADE, null=True, blank=True, related_name="experiments"
     )
@@ -76,8 +76,8 @@ class Experiment(models.Model):
     budget = models.PositiveIntegerField(
         _("budget"), help_text=_("Tokens that the summariser may read and write.")
     )
-    # What was spent, and what is set aside for a request that is under way: a process
-    # that dies in the middle of one has spent it.
+    # Spent tokens, plus those reserved for a request under way: if the process dies
+    # during the request, they count as spent.
     spent = models.PositiveIntegerField(_("spent"), default=0)
     requests = models.PositiveIntegerField(_("requests"), default=0)
     tokens_in = models.PositiveIntegerField(_("read"), default=0)
@@ -90,13 +90,14 @@ class Experiment(models.Model):
     last_seq = models.PositiveIntegerField(_("last message"))
     done_messages = models.PositiveIntegerField(default=0)
     all_messages = models.PositiveIntegerField(default=0)
-    # Where to go on after a crash, and at the end the result: see replay_steps.py.
+    # The steps so far, to continue after a crash; finally the result. See
+    # replay_steps.py.
     result = models.JSONField(_("result"), null=True, blank=True)
     error = models.CharField(
         _("error"), max_length=100, blank=True, help_text=_("Code of the error.")
     )
     owner = models.CharField(max_length=36, blank=True)
-    # One of the places that the site has for experiments.
+    # The number of the site's slot for experiments that it holds.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
@@ -104,7 +105,7 @@ class Experiment(models.Model):
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
 
     class Meta:
-        # As it was named when it belonged to the review app.
+        # The name from the time when it belonged to the review app.
         db_table = "desk_experiment"
         ordering = ["-id"]
         default_permissions = ()

@@ -1,4 +1,4 @@
-"""Plays an experiment, and records every step of it."""
+"""The player of experiments, which records every step."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,9 +28,10 @@ from .replay_steps import (
 
 
 class ExperimentPlayer(StoredPlayer):
-    """Plays a conversation up to the last message when the experiment was started, and
-    records every step. Continues where an earlier attempt stopped; `save` is called
-    whenever money was spent.
+    """Plays a conversation up to its last message at the start of the experiment.
+
+    It continues where an earlier attempt stopped. `save` is called whenever money
+    was spent.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class ExperimentPlayer(StoredPlayer):
             self.steps.place, self.steps.failures = place + 1, self.failures
             if sent != self.summarizer.requests:
                 await self.save()
-            # Replies that are streamed by this process go first.
+            # Let the event loop serve the replies that this process streams.
             await asyncio.sleep(0)
 
     async def _ask(self, newest: BaseMessage) -> None:

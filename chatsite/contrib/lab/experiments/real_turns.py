@@ -1,5 +1,7 @@
-"""The real side of a comparison: what was sent for each turn, as its requests say, and
-how much of it a provider's cache could have held.
+"""The real side of a comparison, read from the stored requests.
+
+For each turn: what was sent, and how much of it a provider's cache could have
+held.
 """
 
 from collections.abc import Iterator
@@ -19,13 +21,13 @@ from memory.ranges import Totals
 from .replay_steps import PlayedTurn
 
 REFS = {"system", "fence", "summaries", "pinned", "window", "recalled", "newest"}
-# A part of a request by what it is: ("prompt", hash), ("summary", version), or
+# A part of a request by its source: ("prompt", hash), ("summary", version), or
 # ("messages", first, last).
 Part = tuple[Any, ...]
 
 
 def read_turns(conversation: Conversation, last_seq: int) -> list[PlayedTurn]:
-    """The latest request for each message, of those that were made here."""
+    """Return the latest request for each message, of requests made on this site."""
     rows = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.REPLY,
         message__superseded_at=None,
@@ -48,7 +50,7 @@ def read_turns(conversation: Conversation, last_seq: int) -> list[PlayedTurn]:
 
 
 def count_summary_tokens(conversation: Conversation) -> tuple[int, int]:
-    """Return the tokens that the summariser has read and written here."""
+    """Return the tokens that the summariser has read and written on this site."""
     rows = conversation.model_calls.filter(
         purpose=ModelCall.Purpose.SUMMARY, created_at__gte=conversation.created_at
     )
@@ -60,12 +62,12 @@ def count_summary_tokens(conversation: Conversation) -> tuple[int, int]:
 
 
 def is_whole_request(refs: object) -> bool:
-    """False if the references of a request were tampered with."""
+    """Return whether `refs` has all references; False if it was tampered with."""
     return isinstance(refs, dict) and refs.keys() >= REFS
 
 
 class _Sizes:
-    """How much of a request stood in the one before it, by their references alone.
+    """Sizes of the shared beginnings of successive requests, by their references.
 
     A provider's cache holds a prompt as far as it is unchanged from its beginning.
     """
@@ -107,7 +109,7 @@ def _parts_of(refs: dict[str, Any]) -> Iterator[Part]:
         yield "prompt", refs["fence"]
         yield from (("summary", version) for version in refs["summaries"])
     window, newest = [*refs["window"]], refs["newest"]
-    # What is recalled stands between the window and the newest message.
+    # Recalled notes are between the window and the newest message.
     if not refs["recalled"]:
         is_next = window and window[-1][1] == newest - 1
         window.append([window.pop()[0] if is_next else newest, newest])

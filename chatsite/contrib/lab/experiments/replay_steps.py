@@ -1,5 +1,6 @@
-"""What an experiment has done so far, as plain values that go to JSON and come back:
-every turn, and every summary once. Any turn's view follows from them.
+"""The steps of an experiment as plain values, to and from JSON.
+
+They hold every turn, and every summary once; any turn's view follows from them.
 """
 
 import hashlib
@@ -17,29 +18,32 @@ class PlayedTurn:
     seq: int
     tokens: int
     cached: int
-    # Numbers of the messages that were recalled for it.
+    # The numbers of the messages that were recalled for it.
     recalled: list[int] = field(default_factory=list)
-    # Of the real one: the request's own number in the table of model calls.
+    # For a real turn, the primary key of its request in the table of model calls.
     call: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Version(SummaryBlock):
-    """One summary; made after so many turns, in the place of others."""
+    """One summary, made after `turn` turns; it replaces others."""
 
     turn: int = 0
     replaces: list[int] = field(default_factory=list)
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether these messages only left the window; an erased text had tokens."""
+        """True if the messages only left the window; an erased text had tokens."""
         return not self.text and not self.tokens
 
 
 @dataclass(slots=True)
 class ReplaySteps:
-    """`of` names the messages that are played: if they change while a process is gone,
-    the experiment starts again."""
+    """The steps of an experiment so far.
+
+    `of` is a hash of the numbers of the played messages: if it changes while no
+    process plays, the experiment starts again.
+    """
 
     of: str
     turns: list[PlayedTurn] = field(default_factory=list)
@@ -61,7 +65,7 @@ class ReplaySteps:
         return values
 
     def versions_at(self, turn: int) -> list[Version]:
-        """Those in force when so many turns had been asked."""
+        """Return the summaries in force after `turn` turns, by their messages."""
         made = [each for each in self.versions if each.turn <= turn]
         gone = {number for each in made for number in each.replaces}
         found = (each for each in made if each.version not in gone)
@@ -69,14 +73,16 @@ class ReplaySteps:
 
 
 def known_values(kind: type, stored: dict[str, Any]) -> dict[str, Any]:
-    """What a dataclass has fields for: earlier experiments measured more."""
+    """Return the values of a dataclass's fields; earlier experiments stored more."""
     names = [each.name for each in fields(kind)]
     return {name: stored[name] for name in names if name in stored}
 
 
 def without_words(result: dict[str, Any], seq: int) -> dict[str, Any]:
-    """An experiment's stored result without the texts that cover message `seq`, and
-    without the facts of any message; the numbers stay."""
+    """Return a stored result without the texts that cover message `seq`.
+
+    The facts of all messages are removed, too; the numbers stay.
+    """
     done = result["steps"]
     versions = [
         {**each, "text": ""} if each["first_seq"] <= seq <= each["last_seq"] else each
@@ -95,5 +101,5 @@ def name_messages(seqs: Iterable[int]) -> str:
 
 
 def find_covered_end(versions: Iterable[Any]) -> int:
-    """The last message in these versions, blocks or summaries."""
+    """Return the last message in these versions, blocks or summaries; 0 if none."""
     return max((each.last_seq for each in versions), default=0)

@@ -1,5 +1,6 @@
-"""The result of an experiment for its page: the costs of both memories in rows of a
-table, and the chart of both lines.
+"""The result of an experiment for its page.
+
+A table with the costs of both memories, and a chart of their prompts.
 """
 
 from collections.abc import Callable
@@ -22,8 +23,11 @@ from .replay_steps import PlayedTurn, ReplaySteps, known_values
 
 
 def list_measures() -> tuple[tuple[str, str, int, Callable[..., str]], ...]:
-    """What is decided by: the label, the attribute of a side, 1 if more is better and
-    -1 if less is, and how it is written."""
+    """Return the measures of a comparison.
+
+    Each has a label, the attribute of a side, a direction (1 if more is better, -1
+    if less is, 0 if neither), and a function that formats the value.
+    """
     return (
         (_("Turns compared"), "turns", 0, to_digits),
         (_("Prompt tokens per turn"), "mean_prompt", -1, to_digits),
@@ -36,8 +40,10 @@ def list_measures() -> tuple[tuple[str, str, int, Callable[..., str]], ...]:
 
 
 def list_costs(experiment: Experiment) -> list[tuple[str, str, str]]:
-    """Each measure's label, the real memory's value and the tried one's. Which of them
-    is better one conversation does not tell: a sample does."""
+    """Return each measure's label, the real memory's value and the tried one's.
+
+    One conversation does not show which is better; a sample does.
+    """
     real, tried = (
         Side(**known_values(Side, experiment.result["sides"][name]))
         for name in ("real", "experiment")
@@ -45,15 +51,14 @@ def list_costs(experiment: Experiment) -> list[tuple[str, str, str]]:
     lines = []
     for label, name, _better, write in list_measures():
         one = getattr(real, name)
-        # Of a conversation that was imported or made elsewhere no request is known.
+        # No requests are known of a conversation that was imported or made elsewhere.
         was = write(one) if real.turns or one else "–"
         lines.append((label, was, write(getattr(tried, name))))
     return lines
 
 
 def draw_sides(experiment: Experiment, steps: ReplaySteps) -> Chart:
-    """Prompt tokens per turn of both memories, with the compactions of the
-    experiment."""
+    """Draw prompt tokens per turn of both memories, and the tried one's compactions."""
     name, title = "experiment", _("Prompt tokens per turn")
     if not steps.turns:
         return Chart(name, title, message=_("No turn was replayed."))

@@ -1,5 +1,7 @@
-"""The two views of a turn, or of the end, side by side: what is in summaries, with the
-texts for staff who may read them, and which messages are in the window.
+"""The two views of a turn, or of the end, side by side.
+
+A view has the summaries, with texts for staff who may read them, and the range of
+messages in the window.
 """
 
 from collections.abc import Iterable
@@ -14,7 +16,7 @@ from memory.models import ModelCall
 from .models import Experiment
 from .replay_steps import PlayedTurn, ReplaySteps, find_covered_end
 
-# What one memory sends, or would send: see _view.
+# The content that one memory sends, or would send: see _make_view.
 View = dict[str, Any]
 
 
@@ -37,8 +39,11 @@ def at_end(
 def at_turn(
     experiment: Experiment, steps: ReplaySteps, number: int, rights: Rights
 ) -> dict[str, View]:
-    """`number` counts from 1: the summaries made before it were sent with it. What was
-    really sent the inspector of the request shows; {}: none is known."""
+    """Return both views of turn `number`, counted from 1.
+
+    The tried view has the summaries made before the turn. The real one has the
+    number of the reply, whose request the inspector shows; {} if none is known.
+    """
     turn = steps.turns[number - 1]
     real = (PlayedTurn(*each) for each in experiment.result["real"]["turns"])
     call = next((each.call for each in real if each.seq == turn.seq), None)
@@ -54,7 +59,7 @@ def at_turn(
 def _make_view(
     experiment: Experiment, versions: Iterable[Any], last_seq: int, rights: Rights
 ) -> View:
-    """The summaries with their texts, and which messages are in the window."""
+    """Return the summaries with their texts, and the messages in the window."""
     rows = context.visible_messages(experiment.conversation)
     window = rows.filter(seq__gt=find_covered_end(versions), seq__lte=last_seq)
     return {

@@ -1,5 +1,6 @@
-"""The state of experiments in the database: queued, taken by a process, paid from a
-budget, ended. Each function is one short transaction that names the owner it acts for.
+"""The state of experiments in the database: queued, claimed, paid, ended.
+
+Each function is one short transaction that names the owner it acts for.
 """
 
 from typing import Any
@@ -28,12 +29,12 @@ EXPERIMENTS = Worker(
     cancelled=(State.STOPPED, "cancelled"),
     freed={"place": None},
 )
-# Experiments that may wait while others run: of all, and of one person.
+# Maximum of waiting experiments: in all, and per user.
 MAX_QUEUED, OWN_QUEUED = 20, 10
 
 
 def find_refusal(user_id: int) -> str:
-    """Why a person can start none at all; "": they can."""
+    """Return the reason why the user can start no experiment at all, or ""."""
     try:
         limits.admit_spending(user_id)
     except CommandError as error:
@@ -46,17 +47,18 @@ def find_refusal(user_id: int) -> str:
 
 
 def full_at(user_id: int) -> int:
-    """How many experiments wait already, where no more may; 0: there is room."""
+    """Return how many experiments wait if no more may, or 0 if there is room."""
     waiting = Experiment.objects.filter(state=State.QUEUED, sample=None)
     own, count = waiting.filter(user=user_id).count(), waiting.count()
     return max(own, count) if own >= OWN_QUEUED or count >= MAX_QUEUED else 0
 
 
 def claim() -> Claim | None:
-    """Take the next experiment: one that a dead process left, else the oldest of the
-    person who has the fewest running and waiting.
+    """Claim the next experiment, or return None.
 
-    None: nothing waits, or as many run on the site as may.
+    Experiments that a dead process left come first, then the oldest one of the user
+    with the fewest running and waiting. None if nothing waits, or if the site runs
+    as many as it may.
     """
     waiting = due()
     left = waiting.filter(state=State.RUNNING).order_by("pk").first()
@@ -74,7 +76,7 @@ def claim() -> Claim | None:
 
 
 def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Experiment]:
-    """Person by person, those first who have none running."""
+    """Order waiting experiments user by user, users with the fewest running first."""
     of_same = Experiment.objects.filter(state=State.RUNNING, user=OuterRef("user"))
     count = of_same.order_by().values("user").annotate(count=Count("pk"))
     running = Coalesce(Subquery(count.values("count")), 0)
@@ -83,25 +85,27 @@ def _in_their_turn(waiting: models.QuerySet[Experiment]) -> models.QuerySet[Expe
 
 
 def due() -> models.QuerySet[Experiment]:
-    """Those that no process plays."""
+    """Return the unfinished experiments that no process plays."""
     return Experiment.objects.filter(EXPERIMENT_LEASE.match_free())
 
 
 def save(claim: Claim, steps: dict[str, Any], done: int) -> bool:
-    """Where to go on after a crash."""
+    """Save the steps so far, to continue after a crash; return whether it worked."""
     held = EXPERIMENT_LEASE.filter_held(claim)
     return EXPERIMENT_LEASE.renew_row(held, result={"steps": steps}, done_messages=done)
 
 
 def reserve(claim: Claim, tokens: int) -> bool:
-    """Set tokens aside before a request is sent. False: the budget has no room, or the
-    experiment was lost."""
+    """Reserve tokens before a request is sent.
+
+    Return False if the budget has no room, or the experiment was lost.
+    """
     within = EXPERIMENT_LEASE.filter_held(claim).filter(spent__lte=F("budget") - tokens)
     return bool(within.update(spent=F("spent") + tokens))
 
 
 def settle(claim: Claim, reserved: int, read: int, written: int) -> None:
-    """Replace what was set aside for a request by what it took."""
+    """Replace the tokens reserved for a request by those it used."""
     EXPERIMENT_LEASE.filter_held(claim).update(
         spent=F("spent") - reserved + read + written,
         requests=F("requests") + 1,
@@ -111,8 +115,11 @@ def settle(claim: Claim, reserved: int, read: int, written: int) -> None:
 
 
 def forget(conversation: Conversation, seq: int, **sent: Any) -> None:
-    """Message `seq` was deleted for good: no experiment continues with its text, and
-    what was written about it is blanked."""
+    """Remove the text of message `seq`, which was deleted permanently.
+
+    Unfinished experiments with the message are stopped, and summaries and facts that
+    can quote it are blanked.
+    """
     rows = Experiment.objects.filter(conversation=conversation, last_seq__gte=seq)
     going = rows.filter(state__in=Experiment.UNFINISHED)
     EXPERIMENTS.end(going, State.STOPPED, "message_deleted", result=None)

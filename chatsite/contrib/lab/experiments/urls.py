@@ -1,4 +1,4 @@
-"""The addresses of policy experiments, below a conversation in the admin."""
+"""URLs of policy experiments, below a conversation in the admin."""
 
 from django.urls import include, path
 

@@ -1,8 +1,7 @@
-"""The pages of policy experiments: what was tried, a new one, its progress and its
-result.
+"""Pages of policy experiments: the list with a new one, its progress and result.
 
-Numbers are for all who may see numbers; to start one takes the right to read, as the
-conversation's texts go to a model for it.
+Numbers are shown to all who may see numbers; starting one requires the right to
+read, as the conversation's texts are sent to a model.
 """
 
 import json
@@ -42,7 +41,7 @@ MAX_LISTED = 100
 def show_experiments(
     request: HttpRequest, conversation: Conversation, rights: Rights
 ) -> HttpResponse:
-    """What was tried with the conversation, and the form for something else."""
+    """Show the experiments with the conversation, and the form for a new one."""
     size = measure_conversation(conversation)
     form = None
     if request.method == "POST":
@@ -72,8 +71,10 @@ def show_experiments(
 def _start_experiment(
     request: HttpRequest, size: Drawn, form: ExperimentForm
 ) -> Experiment | None:
-    """The experiment, waiting; None: the form says what is wrong, and keeps its
-    values."""
+    """Return the experiment, which waits, or None.
+
+    If None, the form has the errors and keeps its values.
+    """
     if not form.is_valid():
         return None
     if error := _find_obstacle(request.user.pk, size.messages):
@@ -88,7 +89,7 @@ def _start_experiment(
 
 
 def _find_obstacle(user_id: int, messages: int) -> str:
-    """Why no experiment can be started; "": it can."""
+    """Return the reason why no experiment can be started, or ""."""
     if not messages:
         return _("This conversation has no messages, so there is nothing to replay.")
     if refusal := store.find_refusal(user_id):
@@ -152,7 +153,7 @@ def _compare_sides(
 
 
 def explain_end(experiment: Experiment) -> str:
-    """How it ended, in words."""
+    """Explain in words how the experiment ended."""
     words = {
         "": "",
         "budget": _("The budget has no room for another request. Give it more tokens."),
@@ -169,7 +170,7 @@ def explain_end(experiment: Experiment) -> str:
 def show_progress(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
-    """The bar alone; the whole page once the experiment has ended."""
+    """Return the bar alone, or reload the page once the experiment has ended."""
     row = _find_experiment(conversation, experiment)
     if row.is_finished:
         return HttpResponseClientRefresh()

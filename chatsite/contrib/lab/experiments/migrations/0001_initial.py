@@ -1,6 +1,8 @@
-"""The table of experiments, which was the review app's: only who has it changes. Its
-content type moves along, so what Django's own log says of experiments stays. Backwards
-the rows go: without the app nothing deletes them with what they are of.
+"""Move the table of experiments from the review app; only its app changes.
+
+Its content type moves along, which keeps Django's own log entries on experiments.
+Backwards, the rows are deleted: without the app nothing deletes them with their
+conversations.
 """
 
 import django.db.models.deletion

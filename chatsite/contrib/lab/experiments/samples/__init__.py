@@ -1,3 +1,5 @@
-"""Experiments over a sample: several conversations, drawn by a seed and played through
-up to four policies, beside their own.
+"""Experiments over a sample of conversations.
+
+Several conversations are drawn by a seed, and played through their own policy and
+up to four others.
 """

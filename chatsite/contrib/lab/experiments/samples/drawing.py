@@ -1,4 +1,4 @@
-"""Draws the conversations of a sample, and says what playing them can cost at most."""
+"""Draws the conversations of a sample, and estimates the maximum cost."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,42 +19,42 @@ from memory.models import Conversation
 
 from ..models import Experiment
 
-# A sample is drawn from so many, those that changed last.
+# Maximum of conversations to draw from: the last that changed.
 MAX_DRAWN_FROM = 20_000
-# Messages that one sample may play, of all its conversations together.
+# Maximum of messages in all conversations of one sample.
 MAX_MESSAGES = 20_000
-# The own policy of each conversation is played twice.
+# Times that the own policy of each conversation is played.
 REPLAYS = 2
-# What a summariser reads and writes: for each token of the transcript, for each of its
-# messages, which may be summarised a few at a time, and for any conversation at all.
+# Tokens that a summariser reads and writes: per token of the transcript, per message,
+# as they may be summarised a few at a time, and at least per conversation.
 PER_TOKEN, PER_MESSAGE, AT_LEAST = 4, 300, 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A conversation of a sample, and the messages that are played."""
+    """A conversation of a sample, and the size of the messages that are played."""
 
     conversation: Conversation
     messages: int
     tokens: int
     last_seq: int
-    # The model that summarises.
+    # The model that writes the summaries.
     model: str
 
     @property
     def budget(self) -> int:
-        """Of each time that it is played."""
+        """Maximum tokens each time that the conversation is played."""
         return AT_LEAST + PER_TOKEN * self.tokens + PER_MESSAGE * self.messages
 
     @property
     def price(self) -> float:
-        """In dollars: what is read costs less than what is written."""
+        """Maximum price in dollars, as if all tokens were written, which costs more."""
         return pricing.price_tokens(self.model, 0, self.budget)
 
     def make_experiment(
         self, user_id: int, policy: dict[str, Any], budget: int, **values: Any
     ) -> Experiment:
-        """One with this policy, that waits and is not saved yet."""
+        """Return an unsaved, waiting experiment with this policy."""
         return Experiment(
             conversation=self.conversation,
             user_id=user_id,
@@ -70,8 +70,11 @@ class Drawn:
 def draw_conversations(
     *, number: int, seed: int, least: int, preset: str, model: str, days: int | None
 ) -> list[Drawn]:
-    """The same ones for the same seed, as long as they are there: those whose ids come
-    first when they are mixed with it."""
+    """Draw at most `number` conversations of those that match the filters.
+
+    Conversations are ordered by a hash of seed and id, so the same seed draws the
+    same ones as long as they exist. Those without visible messages are left out.
+    """
     rows = _select_sampled(least, preset, model, days)
     newest = rows.order_by("-updated_at", "-pk").values_list("pk", "uuid")
     mixed = sorted((_mix(seed, uuid), pk) for pk, uuid in newest[:MAX_DRAWN_FROM])
@@ -88,7 +91,7 @@ def _mix(seed: int, uuid: Any) -> bytes:
 def _select_sampled(
     least: int, preset: str, model: str, days: int | None
 ) -> QuerySet[Conversation]:
-    # Numbers of messages count up from 1.
+    # Messages are numbered from 1.
     rows = select_lasting().filter(deleted_at=None, next_seq__gt=least)
     if preset:
         unnamed = Q(policy__preset__isnull=True) if preset == DEFAULT_PRESET else Q()

@@ -1,4 +1,4 @@
-"""The form that draws a sample, and the policies that are tried with it."""
+"""Forms of a sample: its conversations, and the policies to try with it."""
 
 import random
 from typing import Any
@@ -28,7 +28,7 @@ def _list_models() -> list[tuple[str, Any]]:
 
 
 class SampleForm(forms.Form):
-    """Which conversations, and how many of them."""
+    """The filters and the number of the conversations to draw."""
 
     number = forms.IntegerField(
         label=_("Conversations"),
@@ -60,7 +60,7 @@ class SampleForm(forms.Form):
         label=_("Preset of the conversation"), choices=_list_presets, required=False
     )
     model = forms.ChoiceField(label=_("Model"), choices=_list_models, required=False)
-    # The tokens that were estimated and shown: who starts it has seen them.
+    # The estimated tokens that were shown: starting requires that they still match.
     agreed = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
 
@@ -108,7 +108,7 @@ class _Policies(forms.BaseFormSet):
             raise ValidationError(_("Choose at least one policy to try."))
 
     def list_policies(self) -> list[dict[str, Any]]:
-        """Those that were filled in, in their order."""
+        """Return the policies that were filled in, in their order."""
         found = (form.cleaned_data.get("policy") for form in self.forms)
         return [policy for policy in found if policy]
 

@@ -1,5 +1,6 @@
-"""What came out of a sample: a table of measures and policies over the conversations
-of which everything was played, and the same numbers as CSV.
+"""Results of a sample: a table of measures and policies, and a CSV file.
+
+The table covers conversations of which everything was played.
 """
 
 from collections import defaultdict
@@ -30,15 +31,13 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class ReplayRow:
-    """One experiment of a sample."""
-
     pk: int
     conversation: int
     uuid: str
     column: int
     state: str
     spent: int
-    # None: it was not played to its end.
+    # None if it was not played to its end.
     side: Side | None
 
     @property
@@ -47,7 +46,7 @@ class ReplayRow:
 
 
 def read_rows(sample: Sample) -> list[ReplayRow]:
-    """Without the steps of the experiments, which can be long."""
+    """Return the experiments without their steps, which can be long."""
     rows = sample.experiments.order_by("conversation_id", "column").values_list(
         *("pk", "conversation_id", "conversation__uuid", "column", "state", "spent"),
         "result__sides__experiment",
@@ -66,7 +65,7 @@ def _load_side(state: str, side: Any) -> Side | None:
 
 
 def name_columns(sample: Sample) -> list[str]:
-    """Of the policies, as the heads of a table say: their presets."""
+    """Return titles for the columns of the policies: their presets."""
     names = [
         preset_name(each.get("preset", DEFAULT_PRESET)) for each in sample.policies
     ]
@@ -75,7 +74,7 @@ def name_columns(sample: Sample) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean, where the middle half of the conversations lies, and the mean change."""
+    """A mean, the range of the middle half of conversations, and the mean change."""
 
     mean: str
     middle: str
@@ -84,7 +83,7 @@ class Cell:
 
 
 def list_replays(rows: Sequence[ReplayRow]) -> list[tuple[str, list[ReplayRow]]]:
-    """Each with its experiments: for the way to their pages."""
+    """Return each conversation's short id with its experiments, for links to them."""
     found: dict[str, list[ReplayRow]] = defaultdict(list)
     for row in rows:
         found[row.uuid[:8]].append(row)
@@ -92,7 +91,7 @@ def list_replays(rows: Sequence[ReplayRow]) -> list[tuple[str, list[ReplayRow]]]
 
 
 def group_whole(rows: Sequence[ReplayRow], columns: int) -> list[list[Side]]:
-    """By conversation, the sides of all columns; one that lacks any is left out."""
+    """Return the sides of all columns by conversation; incomplete ones are left out."""
     found: dict[int, list[Side]] = defaultdict(list)
     for row in rows:
         if row.side is not None:
@@ -103,7 +102,7 @@ def group_whole(rows: Sequence[ReplayRow], columns: int) -> list[list[Side]]:
 def compare_policies(
     groups: Sequence[Sequence[Side]], policies: int
 ) -> list[tuple[str, list[Cell]]]:
-    """A row for each measure: its label, the baseline, and each policy beside it."""
+    """Return a row for each measure: its label, the baseline, and each policy."""
     lines = []
     for label, name, direction, write in list_measures():
         values = [[getattr(side, name) for side in sides] for sides in groups]
@@ -141,8 +140,10 @@ def _show_middle(spread: Spread, write: Callable[..., str]) -> str:
 
 
 def write_replays(sample: Sample, rows: Sequence[ReplayRow]) -> Iterator[str]:
-    """Every experiment; the numbers of those that were not played to their end are
-    empty."""
+    """Yield a CSV line for each experiment.
+
+    The numbers of experiments that were not played to their end are empty.
+    """
     names = [*BASELINE, *(each.get("preset", "") for each in sample.policies)]
     yield write_line(HEAD)
     for row in rows:
@@ -154,7 +155,7 @@ def write_replays(sample: Sample, rows: Sequence[ReplayRow]) -> Iterator[str]:
 
 
 def describe_draw(sample: Sample) -> str:
-    """What was drawn from, in a sentence."""
+    """Describe in one line the filters that the sample was drawn with."""
     drawn = sample.drawn_from
     parts = [_("at least %(least)s messages") % {"least": drawn.get("least", "–")}]
     if preset := drawn.get("preset"):

@@ -1,4 +1,4 @@
-"""Samples in the database: started, cancelled, how far they are, what came out."""
+"""Samples in the database: starting, cancelling and counting their progress."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from .. import store
 from ..models import Experiment, Sample
 from .drawing import MAX_MESSAGES, REPLAYS, Drawn, sum_budgets
 
-# Samples that are played or wait: of one person, and of all.
+# Maximum of unfinished samples: per user, and in all.
 OWN_AT_ONCE, AT_ONCE = 1, 3
 UNFINISHED = Q(state__in=Experiment.UNFINISHED)
 
 
 def find_sample_refusal(user_id: int, drawn: Sequence[Drawn]) -> str:
-    """Why no sample can be started; "": it can."""
+    """Return the reason why no sample can be started, or ""."""
     if refusal := store.find_refusal(user_id):
         return refusal
     if not drawn:
@@ -50,8 +50,10 @@ def start_sample(
     seed: int,
     drawn_from: dict[str, Any],
 ) -> Sample:
-    """All its experiments wait in the queue of the others: conversation by
-    conversation, so that one that is stopped has compared some."""
+    """Create a sample, and queue its experiments conversation by conversation.
+
+    This order lets a sample that is stopped still compare some conversations.
+    """
     sample = Sample.objects.create(
         user_id=user_id,
         seed=seed,
@@ -71,17 +73,17 @@ def start_sample(
 
 
 def _own_policy(conversation: Conversation) -> dict[str, Any]:
-    """One that is not valid is no policy: the default applies."""
+    """Return the conversation's policy, or the default if it is invalid."""
     return {} if conversation.policy_error else conversation.policy
 
 
 def cancel_sample(sample: Sample) -> None:
-    """Those that wait end at once, those that are played as soon as they can."""
+    """End waiting experiments at once, and running ones as soon as possible."""
     store.EXPERIMENTS.cancel(sample.experiments.all())
 
 
 def count_played(sample: Sample) -> dict[str, int]:
-    """How far it is: experiments, messages and tokens."""
+    """Count the experiments, messages and tokens, in all and so far."""
     return sample.experiments.aggregate(
         experiments=Count("pk"),
         going=Count("pk", filter=UNFINISHED),

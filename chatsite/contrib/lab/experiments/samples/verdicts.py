@@ -1,7 +1,7 @@
-"""Which policy is better, over all conversations of a sample: pure functions.
+"""Pure functions that decide which policy is better over a sample.
 
-The own policy of each conversation is played twice. By how much the two differ is what
-chance does, and a policy is called better only where it gains more than that.
+The own policy of each conversation is played twice. The difference between the
+two is due to chance, and a policy is called better only if it gains more.
 """
 
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, quantiles, stdev
 
-# With fewer conversations nothing is called better.
+# With fewer conversations, no policy is called better.
 FEWEST = 5
-# Standard errors of the mean gain that have to lie beyond chance.
+# The mean gain must exceed chance by this number of standard errors.
 ERRORS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One measure over the conversations: its mean, and where the middle half lies."""
+    """The mean of a measure, and the range of the middle half of its values."""
 
     mean: float
     low: float
@@ -33,7 +33,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class PolicyVerdict:
-    """A policy beside the baseline in one measure. `change` is the mean difference."""
+    """A policy compared with the baseline in one measure.
+
+    `change` is the mean difference.
+    """
 
     spread: Spread
     change: float
@@ -43,7 +46,7 @@ class PolicyVerdict:
 def average_replays(
     first: Sequence[float], second: Sequence[float]
 ) -> tuple[Spread, float]:
-    """The baseline, and how far its two replays lie apart in the mean."""
+    """Return the baseline, and the mean difference between its two replays."""
     both = [fmean(pair) for pair in zip(first, second, strict=True)]
     return Spread.of_values(both), _measure_chance(first, second)
 
@@ -54,8 +57,11 @@ def judge_policy(
     tried: Sequence[float],
     direction: int,
 ) -> PolicyVerdict:
-    """The values of the same conversations in both replays of the baseline and with the
-    policy; `direction` is 1 where more is better, -1 where less is, 0 where neither."""
+    """Compare a policy with both replays of the baseline in one measure.
+
+    The values are of the same conversations in the same order. `direction` is 1 if
+    more is better, -1 if less is, 0 if neither.
+    """
     changes = [
         value - fmean(pair) for value, *pair in zip(tried, first, second, strict=True)
     ]
