@@ -1,6 +1,7 @@
-"""Which conversation does a client's request go on? Pure functions, without Django.
+"""Find the conversation that a client's request continues; no Django needed.
 
-`history.py` reads a body into canonical messages and their chain, `decision.py` finds
-where that chain goes on, by what a store (`known.py`) answers. README.md has the
-rule for other programs to build, with test vectors.
+`history.py` reads a body into canonical messages and their chain. `deciding.py` finds
+where that chain continues, from what a store (`known.py`) answers, and returns a
+`decision.py::Decision`. README.md has the rule for other implementations, with test
+vectors.
 """

@@ -1,9 +1,9 @@
-"""A history laid beside a kept conversation: which of its messages are there, in order.
+"""The alignment of a history with a stored conversation.
 
-Messages that are the same are matched by digest so that as many served replies as
-possible stand in order; what lies between two matches is compared by its text. Replies
-count most because no client can have them from elsewhere. What a client repeats with
-every request, such as a constant last block, can be matched by chance.
+Equal messages are matched by digest so that as many served replies as possible stay in
+order; messages between two matches are compared by text. Replies count most because a
+client can only have them from this site. A text that a client repeats in every request,
+such as a constant last block, can be matched by chance.
 """
 
 from collections import defaultdict
@@ -14,25 +14,25 @@ from .history import Message
 from .known import Kept
 from .similarity import Likeness, compare_texts, find_runs
 
-# Of a message that is there more often, no place is a sign of anything.
+# A message that occurs more often than this is not matched: any place could be right.
 MOST_TWINS = 4
 # A served reply outweighs all other messages.
 SERVED_WEIGHT = 1_000_000
-# So many messages a client may take out between two others, such as its own reminders.
+# Messages that a client may drop between two others, such as its own reminders.
 MOST_DROPPED = 2
-# How far a message is looked for among those between two matches.
+# How far ahead a message is searched between two matches.
 MOST_SKIPPED = 4
 
 
 class Pair(NamedTuple):
-    """A message of the history by its index, and what it is in the conversation."""
+    """A message of the history, and its counterpart in the conversation."""
 
     at: int
-    # In the part of the conversation that was read.
+    # Index in the part of the conversation that was read.
     place: int
-    # None: the same.
+    # None if both are equal.
     likeness: Likeness | None = None
-    # Only at the same place in the same role, with other words.
+    # The same place and role, with a different text.
     is_replaced: bool = False
 
     @property
@@ -41,15 +41,15 @@ class Pair(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """Pairs in order; what the history has besides them, and how many messages of the
-    conversation come after the last one."""
+    """Pairs in order, and the messages of both sides that have none."""
 
     pairs: list[Pair]
     inserted: list[int]
-    # Messages at the beginning of the history that are not there.
+    # Messages at the beginning of the history that the conversation lacks.
     leading: int
-    # Messages of the conversation that were read and come before the first pair.
+    # Messages of the conversation that were read and precede the first pair.
     missing: int
+    # Messages of the conversation after the last pair.
     left: int
 
 
@@ -65,10 +65,13 @@ def align_history(
     by_end: bool = False,
     with_question: bool = False,
 ) -> Alignment:
-    """`read_text` gives the text of a kept message by its place, or None when enough
-    were read. `known`: the last pair that the chain proves.
-    `by_end`: from the last replies on, by their texts alone.
-    `with_question`: what comes before the first match may be it in other words."""
+    """Align a history with a stored conversation.
+
+    `read_text` returns the text of a stored message by its place, or None when the
+    limit of texts is reached. `known` is the last pair that the chain proves.
+    `by_end` compares backwards from the last replies, by text only. `with_question`
+    also pairs a reworded question before the first match.
+    """
     messages = leave_out_input(messages)
     aligner = Aligner(messages, kept, read_text)
     matches = [] if by_end else match_around(messages, kept, known)
@@ -77,8 +80,10 @@ def align_history(
 
 
 def leave_out_input(messages: Sequence[Message]) -> Sequence[Message]:
-    """Without what comes after the last reply: it is new, even where a client says the
-    same with every request."""
+    """Return the messages up to the last reply.
+
+    Later ones are new, even if the client repeats the same text in every request.
+    """
     end = len(messages)
     while end and messages[end - 1].role != "assistant":
         end -= 1
@@ -88,8 +93,11 @@ def leave_out_input(messages: Sequence[Message]) -> Sequence[Message]:
 def match_around(
     messages: Sequence[Message], kept: Sequence[Kept], known: tuple[int, int] | None
 ) -> list[tuple[int, int]]:
-    """Match what is before and after the pair that the chain proves, and the messages
-    next before it: an agent that does the same once more has all of them twice."""
+    """Match the messages before and after the pair that the chain proves.
+
+    Equal messages directly before that pair are matched one to one: an agent that
+    repeats its steps has all of them twice.
+    """
     if known is None or known[0] >= len(messages):
         return match_digests(messages, kept)
     first, place = index, last = known
@@ -106,7 +114,7 @@ def match_around(
 def match_digests(
     messages: Sequence[Message], kept: Sequence[Kept]
 ) -> list[tuple[int, int]]:
-    """The heaviest list of equal messages that is in order on both sides."""
+    """Return the heaviest list of equal messages that is in order on both sides."""
     places: dict[bytes, list[int]] = defaultdict(list)
     for place, each in enumerate(kept):
         places[each.digest].append(place)
@@ -137,14 +145,17 @@ NOTHING = (0, 1)
 
 
 class HeaviestBefore:
-    """The heaviest of all added before a place, in logarithmic time (Fenwick). Of
-    equal ones it is the first: what comes later may be the same, wrapped."""
+    """A Fenwick tree that finds the heaviest entry before a place.
+
+    Both operations take logarithmic time. Of equal weights the first entry wins: a
+    later one may be the same text, wrapped.
+    """
 
     def __init__(self, size: int) -> None:
         self.best = [NOTHING] * (size + 1)
 
     def find(self, place: int) -> tuple[int, int]:
-        """Its weight, and the negative of its step."""
+        """Return the weight of the heaviest entry, and the negative of its step."""
         heaviest = NOTHING
         while place > 0:
             heaviest = max(heaviest, self.best[place])
@@ -159,7 +170,7 @@ class HeaviestBefore:
 
 
 class Aligner:
-    """The messages between matches, compared by their texts."""
+    """Compares the messages between matches by their texts."""
 
     def __init__(
         self, messages: Sequence[Message], kept: Sequence[Kept], read_text: ReadText
@@ -191,8 +202,11 @@ class Aligner:
         return alignment._replace(pairs=pairs, leading=pair.at, missing=pair.place)
 
     def leave_out_own(self, pairs: list[Pair]) -> list[Pair]:
-        """Leave out a client's own reply to a summary ("Understood.") that it gave to
-        an earlier one, too, and what is before: served replies come between."""
+        """Return the pairs after a client's own reply to a summary ("Understood.").
+
+        A client may give the same reply to an earlier summary. It is recognized by
+        served replies between that reply and the first served pair.
+        """
         served = (n for n, pair in enumerate(pairs) if self.kept[pair.place].is_served)
         first = next(served, 0)
         for n in reversed(range(first)):
@@ -218,7 +232,7 @@ class Aligner:
         )
 
     def pair_ends(self) -> list[Pair]:
-        """Where no message is the same: the last replies, and what comes before."""
+        """Pair the last replies and the messages before them, if none are equal."""
         index, place = len(self.messages) - 1, len(self.kept) - 1
         last = self._find_within(index, place) if min(index, place) >= 0 else None
         if last is None:
@@ -226,14 +240,16 @@ class Aligner:
         return [*self.pair_head(range(index), range(place)), last]
 
     def pair_gap(self, indexes: range, places: range) -> Iterable[Pair]:
-        """Between two matches."""
+        """Pair the messages between two matches."""
         if len(indexes) == len(places) and self._have_equal_roles(indexes, places):
             return [self._compare(*each) for each in zip(indexes, places, strict=True)]
         return self.pair_alike(indexes, places)
 
     def pair_between(self, indexes: range, places: range) -> Iterable[Pair]:
-        """Pair the messages of both gaps; if that finds none, only the question that
-        the next message answers."""
+        """Pair the messages of both gaps.
+
+        If none match, pair only the question that the next message answers.
+        """
         pairs = [*self.pair_gap(indexes, places)]
         if pairs or not indexes:
             return pairs
@@ -241,7 +257,10 @@ class Aligner:
         return [question] if question else []
 
     def find_question(self, index: int, places: range) -> Pair | None:
-        """It in other words, behind no more than what a client takes out."""
+        """Return the pair of a reworded question, or None.
+
+        At most MOST_DROPPED messages may follow it in the conversation's gap.
+        """
         if self.messages[index].role != "user":
             return None
         for place in places[: -MOST_DROPPED - 2 : -1]:
@@ -251,8 +270,11 @@ class Aligner:
         return None
 
     def pair_begin(self, indexes: range, places: range) -> Sequence[Pair]:
-        """Return what stands before the first match, without a summary and a reply to
-        it that have the place of as many messages."""
+        """Pair the messages before the first match.
+
+        A client's summary, and its own reply to it, are left out if they replace as
+        many messages.
+        """
         pairs = [*self.pair_head(indexes, places)]
         own = [n for n, pair in enumerate(pairs) if self._is_own_reply(pair)]
         return pairs[own[-1] + 1 :] if own else pairs
@@ -262,8 +284,11 @@ class Aligner:
         return is_reply and pair.is_replaced and bool(self.read_text(pair.place))
 
     def pair_head(self, indexes: range, places: range) -> Iterable[Pair]:
-        """Before the first match: where much more was there, what is left of it is next
-        to the match, and the client's own words, such as a summary, are before it."""
+        """Pair the messages before the first match.
+
+        If one side has many more messages, those that are left are directly before the
+        match, and the client's own texts, such as a summary, are before them.
+        """
         if abs(len(indexes) - len(places)) <= MOST_DROPPED:
             return self.pair_gap(indexes, places)
         pairs: list[Pair] = []
@@ -284,8 +309,11 @@ class Aligner:
         return pair if pair.likeness and pair.likeness.is_contained else None
 
     def pair_tail(self, indexes: range, places: range) -> list[Pair]:
-        """After the last match: up to a last reply that was wrapped or cut, else
-        nothing, since what a person writes next may well be like what was there."""
+        """Pair the messages after the last match, up to a wrapped or cut reply.
+
+        Without such a reply nothing is paired, as the user's next message may well
+        resemble a stored one.
+        """
         pairs = list(self.pair_alike(indexes, places))
         while pairs and not self._is_reply_within(pairs[-1]):
             pairs.pop()

@@ -1,4 +1,4 @@
-"""The canonical form of a message: what stays the same however a client writes it.
+"""The canonical form of a message, independent of how a client writes it.
 
 A message is its role and its parts in order. Two messages are the same if these are:
 no ids, no cache marks, no reasoning, no difference between absent and null, or between
@@ -16,23 +16,23 @@ from typing import Any
 
 Part = dict[str, Any]
 
-# What says nothing about the message: it changes from request to request.
+# Fields that change from request to request and say nothing about the message.
 LEFT_OUT = frozenset({"id", "cache_control", "status", "index", "annotations"})
 
 
 class UnreadableHistoryError(Exception):
-    """A body is no history of this wire; the text says what is wrong, for people."""
+    """A body that is no history of this API; the text explains the error to users."""
 
 
 def normalize_text(text: str) -> str:
-    """NFC, without white space at its end."""
+    """Return the text in NFC, without white space at its end."""
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         text = unicodedata.normalize("NFC", text)
     return text.rstrip()
 
 
 def write_canonical(value: Any) -> str:
-    """JSON with sorted keys, no spaces, and all characters as they are."""
+    """Return JSON with sorted keys, no spaces, and unescaped characters."""
     try:
         return json.dumps(
             value, ensure_ascii=False, sort_keys=True, separators=(",", ":")
@@ -46,7 +46,10 @@ def text_part(text: str) -> Part:
 
 
 def call_part(name: Any, arguments: Any) -> Part:
-    """A call of a tool: its arguments as a value, or as the JSON that a model wrote."""
+    """Return the part of a tool call.
+
+    The arguments are a value, or the JSON text that a model wrote.
+    """
     if isinstance(arguments, str):
         arguments = _read_arguments(arguments)
     return {"call": str(name or ""), "arguments": write_canonical(arguments)}
@@ -56,17 +59,23 @@ def _read_arguments(written: str) -> Any:
     try:
         return json.loads(written) if written.strip() else {}
     except (ValueError, RecursionError):
-        # A model may write no JSON: then its words are compared.
+        # A model may write invalid JSON: then its text is compared.
         return normalize_text(written)
 
 
 def result_part(call: int | None, parts: list[Part]) -> Part:
-    """The result of the call at this place of the message that asked for it."""
+    """Return the part of a tool result.
+
+    `call` is the index of its call in the message that made it, or None.
+    """
     return {"result": call, "parts": join_texts(parts)}
 
 
 def media_part(kind: str, written: str) -> Part:
-    """An image, audio or a file: base64, a data URL with base64, or an address."""
+    """Return the part of an image, audio or file.
+
+    It is written as base64, a data URL with base64, or a URL.
+    """
     head, comma, data = written.partition(",")
     if head.startswith("data:") and comma:
         written = data
@@ -80,7 +89,7 @@ def media_part(kind: str, written: str) -> Part:
 
 
 def other_part(value: Any) -> Part:
-    """What this version of the rule does not know, as it is but for its ids."""
+    """Return a part of an unknown kind, without the fields of LEFT_OUT."""
     if isinstance(value, Mapping):
         value = {
             key: each
@@ -91,7 +100,7 @@ def other_part(value: Any) -> Part:
 
 
 def join_texts(parts: list[Part]) -> list[Part]:
-    """Texts that follow each other are one text; empty ones are none."""
+    """Join adjacent texts into one, and leave out empty ones."""
     if len(parts) == 1 and "text" in parts[0]:
         text = normalize_text(parts[0]["text"])
         return [text_part(text)] if text else []
@@ -110,12 +119,12 @@ def join_texts(parts: list[Part]) -> list[Part]:
 
 
 def encode_text(text: str) -> bytes:
-    """JSON can name half of a surrogate pair, which UTF-8 cannot."""
+    """Encode as UTF-8, with lone surrogates, which JSON allows and UTF-8 does not."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def digest_of(role: str, parts: list[Part]) -> bytes:
-    """SHA-256 of the canonical JSON of a message."""
+    """Return the SHA-256 of a message's canonical JSON."""
     if len(parts) == 1 and len(parts[0]) == 1 and "text" in parts[0]:
         # The same JSON, in a third of the time: most messages are one text.
         text = encode_basestring(parts[0]["text"])

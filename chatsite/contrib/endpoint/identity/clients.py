@@ -1,5 +1,8 @@
-"""What a client's own id of a conversation is worth. It narrows the search only: the
-wrong one, or one for everything, must not join two histories."""
+"""The trust in a client's own conversation id.
+
+The id only narrows the search: a wrong id, or one id for everything, must not join two
+histories.
+"""
 
 from collections.abc import Sequence
 
@@ -8,14 +11,14 @@ from .known import Known, Place
 
 
 class ClientId:
-    """The id that a request came with, and what is known under it."""
+    """A request's conversation id, and the conversations that have it."""
 
     def __init__(self, hints: Hints, known: Known) -> None:
         self.name = hints.conversation
         self.places = known.find_client(self.name) if self.name else ()
         several = [each for each in self.places if not each.is_single]
         families = {each.family for each in several or self.places}
-        # One conversation, with its branches, has this id; single calls, such as for a
+        # One conversation, with its branches, has this id. Single calls, such as for a
         # title, may have it, too.
         self.is_trusted = len(families) == 1
         self.is_shared = len(families) > 1
@@ -27,7 +30,7 @@ class ClientId:
         return next((each for each in self.places if not each.is_single), None)
 
     def narrow_places(self, places: Sequence[Place]) -> list[Place]:
-        """Those with this id, if there are any; else those without an id; else all."""
+        """Return the places with this id, else those without an id, else all."""
         if not self.name:
             return [*places]
         for name in (self.name, ""):
@@ -36,7 +39,7 @@ class ClientId:
         return [*places]
 
     def begins_a_copy(self, place: Place) -> bool:
-        """A client that copies a conversation gives it an id that was not there."""
+        """Return whether the client copies this conversation under a new id."""
         return self.is_new and place.client not in ("", self.name)
 
     def explain(self, place: Place) -> list[str]:

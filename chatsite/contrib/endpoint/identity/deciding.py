@@ -1,8 +1,7 @@
-"""Which conversation a history goes on: decided from what a store knows, written
-nowhere. In doubt it is a new one.
+"""The decision which conversation a history continues. In doubt it is a new one.
 
-`decide_lineage` and the writing of its decision have to be one step for a person: two
-requests that are decided at once could otherwise both go on from the same message.
+Nothing here writes. Deciding and storing the decision must be one step per user:
+otherwise two requests at once could both continue from the same message.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,26 +17,29 @@ from .known import Kept, Known, Place
 from .search import Reach, find_reach
 from .similarity import share_little
 
-# How many messages before a branch are searched for a served reply, and of a changed
-# history, how many before what is new have their chains kept.
+# LOOKED_BACK: messages before a branch that are searched for a served reply.
+# KEPT_BACK: messages of a changed history, before the new ones, whose chains are kept.
 LOOKED_BACK = 64
 KEPT_BACK = 32
-# What a client says itself of a request, whatever instructions it has.
+# Reasons that come from the client itself: instructions cannot make it a side call.
 BELIEVED = frozenset({"hint-compacted", "retry-key"})
 
 
 def decide_lineage(
     history: History, hints: Hints, known: Known, previous: Place | None = None
 ) -> Decision:
-    """`previous`: the reply that the client names instead of sending what came before;
-    the history has its chain as its base."""
+    """Decide which conversation a history continues.
+
+    `previous` is the reply that the client names instead of sending the messages before
+    it; the chain of that reply is the base of the history.
+    """
     deciding = Deciding(history, hints, known)
     decision = deciding.decide_after(previous) if previous else deciding.decide()
     return set_aside(decision) if deciding.is_side_call(decision) else decision
 
 
 class Deciding:
-    """One decision, with what was looked up for it."""
+    """One decision, with the data that was read for it."""
 
     def __init__(self, history: History, hints: Hints, known: Known) -> None:
         self.history = history
@@ -59,7 +61,7 @@ class Deciding:
         return self.decide_changed(reach)
 
     def decide_after(self, previous: Place) -> Decision:
-        """Its id is known to whom it was told, so it is proof."""
+        """Decide by a named reply: only a client that received its id can know it."""
         reach = find_reach(self.messages, self.known)
         same = [each for each in reach.places if each.family == previous.family]
         if same and reach.length == len(self.messages):
@@ -69,7 +71,7 @@ class Deciding:
         return self.make("branch", previous, 0, "previous")
 
     def decide_whole(self, places: Sequence[Place]) -> Decision:
-        """All is known: sent again, to be gone on with, or for another reply."""
+        """Decide for a known history: a retry, a prefill or a request for a reply."""
         total = len(self.messages)
         if retried := self.find_retried(places):
             return retried
@@ -81,7 +83,10 @@ class Deciding:
         return self.branch_off(reach, "whole")
 
     def find_own(self, reach: Reach) -> Decision | None:
-        """The same where only its questions are in other words."""
+        """Return a decision for the client's conversation that differs in questions.
+
+        Only if the client's id is trusted, and the chain leads elsewhere.
+        """
         name = self.client.name
         if not self.client.is_trusted or any(p.client == name for p in reach.places):
             return None
@@ -90,8 +95,11 @@ class Deciding:
         return self.choose_fit(own) if own else None
 
     def find_waiting(self) -> Decision | None:
-        """A conversation with the client's id that ends with the last reply, where
-        another one has what follows, too: two agents or branches found the same."""
+        """Continue the client's conversation that ends with the last reply, if any.
+
+        Another conversation has the messages after that reply, too: two agents or
+        branches found the same.
+        """
         name, said = self.client.name, leave_out_input(self.messages)
         found = self.known.find_chains([said[-1].chain]) if said else {}
         for each in next(iter(found.values()), ()):
@@ -106,7 +114,7 @@ class Deciding:
             for place in places:
                 if earlier and place[:2] == earlier[:2]:
                     return self.make("retry", place, total, "retry-key")
-        # A side call that failed, too, has the same history.
+        # A failed side call has the same history, so single calls come last.
         most_first = sorted(places, key=lambda each: each.is_single)
         if waiting := next((each for each in most_first if each.is_open), None):
             return self.make("retry", waiting, total, "open")
@@ -122,7 +130,7 @@ class Deciding:
         return self.make("continued", tip, count, "tip")
 
     def decide_changed(self, reach: Reach) -> Decision:
-        """The chain ends inside of a conversation, or nothing of it is known."""
+        """Decide for a chain that ends inside a conversation, or is unknown."""
         is_edit = not _has_reply(self.messages[reach.length :])
         if fits := find_fits(self.messages, reach, self.client, self.known):
             whole = [fit for fit in fits if fit.is_whole]
@@ -135,13 +143,16 @@ class Deciding:
         return self.begin_new("unknown")
 
     def branch_off(self, reach: Reach, why: str) -> Decision:
-        """From a place after a served reply: what only people wrote, such as the same
-        first message, may be the beginning of any number of conversations."""
+        """Branch off after a served reply, or begin a new conversation.
+
+        Messages of users alone, such as an equal first message, may begin any number of
+        conversations.
+        """
         place = reach.places[0]
         first = max(0, place.position + 1 - LOOKED_BACK)
         path = self.known.read_path(place.conversation, first)
         served = _sizes_of_replies(path[: place.position + 1 - first])
-        # A client's summary of what was served, and its own reply to it, are not that.
+        # A client's own reply to its summary was not served and proves nothing.
         own = {each.digest for each in path} - served.keys()
         replies = filter(_is_reply, self.messages[: reach.length])
         is_told = self.is_after or any(each.digest not in own for each in replies)
@@ -171,8 +182,11 @@ class Deciding:
         return self.describe_fit(kind, fit)
 
     def find_newest_own(self, fits: Sequence[Fit]) -> list[Fit]:
-        """Return, of several that say the same because the client asked twice, the one
-        that it wrote in last: where it names them, or they have its question."""
+        """Return the fit in the conversation that the client wrote in last.
+
+        For equal conversations, as of a client that asked twice: it has to name them,
+        or they have its question. Without such a fit the list is empty.
+        """
         unnamed = [each for each in fits if not each.place.client]
         if not self.client.name and len(unnamed) == 1 and unnamed[0].is_whole:
             return unnamed
@@ -203,7 +217,7 @@ class Deciding:
         )
 
     def go_on_compacted(self, tip: Place) -> Decision:
-        """The client says itself that it has forgotten what was before."""
+        """Continue a conversation that the client reports as compacted."""
         count = len(self.messages) - 1
         made = self.make("client-compacted", tip, count, "hint-compacted")
         return made._replace(summary=count)
@@ -214,14 +228,18 @@ class Deciding:
         return Decision(kind, place.conversation, position, first_new, why=codes)
 
     def make_branch(self, place: Place, first_new: int, why: str) -> Decision:
-        """The branch is known by the chain where it begins, too: what follows there may
-        come back changed."""
+        """Make a branch, with the chain of the message where it begins.
+
+        It is found by that chain even if its first messages come back changed.
+        """
         made = self.make("branch", place, first_new, why)
         return made._replace(aligned=((first_new - 1, place.position),))
 
     def is_side_call(self, decision: Decision) -> bool:
-        """Return whether another agent of the client asks something beside this
-        conversation. With results alone, it has taken the conversation over."""
+        """Return whether another agent asks something beside this conversation.
+
+        An agent that sends tool results only has taken the conversation over.
+        """
         if decision.conversation is None or decision.why[-1] in BELIEVED:
             return False
         new = self.messages[decision.first_new :]
@@ -231,7 +249,7 @@ class Deciding:
         before = self.known.read_instructions(decision.conversation)
         if not before or not share_little(own, before):
             return False
-        # One that spoke in it before is no other: agents hand it to each other.
+        # An agent with earlier requests there belongs to it: agents take turns.
         agent = own, self.history.tools
         return not self.known.has_spoken(decision.conversation, *agent)
 
@@ -248,7 +266,7 @@ class Deciding:
 
 
 def set_aside(decision: Decision) -> Decision:
-    """The same request as a branch, which leaves the conversation where it ends."""
+    """Return the decision as a branch, which leaves the end of the conversation."""
     count, position = decision.first_new, decision.parent_position
     last = ((count - 1, position - 1),) if count else ()
     why = (*decision.why[:-1], "side")
@@ -258,15 +276,18 @@ def set_aside(decision: Decision) -> Decision:
 
 
 def _doubt(fit: Fit) -> tuple[bool, bool, int, int, int]:
-    """Least for what goes on at an end, with all that is its own, says the same, has
-    the most of it, and that in the fewest other words."""
+    """Return a sort key, smallest for the best fit.
+
+    In order: ends at a tip, is not loose, has the fewest reworded messages, the most
+    evidence, and the fewest rewritten messages.
+    """
     evidence, rewritten = fit.evidence, len(fit.rewritten)
     other = evidence.alike + evidence.reworded
     return bool(fit.left), fit.is_loose, other, -evidence.size, rewritten
 
 
 def _is_compaction(message: Message) -> bool:
-    """The provider's own short form of all that came before."""
+    """Return whether this is a provider's own summary of all earlier messages."""
     return any('"type":"compaction"' in part.get("other", "") for part in message.parts)
 
 

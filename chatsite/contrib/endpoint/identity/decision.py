@@ -1,4 +1,4 @@
-"""What a request is, among the conversations of a person, and what is kept of it."""
+"""The decision on a request: its kind, its conversation, and the chains to keep."""
 
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -10,37 +10,37 @@ Kind = Literal["new", "single", "continued", "branch", "client-compacted", "retr
 
 
 class Decision(NamedTuple):
-    """What a request is.
+    """The kind of a request, and where its messages belong.
 
     new, single: all its messages begin a conversation; a single one has only one.
     continued: messages[first_new:] follow the last message of `conversation`.
-    branch: they follow its first `parent_position` messages, as a conversation of their
-    own that shares those with its parent.
-    client-compacted: as continued. The client's own messages[:summary] stand in the
-    transcript before what is new.
+    branch: they follow its first `parent_position` messages, in a new conversation that
+    shares those with its parent.
+    client-compacted: like continued. The client's own messages[:summary] are in the
+    transcript before the new ones.
     retry: nothing is new. The reply is another one to the last message.
     """
 
     kind: Kind
     # None for new and single.
     conversation: str | None = None
-    # How many messages of `conversation` come before what is new.
+    # Number of messages of `conversation` before the new ones.
     parent_position: int = 0
-    # The first message of the history that is new.
+    # Index of the first new message of the history.
     first_new: int = 0
-    # How many leading messages of the history are the client's summary.
+    # Number of leading messages of the history that are the client's summary.
     summary: int = 0
     # (index in the history, position in the conversation) of messages that the client
-    # has changed: kept as versions of what is there.
+    # has changed: stored as versions of the messages at those positions.
     rewritten: tuple[tuple[int, int], ...] = ()
-    # The same of messages that the client has put before those positions.
+    # Likewise, messages that the client has inserted before those positions.
     inserted: tuple[tuple[int, int], ...] = ()
-    # Of the messages before `first_new`, those whose chains are kept with this request;
-    # of a branch, the last one that it shares.
+    # Likewise, messages before `first_new` whose chains are kept with this request; for
+    # a branch, the last message that it shares.
     aligned: tuple[tuple[int, int], ...] = ()
-    # A conversation that the client's headers name, for one that goes on none.
+    # The conversation that the client's headers name, if the request continues none.
     linked: str | None = None
-    # Codes of what led here (WHY), for the page that says why.
+    # Codes of the reasons (WHY), for the page that explains the decision.
     why: tuple[str, ...] = ()
 
 
@@ -61,10 +61,11 @@ WHY = (
 
 
 def list_chains(history: History, decision: Decision) -> Iterator[tuple[int, int]]:
-    """(index in the history, position in the conversation) of each message whose chain
-    and digest are kept with the decision, old positions first. A retry adds none.
+    """Yield the messages whose chain and digest are kept with the decision.
 
-    The chain of the reply follows that of the last message: `history.py::read_reply`.
+    Each is (index in the history, position in the conversation), old positions first. A
+    retry adds none. The chain of the reply follows that of the last message:
+    `history.py::read_reply`.
     """
     if decision.kind == "retry":
         return
@@ -75,7 +76,9 @@ def list_chains(history: History, decision: Decision) -> Iterator[tuple[int, int
 
 
 def stays_single(history: History, decision: Decision, *, is_branch: bool) -> bool:
-    """Return whether a single call is still one after this request: nothing is new, or
-    to a side call only results of its tools."""
+    """Return whether a single call is still one after this request.
+
+    It is if nothing is new, or if a side call only gets results of its tools.
+    """
     new = history.messages[decision.first_new :]
     return not new or (is_branch and not any(map(is_question, new)))

@@ -1,8 +1,8 @@
-"""Whether an alignment proves that a history goes on a conversation.
+"""The evidence that a history continues a conversation.
 
-What proves it is what no other history of the person has: replies that were served
-here. A short one ("OK.") proves nothing by itself, nor do calls of tools and what these
-find: two agents begin with the same ones.
+Served replies prove it, as no other history of the user has them. A short reply ("OK.")
+proves nothing by itself, nor do tool calls and their results: two agents may begin with
+equal ones.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -13,41 +13,41 @@ from .canonical import encode_text
 from .history import Message
 from .known import Kept
 
-# A served reply of this size proves it alone, in bytes of UTF-8.
+# Sizes are in bytes of UTF-8. A served reply of this size is proof by itself.
 LONG = 200
-# The same where everything else is alike.
+# Likewise, if all other messages match.
 MIDDLE = 64
-# All that is the same together has at least this size.
+# Minimum total size of all equal messages.
 LEAST = 24
-# What is contained in another text has at least this size, or is lines of its own.
+# Minimum size of a text inside another one, unless it is on lines of its own.
 LEAST_CONTAINED = 12
-# So many messages of the client's own may begin a compacted history, besides as many
-# as are known of it.
+# Own messages with which a client may begin a compacted history, besides as many as
+# are known.
 MOST_LEADING = 2
 # In bytes: "Understood.", or that earlier messages were left out.
 MOST_ACKNOWLEDGED = 400
 
 
 class Evidence(NamedTuple):
-    """What an alignment has for it and against it."""
+    """The evidence of an alignment, for and against a conversation."""
 
-    # Served replies, and all messages that are the same or contained, with their sizes:
+    # Served replies, and all messages that are equal or contained, with their sizes:
     # each digest once.
     replies: dict[bytes, int]
     known: dict[bytes, int]
-    # Messages with other words, or that are not in the conversation, among known ones.
+    # Messages that are reworded, missing or added among the known ones.
     strange: int
     leading: int
     # The last pair is a served reply.
     ends_in_reply: bool
-    # Messages that only begin or end like those that are there.
+    # Messages that only begin or end like the stored ones.
     alike: int = 0
-    # All before a last reply is the same, and that one is lines of what is there.
+    # The last reply is whole lines of the stored one, and all before it is equal.
     is_wrapped_only: bool = False
-    # The last pair that is of this conversation alone, and not only a call; -1: none.
+    # Index of the last pair that only this conversation has, calls aside; -1 if none.
     last_own: int = 0
-    # Of the strange messages, questions that stand at their place in other words; of
-    # the known ones, those of persons that are in other words.
+    # Strange messages that are reworded questions; known messages, except replies,
+    # whose texts differ.
     reworded: int = 0
     wrapped: frozenset[bytes] = frozenset()
 
@@ -61,13 +61,13 @@ class Evidence(NamedTuple):
 
     @property
     def is_same_but_asked(self) -> bool:
-        """All is there, only that questions are in other words."""
+        """All messages are there, and only questions are reworded."""
         is_same = self.strange == self.reworded and self.ends_in_reply
         return is_same and bool(self.replies)
 
     @property
     def speaking(self) -> Set[bytes]:
-        """The messages that are known as they are, and replies."""
+        """The known messages without the changed ones, and all known replies."""
         return self.known.keys() - self.wrapped
 
     def is_proof(self) -> bool:
@@ -78,14 +78,14 @@ class Evidence(NamedTuple):
         return self.has_anchors() or self.has_run() or self.is_wrapped_only
 
     def has_anchors(self) -> bool:
-        """Served replies that stand in order, whatever stands between them."""
+        """Return whether served replies in order are proof, with others in between."""
         if max(self.replies.values()) >= LONG:
             return self.strange <= len(self.known)
         is_mostly_known = 2 * self.strange < len(self.known)
         return len(self.replies) > 1 and self.size >= LEAST and is_mostly_known
 
     def has_run(self) -> bool:
-        """Known messages up to a served reply, with nothing strange among them."""
+        """Return whether unbroken known messages up to a served reply are proof."""
         if not self.is_alike_throughout:
             return False
         if len(self.known) < 2:
@@ -93,7 +93,7 @@ class Evidence(NamedTuple):
         return self.size >= LEAST
 
     def is_enough_for_client(self) -> bool:
-        """The client's own id says which conversation it is: a reply has to agree."""
+        """Return whether this is enough if the client's id names the conversation."""
         if not self.is_same_but_asked:
             return False
         is_short = len(self.known) < 2 and self.size < LEAST
@@ -108,8 +108,11 @@ def weigh_alignment(
     is_exact_before: bool,
     is_rare: Callable[[bytes], bool],
 ) -> Evidence:
-    """`is_exact_before`: all that comes before the last pair is known by its chain.
-    `is_rare`: whether a message is known in one conversation only."""
+    """Return the evidence of an alignment.
+
+    `is_exact_before` says that the chain proves all messages before the last pair.
+    `is_rare` returns whether only one family of conversations has a message.
+    """
     known: dict[bytes, int] = {}
     replies: dict[bytes, int] = {}
     wrapped, last_own = set(), -1
@@ -145,8 +148,10 @@ def weigh_alignment(
 def _is_acknowledged(
     alignment: Alignment, messages: Sequence[Message], kept: Sequence[Kept]
 ) -> bool:
-    """Return whether a short reply of the client's own answers its summary, before all
-    replies that are known."""
+    """Return whether the client acknowledges its own summary, before any known reply.
+
+    A short reply after a message of the user counts as that.
+    """
     pairs = alignment.pairs
     known = (p.at for p in pairs if kept[p.place].is_served and not p.is_replaced)
     own = {*alignment.inserted, *(pair.at for pair in pairs if pair.is_replaced)}
@@ -159,8 +164,10 @@ def _is_acknowledged(
 
 
 def is_question(message: Message) -> bool:
-    """Return whether a person says it: on some wires results of tools have their
-    role."""
+    """Return whether a user wrote the message.
+
+    In some APIs, tool results have the role of the user, too.
+    """
     return message.role == "user" and not is_result(message)
 
 
@@ -178,8 +185,11 @@ def _is_own(
     kept: Sequence[Kept],
     is_rare: Callable[[bytes], bool],
 ) -> bool:
-    """Return whether this pair proves something: of calls only a long and rare one, of
-    results one that no other agent has."""
+    """Return whether this pair is proof of the conversation.
+
+    A call has to be long and rare; another equal message, such as a tool result, rare
+    or a served reply of at least MIDDLE bytes.
+    """
     message, (digest, _, size, is_served) = messages[pair.at], kept[pair.place]
     if is_call(message):
         return is_served and size >= LONG and is_rare(digest)
@@ -193,8 +203,11 @@ def is_alike_only(pair: Pair) -> bool:
 
 
 def count_dropped(pairs: Sequence[Pair], kept: Sequence[Kept]) -> int:
-    """Messages that the client has taken out between others, but for its own: it puts
-    one of those beside a message, and takes it out again."""
+    """Return how many messages the client has dropped between others.
+
+    One message that was not served is free per pair: clients add messages of their own
+    beside others, and drop them again.
+    """
     paired = {pair.place for pair in pairs}
     between = range(pairs[0].place, pairs[-1].place)
     dropped = [kept[place] for place in between if place not in paired]
@@ -203,7 +216,7 @@ def count_dropped(pairs: Sequence[Pair], kept: Sequence[Kept]) -> int:
 
 
 def _size_of(pair: Pair, kept: Sequence[Kept]) -> int:
-    """What a pair counts for, in bytes; only alike is nothing."""
+    """Return the weight of a pair in bytes; 0 if its texts are only similar."""
     if pair.is_same:
         return max(1, kept[pair.place].size)
     like = pair.likeness

@@ -1,5 +1,7 @@
-"""Conversations that a history fits though its chain is not theirs: the client has
-rewritten messages, cut off the beginning or put a summary there."""
+"""Find the conversations that a history fits although its chain differs.
+
+The client may have rewritten messages, cut off the beginning or put a summary there.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
@@ -23,37 +25,36 @@ from .known import MOST_PLACES, Known, Place
 from .search import Reach
 from .similarity import differ_once, find_runs
 
-# Messages from the end that are looked for, conversations that are compared, and texts
-# that are read for it.
+# Messages from the end that are searched, conversations that are compared, and texts
+# that are read for each of them.
 LOOKED_FOR = 16
 MOST_CANDIDATES = 8
 MOST_NEWEST = 4
 MOST_TEXTS = 8
-# Of longer histories and conversations, only the ends are compared.
+# Messages of a history or conversation that are compared, from the end.
 COMPARED = 2_000
-# So much of what is known by its chain is compared again, as evidence.
+# Messages known by their chain that are compared again, as evidence.
 COMPARED_AGAIN = 16
 
 
 class Candidate(NamedTuple):
-    """A conversation, and where to begin in the history and in it."""
+    """A conversation to compare, with the first message on both sides."""
 
     place: Place
     first_index: int
     first_position: int
-    # So many messages of the history are known in it by their chain.
+    # Number of messages of the history that its chain proves.
     reach: int
 
 
 class Asked:
-    """Questions in other words, by their index in the history: as they are sent now,
-    and as they are known."""
+    """Reworded questions by index in the history: the new text and the stored one."""
 
     def __init__(
         self, texts: Mapping[int, tuple[str, str]], same: Set[int] = frozenset()
     ) -> None:
         self.texts = texts
-        # Messages that are known as they are.
+        # Indexes of messages that are known unchanged.
         self.same = same
 
     @cached_property
@@ -66,7 +67,7 @@ class Asked:
         return has_runs and all(differ_once(*each) for each in self.texts.values())
 
     def list_runs(self, other: "Asked") -> set[bytes]:
-        """Without those of questions that the other one has as they are."""
+        """Return the shared runs, except of questions that `other` has unchanged."""
         indexes = self.runs.keys() - other.same
         return {run for index in indexes for run in self.runs[index]}
 
@@ -75,8 +76,11 @@ class Asked:
         return len(runs) < LEAST_CONTAINED
 
     def is_nearer_than(self, other: "Asked") -> bool:
-        """By more than what letters are the same by chance. Where each has something
-        that the other one lacks, such as a page that was found, neither is nearer."""
+        """Return whether more is shared here than in `other`, and not by chance.
+
+        If each has something that the other lacks, such as a search result, neither is
+        nearer.
+        """
         least = LEAST_CONTAINED
         ours, others = self.list_runs(other), other.list_runs(self)
         return len(ours - others) >= least and len(others - ours) < least
@@ -90,31 +94,34 @@ class Fit(NamedTuple):
     same: list[tuple[int, int]]
     rewritten: list[tuple[int, int]]
     inserted: list[tuple[int, int]]
-    # Messages of the client's own before all others, and whether messages of the
-    # conversation are not in the history.
+    # Number of the client's own messages at the beginning, and whether the history
+    # lacks the beginning of the conversation.
     leading: int
     is_cut: bool
-    # Messages of the conversation after the last one of these.
+    # Number of messages of the conversation after the last of these.
     left: int
     evidence: Evidence
     asked: Asked
-    # After the last message that is of this conversation alone, there are only calls
-    # that others make, too: whether something else than here is among them.
+    # After the last message that only this conversation has, something differs from it:
+    # the rest, such as calls, may be of another conversation.
     is_loose: bool = False
-    # By what it is proved: "words" of this conversation alone, the "client" that names
-    # it, or the "question". "": by nothing.
+    # The proof: "words" that only this conversation has, the "client" that names it, or
+    # the "question"; "" without proof.
     proof: str = ""
 
     @property
     def is_whole(self) -> bool:
-        """The history has all of it, and all before what is new is of it."""
+        """The history has the whole conversation, and before new messages no other.
+
+        Questions may be reworded.
+        """
         is_other = self.evidence.strange > self.evidence.reworded
         is_changed = self.leading or self.is_cut or is_other
         return not (self.left or is_changed)
 
     @property
     def has_lost(self) -> bool:
-        """The client has forgotten what was before, or says it in its own words."""
+        """The client has dropped or summarized the beginning."""
         return bool(self.leading) or self.is_cut
 
     @property
@@ -132,7 +139,7 @@ Hits = Mapping[bytes, Sequence[Place]]
 def find_fits(
     messages: Sequence[Message], reach: Reach, client: ClientId, known: Known
 ) -> list[Fit]:
-    """All that are proved, but for those that have only a part of another's proof."""
+    """Return the proved fits, except those with only a part of another one's proof."""
     found: list[Fit] = []
     hits = _find_hits(messages, known)
     for find in (list_candidates, list_newest):
@@ -141,7 +148,7 @@ def find_fits(
             if fit := prove_candidate(comparison, client):
                 found.append(_add_reach(fit, reach))
         proved = [fit for fit in found if fit.proof]
-        # Of many branches, the one that the client wrote in last may be missing there.
+        # With many branches, the one that the client wrote in last may be missing.
         if not all(fit.left for fit in proved):
             break
     fits = [fit for fit in proved if not _is_less(fit, list_rivals(fit, found, client))]
@@ -149,7 +156,10 @@ def find_fits(
 
 
 def _choose_allowed(fits: list[Fit], client: ClientId) -> list[Fit]:
-    """An id that has a conversation of its own is only wrong where words say so."""
+    """Return the fits that a trusted client id allows.
+
+    If the id has a conversation that does not fit, only words prove another one.
+    """
     if not client.is_trusted or any(each.place.client == client.name for each in fits):
         return fits
     spoken = (each for each in fits if each.proof == "words")
@@ -157,8 +167,11 @@ def _choose_allowed(fits: list[Fit], client: ClientId) -> list[Fit]:
 
 
 def list_rivals(fit: Fit, found: Sequence[Fit], client: ClientId) -> list[Fit]:
-    """Return all but copies of the client's own conversation that have no more of the
-    history than it."""
+    """Return the fits that compete with this one.
+
+    Copies of the client's own conversation compete only if they have more of the
+    history.
+    """
     if not client.is_trusted or fit.place.client != client.name:
         return [*found]
     return [each for each in found if not _is_copy(each, fit)]
@@ -174,7 +187,7 @@ def _is_copy(other: Fit, fit: Fit) -> bool:
 
 def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
     if fit.proof == "client":
-        # In doubt, also by one whose question is nearer, whatever else is in it.
+        # In doubt, a conversation whose question is nearer counts, too.
         found = [
             each
             for each in found
@@ -186,8 +199,11 @@ def _is_less(fit: Fit, found: Sequence[Fit]) -> bool:
 
 
 def prove_candidate(comparison: "Comparison", client: ClientId) -> Fit | None:
-    """Where the client names the conversation, also by its end alone: a short reply can
-    come back in the form of another one before it ("OK.")."""
+    """Return the fit of a candidate with its proof, if it has one.
+
+    If the client names the conversation, its end alone is tried, too: a short reply
+    ("OK.") can come back in the form of an earlier one.
+    """
     place = comparison.candidate.place
     is_own = bool(client.name) and place.client == client.name
     for by_end in (False, True) if is_own else (False,):
@@ -199,7 +215,7 @@ def prove_candidate(comparison: "Comparison", client: ClientId) -> Fit | None:
     fit = comparison.compare(with_question=True)
     if fit is None or not fit.evidence.replies:
         return None
-    # An agent that has no id goes on no conversation of one that has.
+    # An agent without an id never continues a conversation that has one.
     if place.client in ("", client.name) and is_asked(fit, comparison):
         is_named = client.is_trusted and is_own
         return fit._replace(proof="client" if is_named else "question")
@@ -213,8 +229,11 @@ def prove_candidate(comparison: "Comparison", client: ClientId) -> Fit | None:
 
 
 def is_asked(fit: Fit, comparison: "Comparison") -> bool:
-    """Only calls are known, which others make, too, but after a question that is the
-    same, or says the same in other words."""
+    """Return whether the question proves the fit.
+
+    Then only calls are known, which others make, too, but they follow a question that
+    is equal or reworded.
+    """
     if fit.left and (fit.leading or fit.is_cut):
         return False
     if fit.leading > MOST_LEADING or _has_later_reply(fit, comparison.messages):
@@ -226,15 +245,17 @@ def is_asked(fit: Fit, comparison: "Comparison") -> bool:
 
 
 def _add_reach(fit: Fit, reach: Reach) -> Fit:
-    """What a branch of the conversation knows by its chain is known of this one, too:
-    a summary and a cut before it are nothing new."""
+    """Return the fit without summary and cut if the chain proves them in its family.
+
+    A chain that is known in a branch of the conversation counts for this one, too.
+    """
     families = {each.family for each in reach.places}
     is_within = fit.place.family in families and fit.last[0] + 1 >= reach.length
     return fit._replace(leading=0, is_cut=False) if is_within else fit
 
 
 def _has_more(one: Fit, other: Fit) -> bool:
-    """In another conversation or not: all that speaks for the other one, and more."""
+    """Return whether `one` has all evidence of `other`, and more."""
     ours, others = one.evidence.speaking, other.evidence.speaking
     if ours > others:
         if one.is_loose != other.is_loose:
@@ -249,7 +270,7 @@ def _has_more(one: Fit, other: Fit) -> bool:
 
 def name_proof(fit: Fit, messages: Sequence[Message], client: ClientId) -> str:
     evidence = fit.evidence
-    # Other replies than those of here follow: this needs more than a short one.
+    # Replies from elsewhere follow, so a short served reply is not enough.
     if _has_later_reply(fit, messages):
         is_proof = evidence.is_proof() and evidence.has_anchors()
         return "words" if is_proof and not fit.is_loose else ""
@@ -258,9 +279,9 @@ def name_proof(fit: Fit, messages: Sequence[Message], client: ClientId) -> str:
     is_own = client.is_trusted and fit.place.client == client.name and not fit.left
     if not is_own or not evidence.is_enough_for_client():
         return ""
-    # Calls behind other words of the client's need their question, too.
+    # Calls after the client's own messages need their question, too.
     is_bare = fit.leading and evidence.last_own < 0 and _has_calls(fit, messages)
-    # A copy of the conversation has the same calls, and found something else.
+    # A copy of the conversation has the same calls, with other results.
     is_other = any(is_result(messages[at]) for at, _ in fit.rewritten)
     return "" if is_bare or is_other else "client"
 
@@ -280,8 +301,11 @@ def list_candidates(
     _known: Known,
     hits: Hits,
 ) -> list[Candidate]:
-    """By the rarest of the last messages that they have, and the latest of those: that
-    is mostly the newest reply. What many have, such as "OK.", leads nowhere."""
+    """Return candidates, best first: by their rarest and latest last message.
+
+    That is usually the newest reply. A message that many have, such as "OK.", ranks
+    low. The client's own conversation comes first, unless its id is shared.
+    """
     found = {
         each.conversation: Candidate(
             each,
@@ -313,8 +337,10 @@ def list_newest(
     known: Known,
     _hits: Hits,
 ) -> list[Candidate]:
-    """For a history of which nothing proves it as it is: a client that changes both
-    questions and replies has changed all of a second request."""
+    """Return the client's newest conversations, for a history without proof.
+
+    A client that changes questions and replies has changed all of a second request.
+    """
     tips = client.places or known.find_client("")
     return [_begin_candidate(messages, tip) for tip in tips[:MOST_NEWEST]]
 
@@ -325,14 +351,14 @@ def _begin_candidate(messages: Sequence[Message], place: Place) -> Candidate:
 
 
 def _find_hits(messages: Sequence[Message], known: Known) -> Hits:
-    """Find where the last messages are known."""
+    """Return the places of the last messages."""
     return known.find_messages([each.digest for each in messages[-LOOKED_FOR:]])
 
 
 def _rank_hits(
     messages: Sequence[Message], hits: Hits
 ) -> Iterator[tuple[int, float, Place]]:
-    """(index, how rare the message is, place)"""
+    """Yield (index, rarity, place) of the last messages; rarity is 1 / places."""
     first = max(0, len(messages) - LOOKED_FOR)
     digests = {each.digest: first + n for n, each in enumerate(messages[first:])}
     for digest, index in digests.items():
@@ -341,7 +367,7 @@ def _rank_hits(
 
 
 class Comparison:
-    """A history and a candidate, of which messages and texts are read once."""
+    """Compares a history with a candidate, whose messages are read once."""
 
     def __init__(
         self,
@@ -365,8 +391,12 @@ class Comparison:
         with_question: bool = False,
         is_cut: bool = False,
     ) -> Fit | None:
-        """`with_question`: what comes before the first message that is known is it in
-        other words, if they have some in common. `is_cut`: without what is loose."""
+        """Return the fit, or None if no messages match.
+
+        `by_end` compares from the last replies on, by text only. `with_question` also
+        pairs a reworded question before the first known message. `is_cut` leaves out
+        all after the last pair that only this conversation has.
+        """
         candidate, part, kept = self.candidate, self.part, self.kept
         reach, first_index = candidate.reach, candidate.first_index
         alignment = align_history(
@@ -392,8 +422,11 @@ class Comparison:
         return fit._replace(is_loose=self.is_loose(alignment, evidence.last_own))
 
     def find_known(self) -> tuple[int, int] | None:
-        """Return the last message that is known by its chain, and where it is. A
-        client's own summary says nothing: it is kept after what is told again."""
+        """Return index and place of the last message that the chain proves, or None.
+
+        The chain has to contain a served reply. A client's own summary is no proof: it
+        is stored after the messages that it repeats.
+        """
         place, first_index, first_position, reach = self.candidate
         index, last = reach - 1 - first_index, place.position - first_position
         chain = self.kept[max(0, last + 1 - reach) : max(0, last + 1)]
@@ -401,20 +434,22 @@ class Comparison:
         return (index, last) if is_proof else None
 
     def cut_foreign(self, alignment: Alignment) -> Alignment:
-        """Before a question that is known as it is, but not here: it is none of here in
-        other words, whatever is the same after it."""
+        """Cut the alignment before a question that is only known elsewhere.
+
+        Such a question is no rewording of one here, even if later messages match.
+        """
         for n, pair in enumerate(alignment.pairs):
             message = self.part[pair.at]
             is_wrapped = pair.likeness is not None and pair.likeness.is_contained
             if pair.is_same or is_wrapped or not is_question(message):
                 continue
-            # Of a text that was not read, nothing is said.
+            # A text beyond the limit of texts proves nothing.
             if self.is_elsewhere(message.digest) and self.reader.read(pair.place):
                 return cut_alignment(alignment, n - 1, len(self.kept))
         return alignment
 
     def is_elsewhere(self, digest: bytes) -> bool:
-        """Return whether only other conversations with the client's id have it."""
+        """Return whether only other conversations of the same client id have it."""
         here, places = self.candidate.place, self.hits.get(digest, ())
         if any(each.conversation == here.conversation for each in places):
             return False
@@ -438,8 +473,10 @@ class Comparison:
         return is_other or count_dropped(tail, self.kept) > 0
 
     def says_the_same(self, pair: Pair) -> bool:
-        """Return whether both say the same: as they are, as a question in other words,
-        or as a reply that is wrapped."""
+        """Return whether both messages say the same.
+
+        They are equal, a reworded question, or a similar served reply.
+        """
         if pair.is_same or (pair.likeness and self.kept[pair.place].is_served):
             return True
         if not is_question(self.part[pair.at]):
@@ -463,7 +500,7 @@ class Comparison:
 
 
 def cut_alignment(alignment: Alignment, last: int, total: int) -> Alignment:
-    """Up to this pair."""
+    """Cut the alignment after this pair."""
     pairs = alignment.pairs[: last + 1]
     if not pairs:
         return alignment._replace(pairs=[])
@@ -473,7 +510,7 @@ def cut_alignment(alignment: Alignment, last: int, total: int) -> Alignment:
 
 
 def _forget_known(alignment: Alignment, reach: int) -> Alignment:
-    """What is known by its chain is nothing of the client's own."""
+    """Return the alignment without changes to messages that the chain proves."""
     inserted = [index for index in alignment.inserted if index >= reach]
     pairs = [pair for pair in alignment.pairs if pair.is_same or pair.at >= reach]
     return alignment._replace(inserted=inserted, pairs=pairs, leading=0, missing=0)
@@ -487,7 +524,7 @@ def _describe_fit(
         pair._replace(at=pair.at + first_index, place=pair.place + first_position)
         for pair in alignment.pairs
     ]
-    # A long history with another beginning is as long as the conversation is.
+    # At equal positions, the client has changed the beginning, not summarized it.
     is_in_step = pairs[0].at == pairs[0].place
     leading = 0 if reach or is_in_step else alignment.leading
     is_cut = not reach and pairs[0].at < pairs[0].place
@@ -518,7 +555,7 @@ def _place_inserted(
 
 
 class TextReader:
-    """A few texts of a conversation, each read once."""
+    """Reads at most MOST_TEXTS texts of a conversation, each once."""
 
     def __init__(self, known: Known, conversation: str, first: int) -> None:
         self.known = known

@@ -1,13 +1,12 @@
-"""What clients say of a request in its headers. It narrows a search, and joins
-nothing by itself."""
+"""The hints in a request's headers. They narrow a search and join nothing."""
 
 import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MOST_CHARS = 120
-# The headers with a client's own id of the conversation, in the order of preference.
-# `x-client-request-id` is none: it is another one for each request.
+# Headers with a client's own conversation id, in the order of preference. Not
+# `x-client-request-id`: it differs in each request.
 CONVERSATION = (
     "x-windowpane-client-conversation",
     "x-claude-code-session-id",
@@ -18,7 +17,7 @@ CONVERSATION = (
     "session-id",
     "x-session-affinity",
 )
-# What clients send where they have none yet.
+# Values that clients send while they have no id.
 NO_ID = frozenset({"", "new", "null", "none", "undefined"})
 AGENT = "x-claude-code-agent-id"
 PARENT_AGENT = "x-claude-code-parent-agent-id"
@@ -26,29 +25,29 @@ COMPACTED = "x-claude-code-context-compacted"
 REQUEST_CLASS = "x-claude-code-request-class"
 PROMPT = "x-claude-code-prompt-id"
 RETRIES = "x-stainless-retry-count"
-# Between the client's id of a conversation and that of an agent in it.
+# Separator of a conversation's id and an agent's id.
 AGENT_MARK = "#"
 TRUE = frozenset({"1", "true", "yes"})
 
 
 class Hints(NamedTuple):
-    """Without any, the history alone decides."""
+    """The hints of one request; without any, the history alone decides."""
 
-    # The client's id of the conversation, with that of its agent: "" if there is none.
+    # The client's conversation id, with its agent's id; "" if there is none.
     conversation: str = ""
-    # The same of the agent that started this one.
+    # Likewise, the id for the agent that started this one.
     parent: str = ""
     is_compacted: bool = False
     # The same request was sent before.
     is_retry: bool = False
     idempotency_key: str = ""
-    # What the client calls the request (`title`, `main`, ...). Shown, never trusted.
+    # The client's name for the request (`title`, `main`, ...). Shown, never trusted.
     request_class: str = ""
     prompt: str = ""
 
 
 def read_hints(headers: Mapping[str, str], body: Mapping[str, Any]) -> Hints:
-    """`headers` by their names in small letters."""
+    """Return the hints of a request; the names in `headers` are in lower case."""
     session = find_session(headers, body)
     agent = bound_id(headers.get(AGENT, ""))
     parent = bound_id(headers.get(PARENT_AGENT, ""))
@@ -64,7 +63,10 @@ def read_hints(headers: Mapping[str, str], body: Mapping[str, Any]) -> Hints:
 
 
 def find_session(headers: Mapping[str, str], body: Mapping[str, Any]) -> str:
-    """The id of the conversation by its header's name, so that no two clients meet."""
+    """Return the conversation id or "".
+
+    The header's name is part of it, so that ids of different clients never collide.
+    """
     for name in CONVERSATION:
         if is_id(value := bound_id(headers.get(name, ""))):
             return f"{name}:{value}"
@@ -75,12 +77,12 @@ def find_session(headers: Mapping[str, str], body: Mapping[str, Any]) -> str:
 
 
 def is_id(value: str) -> bool:
-    """Not a word for none, nor a template that the client did not fill in."""
+    """Return whether a value is an id: no word for none, no unfilled template."""
     return value.lower() not in NO_ID and not value.startswith("{{")
 
 
 def bound_id(value: str) -> str:
-    """An id as it is, or what stands for one that is too long or cannot be shown."""
+    """Return the id, or its SHA-256 if it is too long or not printable."""
     value = value.strip()
     if len(value) <= MOST_CHARS and value.isprintable():
         return value

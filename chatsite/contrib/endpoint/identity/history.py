@@ -1,4 +1,4 @@
-"""A client's body as canonical messages, each with the hash of all up to it."""
+"""Read a client's body into canonical messages, each with its chain hash."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ from .canonical import (
 from .wires import chat, messages, responses
 from .wires.entry import Entry, Pause
 
-# Part of every hash. A change of the rule is another version: what was kept under an
-# older one is then not found by its chain, and goes on as a new conversation.
+# Part of every hash. A change of the rule needs another version: chains of older ones
+# are not found then, and their conversations continue as new ones.
 VERSION = 1
 GENESIS = hashlib.sha256(f"windowpane identity {VERSION}".encode()).digest()
 WIRES = {"chat": chat, "messages": messages, "responses": responses}
@@ -27,9 +27,9 @@ class Message(NamedTuple):
     role: str
     parts: list[Part]
     digest: bytes
-    # SHA-256 of the chain up to the message before, and of this digest.
+    # SHA-256 of the previous message's chain and of this digest.
     chain: bytes
-    # Where it is in the list of the body: [start:end].
+    # Its span in the list of the body: [start:end].
     start: int
     end: int
 
@@ -47,24 +47,25 @@ class Message(NamedTuple):
 
 
 class History(NamedTuple):
-    """A body, read."""
+    """The messages and instructions of a body."""
 
     messages: list[Message]
-    # Leading system and developer messages: versions of them are kept beside the chain.
+    # System and developer messages at the beginning, stored beside the chain.
     instructions: list[str]
     # The chain before the first message.
     base: bytes
-    # Those of the instructions that are in the list of the body, and where reading it
-    # can go on.
+    # Instructions that are in the list of the body, and points to resume reading it.
     leading: Sequence[str] = ()
     pauses: Sequence[Pause] = ()
-    # SHA-256 of the canonical JSON of those that the body has.
+    # SHA-256 of the canonical JSON of the body's tools.
     tools: str = ""
 
 
 def read_history(wire: str, body: Mapping[str, Any]) -> History:
-    """The history of a body of the wire `chat`, `messages` or `responses`. Raises
-    UnreadableHistoryError."""
+    """Read the history of a body of the API `chat`, `messages` or `responses`.
+
+    Raises UnreadableHistoryError.
+    """
     reader, items = WIRES[wire].Reader(), WIRES[wire].list_items(body)
     pauses = reader.read_on(items, 0)
     entries, leading = reader.entries, []
@@ -77,7 +78,7 @@ def read_history(wire: str, body: Mapping[str, Any]) -> History:
     pauses = [
         each._replace(entries=each.entries - len(leading))
         for each in pauses
-        # Before the first message it could still be part of the instructions.
+        # Before the first message, an item may still be part of the instructions.
         if each.entries > len(leading)
     ]
     tools = digest_tools(body)
@@ -92,8 +93,10 @@ def digest_tools(body: Mapping[str, Any]) -> str:
 def read_history_on(
     wire: str, body: Mapping[str, Any], before: History, pause: Pause
 ) -> History:
-    """The same of a body whose list begins with the items of `before` up to `pause`,
-    without a look at these."""
+    """Read a body whose list begins with the items of `before` up to `pause`.
+
+    Those items are not read again. Raises UnreadableHistoryError.
+    """
     reader = pause.reader.copy_waiting()
     later = reader.read_on(WIRES[wire].list_items(body), pause.items)
     messages = before.messages[: pause.entries]
@@ -106,14 +109,17 @@ def read_history_on(
 
 
 def go_on_from(history: History, base: bytes) -> History:
-    """The same messages after others that the body has not."""
+    """Return the history after other messages, which the body lacks."""
     messages = chain_entries([each.entry for each in history.messages], base)
     return history._replace(messages=messages, base=base)
 
 
 def read_reply(wire: str, reply: Mapping[str, Any], base: bytes) -> list[Message]:
-    """What a served reply adds to the chain: the `message` of a choice of `chat`, the
-    message of `messages`, the response of `responses`. It is one message, or none."""
+    """Return the message that a served reply adds to the chain, or an empty list.
+
+    The reply is the `message` of a choice in `chat`, the message in `messages`, the
+    response in `responses`.
+    """
     return chain_entries(WIRES[wire].list_reply(reply), base)
 
 
@@ -127,7 +133,7 @@ def chain_entries(entries: Sequence[Entry], base: bytes) -> list[Message]:
 
 
 def text_of_parts(parts: Sequence[Part]) -> str:
-    """What is compared where two messages are alike, but not the same."""
+    """Return the text by which messages that are not equal are compared."""
     if len(parts) == 1 and "text" in parts[0]:
         return parts[0]["text"]
     return "\n".join(map(_text_of_part, parts))

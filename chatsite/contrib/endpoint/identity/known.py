@@ -1,31 +1,30 @@
-"""What the rule asks of a store: bounded look-ups in the scope of one person.
+"""The interface of a store: bounded look-ups in the conversations of one user.
 
-A store answers for one person only, and only from conversations that were not deleted.
-Rows of chains and messages are kept as `decision.py::list_chains` says. Nothing here
-writes.
+Conversations that were deleted are never returned. `decision.py::list_chains` lists the
+chains and messages that a store keeps. Nothing here writes.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-# So many hashes are asked at once at most, and so many places are of interest of each.
+# Limits of one look-up: hashes, and places of each.
 MOST_HASHES = 64
 MOST_PLACES = 8
 
 
 class Place(NamedTuple):
-    """A message of a kept conversation."""
+    """The place of a message in a stored conversation."""
 
     conversation: str
-    # From 0 on, in the conversation with what it shares with its parents.
+    # From 0 on; messages that are shared with parents count.
     position: int
     # The first of the conversations that are branches of each other.
     family: str
-    # The id that the client gave the conversation, as in `Hints.conversation`, or "".
+    # The client's id of the conversation, as in `Hints.conversation`, or "".
     client: str = ""
     # Nothing follows it in this conversation.
     is_tip: bool = False
-    # A request ended here, and has no whole reply: it runs, failed or was stopped.
+    # A request ends here without a complete reply: it runs, failed or was stopped.
     is_open: bool = False
     # The conversation is one request of one message, or a side call.
     is_single: bool = False
@@ -36,41 +35,54 @@ class Kept(NamedTuple):
 
     digest: bytes
     role: str
-    # Of the canonical text, in bytes of UTF-8.
+    # Size of the canonical text in bytes of UTF-8.
     size: int
     # Served by this site, not only claimed by a client.
     is_served: bool = False
 
 
 class Known(Protocol):
-    """Of each hash, at most MOST_PLACES places: tips first, then newest first."""
+    """A store of one user's conversations.
+
+    Each hash has at most MOST_PLACES places: tips first, then the newest.
+    """
 
     def find_chains(self, chains: Sequence[bytes]) -> Mapping[bytes, Sequence[Place]]:
-        """The places where these chains end; what is not known is left out."""
+        """Return the places where these chains end, without unknown chains."""
 
     def find_messages(
         self, digests: Sequence[bytes]
     ) -> Mapping[bytes, Sequence[Place]]:
-        """The places of these messages."""
+        """Return the places of these messages, without unknown ones."""
 
     def find_client(self, client: str) -> Sequence[Place]:
-        """The tips of the conversations with this id of the client ("": without one),
-        those first in which something was said last."""
+        """Return the tips of the conversations with this client id, newest first.
+
+        With "", those of conversations without a client id.
+        """
 
     def find_request(self, key: str) -> Place | None:
-        """The last message of an earlier request with this idempotency key."""
+        """Return the last message of an earlier request with this idempotency key."""
 
     def read_path(self, conversation: str, first: int) -> Sequence[Kept]:
-        """The messages of a conversation from this position on, with those that it
-        shares with its parents; of each, the version that its client sent last."""
+        """Return the messages of a conversation from this position on.
+
+        Messages that it shares with its parents are included. Each is the version that
+        the client sent last.
+        """
 
     def read_text(self, conversation: str, position: int) -> str:
-        """The canonical text of a message (`history.py::text_of_parts`) in that
-        version."""
+        """Return the canonical text of a message (`history.py::text_of_parts`).
+
+        It is the version that the client sent last.
+        """
 
     def read_instructions(self, conversation: str) -> str:
-        """Those that its last request came with; "": none, or not known."""
+        """Return the instructions of its last request; "" if none or unknown."""
 
     def has_spoken(self, conversation: str, instructions: str, tools: str) -> bool:
-        """Return whether any request of it came with these instructions or these tools
-        (`History.tools`), or those of its last one are not known."""
+        """Return whether a request of it had these instructions or these tools.
+
+        `tools` is a `History.tools`. Also true if those of its last request are
+        unknown.
+        """

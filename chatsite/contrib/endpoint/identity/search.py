@@ -1,4 +1,4 @@
-"""How far a chain is known: a few bounded look-ups, however long the history is."""
+"""The search for the longest known chain, in a few bounded look-ups."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,21 +6,21 @@ from typing import NamedTuple
 from .history import Message
 from .known import MOST_HASHES, Known, Place
 
-# A request mostly adds less than this to what is known.
+# A request usually adds fewer messages than this.
 FIRST_LOOK = 16
 
 
 class Reach(NamedTuple):
-    """The longest known chain: of so many messages, and where it ends."""
+    """The number of messages of the longest known chain, and the places of its end."""
 
     length: int
     places: Sequence[Place]
 
 
 def find_reach(messages: Sequence[Message], known: Known) -> Reach:
-    """The longest known chain, by a look at the end, and else in ever smaller steps.
+    """Find the longest known chain: near the end first, then in ever smaller steps.
 
-    Where not all chains of a history are kept, it may find a shorter one.
+    If not all chains of a history are stored, it may find a shorter one.
     """
     total = len(messages)
     first = max(0, total - FIRST_LOOK)
@@ -32,7 +32,7 @@ def find_reach(messages: Sequence[Message], known: Known) -> Reach:
         step = max(1, (high - low) // MOST_HASHES + ((high - low) % MOST_HASHES > 0))
         found = _look_at(messages, range(low, high, step), known)
         if found is None:
-            # Nothing below the first of the steps is left to look at.
+            # All chains below the first of the steps were searched.
             return best
         best = found
         low, high = found.length, min(high, found.length + step - 1)

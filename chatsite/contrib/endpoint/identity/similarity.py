@@ -1,31 +1,33 @@
-"""Whether one text is another one that a client has wrapped, cut or stamped."""
+"""Compare a text with another one that a client may have wrapped, cut or stamped."""
 
 from typing import NamedTuple
 
 from .canonical import encode_text
 
-# The end of what a client puts before a text on lines of its own.
+# The end of a text that a client puts before another one, on lines of its own.
 LINE_ENDS = ("\n", ">")
-# Bytes that follow each other, and how many of a text are looked at from either end.
+# Bytes of a run, and bytes of a text that are compared from either end.
 RUN, RUNS_FROM = 16, 2_048
-# The same of instructions, which are long.
+# Likewise for instructions, which are long.
 INSTRUCTIONS_FROM = 32_768
 
 
 class Likeness(NamedTuple):
-    """How two texts that are not the same are alike."""
+    """The likeness of two texts that are not equal."""
 
-    # One of them is a part of the other one.
+    # One text is a part of the other.
     is_contained: bool = False
-    # A part that begins and ends with a line of the other one.
+    # That part is whole lines of the other text.
     is_at_line: bool = False
-    # So many bytes of UTF-8 are the same.
+    # Equal bytes of UTF-8.
     size: int = 0
 
 
 def compare_texts(one: str, other: str) -> Likeness | None:
-    """None if they are not alike: less than half of the shorter one is the same, at
-    its beginning and its end."""
+    """Return the likeness of two texts, or None.
+
+    None if less than half of the shorter text is equal at its beginning and its end.
+    """
     shorter, longer = sorted((one.strip(), other.strip()), key=len)
     if not shorter:
         return None
@@ -47,7 +49,7 @@ def _stands_at_line(shorter: str, longer: str) -> bool:
 
 
 def count_equal_start(one: str, other: str) -> int:
-    """How many characters at the beginning are the same, by halving."""
+    """Return the number of equal characters at the beginning, by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -59,8 +61,10 @@ def count_equal_start(one: str, other: str) -> int:
 
 
 def differ_once(one: str, other: str) -> bool:
-    """Return whether all that they have in common is before and after one part of each,
-    such as the time. Two questions in one template differ in that and in themselves."""
+    """Return whether two texts differ in only one part, such as the time.
+
+    Two different questions in one template differ in the time and in the question.
+    """
     start = count_equal_start(one, other)
     one, other = one[start:], other[start:]
     end = count_equal_start(one[::-1], other[::-1])
@@ -68,13 +72,16 @@ def differ_once(one: str, other: str) -> bool:
 
 
 def find_runs(one: str, other: str) -> set[bytes]:
-    """All pieces of RUN bytes that both have, in whatever they are wrapped."""
+    """Return the pieces of RUN bytes that both texts have, wherever they are."""
     return _list_runs(one) & _list_runs(other)
 
 
 def share_little(one: str, other: str) -> bool:
-    """Return whether two instructions are those of different agents: less than half of
-    the shorter one is in the other, in one piece or in runs."""
+    """Return whether two instructions belong to different agents.
+
+    They do if less than half of the shorter one is in the other, in one piece or in
+    runs.
+    """
     if compare_texts(one, other):
         return False
     runs, others = (_list_runs(text, INSTRUCTIONS_FROM) for text in (one, other))

@@ -1,1 +1,1 @@
-"""The wires: how each writes messages, read into one canonical form."""
+"""Readers of each API's messages, into one canonical form."""

@@ -1,4 +1,4 @@
-"""The wire of `POST /v1/chat/completions`."""
+"""Read the messages of `POST /v1/chat/completions`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ RESULTS = frozenset({"tool", "function"})
 
 
 def list_instructions(_body: Mapping[str, Any]) -> list[str]:
-    """All of them are messages on this wire."""
+    """Return no instructions: in this API, all of them are messages."""
     return []
 
 
@@ -36,7 +36,7 @@ def list_items(body: Mapping[str, Any]) -> list[Any]:
 
 
 class Reader(EntryReader):
-    """The messages; results that follow each other in the order of their calls."""
+    """Reads messages, and sorts adjacent results by the order of their calls."""
 
     def read_item(self, item: Any, at: int) -> None:
         message = take_object(item, "Each of `messages`")
@@ -55,7 +55,7 @@ def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
 
 
 def place_calls(calls: Any, name: str) -> dict[str, int]:
-    """The place of each call of a message by its id."""
+    """Return the index of each call of a message by its id."""
     calls = calls if isinstance(calls, list) else []
     ids = [each.get(name) if isinstance(each, Mapping) else None for each in calls]
     return {str(each): place for place, each in enumerate(ids) if each is not None}
@@ -68,9 +68,12 @@ def _read_result(message: Mapping[str, Any], calls: dict[str, int], at: int) -> 
 
 
 def read_parts(message: Mapping[str, Any]) -> list[Part]:
-    """Reasoning (`reasoning`, `reasoning_content`) and `name` are not read."""
+    """Return the parts of a message.
+
+    Reasoning (`reasoning`, `reasoning_content`) and `name` are not read.
+    """
     if len(message) == 2 and isinstance(message.get("content"), str):
-        # With its role that is all: most messages are one text.
+        # A fast path: most messages have only a role and one text.
         text = normalize_text(message["content"])
         return [text_part(text)] if text else []
     parts = read_mixed_parts(message.get("content"), _read_part)

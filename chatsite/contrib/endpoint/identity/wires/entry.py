@@ -1,4 +1,4 @@
-"""What all wires give: messages with their place in the body."""
+"""The common result of all readers: messages with their place in the body."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -11,7 +11,7 @@ SYSTEM = frozenset({"system", "developer"})
 
 
 class Entry(NamedTuple):
-    """A canonical message, and where it is in the list of the body: [start:end]."""
+    """A canonical message, and its span in the list of the body: [start:end]."""
 
     role: str
     parts: list[Part]
@@ -19,16 +19,16 @@ class Entry(NamedTuple):
     end: int
 
 
-# Items between two pauses, and how much a reader may hold back there.
+# Items between two pauses, and the results and calls a reader may hold back there.
 PAUSE_AFTER, MOST_WAITING = 32, 64
 
 
 class EntryReader:
-    """Reads the items of a list into entries, one after the other."""
+    """Reads the items of a list into entries, one by one."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        # Results that nothing has followed yet, and the places of the calls by ids.
+        # Results that no other item has followed yet, and indexes of calls by id.
         self.results: list[Entry] = []
         self.calls: dict[str, int] = {}
 
@@ -36,7 +36,7 @@ class EntryReader:
         raise NotImplementedError
 
     def end(self, at: int) -> None:
-        """Nothing follows the first `at` items."""
+        """End the list after its first `at` items."""
         self.end_results()
 
     def end_results(self) -> None:
@@ -49,7 +49,7 @@ class EntryReader:
         return self.entries
 
     def read_on(self, items: Sequence[Any], first: int) -> list["Pause"]:
-        """From item `first` on to the end; places where this could be done again."""
+        """Read the items from `first` on; return the points to resume from."""
         pauses: list[Pause] = []
         after = first + PAUSE_AFTER
         for at, item in enumerate(items[first:], first):
@@ -65,7 +65,7 @@ class EntryReader:
         return len(self.results) + len(self.calls)
 
     def copy_waiting(self) -> Self:
-        """All that the next item depends on, without the entries."""
+        """Copy the state that the next item depends on, without the entries."""
         other = copy(self)
         other.entries = []
         other.results, other.calls = [*self.results], {**self.calls}
@@ -73,7 +73,7 @@ class EntryReader:
 
 
 class Pause(NamedTuple):
-    """Between two items of a list: so many are before it, and entries made of them."""
+    """A point between two items: the items before it, and the entries made of them."""
 
     items: int
     entries: int
@@ -81,7 +81,7 @@ class Pause(NamedTuple):
 
 
 def sort_results(results: list[Entry]) -> list[Entry]:
-    """In the order of the calls; what answers no known call comes last."""
+    """Sort results by the order of their calls; those of unknown calls come last."""
     return sorted(results, key=_find_place_of_call)
 
 
@@ -110,7 +110,7 @@ def name_role(role: Any) -> str:
 
 
 def name_kind(value: Mapping[str, Any]) -> str:
-    """Its `type`; anything but a text is none."""
+    """Return the object's `type`, or "" if it is no text."""
     kind = value.get("type")
     return kind if isinstance(kind, str) else ""
 
@@ -118,7 +118,10 @@ def name_kind(value: Mapping[str, Any]) -> str:
 def read_mixed_parts(
     content: Any, read_part: Callable[[Mapping[str, Any]], Part]
 ) -> list[Part]:
-    """A text, or a list of texts and objects, of which each wire reads its own."""
+    """Return the parts of a text, or of a list of texts and objects.
+
+    `read_part` reads the objects of one API.
+    """
     if content is None:
         return []
     if isinstance(content, str):

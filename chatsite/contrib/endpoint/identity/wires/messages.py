@@ -1,4 +1,4 @@
-"""The wire of `POST /v1/messages`, Anthropic's."""
+"""Read the messages of `POST /v1/messages`, Anthropic's API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def list_items(body: Mapping[str, Any]) -> list[Any]:
 
 
 class Reader(EntryReader):
-    """The messages; results are in one with what a person says."""
+    """Reads messages; tool results are in one message with the user's text."""
 
     def read_item(self, item: Any, at: int) -> None:
         message = take_object(item, "Each of `messages`")
@@ -56,7 +56,7 @@ def _place_calls(content: Any) -> dict[str, int]:
 
 
 def _sort_results(parts: list[Part]) -> list[Part]:
-    """Results in the order of their calls, before all else, as the wire wants them."""
+    """Put the results first, in the order of their calls, as the API requires."""
     results = [part for part in parts if "result" in part]
     if not results:
         return parts

@@ -1,4 +1,4 @@
-"""The wire of `POST /v1/responses`: items, of which the model's are one message."""
+"""Read the items of `POST /v1/responses`; a reply's items are one message."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -36,7 +36,7 @@ def list_instructions(body: Mapping[str, Any]) -> list[str]:
 
 
 def list_items(body: Mapping[str, Any]) -> list[Any]:
-    """The input; a text is that of a person."""
+    """Return the items of the input; a text is a message of the user."""
     if isinstance(text := body.get("input"), str):
         return [{"role": "user", "content": text}]
     return take_list(body, "input")
@@ -47,13 +47,16 @@ def list_reply(reply: Mapping[str, Any]) -> list[Entry]:
 
 
 class Reader(EntryReader):
-    """Items into messages: what the model said and called between two inputs is one
-    message, as it is one reply; results are in the order of their calls."""
+    """Reads items into messages.
+
+    Texts and calls of the model between two inputs are one message, as they are one
+    reply. Results are in the order of their calls.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.said: list[Part] = []
-        # Where it begins, with what was thought before it.
+        # First item of the model's message, including its reasoning.
         self.said_from: int | None = None
 
     def end(self, at: int) -> None:
@@ -91,7 +94,7 @@ class Reader(EntryReader):
         self.entries.append(Entry(role, parts, at, at + 1))
 
     def say(self, item: Mapping[str, Any], kind: str, at: int) -> None:
-        """An item of the model's."""
+        """Add an item of the model."""
         if not self.said:
             self.calls = {}
         self.said_from = at if self.said_from is None else self.said_from
