@@ -1,1 +1,1 @@
-"""The endpoint for other clients: does it know which conversation a request goes on?"""
+"""Benchmarks of the endpoint for other clients."""

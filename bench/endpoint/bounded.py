@@ -1,5 +1,7 @@
-"""A long talk into a small window, through keys in *bound*: what the provider refuses,
-what of it is rebuilt from the store, and what the provider can have in its cache.
+"""A long conversation in a small window, through keys in *bound*.
+
+It counts what the provider refuses, which bodies are rebuilt from the store, and what
+the provider can cache.
 
 Usage: python -m bench.endpoint.bounded [--turns 300] [--window 8000] [--seed 1]
        [--wire chat]
@@ -22,15 +24,15 @@ from .long_talk import LongTalk
 from .strict import Shares, StrictUpstream, read_messages
 
 MARK = SUMMARY_MARK.encode()
-# Of a question and of an answer: the longer they are, the larger is the share of a
-# small window that is new with each.
+# Words of a question and of an answer: longer ones make a larger share of a small
+# window new in each request.
 WORDS = ((30, 45), (50, 60))
 PATHS = {
     "chat": "/v1/chat/completions",
     "messages": "/v1/messages",
     "responses": "/v1/responses",
 }
-# Requests between two lines that say how far it is.
+# Requests between two lines of progress.
 OFTEN = 60
 
 
@@ -44,7 +46,7 @@ def make_environment(folder: Path, provider: StrictUpstream) -> dict[str, str]:
         "OPENAI_API_KEY": "sk-bench",
         "CHAT_MODEL": "ok",
         "CONTEXT_WINDOW": str(provider.window),
-        # What the client asks for, too.
+        # Equal to the client's own limit of a reply.
         "REPLY_RESERVE": "500",
         "MESSAGES_PER_MINUTE": "100000",
         "SUMMARIES_PER_MINUTE": "100000",
@@ -53,7 +55,7 @@ def make_environment(folder: Path, provider: StrictUpstream) -> dict[str, str]:
 
 
 def play(site: Site, key: str, talk: LongTalk) -> list[str]:
-    """The hashes of what the site says that it has sent."""
+    """Play the conversation; return the hashes that the site reports of sent bodies."""
     hashes = []
     headers = {"authorization": f"Bearer {key}"}
     with httpx.Client(timeout=120, headers=headers) as client:
@@ -84,7 +86,7 @@ def report(site: Site, provider: StrictUpstream, key: str, talk: LongTalk) -> No
         "answers name the hash of what was sent": known == hashes,
         "can be cached, bounded": f"{bounded.cached / bounded.total:.1%}",
         "can be cached, direct": f"{direct.cached / direct.total:.1%}",
-        # Besides what is new, which is the same either way.
+        # New content is the same in both, so it cancels out.
         "lost at compactions": f"{(bounded.fresh - direct.fresh) / bounded.total:.1%}",
         "audit, which rebuilds every body": site.manage("audit").strip(),
     }

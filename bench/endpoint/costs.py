@@ -1,8 +1,8 @@
 """python -m bench.endpoint.costs
 
-What the endpoint costs: the processor time of a request that sends a long history
-again; the first token beside a direct connection; and of a chunk that is passed on,
-beside a word of the site's own chat.
+The costs of the endpoint: the processor time of a request that resends a long history;
+the time to the first token, compared with a direct connection; and the processor time
+of a forwarded chunk, compared with a word of the site's own chat.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from .provider import Provider
 
 SIZES = (10, 500, 1_000, 2_000)
 AGAIN, STREAMS, ROUNDS = 8, 20, 3
-# Words of a reply.
+# Words in a reply.
 SHORT, LONG, PACE = 100, 300, 0.05
 LINE = "This sentence stands for what people and models say to each other. "
 
@@ -40,7 +40,7 @@ async def ask(session: Any, url: str, key: str, messages: Any, **more: Any) -> A
 
 
 async def send_again(place: Place, session: Any, size: int) -> float:
-    """Milliseconds of one more request of a conversation of this size."""
+    """Return the mean processor time in ms of a request that resends this history."""
     url, key = f"{place.site.url}/v1", place.keys[0]
     said = [
         {"role": ("user", "assistant")[n % 2], "content": f"{size} {n} {LINE * 4}"}
@@ -52,14 +52,14 @@ async def send_again(place: Place, session: Any, size: int) -> float:
         said.append({"role": "user", "content": f"{n} {LINE}"})
         before = cpu_of(place)
         said.append(await ask(session, url, key, said))
-        # What is left to do after the answer is part of it.
+        # Work after the answer counts, too.
         await asyncio.sleep(0.3)
         costs.append(cpu_of(place) - before)
     return statistics.mean(costs) * 1_000
 
 
 async def stream_once(session: Any, url: str, key: str, name: str) -> float:
-    """Seconds until the first token."""
+    """Return the seconds until the first token."""
     messages = [{"role": "user", "content": f"Tell me of {name}."}]
     body = {"model": "m", "messages": messages, "stream": True}
     headers, first = {"authorization": f"Bearer {key}"}, 0.0
@@ -75,7 +75,7 @@ async def stream_once(session: Any, url: str, key: str, name: str) -> float:
 async def stream_many(
     session: Any, url: str, keys: list[str], name: str, apart: float = 0.0
 ) -> list[float]:
-    """STREAMS of them, each begun so many seconds after the one before."""
+    """Run STREAMS streams that begin `apart` seconds after each other."""
     tasks = []
     for n in range(STREAMS):
         once = stream_once(session, url, keys[n % len(keys)], f"{name} {n}")
@@ -112,7 +112,7 @@ async def measure() -> None:
 
 
 async def compare_first_tokens(provider: Provider, place: Place, session: Any) -> None:
-    """Of streams that begin one after the other until all of them run at once."""
+    """Compare the first tokens of streams that begin in turn until all run at once."""
     provider.words, apart = SHORT, SHORT * PACE / STREAMS
     for what, url, keys in (
         ("direct", provider.url, ["x"]),
@@ -126,7 +126,7 @@ async def compare_first_tokens(provider: Provider, place: Place, session: Any) -
 
 
 async def compare_words(provider: Provider, place: Place, session: Any) -> None:
-    """What a word more costs, without what each turn costs."""
+    """Compare the cost of one more word, without the fixed cost of a turn."""
     people = [Person(place.site, f"chatter{n}") for n in range(STREAMS)]
     paths = [person.create() for person in people]
     costs: dict[tuple[str, int], float] = {}

@@ -37,9 +37,9 @@ from .talks import (
 from .wires import PATHS, Request, Said
 
 GOES_ON = ("continued", "client-compacted", "retry")
-# So many talks of a person go on at the same time.
+# Conversations of one user that run at the same time.
 AT_ONCE = 12
-# What counts are printed by.
+# The groups of the printed counts.
 KINDS = ("act", "habit", "header", "wire")
 
 Known = tuple[object, ...]
@@ -50,16 +50,16 @@ class Target(Protocol):
 
 
 class Judge:
-    """What every conversation of a server really is, by what was said in it."""
+    """Judges a server's decisions by the messages that a conversation really has."""
 
     def __init__(self, every: int = 0) -> None:
-        # After so many requests, the counts until then are printed.
+        # Requests between two printed counts; 0 prints none.
         self.every = every
         self.judged = 0
-        # Of people who talk at the same time.
+        # Users send requests at the same time.
         self.lock = Lock()
         self.said: dict[tuple[int, str], tuple[Known, ...]] = {}
-        # How many messages of it were there before the first reply of the server.
+        # Number of messages before the server's first reply.
         self.starts: dict[tuple[int, str], int] = {}
         self.tips: Counter[tuple[int, tuple[Known, ...]]] = Counter()
         self.counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -67,7 +67,7 @@ class Judge:
         self.missed: list[str] = []
 
     def has_tip(self, person: int, history: tuple[Known, ...]) -> bool:
-        """A conversation ends where the server's last reply in this history is."""
+        """Return whether a conversation ends with the last reply of this history."""
         last = max(
             (place for place, each in enumerate(history) if each[0] == "assistant"),
             default=-1,
@@ -81,7 +81,7 @@ class Judge:
         # Even where another conversation happens to end there, these are branches.
         is_other = is_copy or act in ("edit", "regenerate")
         is_wanted = not is_other and self.has_tip(talk.person, history)
-        # What a client asks for itself is no part of the conversation.
+        # A client's own side call is no part of the conversation.
         is_known = (answer.lineage in GOES_ON) != (act == "aside")
         line = f"{talk.name} {talk.wire} {talk.header} {talk.habits} {act}: {answer}"
         if not is_right:
@@ -122,7 +122,7 @@ class Judge:
         return True
 
     def note(self, talk: Talk, answer: Answer) -> None:
-        """The talk has its reply; without one, the conversation ends in a question."""
+        """Store the conversation's messages; without a reply, it ends in a question."""
         key = talk.person, answer.conversation
         if key in self.said:
             self.tips[key[0], self.said[key]] -= 1
@@ -137,13 +137,13 @@ def count_shared(one: Sequence[Known], other: Sequence[Known]) -> int:
 
 
 class Play:
-    """Talks of one person, one request after the other, in turns."""
+    """Plays the conversations of one user in turns, one request at a time."""
 
     def __init__(self, target: Target, judge: Judge, model: str, fails: bool) -> None:
         self.target = target
         self.judge = judge
         self.model = model
-        # Whether the target can be told to let an upstream fail.
+        # Whether the target can let an upstream fail.
         self.fails = fails
 
     def play(self, talks: Sequence[Talk], random: Random) -> None:
@@ -178,7 +178,7 @@ class Play:
             self.send(talk, act, running)
 
     def ask_aside(self, talk: Talk, act: str, others: Sequence[Talk]) -> None:
-        """With calls that wait for their results, a client asks nothing."""
+        """Send a side call, after the results of pending tool calls."""
         while talk.history[-1].calls:
             take_step(talk, "append")
             self.send(talk, "append", others)
@@ -186,7 +186,7 @@ class Play:
         ask = SUMMARISE if is_summary else talk.random.choice(ASIDES)
         aside = talk.step_aside(ask)
         self.send(aside, "aside", others)
-        # No other reply of the talk is the same by chance.
+        # So no other reply of the conversation is equal by chance.
         talk.sent = aside.sent
         if is_summary:
             forget_beginning(talk, SUMMARY + aside.history[-1].text)
@@ -210,7 +210,7 @@ class Play:
             self.judge.note(talk, answer)
 
     def send_again(self, talk: Talk, others: Sequence[Talk]) -> None:
-        """The first request fails, or its answer is lost on its way."""
+        """Send a request twice: the first one fails, or its answer is lost."""
         request = talk.write_request(others, self.model)
         reply = make_reply(talk.history, Random(f"{talk.name} {talk.sent}"))
         is_lost = not self.fails or talk.random.random() < 0.5
@@ -233,7 +233,10 @@ def run_talks(
     model: str = "gpt-4o-mini",
     every: int = 0,
 ) -> Judge:
-    """So many talks of each person, who talk at once; two by two they say the same."""
+    """Run `count` conversations of each user, all users at once.
+
+    The users of each pair send equal messages.
+    """
     judge = Judge(every)
     play = Play(target, judge, model, fails=isinstance(target, MemoryTarget))
 
@@ -258,7 +261,7 @@ def print_counts(judge: Judge, kinds: Sequence[str] = KINDS) -> None:
 
 
 def run_site_talks(given: argparse.Namespace, **chosen: Any) -> Judge:
-    """Through a site of its own, with its audit."""
+    """Run the conversations through a site of its own, with its audit."""
     is_postgres = given.database == "postgresql"
     with run_site(given.people, is_postgres=is_postgres) as (target, site):
         judge = run_talks(target, given.talks, **chosen)

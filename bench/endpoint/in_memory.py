@@ -1,7 +1,6 @@
-"""The rule of identity without a site: what a store keeps for it, as dictionaries.
+"""The identity rule without a site: a store that keeps its data in dictionaries.
 
-It is the shortest store that does what
-`chatsite/contrib/endpoint/identity/known.py` asks for.
+It is the shortest implementation of `chatsite/contrib/endpoint/identity/known.py`.
 """
 
 from collections import defaultdict
@@ -29,7 +28,7 @@ from .wires import Request, Said, write_answer
 
 @dataclass(slots=True)
 class Conversation:
-    """What is kept of one: its newest versions of messages, in order."""
+    """The newest versions of a conversation's messages, in order."""
 
     name: str
     family: str
@@ -37,17 +36,17 @@ class Conversation:
     is_single: bool = False
     path: list[Kept] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    # Of its requests.
+    # Instructions and tools of its requests.
     instructions: list[str] = field(default_factory=list)
     tools: set[str] = field(default_factory=set)
-    # Where a request ended that has no reply yet.
+    # Position of a request that has no reply yet.
     open_at: int | None = None
-    # When something was said in it, in the order of all requests.
+    # Number of its last request, counted over all requests.
     updated: int = 0
 
 
 class MemoryStore:
-    """The conversations of one person."""
+    """The conversations of one user."""
 
     def __init__(self) -> None:
         self.conversations: dict[str, Conversation] = {}
@@ -56,7 +55,7 @@ class MemoryStore:
         self.requests: dict[str, tuple[str, int]] = {}
         self.lookups = self.made = self.taken = 0
 
-    # What the rule asks.
+    # The look-ups of the rule.
 
     def find_chains(self, chains: Sequence[bytes]) -> Mapping[bytes, Sequence[Place]]:
         return self._find(self.chains, chains)
@@ -121,7 +120,7 @@ class MemoryStore:
             is_single=kept.is_single,
         )
 
-    # What a request and its reply leave.
+    # The storage of a request and its reply.
 
     def take(self, history: History, hints: Hints, decision: Decision) -> Conversation:
         kept = self._open(history, hints, decision)
@@ -129,7 +128,7 @@ class MemoryStore:
         kept.tools.add(history.tools)
         is_side = "side" in decision.why
         for index, position in list_chains(history, decision):
-            # What a side call shares is its parent's, also as the client writes it now.
+            # A side call's shared messages belong to its parent, in their new form.
             is_shared = is_side and index < decision.first_new
             whose = self.conversations[decision.conversation] if is_shared else kept
             self._keep(whose, history.messages[index], position)
@@ -187,7 +186,7 @@ class MemoryStore:
         self.digests[message.digest].append((kept.name, position))
 
     def _forget_reply(self, kept: Conversation, count: int) -> None:
-        """The other reply to the same request takes its place."""
+        """Remove the last reply, as another one to the same request replaces it."""
         if len(kept.path) == count + 1:
             kept.path.pop()
             kept.texts.pop()
@@ -203,7 +202,7 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a client sees, and of a branch its parent where that is known."""
+    """The decision that a client sees; for a branch also its parent, if known."""
 
     conversation: str
     lineage: str
@@ -217,14 +216,14 @@ class Answer:
 
 
 class MemoryTarget:
-    """Decides requests as the site does, one store for each person."""
+    """Decides requests as the site does, with one store per user."""
 
     def __init__(self) -> None:
         self.stores: dict[int, MemoryStore] = defaultdict(MemoryStore)
         self.decisions: list[Decision] = []
 
     def send(self, person: int, request: Request, reply: Said | None) -> Answer:
-        """Without a reply, the upstream fails."""
+        """Decide a request, and store it; without a reply, the upstream fails."""
         store = self.stores[person]
         history = read_history(request.wire, request.body)
         hints = read_hints(request.headers, request.body)
@@ -240,6 +239,6 @@ class MemoryTarget:
 
 
 def read_served(wire: str, body: dict, base: bytes) -> list[Message]:
-    """A reply's message, from the body of an answer."""
+    """Return the message of a reply from the body of an answer."""
     reply = body["choices"][0]["message"] if wire == "chat" else body
     return read_reply(wire, reply, base)

@@ -25,10 +25,10 @@ from .provider import Provider
 WORDS, PACE = 120, 0.05
 BEHIND = 1.0
 LEASE = 3
-# How far each stream was behind.
+# Seconds that each stream was behind.
 behinds: list[float] = []
-# When this process woke up from short sleeps, and how late: on a machine that has too
-# much to do, so is the site.
+# When this process woke up from short sleeps, and how late: on a busy machine, the site
+# is late, too.
 BEAT, LATE = 0.01, 0.05
 wakes: list[tuple[float, float]] = []
 ENDED = "SELECT state, error, text FROM chat_turn ORDER BY id DESC LIMIT ?"
@@ -36,13 +36,13 @@ ENDED = "SELECT state, error, text FROM chat_turn ORDER BY id DESC LIMIT ?"
 
 @dataclass
 class Stream:
-    """What a client was sent, each word with its time."""
+    """The words that a client was sent, each with its time."""
 
     pieces: list[tuple[float, str]] = field(default_factory=list)
     has_begun: asyncio.Event = field(default_factory=asyncio.Event)
 
     def moment_of(self, place: int) -> float:
-        """When the character at this place came."""
+        """Return the time at which the character at this place was received."""
         ends = accumulate(len(text) for _, text in self.pieces)
         return next(
             at for end, (at, _) in zip(ends, self.pieces, strict=True) if end > place
@@ -141,7 +141,7 @@ async def wait_until_ended(place: Place, streams: int) -> list[tuple[str, str, s
 async def kill_often(
     kills: int, streams: int, minutes: float = inf
 ) -> tuple[Counter, str]:
-    """What was found, and what the audit says at the end."""
+    """Kill the site repeatedly; return the counts and the last line of the audit."""
     end = time.monotonic() + minutes * 60
     random, found = Random(11), Counter()
     async with Provider(words=WORDS, pace=PACE).running() as provider:

@@ -1,4 +1,4 @@
-"""A person's long talk, as a client without a memory sends it: all of it each time."""
+"""A long conversation of a client without a memory, which sends all of it each time."""
 
 import json
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from .strict import TOOL_WORD, WORDS
 
 SYSTEM = "You answer questions about a town. " * 8
 TOOL = {"type": "object", "properties": {"word": {"type": "string"}}}
-# Every so many turns the model calls a tool.
+# Turns between two calls of a tool.
 WITH_TOOL = 5
 
 
 class LongTalk:
-    """The client's own history on the wire `chat`, `messages` or `responses`."""
+    """The client's own history for the API `chat`, `messages` or `responses`."""
 
     def __init__(self, wire: str, turns: int, words: int = 30, seed: int = 1) -> None:
         self.wire, self.turns, self.words = wire, turns, words
@@ -23,7 +23,7 @@ class LongTalk:
         self.bodies: list[bytes] = []
 
     def play(self) -> Iterator[bytes]:
-        """Each body to send; what was answered is given to take() before the next."""
+        """Yield each body to send; pass its answer to take() before the next one."""
         for turn in range(self.turns):
             self.ask(turn, wants_tool=turn % WITH_TOOL == WITH_TOOL - 1)
             yield self.write()
@@ -46,7 +46,7 @@ class LongTalk:
             self.said.append(value["choices"][0]["message"])
 
     def find_result(self) -> dict[str, Any] | None:
-        """What the tool gives that was called last; None: none was."""
+        """Return the result of the last tool call, or None without one."""
         last = self.said[-1]
         result = " ".join(self.random.choices(WORDS, k=40))
         if self.wire == "chat":
@@ -71,7 +71,7 @@ class LongTalk:
         return None
 
     def write(self) -> bytes:
-        """The body of all that was said."""
+        """Return the body with the whole history."""
         if self.wire == "messages":
             tools = [{"name": "look_up", "input_schema": TOOL}]
             body = {"model": "anthropic", "max_tokens": 500, "system": SYSTEM}

@@ -1,8 +1,8 @@
 """python -m bench.endpoint.mcp_conformance
 
-The scenarios of the protocol's own suite that apply to the MCP server, run by the suite
-through a line that adds the key, as it has none. Needs npm; the suite and the Node that
-it wants are installed into `.venv-conformance`. The other scenarios want tools, prompts
+Runs the scenarios of the protocol's own suite that apply to the MCP server. The suite
+sends no key, so a proxy adds it. Needs npm; the suite and the Node version that it
+needs are installed into `.venv-conformance`. The other scenarios need tools, prompts
 and resources of a server that is made for the suite.
 """
 
@@ -20,7 +20,7 @@ from .place import make_place
 PACKAGE = "@modelcontextprotocol/conformance"
 VERSION, NODE = "0.2.0-alpha.12", "node@22"
 FOLDER = Path(".venv-conformance")
-# By the revision of the protocol.
+# Scenarios by revision of the protocol.
 SCENARIOS = {
     "2025-11-25": (
         *("server-initialize", "ping", "tools-list", "dns-rebinding-protection"),
@@ -33,12 +33,12 @@ SCENARIOS = {
 }
 COUNTS = re.compile(r"^Passed: (\d+)/(\d+)", re.MULTILINE)
 FAILED = re.compile(r"^  - (\w+): .*\n    Error: (.*)$", re.MULTILINE)
-# Checks of lists of prompts and resources, and of a tool of the suite's own server.
+# Checks of prompts, resources and a tool that only the suite's own server has.
 ABSENT = ("-32601: Method not found", "Not testable: server does not list")
 
 
 def install_suite() -> list[str]:
-    """What its command begins with."""
+    """Install the suite if needed; return the beginning of its command."""
     programs = FOLDER / "node_modules" / ".bin"
     if not (programs / "conformance").exists():
         name = f"{PACKAGE}@{VERSION}"
@@ -49,7 +49,7 @@ def install_suite() -> list[str]:
 
 @asynccontextmanager
 async def add_key(site: str, key: str) -> AsyncIterator[str]:
-    """The address at which each request gets this key and goes on as it is."""
+    """Run a proxy that adds this key to each request; yield its address."""
 
     async def pass_on(request: web.Request) -> web.Response:
         headers = {**request.headers, "Authorization": f"Bearer {key}"}

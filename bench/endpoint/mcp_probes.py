@@ -90,7 +90,7 @@ async def call_tool(
 
 
 def judge_answer(told: dict[str, Any]) -> str:
-    """What a probe found: "nothing" is right."""
+    """Return what a probe found; "nothing" is right."""
     result = told.get("result", {})
     text = result["content"][0]["text"] if result.get("content") else ""
     if WORD in json.dumps(told):
@@ -112,7 +112,7 @@ async def probe_tools(count: int) -> None:
         started = time.monotonic()
         async with aiohttp.ClientSession() as session:
             call = partial(call_tool, session, f"{place.site.url}/mcp")
-            # Else the probes would prove nothing.
+            # Without this check, the probes would prove nothing.
             told = await call(owner, 0, "search_transcripts", {"query": WORD})
             print("their owner finds", judge_answer(told))
 

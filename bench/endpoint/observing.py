@@ -22,9 +22,9 @@ from .place import make_place
 from .provider import Provider
 from .wires import PATHS, Said, write_body
 
-# A person has a place for 64 requests at once.
+# A user has slots for 64 concurrent requests.
 AT_ONCE, CROWD, PEOPLE = 6, 200, 4
-# Bodies between two lines that say how far it is.
+# Bodies between two lines of progress.
 OFTEN = 500
 TEXTS = (
     "Hello",
@@ -44,7 +44,7 @@ EXTRAS: tuple[tuple[str, Any], ...] = (
 
 
 def make_body(random: Random, number: int) -> tuple[str, bytes]:
-    """A wire and a body that no other one is the same as."""
+    """Return an API's name and a body that is different from all others."""
     wire = random.choice([*PATHS])
     said = []
     for place in range(random.choice((1, 1, 3, 5))):
@@ -94,7 +94,7 @@ class Observing:
             self.counts["same" if told == sent else "another answer"] += 1
 
     async def run(self, bodies: list[tuple[str, bytes]], at_once: int) -> float:
-        """Seconds that it took."""
+        """Send the bodies, `at_once` concurrently; return the seconds it took."""
         todo, started = iter(bodies), time.monotonic()
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector) as session:

@@ -1,4 +1,4 @@
-"""Servers that are asked over HTTP: any one, or a site with a provider of its own."""
+"""Servers that are asked over HTTP: any server, or a site with its own provider."""
 
 import json
 import urllib.request
@@ -16,12 +16,12 @@ from .in_memory import Answer
 from .place import make_place
 from .wires import PATHS, Request, Said, read_answer
 
-# The temperature of a request says which reply it gets.
+# The temperature of a request selects its reply.
 STEP = 1e-6
 
 
 class HttpTarget:
-    """Any server of these wires."""
+    """A server of these APIs."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class HttpTarget:
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.keys = keys
-        # Fields of the body by which the provider knows what to reply.
+        # Returns fields of the body that select the provider's reply.
         self.wish = wish
 
     def send(self, person: int, request: Request, reply: Said | None) -> Answer:
@@ -50,7 +50,7 @@ class HttpTarget:
 
 
 class TalkProvider(Upstream):
-    """It replies what the talk wants."""
+    """A provider that sends the reply that the conversation wants."""
 
     # Clients send results in any order.
     is_strict = False
@@ -79,7 +79,7 @@ class TalkProvider(Upstream):
 
 @contextmanager
 def run_site(people: int, *, is_postgres: bool) -> Iterator[tuple[HttpTarget, Site]]:
-    """A server process and its database, SQLite or PostgreSQL."""
+    """Run a server process with its database, SQLite or PostgreSQL."""
     provider = TalkProvider()
     more = {"ANTHROPIC_BASE_URL": provider.url.removesuffix("/v1")}
     with ExitStack() as stack:

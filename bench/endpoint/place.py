@@ -1,4 +1,4 @@
-"""A site of its own for a bench of the endpoint, and keys of people who use it."""
+"""A separate site for a benchmark of the endpoint, with keys of its users."""
 
 import tempfile
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.databases import copy_sqlite
 from tests.servers import Site
 
-# Seconds that a start may take on a machine that is busy with other things.
+# Seconds that a start may take on a busy machine.
 START = 300
 NO_LIMITS = {
     "MESSAGES_PER_MINUTE": "1000000",
@@ -28,7 +28,7 @@ class Place:
 
 @contextmanager
 def make_place(provider_url: str, *, people: int = 1, **env: str) -> Iterator[Place]:
-    """Started, over SQLite, with what limits people out of the way."""
+    """Run a site with SQLite and without limits of users."""
     with tempfile.TemporaryDirectory() as folder:
         site = Site(
             {

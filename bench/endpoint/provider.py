@@ -1,5 +1,6 @@
-"""A provider on all three wires, in the process of a bench: what came and what went
-back, byte by byte, and replies at a steady pace.
+"""A provider with all three APIs, in the process of a benchmark.
+
+It records its answers byte by byte, and can reply at a steady pace.
 """
 
 import asyncio
@@ -19,8 +20,10 @@ MOST_BYTES = 64 * 1024 * 1024
 
 
 class Provider:
-    """`answers`: what was answered to a body, by its SHA-256. `pace`: seconds between
-    two words of a stream."""
+    """A provider that records its answers.
+
+    `answers` has the bytes of the answer to each body, by the body's SHA-256. `pace` is
+    the time in seconds between two words of a stream."""
 
     def __init__(self, *, words: int = 20, pace: float = 0.0) -> None:
         self.words, self.pace = words, pace
@@ -60,14 +63,14 @@ class Provider:
         await response.prepare(request)
         for piece in self._cut(write_events(wire, "m", reply), random):
             answered += piece
-            with suppress(ConnectionError):  # what is sent on ends with its process
+            with suppress(ConnectionError):  # the site's process may be killed
                 await response.write(piece)
             if self.pace:
                 await asyncio.sleep(self.pace)
         return response
 
     def _cut(self, events: Any, random: Random) -> Any:
-        """Events as they are at a pace; else cut anywhere, with comments among them."""
+        """Yield whole events at a pace, else random pieces with SSE comments."""
         if self.pace:
             yield from events
             return

@@ -1,9 +1,8 @@
 """python -m bench.endpoint.sent_again [--wire chat] [--size 2000] [--calls without]
 
-What a request costs whose client sends its whole history again: processor time of the
+The cost of a request whose client resends its whole history: processor time of the
 site's process, and the rows and bytes that it adds to the database. One client of a
-site of its own sends a history of so many messages, and then ONE_MORE times one
-exchange more.
+separate site sends a history of this size, and then ONE_MORE times one more exchange.
 """
 
 import argparse
@@ -26,13 +25,13 @@ from .provider import Provider
 from .strict import WORDS
 
 SIZES, ONE_MORE = (200, 1_000, 2_000), 20
-# Of a question and of a reply: some 300 characters.
+# Words of a question and of a reply: some 300 characters.
 ASKED, SAID = 45, 50
 CALLS = {"without": False, "with": True}
 
 
 def make_talk(wire: str, size: int, *, has_calls: bool) -> LongTalk:
-    """A history of so many messages, which no one has sent yet."""
+    """Make a history of this many messages, which was never sent."""
     talk = LongTalk(wire, 0, ASKED, seed=size)
     turn = 0
     while len(talk.said) < size:
@@ -52,7 +51,7 @@ def _answer(talk: LongTalk, reply: Reply) -> None:
 
 
 async def send(session: Any, place: Place, talk: LongTalk) -> str:
-    """The next exchange; how the site says that it went on."""
+    """Send the next exchange; return the lineage that the site reports."""
     talk.ask(len(talk.said))
     headers = {"authorization": f"Bearer {place.keys[0]}"}
     address = place.site.url + PATHS[talk.wire]
@@ -65,7 +64,7 @@ async def send(session: Any, place: Place, talk: LongTalk) -> str:
 
 
 def weigh(place: Place) -> tuple[int, int]:
-    """All rows of the database, and the bytes of their values."""
+    """Return the number of all rows of the database, and the bytes of their values."""
     path = place.site.env["DATABASE_URL"].removeprefix("sqlite:///")
     rows = size = 0
     with closing(sqlite3.connect(path)) as database:
@@ -84,7 +83,7 @@ def weigh(place: Place) -> tuple[int, int]:
 async def measure(
     session: Any, place: Place, talk: LongTalk
 ) -> tuple[float, float, float]:
-    """Of each of ONE_MORE requests: milliseconds, rows, bytes."""
+    """Return the milliseconds, rows and bytes of one request, a mean of ONE_MORE."""
     await send(session, place, talk)
     rows, size = weigh(place)
     before = cpu_of_tree(place.site.process.pid)
@@ -92,7 +91,7 @@ async def measure(
         lineage = await send(session, place, talk)
         if lineage != "continued":
             raise SystemExit(f"A request was taken for {lineage!r}.")
-    # What is left to do after an answer is part of it.
+    # Work after an answer counts, too.
     await asyncio.sleep(0.5)
     seconds = cpu_of_tree(place.site.process.pid) - before
     more_rows, more_size = weigh(place)

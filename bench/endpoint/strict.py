@@ -1,8 +1,8 @@
-"""A provider that refuses what a provider may refuse: more than its window, calls
-without results and results without calls, thinking that was parted from what followed
-it, and thinking whose signature was changed.
+"""A provider that refuses all that a real one may refuse.
 
-What it counts is what it has seen on the wire, by each wire's rules.
+That is a body larger than its window, calls without results, results without calls,
+thinking without the item that followed it, and thinking with a changed signature. It
+counts the bodies that it received, by the rules of each API.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ WORDS = VOCABULARY.split()
 
 
 def count_body(body: dict[str, Any]) -> int:
-    """Tokens as this provider counts them: all that the body says, and its tools."""
+    """Return the tokens by this provider's count: all texts of the body, and tools."""
     system = body.get("system") or body.get("instructions") or ""
     said = [system, body.get("tools") or [], list_said(body)]
     return len(json.dumps(said, ensure_ascii=False).encode()) // BYTES_PER_TOKEN
@@ -73,7 +73,7 @@ class StrictUpstream(Upstream):
         return ""
 
     def _speak(self, body: dict[str, Any]) -> tuple[str, bool]:
-        """A reply, and whether a tool is called before it."""
+        """Return a reply, and whether a tool is called before it."""
         last = list_said(body)[-1]
         wants_tool = TOOL_WORD in json.dumps(last.get("content"))
         return " ".join(self.random.choices(WORDS, k=self.reply_words)), wants_tool
@@ -129,7 +129,7 @@ class StrictUpstream(Upstream):
 
 
 def _think(body: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was thought, with its signature."""
+    """Return the thinking texts of a body, with their signatures."""
     items = list_said(body)
     found = [
         (each["summary"][0]["text"], each["encrypted_content"])
@@ -146,7 +146,7 @@ def _think(body: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def find_orphans(messages: Sequence[dict[str, Any]]) -> list[str]:
-    """What OpenAI or Anthropic would refuse of calls, results and thinking."""
+    """Return faults of calls, results and thinking that OpenAI or Anthropic refuse."""
     if any("type" in each for each in messages):
         return _find_orphan_items(messages)
     blocks = [m["content"] for m in messages if isinstance(m["content"], list)]
@@ -181,8 +181,10 @@ def _find_orphan_items(items: Sequence[dict[str, Any]]) -> list[str]:
 
 
 class Shares:
-    """The bytes of all bodies, and of these what each had in common with the beginning
-    of the one before it: what a provider can have in its cache. The rest is fresh."""
+    """The bytes of all bodies that a provider can cache, and the fresh ones.
+
+    A body's beginning can be cached as far as it equals the previous body.
+    """
 
     def __init__(self, bodies: Sequence[bytes]) -> None:
         self.cached = sum(starmap(_count_common, pairwise(bodies)))
@@ -204,5 +206,5 @@ def _count_common(one: bytes, other: bytes) -> int:
 
 
 def read_messages(raw: bytes) -> bytes:
-    """What of a body a provider caches: from its first message on."""
+    """Return the part of a body that a provider caches, from its first message on."""
     return re.sub(rb'^.*?"(messages|input)": ?', b"", raw, count=1)

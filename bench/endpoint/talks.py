@@ -1,4 +1,4 @@
-"""People's talks with a model, sent by clients that change what they send again."""
+"""Conversations with a model, sent by clients that change what they send again."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,25 +6,25 @@ from random import Random
 
 from .wires import Call, Request, Said, name_served, rename_calls, write_body
 
-# What a client does to everything it sends. The last ones are those of agents, which
-# call the same few tools; two of them word their question anew in each request.
+# Changes that a client makes to everything it sends. The last ones are those of agents,
+# which call the same few tools; two of them reword their question in each request.
 AGENTS = ("agent", "retrieval", "stamp")
-# Replies named by their ids, on the wire of responses.
+# Replies named by their ids, with the Responses API.
 NAMED = ("references", "previous")
 HABITS = (
     *("none", "clock", "rag", "details", "tool-ids", "split", "tail"),
     *NAMED,
     *AGENTS,
 )
-# What happens in a talk, some of them, once each.
+# Events of a conversation; each has MOST_ACTS of them, once each.
 ACTS = (
     *("append", "edit", "regenerate", "branch", "retry", "cut", "compact"),
     *("aside", "summarise"),
 )
 MOST_ACTS = 7
-# How a talk begins.
+# Beginnings of a conversation.
 STARTS = ("own", "shared prefix", "examples")
-# What the client says of its conversation.
+# The conversation ids that a client sends.
 HEADERS = ("no header", "own header", "shared header", "wrong header")
 HEADER = {
     "chat": "x-openwebui-chat-id",
@@ -32,9 +32,9 @@ HEADER = {
     "responses": "session-id",
 }
 SUMMARY = "Another language model has summarised what came before: "
-# What a client has a model reply to its summary.
+# Replies to its summary that a client invents.
 AGREED = ("", "Understood.", "Got it. Thank you for the context!", "OK.")
-# What a client asks for itself after what was said, with other instructions and tools.
+# A client's own questions after the history, with other instructions and tools.
 ASIDES = (
     "List what is worth keeping for later conversations with this person.",
     "Suggest what the person may ask next, in a few words.",
@@ -54,7 +54,7 @@ EXAMPLES = (
     Said("user", "Classify: thank you for the quick help"),
     Said("assistant", "praise"),
 )
-# What agents begin with, and mostly find.
+# The beginning of agents' questions, and their usual results.
 LOOK = "Look into the repository: "
 FOUND = {
     "list_files": "FILES README.md src tests",
@@ -94,7 +94,7 @@ WORDS = VOCABULARY.split()
 
 @dataclass(slots=True)
 class Talk:
-    """One talk: what was really said, and what its client makes of it."""
+    """One conversation: its real messages, and its client's changes to them."""
 
     name: str
     person: int
@@ -110,7 +110,7 @@ class Talk:
     system: str = "You are a helpful assistant."
     tool: str = "weather"
     sent: int = 0
-    # How many messages were there before the first reply.
+    # Number of messages before the first reply.
     start: int = 0
 
     def say(self) -> str:
@@ -131,7 +131,7 @@ class Talk:
     def write_request(self, others: Sequence["Talk"], model: str) -> Request:
         self.sent += 1
         history = [*self.summary, *self.history[self.forgotten :]]
-        # What comes last is no question.
+        # The tail comes last: after it, the last message is no question.
         for habit in sorted(self.habits, key="tail".__eq__):
             history = change_history(habit, history, self.random)
         system = self.system
@@ -146,7 +146,8 @@ class Talk:
     def _write_headers(self, others: Sequence["Talk"]) -> dict[str, str]:
         name = {"own header": self.name, "shared header": "everything"}.get(self.header)
         if self.header == "wrong header":
-            # Of talks like this one: what others' right ids are worth is measured, too.
+            # Ids of conversations like this one only: correct ids of others are
+            # measured separately.
             names = [each.name for each in others if each.header == self.header]
             is_wrong = names and self.random.random() < 0.3
             name = self.random.choice(names) if is_wrong else self.name
@@ -156,12 +157,12 @@ class Talk:
         self.history.append(reply)
 
     def step_aside(self, ask: str) -> "Talk":
-        """Return what the client asks a model about the talk, in the same session."""
+        """Return the client's own question about the conversation, in its session."""
         about = {"system": "You look after conversations.", "tool": "save_note"}
         return replace(self, history=[*self.history, Said("user", ask)], **about)
 
     def fork(self, name: str) -> "Talk":
-        """The same talk in another tab: for the client, a conversation of its own."""
+        """Return a copy in another tab, which is a new conversation for the client."""
         return replace(
             self,
             name=name,
@@ -172,7 +173,7 @@ class Talk:
 
 
 def change_history(habit: str, history: list[Said], random: Random) -> list[Said]:
-    """What a client makes of a history before it sends it."""
+    """Return the history as a client with this habit sends it."""
     if habit == "rag" and history[-1].role == "user" and history[-1].text:
         found = " ".join(random.choice(WORDS) for _ in range(40))
         text = f"### Context\n{found}\n\n### Question\n{history[-1].text}"
@@ -191,7 +192,7 @@ def change_history(habit: str, history: list[Said], random: Random) -> list[Said
 
 
 def _reword_question(habit: str, history: list[Said], random: Random) -> list[Said]:
-    """The last one, in other words than in the request before."""
+    """Reword the last question, differently in each request."""
     at = max(n for n, said in enumerate(history) if said.role == "user")
     text = f"[{random.randint(0, 23):02}:{random.random():.6f}] {history[at].text}"
     if habit == "retrieval":
@@ -210,10 +211,10 @@ def _add_details(said: Said) -> Said:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a talk sends next, and what it is to be taken for."""
+    """The next event of a conversation, and the right decision on it."""
 
     act: str
-    # continued, branch, retry, or new: what a perfect rule would say.
+    # The decision of a perfect rule: continued, branch, retry or new.
     wanted: str
 
 
@@ -228,7 +229,7 @@ def begin_talk(talk: Talk, start: str) -> None:
 
 
 def take_step(talk: Talk, act: str) -> Step:
-    """Changes the history for the next request, which ends with something to answer."""
+    """Change the history for the next request, which ends with a message to answer."""
     if act == "regenerate":
         talk.history.pop()
         return Step(act, "branch")
@@ -265,7 +266,7 @@ def _find_result(talk: Talk, call: Call) -> str:
 
 
 def forget_beginning(talk: Talk, summary: str = "") -> None:
-    """The client cuts off the beginning, or has a summary of it, up to a question."""
+    """Cut off the beginning up to a question, or replace it by a summary."""
     ends = [
         place
         for place in range(talk.forgotten + 1, len(talk.history) - 1)
@@ -277,12 +278,12 @@ def forget_beginning(talk: Talk, summary: str = "") -> None:
         talk.summary = (Said("user", summary), agreed)[
             : bool(summary) * (1 + bool(agreed.text))
         ]
-        # What was served stands for all that came before it.
+        # An id of a served response would include all messages before it.
         talk.history[:] = [replace(said, response="") for said in talk.history]
 
 
 def make_reply(history: Sequence[Said], random: Random) -> Said:
-    """What a model could say: short, long, or a call of tools."""
+    """Return a model's reply: a short or long text, or tool calls."""
     last = history[-1]
     if "weather for" in last.text:
         places = random.sample(WORDS, random.randint(1, 3))
@@ -318,13 +319,13 @@ def _write_place(place: str) -> str:
 def make_talks(
     count: int, seed: int, person: int, wires: Sequence[str]
 ) -> Iterator[Talk]:
-    """Each has all acts in some order, and goes on in between."""
+    """Yield conversations with MOST_ACTS acts each, and a continuation after each."""
     for number in range(count):
         random = Random(f"{seed} {number}")
         acts = [
             act for each in random.sample(ACTS, MOST_ACTS) for act in (each, "append")
         ]
-        # Every habit with every header on every wire, and some of two habits.
+        # Every habit with every header and API, and a third with two habits.
         habit = HABITS[number % len(HABITS)]
         header = HEADERS[number // len(HABITS) % len(HEADERS)]
         wire = wires[number // (len(HABITS) * len(HEADERS)) % len(wires)]

@@ -1,4 +1,4 @@
-"""Histories written as clients write them, on three wires; what came back, read."""
+"""Write histories as clients of three APIs write them, and read the answers."""
 
 import base64
 import json
@@ -24,15 +24,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message: what was said, asked of tools, or answered by them."""
+    """A message: a text, tool calls, or their results."""
 
     role: str
     text: str = ""
     calls: tuple[Call, ...] = ()
-    # The result of each of the calls before.
+    # The id and result of each of the calls before.
     results: tuple[tuple[str, str], ...] = ()
     image: bytes = b""
-    # In how many pieces a client writes its text.
+    # Number of pieces in which a client writes its text.
     pieces: int = 0
     # The ids of a served response and of its items.
     response: str = ""
@@ -40,7 +40,7 @@ class Said:
 
     @property
     def known(self) -> tuple[Any, ...]:
-        """What makes it this message, whatever the client does to it."""
+        """The content that identifies the message, whatever the client changes."""
         calls = tuple((call.name, call.arguments) for call in self.calls)
         return self.role, self.text, calls, tuple(r[1] for r in self.results)
 
@@ -57,13 +57,16 @@ class Request:
 def write_body(
     wire: str, system: str, history: Sequence[Said], model: str, tool: str = "weather"
 ) -> Any:
-    """The body of a request that is not streamed."""
+    """Return the body of a request that is not streamed."""
     return WRITERS[wire](system, history, model, tool)
 
 
 def name_served(body: dict[str, Any], history: Sequence[Said], habit: str) -> None:
-    """Put ids in place of what was served: `references` to its items, or the `previous`
-    response in place of all that came before."""
+    """Put ids in place of served replies.
+
+    With `references`, ids replace the items of replies; with `previous`, the id of the
+    last response replaces all messages up to it.
+    """
     if habit == "previous":
         places = [n for n, said in enumerate(history) if said.response]
         if places:
@@ -76,7 +79,7 @@ def name_served(body: dict[str, Any], history: Sequence[Said], habit: str) -> No
 
 
 def cut_text(said: Said, make: Callable[[str], Any]) -> Any:
-    """A text, or a list of parts that is the same text."""
+    """Return the text as a list of parts, or None if it is not split."""
     if not said.pieces:
         return None
     size = -(-len(said.text) // said.pieces) or 1
@@ -193,7 +196,7 @@ WRITERS = {
 
 
 def read_answer(wire: str, body: dict[str, Any]) -> Said:
-    """The reply as the client keeps it."""
+    """Return the reply as the client keeps it."""
     if wire == "chat":
         message = body["choices"][0]["message"]
         calls = tuple(
@@ -223,7 +226,7 @@ def read_answer(wire: str, body: dict[str, Any]) -> Said:
 
 
 def write_answer(wire: str, reply: Said) -> dict[str, Any]:
-    """The reply as a server sends it, without what no client reads."""
+    """Return the reply as a server sends it, without fields that no client reads."""
     if wire == "chat":
         (message,) = _write_chat_message(reply)
         return {"choices": [{"message": message}]}
@@ -235,7 +238,7 @@ def write_answer(wire: str, reply: Said) -> dict[str, Any]:
 
 
 def rename_calls(history: Sequence[Said], random: Random) -> list[Said]:
-    """Other ids of all calls, and parallel results in another order."""
+    """Give all calls other ids, and shuffle parallel results."""
     names: dict[str, str] = {}
     renamed = []
     for said in history:

@@ -1,1 +1,1 @@
-"""Clients that people have, unchanged, in a scripted conversation with tools."""
+"""Real clients, unchanged, in a scripted conversation with tools."""

@@ -28,7 +28,7 @@ from .provider import ToolProvider
 
 HERE = Path(__file__).parent
 SECONDS = 300
-# Of each client other words: two with the same could be one conversation.
+# The name makes the text of each client different: equal ones could be joined.
 ASK = "This is {name}. How is the weather in Kyoto and in Nara? Use your tool."
 PYTHON_CLIENTS = (
     *("openai-chat", "openai-responses", "openai-agents", "anthropic"),
@@ -39,7 +39,7 @@ NODE_CLIENTS = (
     *("node-openai-chat", "node-openai-responses", "node-anthropic"),
     *("ai-sdk", "ai-sdk-anthropic"),
 )
-# What the site has of each key's conversations: the rows, why, and the hashes.
+# Prints the requests of each key: conversation, lineage, rows and hash check.
 LOOK = """
 import json
 from chatsite.contrib.endpoint.models import ClientRequest
@@ -97,7 +97,7 @@ def _make_llm(python: Path, site: str, scratch: Path) -> Client:
 
 
 def _make_agents(programs: Path, site: str, scratch: Path) -> list[Client]:
-    """Programs that bring a shell as their tool; each in a folder of its own."""
+    """Make clients that have a shell as their tool, each in its own folder."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{site}/v1", "apiKey": "{env:OPENAI_API_KEY}"},
@@ -131,7 +131,7 @@ def _make_agents(programs: Path, site: str, scratch: Path) -> list[Client]:
 
 
 def run_client(client: Client, site: str, key: str, folder: Path) -> str:
-    """What it says in the end; "" where it did not end well."""
+    """Run the client; return its output, or "" if it failed."""
     ask = ASK.format(name=client.name)
     env = {
         **os.environ,
@@ -142,7 +142,7 @@ def run_client(client: Client, site: str, key: str, folder: Path) -> str:
         **client.env,
     }
     if client.name == "claude-code":
-        # A key of Anthropic's would have to be confirmed by a person.
+        # An Anthropic key would need a confirmation by the user.
         env["ANTHROPIC_AUTH_TOKEN"] = env.pop("ANTHROPIC_API_KEY")
     try:
         done = subprocess.run(
@@ -235,7 +235,7 @@ def print_faults(told: dict[str, str], found: dict[str, list[dict]]) -> int:
 
 
 def take_picture(site: Site, name: str, path: str) -> None:
-    """Of the page on which this client's conversation is shown."""
+    """Take a picture of the page with this client's conversation."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_chromium(), args=["--no-sandbox"]

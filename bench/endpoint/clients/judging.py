@@ -1,10 +1,10 @@
-"""Whether a client has finished, and the site has kept it as it was."""
+"""The check that a client has finished, and that the site has stored its requests."""
 
 from .provider import PLACES
 
 
 def judge(told: str, requests: list[dict]) -> str:
-    """What is wrong with what the client said, or the site kept; "" = nothing."""
+    """Return the fault in the client's output or the stored requests; "" if none."""
     results = [f"{place}-42" for place in PLACES]
     if not all(each in told for each in results):
         return f"the client did not finish: {told[-300:]!r}"

@@ -1,4 +1,4 @@
-"""A model that calls the tools of its client, twice, and then says what came of it."""
+"""A model that calls a tool of its client twice, and then repeats the results."""
 
 import json
 from typing import Any
@@ -7,8 +7,8 @@ from tests.fakes import wires
 from tests.fakes.upstream import Exchange, Upstream
 
 PLACES = ("Kyoto", "Nara")
-# What each tool is called with: a command proves that it ran, as only its output has
-# the number.
+# The arguments of each tool's calls. Only the output of a command has the number, which
+# proves that it ran.
 COMMANDS = [f"echo {place}-$((6*7))" for place in PLACES]
 TOOLS: dict[str, list[dict[str, Any]]] = {
     "weather": [{"place": place} for place in PLACES],
@@ -29,11 +29,11 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
 
 
 class ToolProvider(Upstream):
-    """Each conversation is at the call that its results say."""
+    """A provider that makes the next call after the results it was sent."""
 
     def __init__(self) -> None:
         super().__init__()
-        # Results before a response, by its id.
+        # Earlier results by the id of their response.
         self.results: dict[str, list[str]] = {}
 
     def next_mode(self, body: dict[str, Any]) -> Any:

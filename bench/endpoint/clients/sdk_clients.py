@@ -1,5 +1,7 @@
-"""python sdk_clients.py NAME: a conversation with the tool `weather`, streamed, through
-the library that NAME says; its address and key are where it looks for them itself.
+"""A streamed conversation with the tool `weather`, through one client library.
+
+Usage: python sdk_clients.py NAME. The library reads its address and key from its usual
+environment variables.
 """
 
 import asyncio

@@ -1,5 +1,7 @@
-"""Fourteen clients in the shapes in which they send a conversation, and who plays them:
-six turns with two rounds of tools each, with what they ask beside them."""
+"""The forms in which fourteen clients send a conversation, and their player.
+
+Each plays six turns with two rounds of tools, and requests beside them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +19,7 @@ LOOK = "look"
 REPLY = (
     "What was found for turn {} says that lamp {} is to be mended before the others."
 )
-# What a client without tools gets: the lines that it is to change.
+# The reply to a client without tools: lines to change.
 EDIT = "\n```python\nlamps[{}].mend()\n```\n" + "It was broken by its own weight. " * 6
 TASK = "You find out which lamps of a house are broken. Look before you answer. " * 6
 BESIDE = "Write short notes on what is worth knowing of this person, or a title. " * 6
@@ -25,7 +27,7 @@ NOTE = "<system-reminder>It is minute {}.</system-reminder>\n"
 FOUND = "### Context\nPage {} says that lamps break.\n\n### Question\n"
 SUMMARY = Said("user", "Summary of what came before: the first lamps were looked at.")
 
-# What a client makes of a history: `number` counts its requests.
+# A client's change of its history; `number` counts its requests.
 Change = Callable[[list[Said], int], list[Said]]
 
 
@@ -34,7 +36,7 @@ def find_question(history: Sequence[Said]) -> int:
 
 
 def put_before_question(text: str) -> Change:
-    """Into the last question, and out of it again with the next one."""
+    """Put a text before the last question; the next request moves it."""
 
     def change(history: list[Said], number: int) -> list[Said]:
         at = find_question(history)
@@ -59,7 +61,7 @@ def cut_text(history: list[Said], number: int) -> list[Said]:
 
 
 def keep_last_turns(*summary: Said) -> Change:
-    """From the fifth turn on, the last three."""
+    """Keep only the last three turns, from the fifth turn on."""
 
     def change(history: list[Said], number: int) -> list[Said]:
         asked = [n for n, said in enumerate(history) if said.role == "user"]
@@ -73,10 +75,10 @@ class Shape:
     name: str
     wire: str
     changes: tuple[Change, ...] = ()
-    # The header, or field of the body, with the client's id of the conversation.
+    # The header, or field of the body, with the client's conversation id.
     id_name: str = ""
     is_clocked: bool = False
-    # What is asked beside each turn: "history" with it, "text" as one message.
+    # The request beside each turn: "history" sends all messages, "text" one message.
     beside: str = ""
     more: dict[str, Any] = field(default_factory=dict)
     has_tools: bool = True
@@ -135,8 +137,10 @@ SHAPES = (
 
 
 class Player:
-    """One client in one conversation. `answers` and `beside`: what its requests, and
-    those beside them, were taken for."""
+    """One client in one conversation.
+
+    `answers` and `beside` are the decisions on its requests, and on those beside them.
+    """
 
     def __init__(self, shape: Shape, target: Target, person: int = 0) -> None:
         self.shape, self.target, self.person = shape, target, person
@@ -153,7 +157,7 @@ class Player:
                 self.ask_beside()
 
     def take_turn(self, turn: int) -> None:
-        """Until the model has called its last tool."""
+        """Send requests until the model calls no more tools."""
         for done in range(ROUNDS + 1):
             answer = self.ask(make_reply(self.shape.has_tools, turn, done))
             self.answers.append(answer)
@@ -208,7 +212,7 @@ def write_tool(wire: str, name: str) -> dict[str, Any]:
 
 
 def make_reply(has_tools: bool, number: int, done: int) -> Said:
-    """What the model says after so many rounds of a turn."""
+    """Return the model's reply after `done` rounds of a turn."""
     if has_tools and done < ROUNDS:
         call = Call(f"call_{number}_{done}", LOOK, f'{{"place": "house {number}"}}')
         return Said("assistant", calls=(call,))
@@ -217,7 +221,7 @@ def make_reply(has_tools: bool, number: int, done: int) -> Said:
 
 
 class ShapeProvider(Upstream):
-    """A model that looks twice for each question, by what is there of its turn."""
+    """A model that calls a tool twice per question, counting the turn's results."""
 
     is_strict = False
 
@@ -239,7 +243,7 @@ class ShapeProvider(Upstream):
 
 
 def find_faults(player: Player) -> list[str]:
-    """What of the main conversation was taken for another one."""
+    """Return the requests that were assigned to a wrong conversation."""
     first, *later = player.answers
     faults = [
         f"{player.shape.name}, request {number}: {answer}"
