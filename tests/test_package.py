@@ -9,7 +9,9 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import langchain
 import pytest
+from packaging.requirements import Requirement
 
 from .servers import ROOT
 
@@ -62,17 +64,18 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def python(wheel, tmp_path_factory):
-    """Of an environment that has the wheel and, from the one of the tests, packages
-    that it depends on, but not the repository."""
+    """Of an environment that has the packages of the tests, but not the repository.
+
+    Into it, pip installs the wheel with its extra: it finds what that depends on.
+    """
     folder = tmp_path_factory.mktemp("environment")
     run(sys.executable, "-m", "venv", "--without-pip", "env", cwd=folder)
     python = folder / "env" / "bin" / "python"
-    options = ("--quiet", "--no-index", "--no-deps", "--no-compile")
-    pip = (sys.executable, "-m", "pip", "--python", str(python), "install", *options)
-    run(*pip, str(wheel), cwd=folder)
     (site_packages,) = (folder / "env" / "lib").glob("python*/site-packages")
     others = [path for path in sys.path if path.endswith("site-packages")]
     (site_packages / "others.pth").write_text("\n".join(others))
+    pip = (sys.executable, "-m", "pip", "--python", str(python), "install")
+    run(*pip, "--quiet", "--no-index", "--no-compile", f"{wheel}[agents]", cwd=folder)
     return python
 
 
@@ -99,6 +102,31 @@ def test_metadata_names_the_tested_versions(wheel):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for line in (*project["dependencies"], *project["optional-dependencies"]["agents"]):
         assert line in required or line.startswith("pydantic")
+
+
+def test_wheel_is_all_that_pip_installs_beside_this_langchain(python):
+    """No version that is there is replaced, and none is missing."""
+    (site_packages,) = (python.parents[1] / "lib").glob("python*/site-packages")
+    own = {path.name.partition("-")[0] for path in site_packages.glob("*.dist-info")}
+    assert own == {"windowpane_memory"}
+    code = "from importlib.metadata import version; print(version('langchain'))"
+    assert (
+        run(python, "-I", "-c", code, cwd=python.parent).strip()
+        == langchain.__version__
+    )
+
+
+def test_ranges_of_the_wheel_hold_the_locked_langchain():
+    locked = (ROOT / "requirements" / "tests.lock").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [*project["dependencies"], *project["optional-dependencies"]["agents"]]
+    for needed in map(Requirement, lines):
+        (version,) = re.findall(rf"^{needed.name}==(\S+)", locked, re.MULTILINE)
+        assert version in needed.specifier
+        if needed.name.startswith("langchain"):
+            # A later minor version is not tested, so it is not promised.
+            assert f"{version.rpartition('.')[0]}.9999" in needed.specifier
+            assert "2.0" not in needed.specifier
 
 
 def test_install_lines_name_files_and_the_own_distribution_only():
