@@ -37,12 +37,12 @@ DETAILS = {
         "check OPENAI_API_KEY, or the key in PROVIDERS_FILE."
     ),
     "model_denied": _(
-        "This conversation's model is not, or no longer, yours to use. Choose another "
+        "You may not use this conversation's model, or no longer. Choose another "
         "one and try again."
     ),
     "model_off": _(
-        "This model is switched off for now. Choose another one and try again; nothing "
-        "of yours is lost."
+        "This model is switched off for now. Choose another one and try again. "
+        "Nothing is lost."
     ),
     "context_length": _(
         "The conversation is too long for this model. "

@@ -85,7 +85,9 @@ class SystemPromptField(MultilineField):
             label=_("System prompt"),
             required=False,
             max_length=transcript.SYSTEM_PROMPT_CHARS,
-            help_text=_("Sent with every message. Empty: the site's own."),
+            help_text=_(
+                "Sent with every message. Leave empty for the site's system prompt."
+            ),
             widget=forms.Textarea(attrs={"rows": 4, "dir": "auto", "placeholder": " "}),
         )
 

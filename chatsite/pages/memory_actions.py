@@ -242,10 +242,10 @@ def _what_became(
 ) -> str:
     """Return what was done, and what became of the summaries."""
     if is_undone:
-        text = _("%(done)s Its summary is again what it was.")
+        text = _("%(done)s Its summary was restored.")
     elif kept := [row for row in now if row.is_by_hand and row not in before]:
         names = ", ".join(f"v{row.version}" for row in kept)
-        text = _("%(done)s Your words stay, as %(versions)s.")
+        text = _("%(done)s Your summary stays, as %(versions)s.")
         return text % {"done": done, "versions": names}
     else:
         text = _("%(done)s Its summary is being written again.")

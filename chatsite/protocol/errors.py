@@ -14,7 +14,7 @@ EXPLANATIONS = DETAILS | {
     "cut_off": _("The model's provider ended the reply before it was complete."),
     "no_finish_reason": _("The connection to the model ended before the reply did."),
     "quota": _(
-        "What you may use is used up for now. Nothing is lost; try again later."
+        "You have used up your limit for now. Nothing is lost; try again later."
     ),
     "deactivated": _("The account is deactivated."),
     "interrupted": _("The server stopped while the reply was being written."),
@@ -28,8 +28,8 @@ EXPLANATIONS = DETAILS | {
     "tool_timeout": _("The tool took too long."),
     "tool_limit": _("This reply has used up its tool calls."),
     "too_many_late": _(
-        "As many results are expected for you as there can be. Cancel some of them, or "
-        "wait until they have come."
+        "You are waiting for as many results as the limit allows. Cancel some of "
+        "them, or wait until they arrive."
     ),
     "tool_off": _("This tool is switched off for now."),
     "bad_arguments": _("The arguments do not fit the tool."),
@@ -41,7 +41,7 @@ EXPLANATIONS = DETAILS | {
     "tool_cancelled": _("The tool has cancelled this call."),
     "input_required": _("The tool asked for something that this site can't give it."),
     "refused": _("You did not allow this call."),
-    "consent_expired": _("No one allowed this call in time, so it did not run."),
+    "consent_expired": _("This call was not allowed in time, so it did not run."),
     "deadline": _("The result did not come in time."),
     "cancelled": _("You stopped waiting for this result."),
     "call_deleted": _("The call was deleted, so its result is no longer awaited."),
@@ -51,7 +51,7 @@ EXPLANATIONS = DETAILS | {
 }
 
 # Of an app that is off, another release, or an import.
-UNKNOWN = _("It ended with the code “%(code)s”, which this site has no words for.")
+UNKNOWN = _("It ended with the code “%(code)s”, which this site can't explain.")
 MAX_CODE_CHARS = 40
 
 # By the names that failed and rejected versions keep.

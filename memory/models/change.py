@@ -38,9 +38,9 @@ class Change(models.Model):
         REWRITE = "rewrite", _("edited a summary")
         RESTORE = "restore", _("restored a version")
         REINSTATE = "reinstate", _("undid a change of the summaries")
-        REBUILD = "rebuild", _("had everything summarised again")
+        REBUILD = "rebuild", _("summarised everything again")
         ACCEPT = "accept", _("summarised up to a message")
-        SUMMARISE = "summarise", _("had the summaries tried again")
+        SUMMARISE = "summarise", _("tried the summaries again")
         END_SUMMARY = "end-summary", _("stopped the summaries")
         # Actions on the settings.
         POLICY = "policy", _("changed the memory settings")

@@ -133,7 +133,7 @@ def test_words_of_ones_own_are_kept_or_come_back(talked):
     open_menu(talked, 3, "Hide from the model")
     dialog.get_by_label("keep my summary").check()
     dialog.get_by_role("button", name="Hide").click()
-    expect(notice(talked)).to_contain_text("Your words stay, as v2.")
+    expect(notice(talked)).to_contain_text("Your summary stays, as v2.")
     expect(talked.mark(3)).to_have_text("Hidden from the model")
     expect(words).to_have_text("They met in Nara.")
 

@@ -39,5 +39,7 @@ def make_api_key(request: HttpRequest) -> HttpResponse:
 def revoke_key(request: HttpRequest, pk: int) -> HttpResponse:
     if not keys.revoke_api_key(request.user, pk):
         raise Http404
-    messages.success(request, _("The key was revoked. What uses it is refused now."))
+    messages.success(
+        request, _("The key was revoked. Requests that use it are refused from now on.")
+    )
     return redirect("account")

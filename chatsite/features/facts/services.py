@@ -22,7 +22,7 @@ State = Fact.State
 ACTIONS = {
     "remember": gettext_lazy("kept a fact about themselves"),
     "not-remember": gettext_lazy("dismissed a fact about themselves"),
-    "offer-fact": gettext_lazy("had a fact about themselves offered again"),
+    "offer-fact": gettext_lazy("asked to be offered a fact about themselves again"),
 }
 
 

@@ -47,7 +47,7 @@ class ImportedFilter(ChoiceFilter):
     parameter_name = "imported"
     conditions: ClassVar = {
         "yes": (_("imported"), came_from("windowpane", *SITES)),
-        "no": (_("begun here"), Q(imported_from=None)),
+        "no": (_("started here"), Q(imported_from=None)),
     }
 
 

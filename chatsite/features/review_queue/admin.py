@@ -166,7 +166,7 @@ class QueueItemAdmin(ConversationPartAdmin):
         link = format_html('<a href="{}">{}</a>', url, source.describe(row.number))
         if row.has_reason:
             return link
-        return format_html("{} ({})", link, gettext("no longer so"))
+        return format_html("{} ({})", link, gettext("no longer applies"))
 
     @admin.display(description=_("assigned to"))
     def assigned_to(self, row: QueueItem) -> str:

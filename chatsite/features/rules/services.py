@@ -25,7 +25,7 @@ ACTIONS = {
     "keep": gettext_lazy("kept a rule"),
     "reword": gettext_lazy("reworded a rule"),
     "dismiss": gettext_lazy("removed a rule"),
-    "offer": gettext_lazy("had a rule offered again"),
+    "offer": gettext_lazy("asked to be offered a rule again"),
     "unconfirm": gettext_lazy("no longer confirmed a rule"),
     "replace": gettext_lazy("replaced a rule"),
 }

@@ -22,7 +22,7 @@ RULE_STATES = {
     "dismiss": (State.DISMISSED, gettext_lazy("The rule was removed.")),
     "offer": (State.OFFERED, gettext_lazy("The rule is offered again.")),
     "unconfirm": (State.KEPT, gettext_lazy("The rule is kept, unconfirmed.")),
-    "replace": (State.REPLACED, gettext_lazy("The rule counts as replaced.")),
+    "replace": (State.REPLACED, gettext_lazy("The rule is marked as replaced.")),
 }
 UNDO_RULE = {
     State.OFFERED: "offer",

@@ -102,7 +102,7 @@ class ShareAdmin(ConversationPartAdmin):
             target = self.target_of(obj)
             access_log.record_access(request, ACTION, obj.conversation, target)
         else:
-            text = _("The link has ended meanwhile.")
+            text = _("The link has expired in the meantime.")
             self.message_user(request, text, messages.WARNING)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Share]:

@@ -379,9 +379,7 @@ def _make_sections(
         sent = tuple(map(SentTool.from_definition, built.tools))
         yield ContextSection("tools", TITLES["tools"], offered, tools=sent)
     if added := sizes.get("provider"):
-        text = _(
-            "By its own count, the provider reads so many tokens besides what is sent."
-        )
+        text = _("The provider counts this many tokens more than what is sent.")
         yield ContextSection("provider", TITLES["provider"], added, text=text)
     for section in built.context.sections:
         messages = tuple(_find_stored(conversation, section, draft, built.refs))

@@ -75,7 +75,7 @@ def branch_in_batches(
         if finish:
             finish(made)
         if not rows.update(deleted_at=None, temporary_until=until):
-            gone = _("There is no such conversation any more.")
+            gone = _("This conversation no longer exists.")
             raise CommandError("not_found", gone)
     made.refresh_from_db()
     return made

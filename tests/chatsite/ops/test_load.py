@@ -170,7 +170,7 @@ async def test_one_that_waited_for_its_link_in_vain_does_not_wait_again(
 
 
 @pytest.mark.parametrize(
-    ("language", "words"), [("en", "too much to do"), ("zh-hans", "太忙")]
+    ("language", "words"), [("en", "too busy"), ("zh-hans", "太忙")]
 )
 async def test_the_answer_is_a_page_with_everything_that_pages_have(language, words):
     scope = {

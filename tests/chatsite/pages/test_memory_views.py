@@ -125,7 +125,7 @@ class TestEditedSummaries:
         assert "Your edited summary v2 covers this message" in question.content.decode()
         assert in_force(edited) == [(2, "My words.")]
         kept = self.answer(client, question, "keep")
-        assert "Your words stay, as v3." in kept.content.decode()
+        assert "Your summary stays, as v3." in kept.content.decode()
         assert in_force(edited) == [(3, "My words.")]
         assert not context.visible_messages(edited).filter(seq=1).exists()
 
@@ -140,7 +140,7 @@ class TestEditedSummaries:
         done = self.act(client, edited, edited=answer)
         hidden = in_force(edited)
         undone = undo(client, done)
-        assert "Its summary is again what it was." in undone.content.decode()
+        assert "Its summary was restored." in undone.content.decode()
         assert in_force(edited) == [(2, "My words.")]
         undo(client, undone)
         assert in_force(edited) == hidden

@@ -26,7 +26,7 @@ def test_a_site_names_no_address_to_people(settings):
 def test_code_without_words_is_named():
     said = explain_code("policy_gone:whatever it said")
     assert said == (
-        "It ended with the code “policy_gone”, which this site has no words for."
+        "It ended with the code “policy_gone”, which this site can't explain."
     )
     assert "x" * 41 not in explain_code("x" * 1_000)
 

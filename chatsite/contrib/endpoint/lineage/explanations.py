@@ -177,9 +177,9 @@ def list_related(own: ClientConversation) -> list[Relation]:
 
 def _name_relation(own: ClientConversation, other: ClientConversation) -> str:
     if other.pk == own.joined_id:
-        return _("this goes on there, as you have joined them")
+        return _("this continues it, because you joined them")
     if other.joined_id == own.pk:
-        return _("goes on this, as you have joined them")
+        return _("it continues this, because you joined them")
     if other.pk == own.parent_id and own.is_single:
         return _("this is a side call of it")
     if other.parent_id == own.pk and other.is_single:

@@ -19,8 +19,9 @@ WHY = {
     "retry-header": _("The client says that it tries again."),
     "retry-key": _("The same request came before with this idempotency key."),
     "side": _(
-        "It has this conversation, but instructions and tools of its own: your client "
-        "asked this beside it, such as for a title or for its own memory."
+        "It contains this conversation, but has its own instructions and tools: "
+        "your client asked this separately, for example for a title or for its own "
+        "memory."
     ),
     "rewritten": _(
         "It has replies from here in their order; your client changed the "
@@ -60,6 +61,6 @@ WHY = {
 # The client's changes with a request, shown below its question.
 CHANGES = {
     "instructions": _("Your client changed its instructions."),
-    "rewritten": _("Your client sent earlier messages in other words."),
+    "rewritten": _("Your client reworded earlier messages."),
     "forgotten": _("Your client has forgotten earlier messages."),
 }

@@ -34,9 +34,7 @@ WORDS = {
     "model": gettext_lazy("Another model was asked, or another provider."),
     "dialect": gettext_lazy("The provider takes messages in another form."),
     "file": gettext_lazy("Other passages or images of a file were sent."),
-    "idle": gettext_lazy(
-        "The conversation rested for longer than a provider keeps its cache."
-    ),
+    "idle": gettext_lazy("More time had passed than a provider keeps its cache."),
     "edited": gettext_lazy("A message was edited."),
     "newest": gettext_lazy("The conversation went on: it ends with newer messages."),
 }

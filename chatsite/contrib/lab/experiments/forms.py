@@ -24,7 +24,7 @@ def _prompt_field(label: Any) -> forms.CharField:
         label=label,
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "cols": 70}),
-        help_text=gettext_lazy("Empty: the built-in one."),
+        help_text=gettext_lazy("Leave empty to use the built-in prompt."),
     )
 
 

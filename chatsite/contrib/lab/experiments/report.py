@@ -35,7 +35,7 @@ def list_measures() -> tuple[tuple[str, str, int, Callable[..., str]], ...]:
         (_("Largest prompt"), "largest", -1, to_digits),
         (_("Tokens of the summariser"), "summariser", -1, to_digits),
         (_("Cost (uncached tokens)"), "cost", -1, to_digits),
-        (_("Facts nowhere in the view"), "facts_nowhere", -1, to_digits),
+        (_("Facts missing from the view"), "facts_nowhere", -1, to_digits),
     )
 
 
@@ -86,14 +86,14 @@ def draw_sides(experiment: Experiment, steps: ReplaySteps) -> Chart:
             "summaries": to_digits(len(steps.versions)),
         },
         [
-            Series("second", _("as it was"), was, "square"),
-            Series("main", _("with the tried policy"), tried),
+            Series("second", _("original"), was, "square"),
+            Series("main", _("with the policy that was tried"), tried),
         ],
         numbers,
         marks=marks,
         mark_label=_("a summary in the experiment"),
         table=ChartTable(
-            (_("Turn"), _("Message"), _("As it was"), _("Tried")),
+            (_("Turn"), _("Message"), _("Original"), _("Tried")),
             tuple(
                 (numbers[n], f"#{group[0].seq}", to_digits(was[n]), to_digits(tried[n]))
                 for n, group in enumerate(groups)

@@ -36,8 +36,8 @@ class TrialsConfig(AppConfig):
                 forget=services.forget_trials,
                 audit_rules=(audit.find_misplaced_trials,),
                 owner_actions={
-                    services.USE_NEXT: _("had one message sent differently"),
-                    services.FORGET_NEXT: _("had it sent like all others"),
+                    services.USE_NEXT: _("sent one message differently"),
+                    services.FORGET_NEXT: _("sent the next message like all others"),
                 },
             )
         )

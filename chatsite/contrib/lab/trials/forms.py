@@ -12,7 +12,7 @@ from memory.view.variation import Variation
 
 # What is done with one message, and the field of a variation that has its number.
 ACTS = {
-    "edit": ("edited", _("Send it in other words")),
+    "edit": ("edited", _("Reword it")),
     "leave-out": ("left_out", _("Leave it out")),
     "bring-back": ("brought_back", _("Bring it back")),
 }

@@ -33,7 +33,7 @@ def name_live(trial_id: int) -> str:
 
 def describe_changes(changes: Mapping[str, Any]) -> list[str]:
     """What is different, in words."""
-    return list(_describe_each(changes)) or [_("as it was, asked once more")]
+    return list(_describe_each(changes)) or [_("unchanged, asked again")]
 
 
 def _describe_each(changes: Mapping[str, Any]) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _describe_each(changes: Mapping[str, Any]) -> Iterator[str]:
     if changes.get("without_summaries"):
         yield _("without summaries")
     for name, words in (
-        ("edited", _("message #%(seq)s in other words")),
+        ("edited", _("message #%(seq)s reworded")),
         ("left_out", _("without message #%(seq)s")),
         ("brought_back", _("with message #%(seq)s brought back")),
     ):

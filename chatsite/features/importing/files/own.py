@@ -112,7 +112,7 @@ def _name_left_out(item: dict[str, Any], own: CoreState) -> str:
     }
     said = []
     if unknown:
-        text = _("not imported, because this site does not have what they are of: %s.")
+        text = _("not imported, because this site does not have these features: %s.")
         said.append(text % list_counts(unknown))
         if off := ",".join(rows_left_out.name_extras_of(unknown)):
             text = _(
@@ -121,7 +121,10 @@ def _name_left_out(item: dict[str, Any], own: CoreState) -> str:
             )
             said.append(text % {"names": off})
     if own.left_out:
-        text = _("the file was written without what its site had turned off: %s.")
+        text = _(
+            "the file does not contain what was turned off on the site that wrote "
+            "it: %s."
+        )
         said.append(text % list_counts(own.left_out))
     return find_sentence_space().join(said)
 

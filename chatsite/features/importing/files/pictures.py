@@ -122,7 +122,9 @@ def _explain_lost(lost: Mapping[str, int]) -> str:
             "conversation: %(count)s."
         ),
         "too_late": _("Images that would have taken the import too long: %(count)s."),
-        "bad_attachments": _("Images, which this site keeps none of: %(count)s."),
+        "bad_attachments": _(
+            "Images left out, because this site stores no images: %(count)s."
+        ),
     }
     other = _("Images that take too much time or memory to read: %(count)s.")
     values = {

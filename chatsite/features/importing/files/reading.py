@@ -175,7 +175,7 @@ def read_foreign(form: str, item: Any) -> Any:
     """Return the Draft of a conversation of another chat. Raises ImportItemError."""
     if reader := readers.get(form):
         return reader(item)
-    words = _("it is of %(site)s, and this site does not import its archives.")
+    words = _("it comes from %(site)s, and this site does not import archives of it.")
     raise ImportItemError(words % {"site": SITES[form]})
 
 

@@ -218,5 +218,5 @@ def test_kinds_have_a_bound():
 
 def test_an_archive_of_another_chat_is_refused_by_name_without_its_app(monkeypatch):
     monkeypatch.delitem(reading.readers, "claude")
-    with pytest.raises(ImportItemError, match="it is of Claude, and this"):
+    with pytest.raises(ImportItemError, match="it comes from Claude, and this"):
         _read_item({"chat_messages": []}, None)

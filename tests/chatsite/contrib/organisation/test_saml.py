@@ -589,7 +589,7 @@ class TestAccounts:
     ):
         new_person(idp)
         there, path = "/accounts/saml/read/login/", "/account/connect/read/"
-        assert "makes none by itself" in refused(browse(), there).text
+        assert "does not create one by itself" in refused(browse(), there).text
         bob = browse()
         bob.log_in("bob")
         wrong = {"read-password": "wrong"}

@@ -131,9 +131,9 @@ class TestWhatIsInIt:
     def test_the_list_says_which_has_no_reason_any_more(self, reviewer, findings):
         services.refresh_queue()
         QueueItem.objects.update(state="work")
-        assert "(no longer so)" not in look(reviewer)
+        assert "(no longer applies)" not in look(reviewer)
         feedback.give_feedback(findings, 2, "")
-        assert look(reviewer).count("</a> (no longer so)") == 1
+        assert look(reviewer).count("</a> (no longer applies)") == 1
 
     def test_a_temporary_conversation_is_not(self, findings):
         ends = Now() + timedelta(hours=1)

@@ -467,7 +467,7 @@ class TestDialog:
         assert client.post(address, headers=HTMX).status_code == 200
         gone = stranger.get(link(share))
         assert gone.status_code == 404
-        assert "withdrawn" in gone.content.decode()
+        assert "revoked" in gone.content.decode()
         # As for a link that never was.
         never = stranger.get(f"/s/{'0' * 32}/")
         assert (never.status_code, never.content) == (404, gone.content)

@@ -32,7 +32,7 @@ def find_sample_refusal(user_id: int, drawn: Sequence[Drawn]) -> str:
     if going.filter(user=user_id).count() >= OWN_AT_ONCE:
         return _("Your last one is not finished. Wait for it, or cancel it.")
     if going.count() >= AT_ONCE:
-        return _("Others of these experiments are running. Try again when one ends.")
+        return _("Other experiments over samples are running. Try again when one ends.")
     return ""
 
 

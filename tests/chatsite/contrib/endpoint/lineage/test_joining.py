@@ -60,15 +60,15 @@ def test_joined_conversations_link_to_each_other_until_separated(client, pair):
     answer = post(client, "join", second, earlier=first.uuid)
     assert answer.status_code == 302
     assert families() == [first.uuid] * 2
-    assert "Goes on in" in page_of(client, first)
-    assert "Goes on <a" in page_of(client, second)
-    assert "this goes on there" in why(client, second)
+    assert "Continued in" in page_of(client, first)
+    assert "Continues <a" in page_of(client, second)
+    assert "this continues it" in why(client, second)
     assert violations() == []
     assert what_is_kept(client, pair) == before
     assert post(client, "separate", second).status_code == 302
     assert post(client, "separate", second).status_code == 302
     assert families() == apart
-    assert "Goes on" not in page_of(client, second)
+    assert "Continues <a" not in page_of(client, second)
     assert what_is_kept(client, pair) == before
     assert violations() == []
     joined = second.changes.filter(action__in=("join", "separate"))
@@ -122,6 +122,6 @@ def test_erasing_a_joined_conversation_keeps_the_other(client, pair):
     first, second = pair
     post(client, "join", second, earlier=first.uuid)
     first.delete()
-    assert "Goes on" not in page_of(client, second)
+    assert "Continues <a" not in page_of(client, second)
     assert "Undo the joining" not in why(client, second)
     assert violations() == []

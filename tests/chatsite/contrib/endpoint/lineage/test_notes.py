@@ -20,7 +20,7 @@ from .test_why import BACK, FERRY, TALK, instructs, replies, says, why
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CHANGED = "Your client changed its instructions."
-REWRITTEN = "Your client sent earlier messages in other words."
+REWRITTEN = "Your client reworded earlier messages."
 HAS_FORGOTTEN = "Your client has forgotten earlier messages."
 FORGOT = "Your client forgot this"
 

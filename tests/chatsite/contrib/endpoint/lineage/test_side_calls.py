@@ -16,7 +16,7 @@ from .test_why import instructs, replies, says, why
 pytestmark = pytest.mark.django_db(transaction=True)
 CODER = "You are a coding agent. Edit files with your tools, and run the tests."
 KEEPER = "Find out what is worth knowing of the person, as a list of short notes."
-BESIDE = "Your client asked this beside <a"
+BESIDE = "Your client asked this alongside <a"
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_a_side_call_says_where_it_belongs(client, key):
     main, side = Conversation.objects.order_by("pk")
     assert BESIDE in page_of(client, side)
     assert BESIDE not in page_of(client, main)
-    assert "instructions and tools of its own" in why(client, side)
+    assert "has its own instructions and tools" in why(client, side)
     assert "this is a side call of it" in why(client, side)
     assert "a side call of this" in why(client, main)
 

@@ -79,7 +79,7 @@ def test_changed_instructions_and_messages_are_shown(client, key):
     page = why(client, made)
     assert str(WHY["rewritten"]) in page
     assert "<del>Monday</del><ins>Tuesday</ins>" in page
-    assert "Your client sent these messages in other words" in page
+    assert "Your client reworded these messages" in page
     assert "Ferries" in page
     # The right pane has what was sent, too, and not the words of the transcript.
     pane = client.get(url("context", made), {"reply": 4}).content.decode()
@@ -153,4 +153,4 @@ def test_items_of_responses_are_read_as_the_message_that_they_are(client, key):
     raw = json.dumps({"model": "ok", "input": items}).encode()
     async_to_sync(Call("/v1/responses", raw, key=key).run)()
     page = why(client, Conversation.objects.get())
-    assert "in other words" not in page
+    assert "reworded" not in page

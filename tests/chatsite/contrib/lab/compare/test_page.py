@@ -117,7 +117,7 @@ def test_texts_that_are_gone_are_named_and_the_rest_is_compared(client, chat):
     assert found["missing"] == [3]
     assert found["causes"]
     page = read_page(client, chat, reply=6)
-    assert "were deleted since" in page
+    assert "have been deleted since" in page
     assert "#3" in page
     assert ">What is my budget?<" not in page
 

@@ -289,7 +289,7 @@ class TestNextOnly:
     def test_what_does_not_apply_is_not_claimed(self, client, chat):
         variations.set_next(chat, Variation(edited=1, text="Hi", left_out=99))
         pane = client.get(reverse("conversation-context", args=[chat.uuid]))
-        assert "nothing of that applies" in pane.content.decode()
+        assert "none of those changes applies" in pane.content.decode()
         turn = run_turn(chat, "One more")
         assert chat.model_calls.get(message=turn.reply).refs[VARIED] == {}
 
