@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext_noop as _
 from langchain_core.exceptions import ContextOverflowError
 
+from memory.engine.exceptions import says_too_long
+
 if TYPE_CHECKING:
     import openai
 
@@ -79,15 +81,6 @@ DETAILS = {
 }
 RETRYABLE = {"timeout", "rate_limited", "unavailable", "bad_response"}
 
-CONTEXT_LENGTH_MARKS = (
-    "context_length_exceeded",
-    "maximum context length",
-    "context window",
-    "context size",
-    "contextwindowexceeded",
-    "prompt is too long",
-    "input tokens exceed",
-)
 FILTER_CODES = {"content_filter", "content_policy_violation"}
 STREAM_CODES = {
     "rate_limit_exceeded": "rate_limited",
@@ -195,9 +188,7 @@ def _code_of_stream_error(exc: openai.APIError) -> str:
 
 
 def _says_context_length(exc: openai.APIError) -> bool:
-    # Servers agree on words more than on codes (vLLM, llama.cpp, LiteLLM).
-    text = f"{exc.code} {exc.type} {exc.message}".lower()
-    return any(mark in text for mark in CONTEXT_LENGTH_MARKS)
+    return says_too_long(f"{exc.code} {exc.type} {exc.message}")
 
 
 def parse_retry_after(value: str) -> float | None:

@@ -43,7 +43,8 @@ class ThreadTask:
     """A thread to be compacted, as it was when that became due.
 
     `overhead` is what a request holds beside the window, in tokens; `limit` what all
-    its messages may have, where that is known.
+    its messages may have, where that is known. `window` and `provider` are those of the
+    request's model, which a router may have chosen.
     """
 
     thread: str
@@ -53,11 +54,16 @@ class ThreadTask:
     limit: int | None = None
     room: int | None = None
     force: bool = False
+    window: int | None = None
+    provider: str = ""
 
 
 @dataclass(eq=False)
 class Compactor:
-    """The compactions of an agent, at most one of a thread at a time."""
+    """The compactions of an agent, at most one of a thread at a time.
+
+    `context_window` and `provider` are those of tasks that do not say.
+    """
 
     writer: Writer
     store: MemoryStore
@@ -136,8 +142,8 @@ class Compactor:
         step = state.next_step(
             count_tokens=self.count_tokens,
             overhead=task.overhead,
-            context_window=self.context_window,
-            reported=reported_tokens(window, self.provider),
+            context_window=task.window or self.context_window,
+            reported=reported_tokens(window, task.provider or self.provider),
             force=task.force,
             room=task.room,
             rounds=True,

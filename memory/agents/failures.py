@@ -10,6 +10,10 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 
+from langchain_core.exceptions import ContextOverflowError
+
+from ..engine.exceptions import is_too_long
+
 logger = logging.getLogger(__name__)
 
 OnFailure = Callable[[Exception], object]
@@ -58,6 +62,15 @@ class Failures:
         # The answer is sent even where warnings are errors.
         with suppress(SummaryWarning):
             warnings.warn(told, SummaryWarning, stacklevel=2)
+
+
+def is_overflow(error: Exception) -> bool:
+    """Return True if the model's provider refused the request for its length.
+
+    LangChain's own error is raised for the providers that it knows.
+    """
+    status = getattr(error, "status_code", None)
+    return isinstance(error, ContextOverflowError) or is_too_long(status, str(error))
 
 
 def describe_failure(error: Exception) -> str:

@@ -18,7 +18,6 @@ from weakref import WeakSet
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.types import AgentState, ModelRequest, ModelResponse
 from langchain.chat_models import init_chat_model
-from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -34,7 +33,7 @@ from ..engine.triggers import find_due, measure_window
 from ..engine.wording import shorten_value
 from . import threads
 from .compaction import Compactor, ThreadTask, reported_tokens
-from .failures import Failures, OnFailure
+from .failures import Failures, OnFailure, is_overflow
 from .stores import InMemoryStore, MemoryStore, ThreadMemory
 from .summarizers import (
     ModelWriter,
@@ -175,7 +174,9 @@ class WindowpaneMiddleware(AgentMiddleware):
         sent = self._send(call)
         try:
             return handler(sent)
-        except ContextOverflowError as error:
+        except Exception as error:
+            if not is_overflow(error):
+                raise
             smaller = self._reopen(request, sent)
             self._wait(self._compactor.start_task(replace(smaller.task, force=True)))
             return handler(self._resend(self._reopen(request, sent), sent, error))
@@ -193,7 +194,9 @@ class WindowpaneMiddleware(AgentMiddleware):
         sent = self._send(call)
         try:
             return await handler(sent)
-        except ContextOverflowError as error:
+        except Exception as error:
+            if not is_overflow(error):
+                raise
             smaller = await asyncio.to_thread(self._reopen, request, sent)
             task = replace(smaller.task, force=True)
             await self._wait_async(self._compactor.start_task(task))
@@ -231,8 +234,8 @@ class WindowpaneMiddleware(AgentMiddleware):
     def _open(self, request: ModelRequest, most: int | None = None) -> AgentCall:
         """Return the call without its ceiling; `most`: tokens it may have."""
         policy = self._find_policy(request.state)
-        window = policy.context_window or find_window(request.model)
-        if most is None and (window := window or self.context_window):
+        window = policy.context_window or self._find_window(request)
+        if most is None and window:
             most = int(window * CEILING)
         beside = self._count_beside(request)
         limit = None if most is None else max(1, most - beside)
@@ -249,11 +252,20 @@ class WindowpaneMiddleware(AgentMiddleware):
             is_known = self.when == "before"
             room = budget.for_window(policy, limit, view.around, is_waiting=is_known)
         overhead = beside + view.around
-        task = ThreadTask(thread, view.body, policy, overhead, limit, room)
+        task = ThreadTask(
+            thread,
+            *(view.body, policy, overhead, limit, room),
+            window=window,
+            provider=find_provider(request.model),
+        )
         self._last[thread] = replace(task, body=())
         while len(self._last) > MAX_LAST:
             self._last.pop(next(iter(self._last)), None)
         return AgentCall(request, view, task)
+
+    def _find_window(self, request: ModelRequest) -> int | None:
+        """Return the window of the request's model, or else of the agent's."""
+        return find_window(request.model) or self.context_window
 
     def _find_thread(self, state: AgentState, body: Sequence[BaseMessage]) -> str:
         """Return the key of the memory of a thread with these messages."""
@@ -308,8 +320,8 @@ class WindowpaneMiddleware(AgentMiddleware):
             window,
             count_tokens=lambda _: call.view.window_tokens,
             overhead=task.overhead,
-            context_window=task.policy.context_window or self.context_window,
-            reported=reported_tokens(window, self._compactor.provider),
+            context_window=task.window,
+            reported=reported_tokens(window, task.provider),
             policy=task.policy,
         )
         due = find_due(task.policy, measures, call.view.blocks, task.room)
@@ -345,7 +357,7 @@ class WindowpaneMiddleware(AgentMiddleware):
         return self._open(request, most=int(size * RETRY_SHARE))
 
     def _resend(
-        self, retry: AgentCall, sent: ModelRequest, error: ContextOverflowError
+        self, retry: AgentCall, sent: ModelRequest, error: Exception
     ) -> ModelRequest:
         """Return the smaller request; raise the error if it can't be smaller."""
         smaller = self._send(retry)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.exceptions import ContextOverflowError, ModelError
+from langchain_core.exceptions import ModelError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import (
@@ -27,6 +27,7 @@ from ..engine.summaries import schemas, summarizer
 from ..engine.summaries.summarizer import SummaryText
 from ..engine.summaries.validation import validate_summary
 from ..engine.tokens import TokenCounter, count_tokens
+from .failures import is_overflow
 
 ATTEMPTS = 3
 # Seconds before the second attempt; twice as many before the third.
@@ -128,7 +129,9 @@ class ModelWriter:
         )
         try:
             return await write(chunk_tokens=limit)
-        except ContextOverflowError:
+        except Exception as error:
+            if not is_overflow(error):
+                raise
             # Too much for the summariser, so all of it is read in smaller pieces.
             return await write(chunk_tokens=max(1, limit // 4))
 

@@ -18,6 +18,31 @@ from pydantic import ValidationError
 from .wording import TranslatableText, explain_refusal, shorten_value
 from .wording import gettext_noop as _
 
+# In what providers say when they refuse a request for its length.
+CONTEXT_LENGTH_MARKS = (
+    "context_length_exceeded",
+    "maximum context length",
+    "context window",
+    "context size",
+    "context limit exceeded",
+    "contextwindowexceeded",
+    "prompt is too long",
+    "input tokens exceed",
+)
+
+
+def says_too_long(said: str) -> bool:
+    """Return True if a provider's words refuse a request for its length.
+
+    Servers agree on words more than on codes (vLLM, llama.cpp, LiteLLM).
+    """
+    return any(mark in said.lower() for mark in CONTEXT_LENGTH_MARKS)
+
+
+def is_too_long(status: int | None, said: str) -> bool:
+    """Return True if an answer with this status refuses a request for its length."""
+    return status == 413 or (status in (400, 422) and says_too_long(said))
+
 
 class EngineError(Exception):
     """Base of the errors below; anything else that escapes is a bug."""

@@ -131,7 +131,8 @@ class SummarizationMiddleware(langchain.SummarizationMiddleware):
         # The words that name the file are counted even if it can't be written.
         path = self._find_path(request.state[SESSION])
         view = add_pointer(view, path, self.count_tokens)
-        return self._arguments.cut_arguments(view, beside)
+        cutter = replace(self._arguments, context_window=self._find_window(request))
+        return cutter.cut_arguments(view, beside)
 
     def _find_path(self, session_id: str) -> str:
         return f"{self.history_path_prefix}/{session_id}.md"

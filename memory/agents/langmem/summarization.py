@@ -16,7 +16,6 @@ from itertools import takewhile
 from typing import Any, ParamSpec
 from uuid import uuid4
 
-from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -31,6 +30,7 @@ from ...engine.policy import LEAST_CHUNK, Policy
 from ...engine.summaries import material, summarizer
 from ...engine.tools import rounds
 from .. import threads
+from ..failures import is_overflow
 from ..summarizers import ModelCaller, find_window
 from .options import (
     Options,
@@ -165,7 +165,9 @@ class Thread:
         limit = self._find_chunk_tokens(known.summary)
         try:
             text = await self._write(invoke, leaving, known.summary, limit)
-        except ContextOverflowError:
+        except Exception as error:
+            if not is_overflow(error):
+                raise
             # Too much for the summariser, so all of it is read in smaller pieces.
             text = await self._write(invoke, leaving, known.summary, limit // 4)
         ids = {message.id for message in leaving}

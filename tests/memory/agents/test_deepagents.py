@@ -100,7 +100,7 @@ def talk(count):
     ]
 
 
-def call(made, messages, handler=None, **state):
+def call(made, messages, handler=None, *, router_model=None, **state):
     """The messages that were sent, and what changed in the state."""
     state = {"messages": messages} | state
     sent = []
@@ -109,7 +109,8 @@ def call(made, messages, handler=None, **state):
         sent[:] = request.messages
         return handler(request) if handler else AIMessage("answer")
 
-    request = ModelRequest(model=made.model, messages=messages, state=state)
+    asked = router_model or made.model
+    request = ModelRequest(model=asked, messages=messages, state=state)
     result = made.wrap_model_call(request, answer)
     is_extended = isinstance(result, ExtendedModelResponse)
     return sent, result.command.update if is_extended else {}
@@ -539,6 +540,22 @@ def test_long_arguments_of_old_calls_are_cut(settings, found):
     sent, update = call(made, THREAD)
     assert (arguments(sent), update) == (found, {})
     assert arguments(THREAD) == [LONG, LONG]
+
+
+@pytest.mark.parametrize(
+    ("size", "found"), [(10_000, [CUT, LONG]), (99_000, [LONG, LONG])]
+)
+def test_share_of_arguments_is_one_of_the_window_that_a_router_chose(size, found):
+    share = {"trigger": ("fraction", 0.06), "keep": ("fraction", 0.035)}
+    made = middleware(
+        model=model(profile={"max_input_tokens": 50_000}),
+        trigger=("messages", 100),
+        token_counter=lambda messages: 100 * len(messages),
+        truncate_args_settings={"max_length": 100} | share,
+    )
+    chosen = model(profile={"max_input_tokens": size})
+    sent, _ = call(made, THREAD, router_model=chosen)
+    assert arguments(sent) == found
 
 
 def test_summary_counts_as_a_message_for_the_trigger():

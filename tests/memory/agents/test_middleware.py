@@ -5,10 +5,11 @@ import sys
 import time
 import uuid
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware.types import ModelRequest
+from langchain.agents.middleware.types import AgentMiddleware, ModelRequest
 from langchain_core.exceptions import ContextOverflowError, ModelAuthenticationError
 from langchain_core.messages import (
     AIMessage,
@@ -246,6 +247,47 @@ def test_system_prompt_and_tools_are_counted():
     assert many.memory.records[0].trigger[0] == "fraction"
 
 
+class Router(AgentMiddleware):
+    """Sends each call of a turn to the next of these models."""
+
+    def __init__(self, *models):
+        super().__init__()
+        self.models = list(models)
+
+    def wrap_model_call(self, request, handler):
+        return handler(request.override(model=self.models.pop(0)))
+
+
+def test_fraction_is_one_of_the_window_of_the_model_that_a_router_chose():
+    """The second call of the turn goes to a model with a smaller window."""
+    large, small = ({"max_input_tokens": size} for size in (100_000, 8_000))
+    first = model(calls("c1"), profile=large)
+    then = model("done", profile=small)
+    half = {"trigger": ("fraction", 0.5), "keep": ("messages", 2)}
+    made = WindowpaneMiddleware(first, summarizer=summariser(), **half)
+    agent = create_agent(first, tools=[lookup], middleware=[Router(first, then), made])
+    said = [HumanMessage("word " * 2000), AIMessage("yes"), HumanMessage("go")]
+    agent.invoke({"messages": said}, {"configurable": {"thread_id": "1"}})
+    made.wait(10)
+    (record,) = made.memory("1").records
+    kind, value, limit = record.trigger
+    assert (kind, limit) == ("fraction", 0.5)
+    assert 0.5 < value < 1
+    assert [len(each.requests) for each in (first, then)] == [1, 1]
+
+
+def test_summary_of_a_smaller_windows_call_is_not_due_for_the_larger():
+    profile = {"max_input_tokens": 8_000}
+    asked = model("one", profile={"max_input_tokens": 100_000})
+    half = {"trigger": ("fraction", 0.5), "keep": ("messages", 2)}
+    made = WindowpaneMiddleware(model(profile=profile), summarizer=summariser(), **half)
+    agent = create_agent(model(profile=profile), middleware=[Router(asked), made])
+    said = [HumanMessage("word " * 4000), AIMessage("yes"), HumanMessage("go")]
+    agent.invoke({"messages": said}, {"configurable": {"thread_id": "1"}})
+    made.wait(10)
+    assert made.memory("1").records == ()
+
+
 # The ceiling and the overflow.
 
 
@@ -293,6 +335,33 @@ async def test_awaited_overflow_is_retried():
     messages = await chat.say_async("short")
     assert messages[-1].text.startswith("reply")
     assert len(chat.model.requests) == 6
+
+
+class ServerError(Exception):
+    """An error of a provider that LangChain has no class for."""
+
+    def __init__(self, status_code, text):
+        super().__init__(text)
+        self.status_code = status_code
+
+
+@pytest.mark.parametrize(
+    ("error", "requests"),
+    [
+        (ServerError(400, "This model's maximum context length is 8192 tokens"), 6),
+        (ServerError(413, "Payload Too Large"), 6),
+        (ServerError(400, "Unknown parameter: tools"), 5),
+        (ServerError(503, "The context window service is down"), 5),
+    ],
+)
+def test_overflow_is_known_by_the_words_of_any_provider(error, requests):
+    chat = Chat(trigger=None, keep=("messages", 20))
+    chat.say(*["word " * 100] * 4)
+    chat.model.replies.append(error)
+    raised = nullcontext() if requests == 6 else pytest.raises(ServerError)
+    with raised:
+        chat.say("short")
+    assert len(chat.model.requests) == requests
 
 
 def test_overflow_after_the_retry_is_raised():

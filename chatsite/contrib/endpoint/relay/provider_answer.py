@@ -17,8 +17,8 @@ from chatsite.contrib.endpoint.apis.api import Api
 from chatsite.contrib.endpoint.apis.errors import ApiError
 from chatsite.contrib.endpoint.store.parsed_request import ParsedRequest
 from chatsite.llm import providers, streaming
-from chatsite.llm.errors import CONTEXT_LENGTH_MARKS
 from chatsite.turns import model_access
+from memory.engine.exceptions import is_too_long
 
 from .upstream import first_seconds, select_headers, send_upstream
 
@@ -73,9 +73,7 @@ class ProviderAnswer:
     @property
     def is_too_long(self) -> bool:
         """True if the provider refuses the request for its length."""
-        said = self.said.decode("utf-8", "replace").lower()
-        is_said = any(mark in said for mark in CONTEXT_LENGTH_MARKS)
-        return self.status == 413 or (self.status in (400, 422) and is_said)
+        return is_too_long(self.status, self.said.decode("utf-8", "replace"))
 
     @property
     def code(self) -> str:
