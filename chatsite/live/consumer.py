@@ -180,7 +180,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         try:
             command = events.parse_command(text)
         except CommandError as error:
-            await self.outbox.refuse(events.Error.of(error))
+            await self.outbox.refuse(events.Error.from_error(error))
             return
         if isinstance(command, events.Sync):
             self.outbox.sync(is_asked=True)
@@ -192,7 +192,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         try:
             await self._perform(command)
         except CommandError as error:
-            await self.outbox.refuse(events.Error.of(error))
+            await self.outbox.refuse(events.Error.from_error(error))
         except TROUBLE as error:
             log_trouble(error)
             await self.outbox.refuse(refusals.make_unavailable_error(command))
@@ -213,7 +213,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 await events.publish_event(conversation_id, e) for e in done.published
             ]
             for event in done.personal:
-                await events.publish_to_person(self.client.user_id, event)
+                await events.publish_to_user(self.client.user_id, event)
             if done.stopping:
                 await events.hint_stop(done.stopping)
         finally:

@@ -82,7 +82,7 @@ class SocketClient:
     @property
     def groups(self) -> tuple[str, str]:
         """What tells it of the conversation, and of the person's others."""
-        return self.group, events.group_of_person(self.user_id)
+        return self.group, events.group_of_user(self.user_id)
 
     @property
     def holder(self) -> sessions.Holder:
@@ -168,7 +168,7 @@ def _perform_command(
             running = turn.state == Turn.State.RUNNING
             if running:
                 return CommandEffect(stopping=turn.pk)
-            return CommandEffect(published=tuple(events.of_end(turn)))
+            return CommandEffect(published=tuple(events.make_end_events(turn)))
         case events.Retry(turn_id):
             turn = _retry_turn(commands.retry_turn, conversation, turn_id)
             return CommandEffect(published=_announce_turn(turn), has_work=True)
@@ -221,7 +221,7 @@ def _admit_message(
 def _edit_message(
     conversation: Conversation, *, client_id: object, text: object, seq: int
 ) -> commands.Submission:
-    heard = commands.hear_new(conversation, text=text, client_id=client_id)
+    heard = commands.detect_unless_known(conversation, text=text, client_id=client_id)
     values = {"client_id": client_id, "text": text, "seq": seq, "heard": heard}
     with transaction.atomic():
         sent = commands.edit_message(conversation, **values)
@@ -239,7 +239,7 @@ def _retry_turn(act: Any, conversation: Conversation, turn_id: int) -> Turn:
 
 def _announce_turn(turn: Turn, position: int = 0) -> tuple[events.Event, ...]:
     """What ended with what the turn replaces, and the turn."""
-    return (*turn.also_told, _state_of(turn, position))
+    return (*turn.also_published, _state_of(turn, position))
 
 
 def _state_of(turn: Turn, position: int = 0) -> events.State:
@@ -276,7 +276,7 @@ class JsonView:
         self._live = found_live
         self.latest = max([self.latest, *found_live, *(turn.pk for turn in latest)])
         for turn in {*missed, *latest}:
-            yield [_dump_event(events.TurnEnd.of(turn))]
+            yield [_dump_event(events.TurnEnd.from_turn(turn))]
         for place, turn in enumerate(found):
             yield [_dump_event(_state_of(turn, place))]
             if turn.state == Turn.State.RUNNING:
@@ -305,7 +305,7 @@ def _dump_event(event: events.Event) -> str:
 
 
 def _in_pieces(frame: events.Frame) -> list[str]:
-    return [_dump_event(piece) for piece in frame.pieces(pieces.PIECE_CHARS)]
+    return [_dump_event(piece) for piece in frame.split_tail(pieces.PIECE_CHARS)]
 
 
 class HtmlView:

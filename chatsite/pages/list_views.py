@@ -105,7 +105,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
         return _lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
     try:
-        heard = commands.hear_rules(request.user.pk, first)
+        heard = commands.detect_message_rules(request.user.pk, first)
     except (transcript.TextError, CommandError) as error:
         return _explain_refusal(request, form, error)
 

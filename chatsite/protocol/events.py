@@ -156,7 +156,7 @@ class Frame:
     base: int
     tail: str
 
-    def pieces(self, most: int) -> Iterator["Frame"]:
+    def split_tail(self, most: int) -> Iterator["Frame"]:
         """Frames that together say the same, of so many characters each."""
         if len(self.tail) <= most:
             yield self
@@ -173,7 +173,7 @@ class EndedTurn(Protocol):
     state: str
     text: str
     reply: Message | None
-    also_told: Sequence["Event"]
+    also_published: Sequence["Event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +185,15 @@ class TurnEnd:
     text: str
 
     @classmethod
-    def of(cls, turn: EndedTurn) -> "TurnEnd":
+    def from_turn(cls, turn: EndedTurn) -> "TurnEnd":
         seq = turn.reply.seq if turn.reply else None
         return cls(turn.pk, turn.state, seq, turn.text)
 
 
-def of_end(turn: EndedTurn) -> Iterator["Event"]:
+def make_end_events(turn: EndedTurn) -> Iterator["Event"]:
     """What is told of a turn that has just ended, in this order."""
-    yield from turn.also_told
-    yield TurnEnd.of(turn)
+    yield from turn.also_published
+    yield TurnEnd.from_turn(turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Memory:
     error: str = ""
 
     @classmethod
-    def of(cls, outcome: CompactionOutcome) -> "Memory":
+    def from_outcome(cls, outcome: CompactionOutcome) -> "Memory":
         version = outcome.versions[-1] if outcome.versions else None
         return cls(version, outcome.state, outcome.error)
 
@@ -237,7 +237,7 @@ class Error:
     seq: int | None = None  # what has taken the place of the message that was meant
 
     @classmethod
-    def of(cls, error: CommandError) -> "Error":
+    def from_error(cls, error: CommandError) -> "Error":
         return cls(
             error.code, error.detail, error.client_id, error.retry_after, error.seq
         )
@@ -276,7 +276,7 @@ def group_of(conversation_id: int) -> str:
     return f"conversation.{conversation_id}"
 
 
-def group_of_person(user_id: int) -> str:
+def group_of_user(user_id: int) -> str:
     return f"person.{user_id}"
 
 
@@ -307,9 +307,9 @@ async def publish_event(conversation_id: int, event: Event) -> bool:
     return await offer_event(conversation_id, event) is not None
 
 
-async def publish_to_person(user_id: int, event: Event) -> None:
+async def publish_to_user(user_id: int, event: Event) -> None:
     """Tell every socket of the person, whatever conversation it is of."""
-    group = group_of_person(user_id)
+    group = group_of_user(user_id)
     layer.deliver_here(group, {"type": "chat.event", "event": event})
     await layer.spread_to_processes(
         group, {"type": "chat.event", "event": to_json(event)}

@@ -24,7 +24,7 @@ class TurnsConfig(AppConfig):
         from .models import Turn
         from .requests import refuse_other_writers
 
-        message_deleted.connect(Turn.forget)
+        message_deleted.connect(Turn.clear_text)
         plugins.register_guard("send", refuse_other_writers)
         # An alert on what has not happened yet needs a zero to count from.
         for state in {*Turn.State} - {*Turn.UNFINISHED}:

@@ -22,7 +22,7 @@ class Backlog:
         self.kinds = kinds
         self._statement: tuple[str, tuple[Any, ...]] | None = None
 
-    def find(self) -> set[Find]:
+    def find_due(self) -> set[Find]:
         """The kinds that have any rows."""
         self._statement = self._statement or self._compile()
         with connection.cursor() as cursor:

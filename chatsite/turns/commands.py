@@ -1,5 +1,6 @@
-"""What people do with turns: send, edit, stop, retry, regenerate. Each is one
-transaction, and running turns never make it wait.
+"""The commands of users on turns: send, edit, stop, retry, regenerate.
+
+Each is one transaction, and running turns never make it wait.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,11 +48,12 @@ class Submission:
     claim: TurnClaim | None = None  # where this process is to run it at once
 
 
-def hear_rules(owner_id: int, text: object) -> Any:
-    """The rules in a text that is about to be sent. Call it before the transaction, in
-    which others wait: a long text is read only if its owner may send now.
+def detect_message_rules(owner_id: int, text: object) -> Any:
+    """Return the rules in a text that is about to be sent.
 
-    Raises TextError and CommandError, as what stores the text does.
+    Call it before the transaction, in which others wait: a long text is read only if
+    its owner may send now. Raises TextError and CommandError, as what stores the text
+    does.
     """
     text = transcript.check_message_text(text, may_be_blank=True)
     if len(text) > LONG_CHARS:
@@ -59,13 +61,17 @@ def hear_rules(owner_id: int, text: object) -> Any:
     return rule_source.current.detect_rules(text)
 
 
-def hear_new(conversation: Conversation, *, text: object, client_id: object) -> Any:
-    """hear_rules(), unless this long message came in before: what is acknowledged needs
-    no leave to be sent, and is not read again."""
+def detect_unless_known(
+    conversation: Conversation, *, text: object, client_id: object
+) -> Any:
+    """Return the rules in a text, unless this long message came in before.
+
+    An acknowledged message needs no permission to be sent, and is not read again.
+    """
     is_long = isinstance(text, str) and len(text) > LONG_CHARS
     if is_long and is_known(conversation, client_id):
         return None
-    return hear_rules(conversation.owner_id, text)
+    return detect_message_rules(conversation.owner_id, text)
 
 
 @transaction.atomic
@@ -81,10 +87,11 @@ def submit_message(
     run: bool = False,
 ) -> Submission:
     """Store a message and queue its turn; running turns never make it wait or fail.
-    `attachments` are ids of the owner's files; `kept`: a message whose attachments it
-    has instead; `heard`: what hear_rules() has found in it. `is_limited`: within the
-    limits of its owner; then a turn with nothing in front of it is claimed at once, if
-    it may `run` in this process.
+
+    `attachments`: ids of the owner's files; `kept`: a message whose attachments it has
+    instead; `heard`: what detect_message_rules() has found in it. `is_limited`: within
+    the limits of its owner; then a turn with nothing in front of it is claimed at once,
+    if it may `run` in this process.
 
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text, or for a limit.
@@ -118,7 +125,7 @@ def submit_message(
 
 
 def check_writable(conversation: Conversation) -> None:
-    """Raises CommandError for a conversation that is written elsewhere."""
+    """Raise CommandError for a conversation that is written elsewhere."""
     if refusal := plugins.find_write_refusal(conversation):
         raise CommandError("read_only", refusal)
 
@@ -132,13 +139,13 @@ def send_message(
     run: bool = True,
 ) -> Submission:
     """submit_message() within the limits of its owner."""
-    heard = hear_new(conversation, text=text, client_id=client_id)
+    heard = detect_unless_known(conversation, text=text, client_id=client_id)
     values = {"text": text, "client_id": client_id, "attachments": attachments}
     return submit_message(conversation, **values, heard=heard, is_limited=True, run=run)
 
 
 def is_known(conversation: Conversation, client_id: object) -> bool:
-    """Whether this message came in before: it is known again, whatever the limits."""
+    """Return whether this message came in before, in which case no limit applies."""
     transcript.check_client_id(client_id)
     return conversation.messages.filter(client_id=client_id).exists()
 
@@ -146,7 +153,7 @@ def is_known(conversation: Conversation, client_id: object) -> bool:
 def _find_files(
     conversation: Conversation, attachments: object, kept: Message | None
 ) -> transcript.MessageFiles:
-    """What is attached: files of the owner, or those of a message."""
+    """Return the files to attach: uploads of the owner, or those of a message."""
     room = requests.room_for_files(conversation)
 
     def keep(message: Message, taken: Sequence[Attachment]) -> None:
@@ -203,8 +210,10 @@ def get_turn(conversation: Conversation, turn_id: int) -> Turn:
 
 @transaction.atomic
 def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
-    """End a turn at once that no process runs; ask a running one to end. A finished one
-    stays."""
+    """End a turn at once that no process runs; ask a running one to end.
+
+    A finished one stays.
+    """
     transcript.lock_for_update(conversation)
     turn = get_turn(conversation, turn_id)
     if turn.state in (State.QUEUED, State.WAITING):
@@ -221,7 +230,7 @@ def stop_turn(conversation: Conversation, turn_id: int) -> Turn:
 
 @transaction.atomic
 def retry_turn(conversation: Conversation, turn_id: int) -> Turn:
-    """Queue the latest turn again. What it had said stays, marked as superseded."""
+    """Queue the latest turn again; its reply so far stays, marked as superseded."""
     check_writable(conversation)
     transcript.lock_for_update(conversation)
     turn = get_turn(conversation, turn_id)
@@ -244,8 +253,10 @@ def edit_message(
     client_id: object,
     heard: Any = None,
 ) -> Submission:
-    """Send message `seq` again in other words and with the same attachments; it and all
-    after it are superseded."""
+    """Send message `seq` again in other words and with the same attachments.
+
+    The message and all after it are superseded.
+    """
     check_writable(conversation)
     transcript.lock_for_update(conversation)
     transcript.check_client_id(client_id)
@@ -267,12 +278,12 @@ def edit_message(
     sent = submit_message(
         conversation, text=text, client_id=client_id, kept=message, heard=heard
     )
-    sent.turn.also_told = given_up
+    sent.turn.also_published = given_up
     return sent
 
 
 def explain_not_editable(conversation: Conversation, seq: int) -> CommandError:
-    """Why message `seq` cannot be edited: mostly because another tab was faster."""
+    """Explain why message `seq` cannot be edited: mostly another tab was faster."""
     rows = conversation.messages.filter(role=Message.Role.USER)
     newer = rows.filter(seq__gt=seq, superseded_at=None).order_by("seq").first()
     if newer and rows.filter(seq=seq).exists():
@@ -312,7 +323,7 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
     # With all that it has stored: calls of tools and their results, and the reply.
     if turn.reply or turn.may_have_rows:
         transcript.supersede_messages(conversation, message.seq + 1, turn.reply_seq)
-        turn.also_told = steps.supersede_calls(conversation)
+        turn.also_published = steps.supersede_calls(conversation)
     # If no message took that number, this row is where it is known.
     conversation.changes.create(action=Change.Action.REGENERATE, seq=turn.reply_seq)
     turn.reply_seq = transcript.reserve_numbers(conversation, 1)
@@ -324,8 +335,10 @@ def _answer_again(conversation: Conversation, turn: Turn, not_latest: str) -> Tu
 
 
 def stop_each(conversations: Iterable[Conversation]) -> dict[int, list[int]]:
-    """Of each conversation, by its key, what `stop_all` gives. Those without a turn to
-    stop take one statement together."""
+    """Stop the turns of each conversation; return the running ones by its key.
+
+    All conversations without a turn to stop take one statement together.
+    """
     known = {each.pk: each for each in conversations}
     open_turns = Turn.objects.filter(conversation__in=known, state__in=Turn.UNFINISHED)
     busy = set(open_turns.values_list("conversation", flat=True))
@@ -333,7 +346,7 @@ def stop_each(conversations: Iterable[Conversation]) -> dict[int, list[int]]:
 
 
 def stop_all(conversation: Conversation) -> list[int]:
-    """End what is queued; the running turns, which were asked to end."""
+    """End the queued turns and ask the running ones to end; return the latter."""
     # The queued ones first: the end of a running one starts the next.
     waiting = unfinished(conversation.pk).order_by("-pk")
     stopped = [
@@ -344,10 +357,10 @@ def stop_all(conversation: Conversation) -> list[int]:
 
 @transaction.atomic
 def end_unfinished_turns(conversation: Conversation) -> list[int]:
-    """End every unfinished turn now; what runs one of them can write nothing more. The
-    turns that were running.
+    """End every unfinished turn now; return the turns that were running.
 
-    Raises Conversation.DoesNotExist when the conversation is gone.
+    The process that runs one of them can write nothing more. Raises
+    Conversation.DoesNotExist when the conversation is gone.
     """
     transcript.lock_for_update(conversation)
     open_turns = list(unfinished(conversation.pk).select_related("conversation"))
@@ -360,8 +373,10 @@ def end_unfinished_turns(conversation: Conversation) -> list[int]:
 
 @transaction.atomic
 def hide_message(conversation: Conversation, seq: int, *, edited: EditChoice) -> None:
-    """Hide message `seq` from the model. Raises what actions.exclude_messages()
-    raises."""
+    """Hide message `seq` from the model.
+
+    Raises what actions.exclude_messages() raises.
+    """
     actions.exclude_messages(conversation, [seq], edited=edited)
     _cancel_unanswerable(conversation)
 
@@ -387,9 +402,11 @@ def _publish_later(
 
 
 def _cancel_unanswerable(conversation: Conversation) -> None:
-    """Cancel the turns whose message was deleted, or of which a call of a tool was
-    deleted or hidden, which the model would only repeat: a running one as soon as its
-    runner hears of it, the others now. Clients are notified of each."""
+    """Cancel the turns whose message was deleted, or a tool call deleted or hidden.
+
+    The model would only repeat such a call. A running turn ends as soon as its runner
+    sees it, the others now. Clients are notified of each.
+    """
     is_deleted = Q(user_message__deleted_at__isnull=False)
     found = unfinished(conversation.pk).filter(is_deleted | steps.is_call_removed())
     gone = list(found.select_related("conversation", "user_message"))
@@ -405,7 +422,7 @@ def _cancel_unanswerable(conversation: Conversation) -> None:
             steps.close_steps(turn)
     for turn in [turn.read_again() for turn in gone]:
         if turn.is_finished:
-            _publish_later(conversation, events.of_end(turn))
+            _publish_later(conversation, events.make_end_events(turn))
         else:
-            _publish_later(conversation, turn.also_told)
+            _publish_later(conversation, turn.also_published)
             transaction.on_commit(partial(async_to_sync(events.hint_stop), turn.pk))

@@ -276,7 +276,7 @@ async def _tell_end(turn: Turn) -> None:
         turn.error or "-",
     )
     metrics.TURNS_ENDED.labels(turn.state).inc()
-    for event in events.of_end(turn):
+    for event in events.make_end_events(turn):
         await events.publish_event(turn.conversation_id, event)
     tell_news(turn, turn.state)
 
@@ -314,7 +314,7 @@ async def _compact_if_due(
     )
     if outcome.state not in ("nothing", "busy"):
         metrics.COMPACTIONS.labels(outcome.state).inc()
-        await events.publish_event(conversation_id, events.Memory.of(outcome))
+        await events.publish_event(conversation_id, events.Memory.from_outcome(outcome))
     return outcome.state
 
 
@@ -383,7 +383,7 @@ def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
 
     # Half of a small window is left for the summary so far, and for what comes out.
     chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
-    door = partial(spending.pass_door, payer, name)
+    door = partial(spending.hold_place, payer, name)
     return compactor.Summariser(name, invoke, chunk_tokens, limits.charge_call, door)
 
 
@@ -425,7 +425,7 @@ def _make_backlog() -> backlog.Backlog:
 
 async def sweep_due_work(waiting: backlog.Backlog | None = None) -> None:
     """Start all work that is due and that no process does."""
-    found = await database_sync_to_async((waiting or _make_backlog()).find)()
+    found = await database_sync_to_async((waiting or _make_backlog()).find_due)()
     for job in _all_jobs():
         if job.due is None or job.due in found:
             await job.sweep()

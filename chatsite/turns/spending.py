@@ -55,7 +55,7 @@ PROCESS = None
 
 
 @asynccontextmanager
-async def pass_door(payer: int, model: str) -> AsyncIterator[None]:
+async def hold_place(payer: int, model: str) -> AsyncIterator[None]:
     """Around one request to `model` that `payer` pays for, and its entry in the books.
 
     Waits for the person's pace and for a place; a person's own places come first, so

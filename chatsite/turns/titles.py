@@ -49,7 +49,7 @@ async def name_conversation(conversation_id: int) -> None:
         return
     model = providers.summary_model(requests.model_of(untitled))
     try:
-        async with spending.pass_door(untitled.owner_id, model):
+        async with spending.hold_place(untitled.owner_id, model):
             title = await _ask_for_title(conversation_id)
     except RefusedError:
         return

@@ -81,7 +81,7 @@ async def tell_of_turn(turn: Turn, state: str, **_: object) -> None:
     news = await database_sync_to_async(note_turn)(turn, state)
     if news:
         owner = turn.conversation.owner_id
-        await events.publish_to_person(owner, Unread.from_news([news]))
+        await events.publish_to_user(owner, Unread.from_news([news]))
 
 
 async def tell_of_reminder(conversation: Conversation, **_: object) -> None:
@@ -90,4 +90,4 @@ async def tell_of_reminder(conversation: Conversation, **_: object) -> None:
     grouped = group_news(await find(conversation.owner_id))
     # None: it was looked at already.
     if news := grouped.get((str(conversation.uuid), reminders.KIND)):
-        await events.publish_to_person(conversation.owner_id, Unread.from_news(news))
+        await events.publish_to_user(conversation.owner_id, Unread.from_news(news))

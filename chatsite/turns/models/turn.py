@@ -49,7 +49,7 @@ class Turn(models.Model):
         INTERRUPTED = "interrupted", _("Interrupted")
 
     # Events of what ended with it, or as it was begun again: told with it, not stored.
-    also_told: Sequence[Any] = ()
+    also_published: Sequence[Any] = ()
 
     # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
     UNFINISHED = (State.QUEUED, State.RUNNING, State.WAITING)
@@ -131,7 +131,7 @@ class Turn(models.Model):
         return gettext("Turn %(id)s: %(state)s") % values
 
     @classmethod
-    def forget(cls, conversation: Conversation, seq: int, **_: object) -> None:
+    def clear_text(cls, conversation: Conversation, seq: int, **_: object) -> None:
         """Message `seq` was deleted: so is the text as the turn has saved it."""
         rows = cls.objects.filter(conversation=conversation, reply__seq=seq)
         rows.update(text="")
@@ -140,7 +140,7 @@ class Turn(models.Model):
         """The turn with its reply as it is stored now, and what its end has closed.
         Raises Turn.DoesNotExist."""
         for found in _read_with_reply(pk=self.pk):
-            found.also_told = self.also_told
+            found.also_published = self.also_published
             return found
         raise Turn.DoesNotExist
 

@@ -94,7 +94,7 @@ def test_a_job_is_cancelled(alice, bob):
 
 def test_nothing_is_paid_for_beside_replies(alice):
     async def spend():
-        async with spending.pass_door(alice.pk, "demo"):
+        async with spending.hold_place(alice.pk, "demo"):
             pass
 
     async_to_sync(spend)()

@@ -59,10 +59,10 @@ def test_a_frame_in_pieces_says_the_same():
     known, tail = "0123456789", "abcdefghijk"
     frame = events.Frame(turn=7, attempt=2, base=4, tail=tail)
     text = known
-    for piece in frame.pieces(3):
+    for piece in frame.split_tail(3):
         assert len(piece.tail) <= 3
         assert (piece.turn, piece.attempt) == (7, 2)
         text = text[: piece.base] + piece.tail
     assert text == known[:4] + tail
     empty = events.Frame(turn=7, attempt=2, base=4, tail="")
-    assert list(empty.pieces(3)) == [empty]
+    assert list(empty.split_tail(3)) == [empty]

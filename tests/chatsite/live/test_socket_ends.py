@@ -244,7 +244,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     }
     words = (word for func in published for word in ast.unparse(func).split("."))
     names = {word.lower() for word in words if word[0].isupper()}
-    # The rest is published from a name: the ends of turns, by events.of_end().
+    # The rest is published from a name: the ends of turns, by events.make_end_events().
     assert {"jobstate", "memory", "title"} <= names
     kinds = (*events.EVENTS.values(), *plugins.event_kinds.values())
     assert names <= {kind.__name__.lower() for kind in kinds}
@@ -252,7 +252,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     samples = [
         events.State(turn.pk, "running"),
         events.Frame(turn.pk, 1, 0, "words"),
-        events.TurnEnd.of(turn),
+        events.TurnEnd.from_turn(turn),
         events.Memory(None, "changed"),
         events.Title("New"),
         events.JobState("proposal", "running"),

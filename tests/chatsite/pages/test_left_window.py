@@ -75,7 +75,7 @@ def test_the_history_of_versions_says_it(client, left):
 def test_a_reader_of_the_page_is_told(left):
     talk_in_turns(left, "Three", "Four")
     outcome = async_to_sync(run_compaction)(left)
-    event = events.Memory.of(outcome)
+    event = events.Memory.from_outcome(outcome)
     assert fragments.status_of(event, left.pk) == "Messages 1–10 left the window"
 
 

@@ -111,9 +111,9 @@ def test_logout_of_other_users_deletes_nothing(bob, fleeting):
 
 
 def test_a_sweep_finds_what_has_expired(fleeting):
-    assert library.find_expired not in runner._make_backlog().find()
+    assert library.find_expired not in runner._make_backlog().find_due()
     Conversation.objects.update(temporary_until=fleeting.created_at)
-    assert library.find_expired in runner._make_backlog().find()
+    assert library.find_expired in runner._make_backlog().find_due()
 
 
 def test_a_reply_that_runs_writes_nothing_once_it_is_gone(fleeting):

@@ -180,7 +180,7 @@ class TestReplies:
 class TestBesideReplies:
     def test_no_request_passes_the_door(self, both, alice):
         async def enter():
-            async with spending.pass_door(alice.pk, "ok-law"):
+            async with spending.hold_place(alice.pk, "ok-law"):
                 raise AssertionError
 
         with pytest.raises(RefusedError) as caught:

@@ -152,7 +152,7 @@ class TestPlaces:
 
         async def request(payer):
             nonlocal now, most
-            async with spending.pass_door(payer, "demo"):
+            async with spending.hold_place(payer, "demo"):
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(0.3)
@@ -180,13 +180,13 @@ class TestPlaces:
 
     async def enters(self, payer):
         try:
-            async with asyncio.timeout(5), spending.pass_door(payer, "demo"):
+            async with asyncio.timeout(5), spending.hold_place(payer, "demo"):
                 return True
         except TimeoutError:
             return False
 
     async def hold(self, payer):
-        async with spending.pass_door(payer, "demo"):
+        async with spending.hold_place(payer, "demo"):
             await asyncio.sleep(60)
 
     async def test_who_gives_up_takes_no_place(self, settings, alice):
@@ -207,7 +207,7 @@ class TestPlaces:
         await Allowance.objects.aupdate_or_create(user=alice, defaults=values)
         loop = asyncio.get_running_loop()
         began = loop.time()
-        async with spending.pass_door(alice.pk, "demo"):
+        async with spending.hold_place(alice.pk, "demo"):
             pass
         assert 0.3 < loop.time() - began < 10
 

@@ -147,7 +147,7 @@ FINISHED = 300
         lambda each: lifecycle.due(),
         lambda each: limits.may_run(each.turns.order_by("-pk").first()),
         lambda each: limits.next_waiting(each.pk),
-        lambda each: runner._make_backlog().find(),
+        lambda each: runner._make_backlog().find_due(),
     ],
 )
 def test_finished_turns_are_not_in_the_way(alice, look):

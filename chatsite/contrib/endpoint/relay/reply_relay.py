@@ -208,7 +208,7 @@ class ReplyRelay:
         metrics.note_reply(result)
         if turn:
             metrics.TURNS_ENDED.labels(turn.state).inc()
-            for event in events.of_end(turn):
+            for event in events.make_end_events(turn):
                 await events.publish_event(stored.conversation.pk, event)
             if stored.sent.is_bound:
                 runner.start_compaction(stored.conversation.pk)

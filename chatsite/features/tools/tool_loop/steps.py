@@ -28,7 +28,9 @@ def has_open_calls() -> Exists:
 
 def close_steps(turn: Turn) -> None:
     """End the open calls of a turn that ends, and keep their events for publishing."""
-    turn.also_told = [ToolEvent.from_call(call) for call in answers.close_calls(turn)]
+    turn.also_published = [
+        ToolEvent.from_call(call) for call in answers.close_calls(turn)
+    ]
 
 
 def is_call_removed() -> Exists:

@@ -59,7 +59,7 @@ async def make(pk: int, content: Any) -> results.ResultSummary | None:
             asked = await database_sync_to_async(_prepare)(pk, content)
             if asked is None:
                 return None
-            async with spending.pass_door(
+            async with spending.hold_place(
                 asked.call.conversation.owner_id, asked.model
             ):
                 text = await _ask(asked)

@@ -413,7 +413,7 @@ class TestCancel:
         ],
     )
     def test_regeneration_cancels_the_call(self, conversation, late, act):
-        (told,) = act(conversation, late.turn_id).also_told
+        (told,) = act(conversation, late.turn_id).also_published
         call = again(late)
         assert (call.state, call.error) == (State.CANCELLED, "replaced")
         assert (told.call, told.state) == (call.pk, call.state)
@@ -425,7 +425,7 @@ class TestCancel:
     def test_regeneration_of_a_later_message_leaves_the_call(self, conversation, late):
         submit(conversation, "And now?")
         turn = reply(conversation, claim_next(conversation))
-        assert commands.regenerate_reply(conversation, turn.pk).also_told == []
+        assert commands.regenerate_reply(conversation, turn.pk).also_published == []
         assert again(late).state == State.LATE
 
     def test_cancelling_is_the_owners_right(self, late, bob):

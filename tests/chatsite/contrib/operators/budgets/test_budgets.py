@@ -166,7 +166,7 @@ class TestDoors:
 
     def test_nothing_beside_replies_is_sent(self, spent, alice):
         async def enter():
-            async with spending.pass_door(alice.pk, "demo"):
+            async with spending.hold_place(alice.pk, "demo"):
                 raise AssertionError
 
         with pytest.raises(RefusedError):

@@ -128,7 +128,7 @@ class TestReplies:
 class TestBesideReplies:
     def test_no_request_passes_the_door(self, off, alice):
         async def enter():
-            async with spending.pass_door(alice.pk, "ok-two"):
+            async with spending.hold_place(alice.pk, "ok-two"):
                 raise AssertionError
 
         with pytest.raises(RefusedError) as caught:
