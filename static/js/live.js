@@ -30,7 +30,14 @@
   new MutationObserver(settle).observe(document.getElementById("turns"), {
     childList: true, subtree: true, characterData: true,
   });
-  new ResizeObserver(settle).observe(scroller);
+  // A notice above it moves no text.
+  let top = scroller.getBoundingClientRect().top;
+  new ResizeObserver(() => {
+    const before = top;
+    top = scroller.getBoundingClientRect().top;
+    if (!follows) scroller.scrollTop += top - before;
+    settle();
+  }).observe(scroller);
   document.addEventListener("composer:sent", () => {
     follows = true;
     settle();

@@ -97,6 +97,23 @@ def test_model_is_changed_beside_the_message_box(open_page, fresh, errors):
     errors.clear()  # of the request that was cut off
 
 
+def test_message_box_has_the_whole_width_of_a_phone(open_page, fresh):
+    chat = open_page(fresh, width=390)
+    has_the_whole_width(chat)
+    chat.create()
+    has_the_whole_width(chat)
+
+
+def has_the_whole_width(chat):
+    box = chat.page.locator("#composer .box").bounding_box()
+    assert chat.box.bounding_box()["width"] > box["width"] - 40
+    chat.box.fill("A sentence of twenty words. " * 4)
+    text = chat.box.bounding_box()
+    below = [chat.page.locator(part).bounding_box() for part in ("#attach", "#model")]
+    assert {part["y"] > text["y"] + text["height"] - 1 for part in below} == {True}
+    chat.box.fill("")
+
+
 def test_home_page_keeps_a_draft_and_stores_it_when_it_is_sent(open_page, site, errors):
     chat = open_page(site)
     rows = chat.page.locator("#conversation-list .row")

@@ -4,9 +4,13 @@ words."""
 import pytest
 from playwright.sync_api import expect
 
+from chatsite.turns import lifecycle
+from memory.models import Conversation
+from tests.chatsite.scenes import submit
 from tests.patience import wait_for
 
 from .test_memory import compact_up_to, open_menu
+from .written import write_turns
 
 pytestmark = pytest.mark.browser
 MOTION = "no-preference"
@@ -64,6 +68,46 @@ def test_stroke_of_the_rail_shows_what_the_model_has_of_a_message(talked):
     draws(talked, 5, "solid")
     open_menu(talked, 6, "Hide from the model")
     draws(talked, 6, "dotted")
+
+
+# Heights between the first and the last message where the rail shows its ground alone.
+HOLES = """() => {
+    const turns = document.getElementById("turns");
+    const [first, ...rest] = turns.querySelectorAll(".message");
+    const stroke = getComputedStyle(first, "::before");
+    const box = first.getBoundingClientRect();
+    const x = box.left + parseFloat(stroke.left) + parseFloat(stroke.width) - 3;
+    const end = rest.at(-1).getBoundingClientRect().bottom;
+    const holes = [];
+    for (let y = box.top + 1; y < end; y += 2) {
+        if (document.elementFromPoint(x, y) === turns) holes.push(y);
+    }
+    return holes;
+}"""
+
+
+def test_rail_is_one_band_beside_long_and_missing_replies(open_page, site, write_in):
+    chat = open_page(site, is_home=False)
+    address = chat.make()
+    write_in(
+        site, write_turns, address, "One.\n\nTwo.\n\n- three", "I like tea.", "So."
+    )
+    write_in(site, fail_turn, address)
+    chat.page.set_viewport_size({"width": 1440, "height": 1400})
+    chat.open(address)
+    expect(chat.page.locator(".turn-failed")).to_be_visible()
+    compact_up_to(chat, 2, "They met.")
+    assert chat.page.evaluate(HOLES) == []
+    chat.page.set_viewport_size({"width": 390, "height": 1600})
+    assert chat.page.evaluate(HOLES.replace(" - 3", " - 1")) == []
+
+
+def fail_turn(address):
+    uuid = address.rstrip("/").rpartition("/")[2]
+    made = Conversation.objects.get(uuid=uuid)
+    submit(made, "Will this fail?")
+    claim = lifecycle.claim(made.pk)
+    lifecycle.finish(claim, lifecycle.TurnResult("failed", ""))
 
 
 def test_words_replace_the_rail(talked):
