@@ -5,6 +5,7 @@ connects to the signals. The core reads the registries when it needs them and im
 app, so one that is not in INSTALLED_APPS leaves no trace.
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -269,35 +270,57 @@ def register_field(
     form_fields[form][name] = make
 
 
-# Events of the socket and readers of its commands, by their types; and functions that
-# return the events a client gets when it syncs, given its open turns.
-event_kinds: dict[str, type[AppEvent]] = {}
-command_readers: dict[str, Callable[[dict[str, Any]], AppCommand]] = {}
-standing_events: list[Callable[["SocketClient", set[int]], Iterable[AppEvent]]] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppSocket:
+    """What an app adds to the socket.
+
+    These are its events, the readers of its commands by their types, and a function
+    that returns the events a client gets when it syncs, given its open turns.
+    """
+
+    events: Sequence[type[AppEvent]]
+    commands: Mapping[str, Callable[[dict[str, Any]], AppCommand]] = field(
+        default_factory=dict
+    )
+    find_standing: Callable[["SocketClient", set[int]], Iterable[AppEvent]] = (
+        lambda client, turns: ()
+    )
 
 
-def register_socket(
-    *,
-    events: Iterable[type[AppEvent]],
-    commands: Mapping[str, Callable[[dict[str, Any]], AppCommand]] | None = None,
-    find_standing: Callable[["SocketClient", set[int]], Iterable[AppEvent]]
-    | None = None,
-) -> None:
-    event_kinds.update({event.type: event for event in events})
-    command_readers.update(commands or {})
-    if find_standing:
-        standing_events.append(find_standing)
+sockets: list[AppSocket] = []
+
+
+def register_socket(**added: Any) -> None:
+    """Add an AppSocket with these values."""
+    sockets.append(AppSocket(**added))
+
+
+def find_event_kinds() -> dict[str, type[AppEvent]]:
+    return {event.type: event for each in sockets for event in each.events}
+
+
+def find_command_readers() -> dict[str, Callable[[dict[str, Any]], AppCommand]]:
+    return {name: read for each in sockets for name, read in each.commands.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorCheck:
+    """A check of `manage.py doctor`, run on demand on the page *Settings* of the admin.
+
+    `check` returns what it says if all is well; any error says what is wrong, and what
+    to do.
+    """
+
+    check: Callable[[], str]
 
 
 # What is of several kinds, one of which an app brings, by the word that is kept for it.
-sources: dict[type, dict[str, Any]] = {
-    ListFilter: {},
-    ReviewSource: {},
-}
+sources: dict[type, dict[str, Any]] = defaultdict(dict)
 
 
-def register_source(kind: str, source: ListFilter | ReviewSource) -> None:
-    sources[type(source)][kind] = source
+def register_source(kind: str, source: object, of: type | None = None) -> None:
+    """Add a ListFilter, a ReviewSource, or what else is a source `of` a class."""
+    sources[of or type(source)][kind] = source
 
 
 def mount(
@@ -314,10 +337,8 @@ def mount(
     entrances.entrances.append(
         entrances.Entrance(starts=starts, slot=entrances.Slot[slot], **limits)
     )
-    if slot == "LINK":
-        open_paths.paths += starts
-    if has_secret:
-        open_paths.secret_paths += starts
+    if slot == "LINK" or has_secret:
+        open_paths.secret_paths.update(dict.fromkeys(starts, slot == "LINK"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,11 +360,6 @@ jobs: list[BackgroundJob] = []
 def register_job(sweep: Callable[[], Awaitable[object]], **others: Any) -> None:
     """Have a BackgroundJob done with these values."""
     jobs.append(BackgroundJob(sweep, **others))
-
-
-# Checked by `manage.py doctor`, and on demand on the page *Settings* of the admin: what
-# each says if all is well; any error says what is wrong, and what to do.
-doctor_checks: dict[str, Callable[[], str]] = {}
 
 
 def name_source(imported_from: str | None) -> str:

@@ -188,8 +188,10 @@ def read_view(
     window = [message for message in found if int(message.id) > cutoff]
     pinned = found[: len(found) - len(window)]
     standing = (
-        rule_source.current.list_standing(conversation, before=newest and newest.seq),
-        rule_source.facts.list_standing(conversation),
+        rule_source.find_source("rules").list_standing(
+            conversation, before=newest and newest.seq
+        ),
+        rule_source.find_source("facts").list_standing(conversation),
     )
     room, count_tokens = budget.for_rules(limit), conversation_counter(conversation)
     rules, facts = (

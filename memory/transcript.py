@@ -105,7 +105,7 @@ def create_conversation(
         temporary_until=timezone.now() + TEMPORARY if temporary else None,
         **columns,
     )
-    rule_source.current.add_own_rules(made, own_rules)
+    rule_source.find_source("rules").add_own_rules(made, own_rules)
     return made
 
 
@@ -418,8 +418,8 @@ def append_user_message(
     _save_message(message)
     if taken:
         files.keep(message, taken)
-    rule_source.current.store_rules(message, detected_rules)
-    rule_source.facts.store_rules(message, None)
+    rule_source.find_source("rules").store_rules(message, detected_rules)
+    rule_source.find_source("facts").store_rules(message, None)
     return message, True
 
 

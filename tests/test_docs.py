@@ -106,7 +106,7 @@ class TestProtocol:
 
     def test_every_event_is_there_with_its_fields(self):
         written = dict(re.findall(r"(?m)^\| `(\w+)\{(.+?)\}`", section("Events")))
-        kinds = {*events.Event.__args__, *plugins.event_kinds.values()}
+        kinds = {*events.Event.__args__, *plugins.find_event_kinds().values()}
         kinds.remove(plugins.AppEvent)
         fields = {kind.type: [each.name for each in fields_of(kind)] for kind in kinds}
         assert {
@@ -125,7 +125,7 @@ class TestProtocol:
             re.sub(r"(?<!^)(?=[A-Z])", "_", w).lower(): k for k, w in words.items()
         }
         known = {name: [f.name for f in fields_of(k)] for name, k in names.items()}
-        assert known.keys() == {*events.READERS, *plugins.command_readers}
+        assert known.keys() == {*events.READERS, *plugins.find_command_readers()}
         assert written == known
 
     def test_every_close_code_is_there_and_no_other(self):

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
+from chatsite import plugins
 from chatsite.llm import providers
 from chatsite.protocol.errors import CommandError, explain_code
 from chatsite.turns import lifecycle, requests, runner
@@ -162,4 +163,4 @@ class _PaidAnswers:
         await self.running.save({k: v for k, v in saved.items() if k != self.last})
 
 
-tasks.WORK[KIND] = _run_proposal
+plugins.register_source(KIND, tasks.JobWork(_run_proposal))

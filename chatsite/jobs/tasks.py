@@ -70,10 +70,14 @@ class RunningJob:
             self._task.cancel()
 
 
-Work = Callable[[RunningJob], Awaitable[dict[str, Any]]]
+@dataclass(frozen=True, slots=True)
+class JobWork:
+    """The work of a kind of job: `run` returns the result or raises JobError.
 
-# By kind: the work itself, which returns the result or raises JobError.
-WORK: dict[str, Work] = {}
+    What knows the kind registers it as a source.
+    """
+
+    run: Callable[[RunningJob], Awaitable[dict[str, Any]]]
 
 
 async def start_job(claim: Claim, kind: str, conversation_id: int | None) -> None:
@@ -108,7 +112,8 @@ async def run_job(claim: Claim, language: str | None = None) -> None:
 async def _do_job(running: RunningJob) -> tuple[Any, ...]:
     """How it ended, and with what. Raises LostError and errors of the database."""
     claim = running.claim
-    running._task = asyncio.ensure_future(WORK[running.job.kind](running))
+    work = plugins.sources[JobWork][running.job.kind]
+    running._task = asyncio.ensure_future(work.run(running))
     try:
         result = await queue.JOBS.hold(claim, running._task, running.cancel)
     except JobError as error:

@@ -282,8 +282,9 @@ class JsonView:
             if turn.state == Turn.State.RUNNING:
                 frame = events.Frame(turn.pk, turn.text_attempt, 0, turn.text)
                 yield _in_pieces(frame)
-        for find in plugins.standing_events:
-            yield [_dump_event(each) for each in find(client, found_live)]
+        for app in plugins.sockets:
+            found_events = app.find_standing(client, found_live)
+            yield [_dump_event(each) for each in found_events]
 
     def at_once(self, event: events.Event) -> list[str]:
         if isinstance(event, events.Frame):

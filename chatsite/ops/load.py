@@ -109,7 +109,7 @@ def keep_room(application: Application, limit: int) -> Application:
     the one that sends words."""
     part = max(1, limit // 4)
     limited = limit_requests(application, limit)
-    for under in (tuple(open_paths.paths), list_starts(Slot.PASSWORD)):
+    for under in (open_paths.list_open(), list_starts(Slot.PASSWORD)):
         limited = limit_requests(limited, part, under=under)
     limited = limit_each(limited, max(2, part), session_of)
     part = max(1, part // 2)
@@ -119,7 +119,7 @@ def keep_room(application: Application, limit: int) -> Application:
 def session_of(scope: Scope) -> str:
     """The session that a request names; "" without one, and for open pages and static
     files, which read none. Whether it exists is not looked up here."""
-    if scope["path"].startswith((*open_paths.paths, settings.STATIC_URL)):
+    if scope["path"].startswith((*open_paths.list_open(), settings.STATIC_URL)):
         return ""
     return read_session_key(scope["headers"])
 

@@ -13,7 +13,12 @@ from typing import Any, ClassVar, Protocol
 
 from django.utils.translation import gettext as _
 
-from chatsite.plugins import AppCommand, AppEvent, command_readers, event_kinds
+from chatsite.plugins import (
+    AppCommand,
+    AppEvent,
+    find_command_readers,
+    find_event_kinds,
+)
 from chatsite.strict_json import make_object
 from memory.compaction.compactor import CompactionOutcome
 from memory.models import Message
@@ -69,7 +74,7 @@ def parse_command(text: str | None) -> Command:
     """The command in a text frame. Raises CommandError, whatever the frame holds."""
     value = _decode_frame(text)
     kind = value.get("type")
-    readers = READERS | command_readers
+    readers = READERS | find_command_readers()
     if isinstance(kind, str) and (read := readers.get(kind)):
         return read(value)
     raise CommandError(
@@ -267,7 +272,7 @@ def from_layer(message: dict[str, Any]) -> Event | None:
     values = dict(message["event"])
     try:
         name = values.pop("type")
-        return (EVENTS.get(name) or event_kinds[name])(**values)
+        return (EVENTS.get(name) or find_event_kinds()[name])(**values)
     except (KeyError, TypeError):
         return None
 

@@ -58,7 +58,7 @@ def detect_message_rules(owner_id: int, text: object) -> Any:
     text = transcript.check_message_text(text, may_be_blank=True)
     if len(text) > LONG_CHARS:
         limits.check_turn(owner_id)
-    return rule_source.current.detect_rules(text)
+    return rule_source.find_source("rules").detect_rules(text)
 
 
 def detect_unless_known(

@@ -7,7 +7,7 @@ Only an app knows whose words they are and what a user decides about them.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from memory.engine.compose import RuleBlock
 
@@ -66,9 +66,12 @@ class RuleSource:
         return []
 
 
-# The sources in use.
-current = RuleSource()
-facts = RuleSource()
+# The sources in use; apps add theirs.
+sources: dict[str, RuleSource] = {}
+
+
+def find_source(kind: Literal["rules", "facts"]) -> RuleSource:
+    return sources.get(kind) or RuleSource()
 
 
 def rebuild_rules(

@@ -339,7 +339,7 @@ def missing_rules(conversation: Conversation) -> list[int]:
 
     A rule is lacking if it is not in the request word for word: there must be none.
     """
-    standing = rule_source.current.list_standing(conversation)
+    standing = rule_source.find_source("rules").list_standing(conversation)
     confirmed = [rule for rule in standing if rule.is_confirmed]
     if not confirmed:
         return []

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from chatsite.ops.entrances import find_entrance
 from chatsite.ops.load import FOR_MACHINES
-from chatsite.ops.open_paths import find_secret, hide_secrets, paths, secret_paths
+from chatsite.ops.open_paths import find_secret, hide_secrets, list_open, secret_paths
 from tests.paths import (
     find_route,
     list_routes,
@@ -48,9 +48,9 @@ def disagreements(raw):
         "nginx": (seen, path),
         "location": (find_location(seen), find_location(f"/{route.strip('$')}")),
         "entrance": (find_entrance(path), find_entrance(f"/{route}")),
-        "open": (bool(find_secret(path)), is_below(route, paths)),
+        "open": (bool(find_secret(path)), is_below(route, list_open())),
         "machines": (path in FOR_MACHINES, f"/{route}" in FOR_MACHINES),
-        "log": (hide_secrets(path) != path, is_below(route, [*paths, *secret_paths])),
+        "log": (hide_secrets(path) != path, is_below(route, secret_paths)),
         "static": (path.startswith(settings.STATIC_URL), False),
         "wires": (bool(find_entrance(path).answer), False),
     }

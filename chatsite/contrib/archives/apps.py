@@ -7,10 +7,15 @@ class ArchivesConfig(AppConfig):
     name = "chatsite.contrib.archives"
 
     def ready(self) -> None:
-        from chatsite.features.importing.files import reading
+        from chatsite import plugins
+        from chatsite.features.importing.files.reading import ArchiveReader
 
         from . import chatgpt, claude, deepseek
 
-        reading.readers["chatgpt"] = chatgpt.read_chatgpt
-        reading.readers["claude"] = claude.read_claude
-        reading.readers["deepseek"] = deepseek.read_deepseek
+        readers = {
+            "chatgpt": chatgpt.read_chatgpt,
+            "claude": claude.read_claude,
+            "deepseek": deepseek.read_deepseek,
+        }
+        for site, read in readers.items():
+            plugins.register_source(site, ArchiveReader(read))

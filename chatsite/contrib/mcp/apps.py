@@ -7,8 +7,9 @@ class McpConfig(AppConfig):
     name = "chatsite.contrib.mcp"
 
     def ready(self) -> None:
-        from chatsite.features.tools import registry
+        from chatsite import plugins
+        from chatsite.features.tools.registry import ToolSource
 
         from . import checks, mcp_servers  # noqa: F401
 
-        registry.sources.append(mcp_servers.McpTools())
+        plugins.register_source("mcp", mcp_servers.McpTools(), of=ToolSource)

@@ -8,9 +8,10 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         from chatsite import plugins
-        from chatsite.features.tools import registry
+        from chatsite.features.tools.registry import ToolSource
 
         from . import web_checks, web_tools
 
-        registry.sources.append(web_tools.WebTools())
-        plugins.doctor_checks["web search"] = web_checks.try_search
+        plugins.register_source("web", web_tools.WebTools(), of=ToolSource)
+        check = plugins.DoctorCheck(web_checks.try_search)
+        plugins.register_source("web search", check)

@@ -16,7 +16,7 @@ class FactsConfig(AppConfig):
 
         from . import audit, export, forms, models, parts, services, store
 
-        rule_source.facts = store.StatedFacts()
+        rule_source.sources["facts"] = store.StatedFacts()
         pre_delete.connect(store.forget_sent, sender=models.Fact)
         slots.register("message.below", parts.draw_stated_facts, rows=parts.ROWS)
         slots.register("section.facts", parts.draw_facts_section)

@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from chatsite import plugins
 from chatsite.accounts.access import conversation_view, private_page
 from chatsite.jobs import queue
 from chatsite.pages.views import respond_with_file, respond_with_json
@@ -20,7 +21,7 @@ from .exporting import for_staff
 from .exporting.account import export_account
 from .exporting.as_markdown import write_markdown
 from .exporting.thread import export_thread
-from .files.reading import ImportFileError, readers
+from .files.reading import ArchiveReader, ImportFileError
 from .forms import ImportForm
 from .outcome import KIND, Outcome
 
@@ -62,7 +63,7 @@ def _describe_page(request: HttpRequest) -> dict[str, object]:
     return {
         "job": job,
         "outcome": Outcome.from_job(job) if job else None,
-        "has_archives": bool(readers),
+        "has_archives": bool(plugins.sources[ArchiveReader]),
     }
 
 

@@ -15,7 +15,7 @@ class RulesConfig(AppConfig):
 
         from . import audit, export, forms, models, parts, services, store
 
-        rule_source.current = store.StatedRules()
+        rule_source.sources["rules"] = store.StatedRules()
         slots.register("message.below", parts.draw_stated_rules, rows=parts.ROWS)
         slots.register("section.rules", parts.draw_section)
         slots.register("next", parts.draw_other_rules)

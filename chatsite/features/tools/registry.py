@@ -28,7 +28,7 @@ KIND = "tool"
 
 
 class ToolSource:
-    """Tools that an app of contrib brings; it puts one of these into `sources`."""
+    """Tools that an app of contrib brings; it registers a source of these."""
 
     def list_tools(self) -> Iterable[SiteTool]:
         """Return those that are known by now. Never waits and never raises."""
@@ -46,7 +46,8 @@ class ToolSource:
         return ()
 
 
-sources: list[ToolSource] = []
+def _list_sources() -> Iterable[ToolSource]:
+    return plugins.sources[ToolSource].values()
 
 
 def available() -> dict[str, SiteTool]:
@@ -71,7 +72,11 @@ def known() -> dict[str, SiteTool]:
 
     found: dict[str, SiteTool] = {}
     own, _ = _load_own(tuple(settings.TOOLS))
-    for each in (*TOOLS, *own, *chain(*(source.list_tools() for source in sources))):
+    for each in (
+        *TOOLS,
+        *own,
+        *chain(*(source.list_tools() for source in _list_sources())),
+    ):
         # The first one keeps the name: no server can replace a tool of the site.
         found.setdefault(each.name, each)
     return found
@@ -82,7 +87,7 @@ async def ready() -> None:
 
     Later calls return at once.
     """
-    for source in sources:
+    for source in _list_sources():
         await source.ready()
 
 
@@ -162,12 +167,12 @@ def defaults() -> list[str]:
 
 def left_out() -> list[tuple[str, str, str]]:
     """Return server, name and reason of the tools of servers that can't be offered."""
-    return [each for source in sources for each in source.left_out()]
+    return [each for source in _list_sources() for each in source.left_out()]
 
 
 def can_come(name: str) -> bool:
     """Return whether a source may still find a tool of this name."""
-    return any(name.startswith(source.name_starts()) for source in sources)
+    return any(name.startswith(source.name_starts()) for source in _list_sources())
 
 
 def problems() -> list[str]:

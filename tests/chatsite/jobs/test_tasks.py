@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models.functions import Now
 from django.utils import translation
 
+from chatsite import plugins
 from chatsite.fair_queue import work_owner
 from chatsite.jobs import queue, tasks, worker
 from chatsite.turns.models import Job
@@ -25,7 +26,8 @@ def perform(monkeypatch, alice):
     """perform(work) -> the job's row after this work was done as a job of Alice's."""
 
     def do(work, language=None):
-        monkeypatch.setitem(tasks.WORK, "test", work)
+        sources = plugins.sources[tasks.JobWork]
+        monkeypatch.setitem(sources, "test", tasks.JobWork(work))
         claim = queue.add("test", alice, "slot")
         async_to_sync(tasks.run_job)(claim, language)
         return Job.objects.filter(pk=claim.row_id).first()

@@ -246,7 +246,7 @@ def test_every_event_that_is_published_is_known_to_those_who_get_it(conversation
     names = {word.lower() for word in words if word[0].isupper()}
     # The rest is published from a name: the ends of turns, by events.make_end_events().
     assert {"jobstate", "memory", "title"} <= names
-    kinds = (*events.EVENTS.values(), *plugins.event_kinds.values())
+    kinds = (*events.EVENTS.values(), *plugins.find_event_kinds().values())
     assert names <= {kind.__name__.lower() for kind in kinds}
     turn = conversation.turns.get()
     samples = [

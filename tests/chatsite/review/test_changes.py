@@ -10,7 +10,7 @@ from django.urls import get_resolver, reverse
 
 from chatsite.features.rules.views import RULE_STATES
 from chatsite.pages import memory_actions
-from chatsite.plugins import command_readers
+from chatsite.plugins import find_command_readers
 from chatsite.protocol.events import READERS
 from chatsite.turns import commands
 from memory import transcript
@@ -148,7 +148,7 @@ def takes_post(pattern, names):
 
 
 def test_each_act_is_in_the_log_or_has_a_reason():
-    acts = find_acts() | READERS.keys() | command_readers.keys()
+    acts = find_acts() | READERS.keys() | find_command_readers().keys()
     reasons = [name for names in NOT_LOGGED.values() for name in names]
     assert set(reasons).isdisjoint(LOGGED)
     assert sorted(acts - {*LOGGED, *reasons}) == []

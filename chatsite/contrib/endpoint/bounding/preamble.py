@@ -44,7 +44,7 @@ def make_preamble(
     rows = context.visible_messages(conversation).filter(seq__lte=cutoff)
     pinned = read_langchain(rows.filter(pinned_at__isnull=False))
     rules = choice.choose_rules(
-        rule_source.current.list_standing(conversation),
+        rule_source.find_source("rules").list_standing(conversation),
         room=budget.for_rules(limit),
         count_tokens=context.conversation_counter(conversation),
     )

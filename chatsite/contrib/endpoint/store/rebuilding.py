@@ -59,7 +59,11 @@ def rebuild_as_next(call: ModelCall) -> RequestContext:
     built = rebuild_request(call)
     newest = built.context.get_section("newest")
     sent = call.refs.get("rules", [])
-    standing = rule_source.current.list_standing(call.conversation) if sent else []
+    standing = (
+        rule_source.find_source("rules").list_standing(call.conversation)
+        if sent
+        else []
+    )
     view = ConversationView(
         built.context,
         summaries=built.summaries,

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from langchain_core.messages import AIMessage, BaseMessage
 
+from chatsite import plugins
 from chatsite.jobs import queue, tasks
 from chatsite.llm import providers
 from chatsite.llm.errors import LLMError
@@ -196,4 +197,4 @@ def _keep_answer(answer: ExampleAnswer, deleted: int) -> None:
     ExampleAnswer.objects.filter(pk__in=[*old]).delete()
 
 
-tasks.WORK[KIND] = _write_answers
+plugins.register_source(KIND, tasks.JobWork(_write_answers))

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate
 from math import isfinite
 from typing import IO, Any
@@ -10,6 +11,7 @@ from typing import IO, Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from chatsite import plugins
 from chatsite.languages import find_sentence_space
 from chatsite.strict_json import RepeatedNameError, make_object
 
@@ -33,8 +35,16 @@ STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 
 # By what sources begin with: who wrote the replies.
 SITES = {"chatgpt": "ChatGPT", "claude": "Claude", "deepseek": "DeepSeek"}
-# By the same: what reads a conversation of their archives as a Draft. Apps add theirs.
-readers: dict[str, Callable[[Any], Any]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveReader:
+    """What reads a conversation of another site's archives as a Draft.
+
+    An app registers one as a source, by the word of the site.
+    """
+
+    read: Callable[[Any], Any]
 
 
 class ImportFileError(Exception):
@@ -173,8 +183,8 @@ def _check_items(items: list[Any]) -> None:
 
 def read_foreign(form: str, item: Any) -> Any:
     """Return the Draft of a conversation of another chat. Raises ImportItemError."""
-    if reader := readers.get(form):
-        return reader(item)
+    if reader := plugins.sources[ArchiveReader].get(form):
+        return reader.read(item)
     words = _("it comes from %(site)s, and this site does not import archives of it.")
     raise ImportItemError(words % {"site": SITES[form]})
 

@@ -83,7 +83,8 @@ class Command(BaseCommand):
 
 def list_checks() -> dict[str, Check]:
     """Those that cost nothing, and those of apps."""
-    return {**CHECKS, **plugins.doctor_checks}
+    added = plugins.sources[plugins.DoctorCheck]
+    return {**CHECKS, **{name: each.check for name, each in added.items()}}
 
 
 def list_findings(selected: Mapping[str, Check]) -> list[CheckOutcome]:

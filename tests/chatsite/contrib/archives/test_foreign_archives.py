@@ -8,6 +8,7 @@ from time import process_time
 
 import pytest
 
+from chatsite import plugins
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.importing.files import reading
 from chatsite.features.importing.files.reading import ImportItemError
@@ -217,6 +218,6 @@ def test_kinds_have_a_bound():
 
 
 def test_an_archive_of_another_chat_is_refused_by_name_without_its_app(monkeypatch):
-    monkeypatch.delitem(reading.readers, "claude")
+    monkeypatch.delitem(plugins.sources[reading.ArchiveReader], "claude")
     with pytest.raises(ImportItemError, match="it comes from Claude, and this"):
         _read_item({"chat_messages": []}, None)
