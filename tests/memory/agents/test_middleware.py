@@ -753,3 +753,17 @@ def test_agents_load_without_django():
         "sys.exit(any(name.split('.')[0] == 'django' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_item_that_changes_the_configuration_stays_in_its_message():
+    """As of langchain-openai: from that message on, another effort."""
+    update = {"type": "configuration_update", "reasoning": {"effort": "high"}}
+    chat = Chat()
+    chat.say("one", "two", "three")
+    said = [HumanMessage([update, {"type": "text", "text": "Think."}])]
+    for messages in (said, [HumanMessage("four")]):
+        chat.agent.invoke({"messages": messages}, chat.config)
+        chat.middleware.wait(10)
+        kept = [each for each in chat.model.requests[-1] if each.text == "Think."]
+        assert [each.content[0] for each in kept] == [update]
+    assert chat.memory.segments

@@ -238,3 +238,20 @@ async def test_failed_stream_ends_the_turn(key, upstream, event, turn, error):
     ended = await Turn.objects.select_related("reply").aget()
     assert (ended.state, ended.reply.text) == (turn, "Half")
     assert ended.error == (error or ("unavailable" if turn == "failed" else ""))
+
+
+async def test_a_changed_configuration_stays_in_the_history(key, upstream):
+    """langchain-openai sends it before the question that it begins with."""
+    update = {"type": "configuration_update", "reasoning": {"effort": "high"}}
+    first = await send(key, [user(LONG)])
+    items = [user(LONG), *read_output(first)["output"]]
+    second = await send(key, [*items, update, user("Think.")])
+    assert second.headers["x-windowpane-lineage"] == "continued"
+    items += [update, user("Think."), *read_output(second)["output"]]
+    third = await send(key, [*items, user("Thanks.")])
+    assert third.headers["x-windowpane-lineage"] == "continued"
+    without = [each for each in items if each is not update]
+    other = await send(key, [*without, user("And without?")])
+    assert other.headers["x-windowpane-lineage"] == "branch"
+    assert [len(each) for each in await state()] == [6, 6]
+    assert (await state())[0][2] == "u: Think."
