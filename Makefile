@@ -1,14 +1,16 @@
-.PHONY: setup run test test-all test-weekly test-fast test-newest lint docs bench soak screenshots messages lock sbom
+.PHONY: setup run test test-all test-weekly test-fast test-newest test-oldest lint docs bench soak screenshots messages lock sbom
 
 setup:        ; scripts/setup.sh
 run: setup    ; scripts/run.sh
 test:         ; scripts/test.sh first
 test-all: test
 	scripts/test.sh rest
+	scripts/test-oldest.sh
 	scripts/test-newest.sh
 test-weekly:  ; scripts/test.sh weekly
 test-fast:    ; scripts/test-fast.sh
 test-newest:  ; scripts/test-newest.sh
+test-oldest:  ; scripts/test-oldest.sh
 lint:         ; scripts/lint.sh
 docs:         ; scripts/docs.sh
 bench:        ; scripts/bench.sh

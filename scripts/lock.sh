@@ -18,7 +18,7 @@ write() { # NAME [ARGUMENTS]
 
 # The tests have all that the others have, so those take over its versions.
 write requirements/tests "$@"
-for name in site signin saml mcp tracing; do
+for name in oldest site signin saml mcp tracing; do
     cp requirements/tests.lock "requirements/$name.lock"
     write "requirements/$name"
 done

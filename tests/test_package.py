@@ -129,6 +129,19 @@ def test_ranges_of_the_wheel_hold_the_locked_langchain():
             assert "2.0" not in needed.specifier
 
 
+def test_oldest_versions_that_are_tested_are_the_lowest_of_the_ranges():
+    pinned = (ROOT / "requirements" / "oldest.txt").read_text()
+    oldest = dict(re.findall(r"^(\S+)==(\S+)$", pinned, re.MULTILINE))
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines += [*project["dependencies"], *project["optional-dependencies"]["agents"]]
+    lowest = dict(
+        re.findall(r"^(langchain\S*|pydantic)>=([\d.]+)", "\n".join(lines), re.M)
+    )
+    assert len(lowest) == 4
+    assert {name: f"{version}.0" for name, version in lowest.items()} == oldest
+
+
 def test_install_lines_name_files_and_the_own_distribution_only():
     """A name of the package index that is not ours would install foreign code."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True)

@@ -147,7 +147,8 @@ def test_fractions_are_of_the_models_window(trigger, keep, left):
 def test_arguments_are_rejected_as_in_the_original(options):
     profile = options.pop("profile", THOUSAND)
     refused = describe(lambda: Original(model(profile=profile), **options))
-    assert refused
+    # LangChain 1.4.0 takes any summarizer, and fails when it needs it.
+    assert refused or options == {"summarizer": 5}
     again = describe(lambda: SummarizationMiddleware(model(profile=profile), **options))
     assert again == refused
 
