@@ -492,7 +492,7 @@ IMAGE_MAX_SIDE = env.int("IMAGE_MAX_SIDE", default=2_048, least=256)
 IMAGE_MAX_MEGAPIXELS = env.int("IMAGE_MAX_MEGAPIXELS", default=64, least=1)
 IMAGE_MAX_SECONDS = env.int("IMAGE_MAX_SECONDS", default=10, least=1)
 IMAGE_MEMORY_MB = env.int("IMAGE_MEMORY_MB", default=1_024, least=128)
-# Models that take images, as patterns ("gpt-4o*"); none: those of OpenAI that do.
+# Models that take images, as patterns ("gpt-5.4*"); none: those of OpenAI that do.
 IMAGE_MODELS = env.list("IMAGE_MODELS", default=[])
 IMAGES_PER_PERSON_MB = env.int("IMAGES_PER_PERSON_MB", default=500)
 # Limits of the process that reads a PDF, and how many a process of the site has.

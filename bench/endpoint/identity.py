@@ -230,7 +230,7 @@ def run_talks(
     seed: int = 1,
     people: int = 2,
     wires: Sequence[str] = tuple(PATHS),
-    model: str = "gpt-4o-mini",
+    model: str = "gpt-5.4-mini",
     every: int = 0,
 ) -> Judge:
     """Run `count` conversations of each user, all users at once.
@@ -282,7 +282,7 @@ def main() -> int:
     parser.add_argument("--base-url", help="with /v1")
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--wire", action="append", choices=PATHS)
-    parser.add_argument("--model", default="gpt-4o-mini")
+    parser.add_argument("--model", default="gpt-5.4-mini")
     parser.add_argument("--show", type=int, default=10, help="so many lines of each")
     parser.add_argument("--every", type=int, default=0, help="counts on the way")
     given = parser.parse_args()

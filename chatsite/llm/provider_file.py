@@ -50,7 +50,7 @@ FLAG_ALLOWED = "true or false"
 WINDOW_ALLOWED = f"a whole number of tokens from 1 to {MOST:,}"
 PRICE_ALLOWED = "dollars per million tokens, a number from 0 to 1,000,000"
 GROUPS_ALLOWED = "a list of names of groups, or leave it out: then all people may"
-PRICES_ALLOWED = "a table like { input = 0.15, cached = 0.075, output = 0.6 }"
+PRICES_ALLOWED = "a table like { input = 0.75, cached = 0.075, output = 4.5 }"
 MODELS_ALLOWED = "one [[providers.models]] or more"
 PROVIDERS_ALLOWED = "one [[providers]] or more"
 

@@ -5,22 +5,26 @@ PROVIDERS_FILE, else the one of OPENAI_*. Knows settings, but no conversation.
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from datetime import date
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
+from . import known_models
 from .demo.chat_model import DemoChatModel
 from .provider_file import Model, ModelProvider, Prices
 
 DEMO = "demo"
-DEFAULT_OPENAI_MODEL = "gpt-4o-mini"
 OPENAI_HOST = "api.openai.com"
 DEFAULT_CONTEXT_WINDOW = 32_000
 # Servers of one's own often need no key, but the client insists on one.
@@ -34,7 +38,7 @@ def default_model() -> str:
     if settings.PROVIDERS:
         return settings.PROVIDERS[0].models[0].name
     has_provider = settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL
-    return DEFAULT_OPENAI_MODEL if has_provider else DEMO
+    return known_models.DEFAULT_MODEL if has_provider else DEMO
 
 
 def list_models() -> list[str]:
@@ -133,6 +137,37 @@ def summary_model(chat_model: str) -> str:
     if is_demo(chat_model):
         return DEMO
     return settings.SUMMARY_MODEL or chat_model
+
+
+def list_shutdowns() -> list[tuple[str, date]]:
+    """Return the site's models that OpenAI shuts down, each with the day, in order."""
+    chosen = dict.fromkeys([*list_models(), summary_model(default_model())])
+    found = [(n, known_models.find_shutdown(n)) for n in chosen if _is_openai(n)]
+    return sorted(((n, day) for n, day in found if day), key=itemgetter(1))
+
+
+def explain_shutdown(name: str, day: date) -> str:
+    """Return what ends, when, and what to do, in one sentence."""
+    told = _(
+        "%(model)s is shut down by OpenAI on %(day)s, and its replies fail from "
+        "then on: name another model in %(settings)s, such as %(better)s."
+    )
+    if day <= timezone.localdate():
+        told = _(
+            "%(model)s was shut down by OpenAI on %(day)s, so its replies fail: "
+            "name another model in %(settings)s, such as %(better)s."
+        )
+    places = [
+        s for s in ("CHAT_MODEL", "SUMMARY_MODEL") if getattr(settings, s) == name
+    ]
+    places += ["CHAT_MODELS"] if name in settings.CHAT_MODELS else []
+    places += ["PROVIDERS_FILE"] if settings.PROVIDERS else []
+    return gettext(told) % {
+        "model": name,
+        "day": day.isoformat(),
+        "settings": ", ".join(places),
+        "better": known_models.DEFAULT_MODEL,
+    }
 
 
 def is_demo(name: str) -> bool:

@@ -26,6 +26,7 @@ USUAL_TILES = (85, 170)
 PATCHES = (
     *(("gpt-4.1-mini*", 1.62), ("gpt-4.1-nano*", 2.46), ("o4-mini*", 1.72)),
     *(("gpt-5-mini*", 1.62), ("gpt-5-nano*", 2.46)),
+    *(("gpt-5.4-mini*", 1.62), ("gpt-5.4-nano*", 2.46)),
 )
 
 

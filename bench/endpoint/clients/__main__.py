@@ -87,7 +87,7 @@ def list_clients(folder: Path, site: str, scratch: Path) -> list[Client]:
 def _make_llm(python: Path, site: str, scratch: Path) -> Client:
     models = scratch / "llm"
     models.mkdir()
-    model = "- model_id: windowpane\n  model_name: gpt-4o-mini\n"
+    model = "- model_id: windowpane\n  model_name: gpt-5.4-mini\n"
     told = f"{model}  api_base: {site}/v1\n  api_key_name: windowpane\n"
     (models / "extra-openai-models.yaml").write_text(f"{told}  supports_tools: true\n")
     tool = "def weather(place: str) -> str:\n    return f'{place}-{6 * 7} degrees'"
@@ -101,11 +101,14 @@ def _make_agents(programs: Path, site: str, scratch: Path) -> list[Client]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{site}/v1", "apiKey": "{env:OPENAI_API_KEY}"},
-        "models": {"gpt-4o-mini": {}},
+        "models": {"gpt-5.4-mini": {}},
     }
-    opencode = {"provider": {"windowpane": provider}, "model": "windowpane/gpt-4o-mini"}
+    opencode = {
+        "provider": {"windowpane": provider},
+        "model": "windowpane/gpt-5.4-mini",
+    }
     codex = {
-        "model": "gpt-4o-mini",
+        "model": "gpt-5.4-mini",
         "model_provider": "windowpane",
         "model_providers.windowpane.name": "Windowpane",
         "model_providers.windowpane.base_url": f"{site}/v1",
@@ -138,7 +141,7 @@ def run_client(client: Client, site: str, key: str, folder: Path) -> str:
         "ASK": ask,
         **{"OPENAI_BASE_URL": f"{site}/v1", "OPENAI_API_KEY": key},
         **{"ANTHROPIC_BASE_URL": site, "ANTHROPIC_API_KEY": key},
-        **{"OPENAI_MODEL": "gpt-4o-mini", "NO_PROXY": "127.0.0.1"},
+        **{"OPENAI_MODEL": "gpt-5.4-mini", "NO_PROXY": "127.0.0.1"},
         **client.env,
     }
     if client.name == "claude-code":

@@ -8,8 +8,8 @@ const [name, folder] = process.argv.slice(2);
 const find = createRequire(join(folder, "package.json"));
 const load = (library) => import(pathToFileURL(find.resolve(library)));
 const { ASK } = process.env;
-const MODEL = "gpt-4o-mini";
-const CLAUDE = "claude-sonnet-4-5";
+const MODEL = "gpt-5.4-mini";
+const CLAUDE = "claude-sonnet-5-5";
 const ABOUT = "The weather at a place.";
 const SCHEMA = {
   type: "object",

@@ -10,8 +10,8 @@ import os
 import sys
 
 ASK = os.environ["ASK"]
-MODEL = "gpt-4o-mini"
-CLAUDE = "claude-sonnet-4-5"
+MODEL = "gpt-5.4-mini"
+CLAUDE = "claude-sonnet-5-5"
 ABOUT = "The weather at a place."
 SCHEMA = {
     "type": "object",

@@ -191,7 +191,7 @@ class Player:
         self, about: str, history: list[Said], tools: list[str], reply: Said
     ) -> Answer:
         shape = self.shape
-        body = write_body(shape.wire, about, history, "gpt-4o-mini") | shape.more
+        body = write_body(shape.wire, about, history, "gpt-5.4-mini") | shape.more
         body["tools"] = [write_tool(shape.wire, name) for name in tools]
         headers = {}
         if shape.id_name == "prompt_cache_key":

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
+from chatsite.llm import providers
 from chatsite.pages.forms import preset_name
 from chatsite.release import find_version
 from memory.models import Conversation, Summary
@@ -43,6 +44,14 @@ def site_dashboard(context: dict[str, Any]) -> Dashboard | None:
     if not rights_of(request.user).metadata:
         return None
     return build_dashboard(request.GET.get("days", ""))
+
+
+@register.simple_tag(takes_context=True)
+def model_shutdowns(context: dict[str, Any]) -> list[str]:
+    """Return a sentence for each model that ends, for those who can name another."""
+    if not context["request"].user.is_superuser:
+        return []
+    return [providers.explain_shutdown(*each) for each in providers.list_shutdowns()]
 
 
 @register.simple_tag

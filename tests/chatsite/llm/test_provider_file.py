@@ -30,7 +30,7 @@ name = "OpenAI"
 key = "sk-hunter2"
 
   [[providers.models]]
-  name = "gpt-4o"
+  name = "gpt-5.4"
   prices = { input = 2.5, cached = 1.25, output = 10 }
   groups = ["research"]
 """
@@ -51,7 +51,7 @@ WRONG = [
     ('["research"]', "[7]", "groups is 7; use a list of names of groups"),
     ('"small"', '"demo"', "name is 'demo'; use a text of 1 to 100 characters; demo is"),
     ("http://me", "ftp://me", f"{OWN}base_url can't be used; use an address like"),
-    ('"gpt-4o"', '"small"', "'Our own' and 'OpenAI' both have the model 'small'; a"),
+    ('"gpt-5.4"', '"small"', "'Our own' and 'OpenAI' both have the model 'small'; a"),
     ('"OpenAI"', '"Our own"', "two [[providers]] have the name 'Our own'; rename one."),
     ('key = "sk-hunter2"', "", "[[providers]] 'OpenAI': OpenAI needs a key; add"),
     ("key =", "key_env =", "key_env is 'sk-hunter2', but the environment has no such"),
@@ -105,8 +105,8 @@ def test_mistakes_are_reported_together(read):
 def test_the_models_of_the_site_are_there_for_all(read):
     [missing] = read(GOOD, CHAT_MODEL="big")[1]
     assert missing.startswith("CHAT_MODEL is 'big'; use a model of PROVIDERS_FILE: sm")
-    [restricted] = read(GOOD, SUMMARY_MODEL="gpt-4o")[1]
-    assert "SUMMARY_MODEL is 'gpt-4o', which PROVIDERS_FILE has for some" in restricted
+    [restricted] = read(GOOD, SUMMARY_MODEL="gpt-5.4")[1]
+    assert "SUMMARY_MODEL is 'gpt-5.4', which PROVIDERS_FILE has for some" in restricted
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"x = ", b"", b"[[providers]]\n" * 50_000])
@@ -162,20 +162,20 @@ class TestUse:
 
     def test_each_model_has_its_provider(self):
         assert providers.default_model() == "small"
-        assert providers.list_models() == ["small", "gpt-4o"]
+        assert providers.list_models() == ["small", "gpt-5.4"]
         assert providers.name_provider("small") == "Our own"
         assert providers.build("small").openai_api_base == "http://127.0.0.1:9/v1"
-        assert providers.build("gpt-4o").openai_api_base is None
+        assert providers.build("gpt-5.4").openai_api_base is None
 
     def test_each_has_its_window_its_images_and_its_dialect(self):
         assert providers.context_window("small") == 9_000
-        assert providers.context_window("gpt-4o") == 128_000
+        assert providers.context_window("gpt-5.4") == 1_050_000
         assert vision.takes_images("small")
         dialect = dialects.find_dialect("small")
         assert (dialect.system_role, dialect.without) == ("user", {"stream_options"})
-        assert dialects.find_dialect("gpt-4o") == dialects.Dialect()
+        assert dialects.find_dialect("gpt-5.4") == dialects.Dialect()
         assert providers.cache_options("small", "c") == {}
-        assert providers.cache_options("gpt-4o", "c") == {"prompt_cache_key": "c"}
+        assert providers.cache_options("gpt-5.4", "c") == {"prompt_cache_key": "c"}
 
     def test_model_outside_the_file_is_never_called(self):
         assert providers.find_provider("gpt-5") is None
@@ -186,7 +186,7 @@ class TestUse:
         said = doctor.check_model_settings()
         assert said == (
             "Our own at 127.0.0.1 has small; no key is set; "
-            "OpenAI at api.openai.com has gpt-4o; a key is set"
+            "OpenAI at api.openai.com has gpt-5.4; a key is set"
         )
 
     def test_secrets_are_shown_nowhere(self, settings):

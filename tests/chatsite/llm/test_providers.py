@@ -29,7 +29,7 @@ class TestNames:
     )
     def test_default_is_a_real_model_with_a_provider(self, settings, name, value):
         setattr(settings, name, value)
-        assert providers.default_model() == "gpt-4o-mini"
+        assert providers.default_model() == "gpt-5.4-mini"
 
     def test_setting_names_the_model(self, settings):
         settings.CHAT_MODEL = "qwen3"
@@ -65,13 +65,13 @@ class TestBuild:
         settings.OPENAI_API_KEY = "sk-x"
 
         async def build():
-            return providers.build("gpt-4o-mini")
+            return providers.build("gpt-5.4-mini")
 
         assert asyncio.run(build()) is not asyncio.run(build())
 
     def test_client_leaves_retries_and_usage_to_the_site(self, settings):
         settings.OPENAI_API_KEY = "sk-x"
-        model = providers.build("gpt-4o-mini")
+        model = providers.build("gpt-5.4-mini")
         assert isinstance(model, ChatOpenAI)
         assert (model.max_retries, model.stream_usage) == (0, True)
 
@@ -81,7 +81,7 @@ class TestBuild:
 
     def test_key_is_not_shown(self, settings):
         settings.OPENAI_API_KEY = "sk-SECRET"
-        assert "SECRET" not in repr(providers.build("gpt-4o-mini"))
+        assert "SECRET" not in repr(providers.build("gpt-5.4-mini"))
 
 
 class TestHost:
@@ -115,7 +115,7 @@ class TestHost:
 class TestCacheOptions:
     def test_cache_options_name_the_conversation_at_openai(self, settings):
         settings.OPENAI_API_KEY = "sk-x"
-        options = providers.cache_options("gpt-4o-mini", "c1")
+        options = providers.cache_options("gpt-5.4-mini", "c1")
         assert options == {"prompt_cache_key": "c1"}
 
     def test_cache_options_are_not_sent_to_other_servers(self, settings):
@@ -131,11 +131,11 @@ class TestContextWindow:
 
     def test_window_is_the_one_that_langchain_knows(self, settings):
         settings.OPENAI_API_KEY = "sk-x"
-        assert providers.context_window("gpt-4o-mini") == 128_000
+        assert providers.context_window("gpt-5.4-mini") == 400_000
 
     def test_window_of_another_server_is_not_guessed_by_name(self, settings):
         settings.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
-        assert providers.context_window("gpt-4o-mini") == 32_000
+        assert providers.context_window("gpt-5.4-mini") == 32_000
 
     def test_window_of_unknown_models_is_a_guess(self, settings):
         settings.OPENAI_API_KEY = "sk-x"

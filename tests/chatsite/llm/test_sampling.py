@@ -35,9 +35,9 @@ async def test_summaries_are_as_cool_as_can_be(upstream):
 
 def test_openai_has_a_name_of_its_own_for_the_longest_reply(settings):
     settings.OPENAI_API_KEY = "sk-x"
-    options = providers.sampling_options("gpt-4o-mini", 0.0, 300)
+    options = providers.sampling_options("gpt-5.4-mini", 0.0, 300)
     assert options == {"temperature": 0, "max_completion_tokens": 300}
-    payload = providers.build("gpt-4o-mini")._get_request_payload(MESSAGES, **options)
+    payload = providers.build("gpt-5.4-mini")._get_request_payload(MESSAGES, **options)
     assert payload["max_completion_tokens"] == 300
     assert "max_tokens" not in payload
 

@@ -14,6 +14,7 @@ from chatsite.llm import vision
         ("gpt-4.1-mini", (1024, 1024), 1659),
         ("gpt-4.1-mini", (1800, 2400), 2353),
         # Its other figures for one tile, and for four.
+        ("gpt-5.4-mini", (1024, 1024), 1659),
         ("gpt-4o-mini", (512, 512), 8500),
         ("gpt-5", (1024, 1024), 630),
         ("o3", (100, 100), 225),

@@ -1,6 +1,7 @@
 """The management commands, called as a script would call them."""
 
 import json
+from datetime import date
 from io import StringIO
 
 import pytest
@@ -160,10 +161,21 @@ class TestDoctor:
         assert "SECRET" not in json.dumps(findings)
 
     def test_it_misses_a_key(self, settings):
-        settings.CHAT_MODEL = "gpt-4o-mini"
+        settings.CHAT_MODEL = "gpt-5.4-mini"
         findings, code = self.examine()
         assert code == 1
         assert "OPENAI_API_KEY is not set" in findings["model"]["detail"]
+
+    @pytest.mark.parametrize(("year", "code"), [("2099", 0), ("2020", 1)])
+    def test_it_says_when_a_model_ends(self, settings, monkeypatch, year, code):
+        ends = {"gpt-x": date.fromisoformat(f"{year}-01-14")}
+        monkeypatch.setattr("chatsite.llm.known_models._DATES", ends)
+        settings.OPENAI_API_KEY, settings.CHAT_MODELS = "sk-x", ["gpt-x"]
+        findings, found = self.examine()
+        assert found == code
+        told = findings["model ends"]["detail"]
+        assert f"by OpenAI on {year}-01-14" in told
+        assert "name another model in CHAT_MODELS, such as gpt-5.4-mini" in told
 
     def test_it_refuses_settings_that_cannot_work(self, settings):
         settings.CONTEXT_WINDOW = 100

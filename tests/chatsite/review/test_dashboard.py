@@ -197,6 +197,18 @@ class TestDashboard:
         assert "review-dashboard" in text
         assert "SECRET" not in text
 
+    def test_page_tells_superusers_which_model_ends(
+        self, client, staff_with, staff, settings, monkeypatch
+    ):
+        ends = {"gpt-x": date(2099, 1, 14)}
+        monkeypatch.setattr("chatsite.llm.known_models._DATES", ends)
+        settings.OPENAI_API_KEY, settings.CHAT_MODEL = "sk-x", "gpt-x"
+        client.force_login(staff)
+        text = client.get(reverse("admin:index")).text
+        assert "gpt-x is shut down by OpenAI on 2099-01-14" in text
+        client.force_login(staff_with("metadata"))
+        assert "2099-01-14" not in client.get(reverse("admin:index")).text
+
     def test_dashboard_is_hidden_from_other_staff(self, client, django_user_model):
         client.force_login(django_user_model.objects.create_user("new", is_staff=True))
         text = client.get(reverse("admin:index")).content.decode()

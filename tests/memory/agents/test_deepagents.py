@@ -676,7 +676,7 @@ def test_the_factories_make_what_they_say():
     (found,) = create_summarization_tool_middleware(model(), Files()).tools
     assert found.name == "compact_conversation"
     with pytest.raises(TypeError, match="BaseChatModel"):
-        create_summarization_middleware("openai:gpt-4o", Files())
+        create_summarization_middleware("openai:gpt-5.4", Files())
 
 
 def test_documented_example_runs():

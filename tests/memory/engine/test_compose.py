@@ -169,7 +169,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("model", ["gpt-4o-mini", "o3-mini", "gpt-o3", "qwen-plus"])
+@pytest.mark.parametrize("model", ["gpt-5.4-mini", "o3-mini", "gpt-o3", "qwen-plus"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_api_format_is_what_langchain_openai_sends(shape, model):
     client = ChatOpenAI(model=model, api_key="none", use_responses_api=False)

@@ -17,6 +17,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import OperationalError, connection
+from django.utils import timezone
 from langchain_core.messages import HumanMessage
 from redis.exceptions import RedisError
 
@@ -280,6 +281,14 @@ def _describe_provider(provider: ModelProvider) -> str:
     return f"{provider.name} at {host} has {names}; {key}"
 
 
+def check_shutdowns() -> str:
+    ending = providers.list_shutdowns()
+    told = " ".join(providers.explain_shutdown(*each) for each in ending)
+    if ending and ending[0][1] <= timezone.localdate():
+        raise DoctorError(told)
+    return told or "no model of the site has an announced end"
+
+
 def check_chat_model() -> str:
     return _ask_model(providers.default_model())
 
@@ -320,6 +329,7 @@ CHECKS: dict[str, Check] = {
     "connections": check_connections,
     "static files": check_static_files,
     "model": check_model_settings,
+    "model ends": check_shutdowns,
 }
 # What asks the database.
 OF_DATABASE = {

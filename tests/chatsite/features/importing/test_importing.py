@@ -305,7 +305,7 @@ class TestForeign:
         assert violations() == []
 
     def test_authors_of_replies_are_known(self, alice):
-        slug = {"metadata": {"model_slug": "gpt-4o"}}
+        slug = {"metadata": {"model_slug": "gpt-5.4"}}
         mapping = {
             each["id"]: each
             for each in (
@@ -318,7 +318,7 @@ class TestForeign:
         item = chatgpt(mapping=mapping, current_node="a2")
         talks = take(alice, [item, CLAUDE]).imported
         models = [list(each.turns.values_list("model", flat=True)) for each in talks]
-        assert models == [["ChatGPT (gpt-4o)", "ChatGPT"], ["Claude", ""]]
+        assert models == [["ChatGPT (gpt-5.4)", "ChatGPT"], ["Claude", ""]]
 
     @pytest.mark.parametrize(
         ("text", "shown"),

@@ -26,7 +26,7 @@ def switcher(staff_with):
 
 
 def post_off(client, **values):
-    form = {"kind": "model", "name": "gpt-4o", "reason": "It leaks.", **values}
+    form = {"kind": "model", "name": "gpt-5.4", "reason": "It leaks.", **values}
     return client.post(ADD, form, follow=True)
 
 
@@ -35,7 +35,7 @@ def post_on(client, row, reason="It is mended."):
     return client.post(target, {"on_reason": reason}, follow=True)
 
 
-def is_off(name="gpt-4o"):
+def is_off(name="gpt-5.4"):
     return plugins.is_switched_off("model", name)
 
 
@@ -43,10 +43,10 @@ def test_off_and_on_again(switcher, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         post_off(switcher)
     row = SwitchedOff.objects.get()
-    assert (row.name, row.reason, row.username) == ("gpt-4o", "It leaks.", "staff")
+    assert (row.name, row.reason, row.username) == ("gpt-5.4", "It leaks.", "staff")
     assert is_off()
-    assert not is_off("gpt-4o-mini")
-    assert not plugins.is_switched_off("tool", "gpt-4o")
+    assert not is_off("gpt-5.4-mini")
+    assert not plugins.is_switched_off("tool", "gpt-5.4")
     with django_capture_on_commit_callbacks(execute=True):
         post_on(switcher, row)
     row.refresh_from_db()
@@ -55,8 +55,8 @@ def test_off_and_on_again(switcher, django_capture_on_commit_callbacks):
     assert not is_off()
     events = AccessEvent.objects.order_by("pk").values_list("action", "target")
     assert list(events) == [
-        ("switch", "off model gpt-4o"),
-        ("switch", "on model gpt-4o"),
+        ("switch", "off model gpt-5.4"),
+        ("switch", "on model gpt-5.4"),
     ]
 
 
@@ -65,7 +65,7 @@ def test_staff_read_it_in_the_access_log(switcher, staff_with):
     reader = signed_in(staff_with("metadata"))
     log = reader.get("/admin/desk/accessevent/").text
     assert "switched off or on" in log
-    assert "off: model gpt-4o" in log
+    assert "off: model gpt-5.4" in log
     page = reader.get(LIST).text
     assert "It leaks." in page
     assert reader.get(ADD).status_code == 403
@@ -98,7 +98,7 @@ def test_what_can_not_be_is_said(switcher, wrong, said):
 
 
 def test_a_reason_is_needed_to_switch_on(switcher, switch_off):
-    row = switch_off("model", "gpt-4o")
+    row = switch_off("model", "gpt-5.4")
     assert "This field is required." in post_on(switcher, row, "").text
     assert is_off()
 
@@ -117,7 +117,7 @@ def test_once_is_enough(switcher):
 
 
 def test_an_unknown_name_is_warned_of(switcher, settings):
-    settings.CHAT_MODEL = "gpt-4o"
+    settings.CHAT_MODEL = "gpt-5.4"
     assert "nothing with that name" not in post_off(switcher).text
     assert "nothing with that name" in post_off(switcher, name="gpt-4-o").text
     assert (
@@ -142,10 +142,10 @@ def test_rows_are_not_deleted(admin_client, switch_off):
 @pytest.mark.parametrize(
     ("names", "name", "fit"),
     [
-        ("gpt-4o", "gpt-4o", True),
-        ("gpt-4o", "gpt-4o-2024", False),
-        ("gpt-4o", "GPT-4o", False),
-        ("gpt-4o*", "gpt-4o-2024", True),
+        ("gpt-5.4", "gpt-5.4", True),
+        ("gpt-5.4", "gpt-5.4-2024", False),
+        ("gpt-5.4", "GPT-4o", False),
+        ("gpt-5.4*", "gpt-5.4-2024", True),
         ("*", "anything", True),
         ("sonnet[1m]", "sonnet[1m]", True),
         ("sonnet[1m]", "sonnet1", False),
