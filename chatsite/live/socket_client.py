@@ -221,8 +221,8 @@ def _admit_message(
 def _edit_message(
     conversation: Conversation, *, client_id: object, text: object, seq: int
 ) -> commands.Submission:
-    heard = commands.detect_unless_known(conversation, text=text, client_id=client_id)
-    values = {"client_id": client_id, "text": text, "seq": seq, "heard": heard}
+    rules = commands.detect_unless_known(conversation, text=text, client_id=client_id)
+    values = {"client_id": client_id, "text": text, "seq": seq, "rules": rules}
     with transaction.atomic():
         sent = commands.edit_message(conversation, **values)
         if sent.created:

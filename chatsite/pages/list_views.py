@@ -105,7 +105,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
         return _lead_to(request, known)
     values = preferences.values_for(request.user, **chosen)
     try:
-        heard = commands.detect_message_rules(request.user.pk, first)
+        rules = commands.detect_message_rules(request.user.pk, first)
     except (transcript.TextError, CommandError) as error:
         return _explain_refusal(request, form, error)
 
@@ -114,7 +114,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
         if "first" in request.POST:
             # The page that opens next starts the reply.
             message = {"text": first, "client_id": client_id}
-            commands.submit_message(made, **message, attachments=files, heard=heard)
+            commands.submit_message(made, **message, attachments=files, rules=rules)
             limits.admit_turn(request.user.pk)
         return made
 

@@ -1,1 +1,1 @@
-"""What goes over the wire between processes and browsers: events, errors, the layer."""
+"""The protocol between processes and browsers: events, errors and the channel layer."""

@@ -1,5 +1,6 @@
-"""What went wrong in a turn or with a command: a short code for tables and clients, a
-sentence for people. No text of a provider ever gets here.
+"""The errors of turns and commands: codes for tables and clients, sentences for users.
+
+No text of a provider ever gets here.
 """
 
 from django.conf import settings
@@ -65,7 +66,7 @@ COMPACTION_EXPLANATIONS = {
 
 
 def explain_compaction(name: str) -> str:
-    """Why a version was not made, from what its row says."""
+    """Return why a version was not made, from the name that its row keeps."""
     return gettext(COMPACTION_EXPLANATIONS.get(name) or EXPLANATIONS.get(name, name))
 
 
@@ -86,7 +87,10 @@ def explain_code(code: str) -> str:
 
 
 def _name_address() -> str:
-    """Where the server of models was looked for, for who tries one of their own."""
+    """Return where the model server was looked for, when users run their own.
+
+    Empty outside of DEBUG and without OPENAI_BASE_URL.
+    """
     if not (settings.DEBUG and settings.OPENAI_BASE_URL):
         return ""
     # Without a name and a password, which an address may have.

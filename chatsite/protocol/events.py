@@ -1,7 +1,7 @@
-"""Commands and events of the socket: parsed once, at the edge, into small values, and
-published to every socket of a conversation through the channel layer.
+"""Commands and events of the socket, parsed once, at the edge, into small values.
 
-An event on the layer is a hint; the database is the truth.
+Events are published to every socket of a conversation through the channel layer. An
+event on the layer is a hint; the database is the truth.
 """
 
 import asyncio
@@ -71,7 +71,10 @@ Command = Send | Stop | Retry | Regenerate | Edit | Sync | AppCommand
 
 
 def parse_command(text: str | None) -> Command:
-    """The command in a text frame. Raises CommandError, whatever the frame holds."""
+    """Return the command in a text frame.
+
+    Raises CommandError, whatever the frame holds.
+    """
     value = _decode_frame(text)
     kind = value.get("type")
     readers = READERS | find_command_readers()
@@ -85,7 +88,7 @@ def parse_command(text: str | None) -> Command:
 
 
 def client_id_of(value: object) -> str | None:
-    """The client_id to name in an error, when there is one that can be echoed."""
+    """Return the client_id to name in an error; None: none that can be echoed."""
     client_id = value.get("client_id") if isinstance(value, dict) else None
     is_short = isinstance(client_id, str) and len(client_id) <= 64
     return client_id if is_short and client_id.isprintable() else None
@@ -109,7 +112,7 @@ def _decode_frame(text: str | None) -> dict[str, Any]:
 
 
 def read_integer(value: Mapping[str, Any], key: str) -> int:
-    """A number; as digits too, which is how forms send it."""
+    """Return a positive number; forms send it as digits, which are accepted too."""
     number = value.get(key)
     if isinstance(number, str) and number.isascii() and number.isdigit():
         number = int(number[:20])
@@ -119,7 +122,7 @@ def read_integer(value: Mapping[str, Any], key: str) -> int:
     raise CommandError("bad_frame", wrong, client_id=client_id_of(value))
 
 
-# What reads the command of each type.
+# The reader of each type of command.
 READERS: dict[str, Callable[[dict[str, Any]], Command]] = {
     "send": lambda value: Send(
         value.get("client_id"), value.get("text"), value.get("attachments", ())
@@ -162,7 +165,7 @@ class Frame:
     tail: str
 
     def split_tail(self, most: int) -> Iterator["Frame"]:
-        """Frames that together say the same, of so many characters each."""
+        """Yield frames with the same text, each of at most `most` characters."""
         if len(self.tail) <= most:
             yield self
             return
@@ -172,7 +175,7 @@ class Frame:
 
 
 class EndedTurn(Protocol):
-    """What an end says of a turn (chatsite.turns.models.Turn)."""
+    """The attributes of an ended turn that events use (chatsite.turns.models.Turn)."""
 
     pk: int
     state: str
@@ -196,15 +199,17 @@ class TurnEnd:
 
 
 def make_end_events(turn: EndedTurn) -> Iterator["Event"]:
-    """What is told of a turn that has just ended, in this order."""
+    """Yield the events of a turn that has just ended, in the order to publish them."""
     yield from turn.also_published
     yield TurnEnd.from_turn(turn)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The model's view changed, or a compaction failed. `version`: the newest one
-    made."""
+    """A change of the model's view, or a failed compaction.
+
+    `version`: the newest one made.
+    """
 
     type: ClassVar = "memory"
     version: int | None
@@ -252,7 +257,7 @@ Event = Ack | State | Frame | TurnEnd | Memory | Title | JobState | AppEvent | E
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """The event as JSON clients get it; an error leaves out what it does not know."""
+    """Return the event as JSON clients get it; errors leave out their empty fields."""
     value = {"type": event.type}
     value.update((name, getattr(event, name)) for name in event.__slots__)
     if isinstance(event, Error):
@@ -260,13 +265,15 @@ def to_json(event: Event) -> dict[str, Any]:
     return value
 
 
-TOLD = (State, Frame, TurnEnd, Memory, Title, JobState)
-EVENTS = {kind.type: kind for kind in TOLD}
+PUBLISHED = (State, Frame, TurnEnd, Memory, Title, JobState)
+EVENTS = {kind.type: kind for kind in PUBLISHED}
 
 
 def from_layer(message: dict[str, Any]) -> Event | None:
-    """The event as this process or another one has told it; None for what is not known
-    here: another one may be newer."""
+    """Return the event that this process or another one has sent.
+
+    None for an unknown event: another process may be newer.
+    """
     if isinstance(message["event"], Event):
         return message["event"]
     values = dict(message["event"])
@@ -290,15 +297,17 @@ def _stop_group(turn_id: int) -> str:
 
 
 def deliver_event(conversation_id: int, event: Event) -> None:
-    """Tell the sockets of the conversation that this process has."""
+    """Send the event to this process's sockets of the conversation."""
     layer.deliver_here(
         group_of(conversation_id), {"type": "chat.event", "event": event}
     )
 
 
 async def offer_event(conversation_id: int, event: Event) -> int | None:
-    """Tell those of other processes; a layer that is away only delays them. How many
-    processes heard it; None: perhaps none did."""
+    """Send the event to other processes; return how many of them received it.
+
+    None: perhaps none did. A layer that is away only delays them.
+    """
     if not layer.is_shared():
         return 0
     message = {"type": "chat.event", "event": to_json(event)}
@@ -306,14 +315,16 @@ async def offer_event(conversation_id: int, event: Event) -> int | None:
 
 
 async def publish_event(conversation_id: int, event: Event) -> bool:
-    """Tell every socket of the conversation; False: perhaps other processes heard
-    nothing."""
+    """Send the event to every socket of the conversation.
+
+    False: perhaps other processes received nothing.
+    """
     deliver_event(conversation_id, event)
     return await offer_event(conversation_id, event) is not None
 
 
 async def publish_to_user(user_id: int, event: Event) -> None:
-    """Tell every socket of the person, whatever conversation it is of."""
+    """Send the event to every socket of the user, whatever conversation it is of."""
     group = group_of_user(user_id)
     layer.deliver_here(group, {"type": "chat.event", "event": event})
     await layer.spread_to_processes(
@@ -338,15 +349,15 @@ async def _tell_group(group: str, message: dict[str, Any]) -> None:
 
 @asynccontextmanager
 async def stop_hints(turn_id: int) -> AsyncIterator[asyncio.Event]:
-    """An event that is set when any process asks this turn to stop."""
+    """Yield an asyncio.Event that is set when any process asks this turn to stop."""
     stop = asyncio.Event()
 
-    def hear(message: dict[str, Any]) -> None:
+    def receive_stop(message: dict[str, Any]) -> None:
         stop.set()
 
     try:
         # Without it, the next checkpoint sees the wish to stop.
-        await layer.join_group(_stop_group(turn_id), hear)
+        await layer.join_group(_stop_group(turn_id), receive_stop)
         yield stop
     finally:
-        await layer.leave_group(_stop_group(turn_id), hear)
+        await layer.leave_group(_stop_group(turn_id), receive_stop)

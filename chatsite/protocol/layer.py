@@ -1,8 +1,10 @@
-"""Groups of receivers, which are told things: those of this process at once and without
-a copy, those of other processes through the channel layer, where there is one.
+"""Groups of receivers and the delivery of messages to them.
 
-All that is told is a hint, which may come late or never. No call here fails or holds up
-its caller for long; what was not told is read from the database.
+Receivers of this process get a message at once and without a copy, those of other
+processes through the channel layer, where there is one.
+
+Every message is a hint, which may come late or never. No call here fails or holds up
+its caller for long; what a hint did not bring is read from the database.
 """
 
 import asyncio
@@ -40,18 +42,21 @@ RESTART_SECONDS = 1.0
 LOST = (OSError, RedisError, AttributeError, TypeError, RuntimeError)
 
 
-# What an address says of a connection, besides where it leads.
+# The parts of an address that are options of the connection, not its target.
 KEPT = ("username", "password", "db")
 
 
 class PubSubLayer(RedisPubSubChannelLayer):
-    """Sockets open without Redis too: they are only ever told things as members of a
-    group, so a channel of their own need not be known outside this process."""
+    """A channel layer with which sockets open without Redis too.
+
+    Sockets receive messages only as members of a group, so a channel of their own need
+    not be known outside this process.
+    """
 
     def __init__(self, url: str, sentinels: Sequence[str] = ()) -> None:
         host = {
             **(name_primary(url, sentinels) if sentinels else {"address": url}),
-            # redis-py 8 ends idle reads after 5 s unless told otherwise.
+            # redis-py 8 ends idle reads after 5 s by default.
             "socket_timeout": 15,
             "socket_connect_timeout": 2,
             "socket_keepalive": True,
@@ -67,7 +72,7 @@ class PubSubLayer(RedisPubSubChannelLayer):
         return channel
 
     async def group_send(self, group: str, message: dict[str, Any]) -> int:
-        """How many other processes heard it.
+        """Publish the message; return how many other processes received it.
 
         The layer's own method keeps a lock until Redis has answered, so that all
         replies of a process would stand in one queue.
@@ -76,13 +81,15 @@ class PubSubLayer(RedisPubSubChannelLayer):
         channel = layer._get_group_channel_name(group)
         shard = layer._get_shard(channel)
         shard._ensure_redis()
-        heard = await shard._redis.publish(channel, self.serialize(message))
-        return heard - (channel in shard._subscribed_to)
+        count = await shard._redis.publish(channel, self.serialize(message))
+        return count - (channel in shard._subscribed_to)
 
 
 def name_primary(url: str, sentinels: Sequence[str]) -> dict[str, Any]:
-    """The options of channels_redis for the server that the sentinels say is the
-    primary, whose name stands in place of a host."""
+    """Return the options of channels_redis for the primary that the sentinels name.
+
+    The host of `url` is the name under which the sentinels know the primary.
+    """
     options = parse_url(url)
     is_secure = options.pop("connection_class", None) is not None
     known = {key: options[key] for key in KEPT if key in options}
@@ -99,7 +106,7 @@ def name_primary(url: str, sentinels: Sequence[str]) -> dict[str, Any]:
 
 
 class _Health:
-    """Whether the layer answered last time, and when to ask it again."""
+    """The last answer of the layer, good or bad, and the time of the next try."""
 
     def __init__(self) -> None:
         self.ok = True
@@ -127,7 +134,7 @@ _members: dict[str, dict[Receiver, asyncio.AbstractEventLoop]] = {}
 
 
 def deliver_here(group: str, message: dict[str, Any]) -> None:
-    """Tell the members of this process."""
+    """Deliver the message to the members of this process."""
     members = _members.get(group)
     if not members:
         return
@@ -140,30 +147,35 @@ def deliver_here(group: str, message: dict[str, Any]) -> None:
 
 
 def is_shared() -> bool:
-    """Whether there may be other processes to tell."""
+    """Return whether other processes may be reached through the layer."""
     return isinstance(get_channel_layer(), PubSubLayer)
 
 
 async def spread_to_processes(group: str, message: dict[str, Any]) -> bool:
-    """Tell the members in other processes; False: perhaps they heard nothing."""
+    """Send to the members in other processes; False: perhaps they received nothing."""
     return await offer_to_processes(group, message) is not None
 
 
 async def offer_to_processes(group: str, message: dict[str, Any]) -> int | None:
-    """Tell the members in other processes; how many of these heard it. None: perhaps
-    none did."""
+    """Send to the members in other processes; return how many processes received it.
+
+    None: perhaps none did.
+    """
     if not is_shared():
         return 0
     if not health.may_try():
         return None
     # As release 0.1.0 reads it, too, beside which this one is started.
     envelope = {**message, "group": group, "from": PROCESS}
-    is_told, heard = await _ask_layer("group_send", group, envelope)
-    return heard if is_told else None
+    is_sent, count = await _ask_layer("group_send", group, envelope)
+    return count if is_sent else None
 
 
 async def join_group(group: str, receiver: Receiver) -> bool:
-    """False: try again later; until then other processes are not heard."""
+    """Add a receiver to the group; return whether other processes reach it too.
+
+    False: try again later; until then only this process reaches it.
+    """
     loop = asyncio.get_running_loop()
     _members.setdefault(group, {})[receiver] = loop
     if not is_shared():
@@ -188,7 +200,7 @@ async def leave_group(group: str, receiver: Receiver) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Hears for all members of one event loop what other processes say."""
+    """The task that receives other processes' messages for one event loop."""
 
     bearer: PubSubLayer
     channel: str
@@ -215,7 +227,7 @@ async def _listen_to_layer(bearer: PubSubLayer, channel: str) -> None:
         try:
             await _read_messages(bearer, channel)
         except Exception:
-            # Without a reader this process would hear nothing any more, and not say so.
+            # Without a reader this process would receive nothing more, and not log it.
             logger.exception("layer: the reader failed")
         await asyncio.sleep(RESTART_SECONDS)
 
@@ -228,7 +240,7 @@ async def _read_messages(bearer: PubSubLayer, channel: str) -> None:
                 if sender != PROCESS:
                     deliver_here(group, {"type": kind, **rest})
             case _ if not has_warned:
-                # Sockets that hear nothing read the database.
+                # Sockets that receive nothing read the database.
                 has_warned = True
                 logger.warning("layer: skipped what another version of the site says")
 
@@ -239,7 +251,7 @@ async def _call_layer(method: str, *args: Any) -> bool:
 
 
 async def _ask_layer(method: str, *args: Any) -> tuple[bool, Any]:
-    """Whether the layer did it, and what it says."""
+    """Call a method of the layer; return whether it succeeded, and its answer."""
     try:
         answer = await _limit_time(getattr(get_channel_layer(), method)(*args))
     except ChannelFull:
@@ -262,8 +274,11 @@ _given_up: set[asyncio.Task[Any]] = set()
 
 
 async def _limit_time(call: Coroutine[Any, Any, Any]) -> Any:
-    """Raises TimeoutError. A cancelled call may still wait for a lock or for its
-    connection to close, which asyncio.timeout() would wait for too."""
+    """Return the result of the call, or raise TimeoutError after CALL_SECONDS.
+
+    A cancelled call may still wait for a lock or for its connection to close, which
+    asyncio.timeout() would wait for too.
+    """
     task = asyncio.create_task(call)
     try:
         done, _ = await asyncio.wait({task}, timeout=CALL_SECONDS)

@@ -1,6 +1,6 @@
 """One attempt of a turn: context -> model -> frames -> result.
 
-What it writes is fenced by its claim; once another process has the turn, it just ends.
+Its writes are fenced by its claim; once another process has the turn, it just ends.
 """
 
 import asyncio
@@ -31,8 +31,8 @@ from .reply_streamer import ReplyStreamer
 State = Turn.State
 
 
-# Starts a compaction of what requests of a conversation leave out, into so many tokens,
-# or what the model takes; None: this process ends.
+# Starts a compaction of the messages that requests of a conversation leave out, into so
+# many tokens, or what the model takes; None: this process ends.
 MakeRoom = Callable[[int, int | None], asyncio.Task[Any] | None]
 
 
@@ -41,7 +41,7 @@ async def answer_turn(
     request: "Request | lifecycle.TurnResult",
     make_room: MakeRoom,
 ) -> tuple[lifecycle.TurnClaim, lifecycle.TurnResult] | None:
-    """How a request ended that was prepared under this claim; None: turn lost.
+    """Send the prepared request; return the last claim and the result, None: turn lost.
 
     A context that the provider finds too long is sent once more, at half its size; the
     compaction that follows the turn then makes room for good. One that it refuses for
@@ -83,12 +83,12 @@ class Request:
 
     @property
     def is_too_long(self) -> bool:
-        """Some providers would cut it off without a word."""
+        """The context exceeds the window; some providers would silently cut it."""
         return self.built.tokens > providers.context_window(self.model)
 
     @property
     def needs_room(self) -> bool:
-        """Whether messages are left out of it that could be summarised first."""
+        """The request leaves out messages that could be summarised first."""
         return (
             bool(self.built.refs["left_out"]) and settings.COMPACTION_WAIT_SECONDS > 0
         )
@@ -97,7 +97,7 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     result: lifecycle.TurnResult
-    # In which the same request may succeed that was refused.
+    # The dialect in which a refused request may succeed.
     instead: dialects.Dialect | None = None
 
 
@@ -107,9 +107,12 @@ def prepare_attempt(
     dialect: dialects.Dialect | None = None,
     tools: Tools | None = None,
 ) -> Request | lifecycle.TurnResult | Turn:
-    """What to send; a result where a person wants no reply any more, has deleted the
-    message that it would answer, or may not spend any more. The turn itself, where it
-    runs in steps and no `tools` were given."""
+    """Return the request to send, a result that refuses it, or a turn with steps.
+
+    A result is returned where the user has stopped the turn, has deleted the message
+    that it would answer, or may not spend any more; the turn itself, where it runs in
+    steps and no `tools` were given.
+    """
     turn = claim.turn
     if turn is None:
         rows = Turn.objects.select_related("conversation", "user_message")
@@ -157,9 +160,11 @@ def prepare_attempt(
 def begin_attempt(
     *arguments: Any, tools: Tools | None = None, waits: bool = True
 ) -> Request | lifecycle.TurnResult | Turn:
-    """prepare_attempt(), and the record of the request where it can be sent at once:
-    one visit to the database thread. `waits`: not before what it would leave out is
-    summarised."""
+    """Prepare the attempt, and record its request where it can be sent at once.
+
+    Both are one visit to the database thread. `waits`: not recorded before what it
+    would leave out is summarised.
+    """
     request = prepare_attempt(*arguments, tools=tools)
     if not isinstance(request, Request) or request.is_too_long:
         return request
@@ -171,7 +176,7 @@ def begin_attempt(
 def find_options(
     conversation: Conversation, model: str, temperature: float | None, tools: Tools
 ) -> dict[str, Any]:
-    """What a request for a reply says besides its messages."""
+    """Return the options of a request for a reply, besides its messages."""
     return {
         **providers.cache_options(model, str(conversation.uuid)),
         **providers.sampling_options(model, temperature),
@@ -192,8 +197,11 @@ def _find_refusal(turn: Turn) -> lifecycle.TurnResult | None:
 async def _compact_first(
     request: Request | lifecycle.TurnResult, make_room: MakeRoom
 ) -> Request | lifecycle.TurnResult | None:
-    """The request, once messages that it would leave out and no summary covers were
-    compacted: tried once, and only for a while. None: turn lost."""
+    """Return the request, after one compaction of the messages that it would leave out.
+
+    Only messages that no summary covers are compacted: tried once, and only for a
+    while. None: turn lost.
+    """
     if isinstance(request, lifecycle.TurnResult) or not request.needs_room:
         return request
     claim, limit = replace(request.claim, turn=None), request.limit
@@ -207,8 +215,11 @@ async def _compact_first(
 async def wait_for_room(
     compaction: asyncio.Task[Any] | None, claim: lifecycle.TurnClaim
 ) -> lifecycle.TurnClaim | None:
-    """The claim, renewed while the compaction runs. One that takes too long goes on
-    alone: it is paid, and serves the next request. None: turn lost."""
+    """Return the claim, renewed while the compaction runs. None: turn lost.
+
+    A compaction that takes too long goes on alone: it is paid, and serves the next
+    request.
+    """
     until = monotonic() + settings.COMPACTION_WAIT_SECONDS
     while compaction and not compaction.done() and (left := until - monotonic()) > 0:
         await asyncio.wait([compaction], timeout=min(left, CHECKPOINT_SECONDS))
@@ -225,8 +236,10 @@ async def wait_for_room(
 async def _prepare_other(
     request: Request, answer: _Answer, make_room: MakeRoom
 ) -> Request | lifecycle.TurnResult | None:
-    """The request to send after one that failed, or why there is none any more; None
-    where its end is the last."""
+    """Return the request to send after a failed one, or the result that forbids it.
+
+    None where the end of the failed request is the last.
+    """
     claim, limit, dialect = request.claim, request.limit, request.dialect
     if answer.instead:
         dialect = answer.instead
@@ -256,7 +269,7 @@ async def _send_request(request: Request) -> _Answer | None:
     if begun is lifecycle.LeaseStatus.CANCELLED:
         return _Answer(lifecycle.TurnResult(State.STOPPED, ""))
     request.claim = begun
-    # Who sends a message that is answered at once has told the pages already.
+    # The sender of a message that is answered at once has notified the pages already.
     if claim.turn is None:
         running = events.State(claim.row_id, State.RUNNING)
         await events.publish_event(claim.conversation_id, running)
@@ -280,10 +293,13 @@ async def _send_request(request: Request) -> _Answer | None:
 def read_outcome(
     relay: ReplyStreamer, error: BaseException | None
 ) -> lifecycle.TurnResult:
-    """How a stream ended that was passed on to its end. Raises what is no LLMError."""
+    """Return the result of a stream that was read to its end.
+
+    Raises an error that is no LLMError.
+    """
     if isinstance(error, LLMError):
-        told = f"{error.code}:{error.about}" if error.about else error.code
-        return make_result(relay, State.FAILED, told)
+        code = f"{error.code}:{error.about}" if error.about else error.code
+        return make_result(relay, State.FAILED, code)
     if error:
         raise error
     why = replies.why_cut_off(relay.stream.finish_reason)

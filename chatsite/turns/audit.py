@@ -17,7 +17,10 @@ State = Turn.State
 
 
 def check_turns(*, at_rest: bool = False) -> Iterator[Violation]:
-    """At rest no process runs, as in a backup: nothing can be late."""
+    """Yield the violations of all rules.
+
+    `at_rest`: no process runs, as in a backup, so nothing can be late.
+    """
     rules = (rule for data in plugins.app_data for rule in data.audit_rules)
     for find in (*FINDERS, *rules):
         if not (at_rest and find is find_stuck):
@@ -33,7 +36,7 @@ def find_two_running() -> Iterator[Violation]:
 
 
 def find_stuck() -> Iterator[Violation]:
-    """Turns that a sweep should have taken over or ended by now."""
+    """Find turns that a sweep should have taken over or ended by now."""
     # Nothing may be left alone for longer than one lease and one sweep.
     seconds = settings.TURN_LEASE_SECONDS + settings.TURN_SWEEP_SECONDS
     long_ago = Now() - timedelta(seconds=seconds)
@@ -59,7 +62,7 @@ def find_unknown_states() -> Iterator[Violation]:
 
 
 def find_unanswered() -> Iterator[Violation]:
-    """Messages that nothing was ever to answer, and ones answered twice."""
+    """Find messages that no turn was ever to answer, and ones answered twice."""
     rows = Message.objects.filter(role=Message.Role.USER, turns=None)
     for pk, seq in rows.order_by("pk").values_list("conversation_id", "seq"):
         yield Violation("R4.no_turn", pk, f"message #{seq} has no turn")
@@ -70,7 +73,7 @@ def find_unanswered() -> Iterator[Violation]:
 
 
 def find_lost_replies() -> Iterator[Violation]:
-    """Ended turns whose text is not in the transcript, word for word."""
+    """Find ended turns whose text is not in the transcript, word for word."""
     ended = Turn.objects.exclude(state__in=Turn.UNFINISHED)
     silent = ended.filter(reply=None, text="", state=State.DONE)
     yield from _report_turns(silent, "R4.no_reply", "is done without a reply")
@@ -107,9 +110,11 @@ def find_misplaced_replies() -> Iterator[Violation]:
 
 
 def find_missing_messages() -> Iterator[Violation]:
-    """Numbers that were given out, yet no message has one and no turn still waits for
-    it, has ended without a reply, had none before it was asked for another, or had room
-    for more calls of tools."""
+    """Find numbers that were given out, yet no message has one.
+
+    A number is not missing where a turn still waits for it, has ended without a reply,
+    had none before another one was requested, or had room for more tool calls.
+    """
     counts = Conversation.objects.annotate(count=Count("messages"))
     for conversation in counts.exclude(count=F("next_seq") - 1).iterator():
         turns = conversation.turns.filter(reply=None)
@@ -128,8 +133,11 @@ def find_missing_messages() -> Iterator[Violation]:
 
 
 def _find_gaps(conversation: Conversation) -> Iterator[tuple[int, int]]:
-    """Stretches of numbers without a message; what was copied or imported may have
-    had some before, and is older than its conversation."""
+    """Yield stretches of numbers without a message, as first and last.
+
+    Copied or imported messages may have had gaps before, and are older than their
+    conversation.
+    """
     free = 1
     rows = conversation.messages.order_by("seq")
     for seq, imported_at, created_at in rows.values_list(

@@ -1,5 +1,4 @@
-"""Saves what the replies of this process have so far, in one statement for all of them:
-what has been there for a second is saved.
+"""Checkpoints of this process's replies, all in one statement and within a second.
 
 They all save at the same moments of the machine's clock, so that fifty replies ask the
 database once and not fifty times.
@@ -24,8 +23,11 @@ GATHER_SECONDS = 0.01
 
 
 def next_at(*, is_first: bool = False) -> float:
-    """When a reply saves next, by time.monotonic(): at the moment when all do, which is
-    at most CHECKPOINT_SECONDS away. One that has just begun is not saved at once."""
+    """Return when a reply saves next, by time.monotonic(): at the moment when all do.
+
+    That is at most CHECKPOINT_SECONDS away. A reply that has just begun is not saved at
+    once.
+    """
     now = monotonic()
     together = (now // CHECKPOINT_SECONDS + 1) * CHECKPOINT_SECONDS
     if is_first and together - now < CHECKPOINT_SECONDS / 2:
@@ -48,7 +50,8 @@ class _Checkpoint:
             self.saved.set_result(result)
 
 
-# Those that the next statement saves, and the tasks that send it, per event loop.
+# The checkpoints that the next statement saves, and the tasks that send it, per event
+# loop.
 _gathered: WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Checkpoint]] = (
     WeakKeyDictionary()
 )
@@ -58,8 +61,10 @@ _writers: set[asyncio.Task[None]] = set()
 async def save_checkpoint(
     claim: lifecycle.TurnClaim, text: str
 ) -> lifecycle.LeaseStatus:
-    """lifecycle.checkpoint() together with the others that are due. One that is
-    cancelled before the statement is sent is not part of it."""
+    """Save the reply as lifecycle.checkpoint() does, together with the others due.
+
+    A checkpoint that is cancelled before the statement is sent is not part of it.
+    """
     loop = asyncio.get_running_loop()
     checkpoint = _Checkpoint(claim, text, loop.create_future())
     if gathered := _gathered.get(loop):
@@ -86,9 +91,11 @@ async def _write_checkpoints(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _save_all(due: list[_Checkpoint]) -> list[lifecycle.LeaseStatus | Exception]:
-    """Save all replies in one statement. Where it did not find every lease as it should
-    be, or the database refuses a value, each reply is saved on its own: none pays for
-    another."""
+    """Save all replies in one statement, or else each on its own.
+
+    Each is saved on its own where the statement did not find every lease as it should
+    be, or the database refuses a value: none pays for another.
+    """
     if len(due) > 1:
         try:
             if lifecycle.checkpoint_all({each.claim: each.text for each in due}):

@@ -82,16 +82,16 @@ def submit_message(
     client_id: object,
     attachments: object = (),
     kept: Message | None = None,
-    heard: Any = None,
+    rules: Any = None,
     is_limited: bool = False,
     run: bool = False,
 ) -> Submission:
     """Store a message and queue its turn; running turns never make it wait or fail.
 
     `attachments`: ids of the owner's files; `kept`: a message whose attachments it has
-    instead; `heard`: what detect_message_rules() has found in it. `is_limited`: within
-    the limits of its owner; then a turn with nothing in front of it is claimed at once,
-    if it may `run` in this process.
+    instead; `rules`: the result of detect_message_rules(). `is_limited`: within the
+    limits of its owner; then a turn with nothing in front of it is claimed at once, if
+    it may `run` in this process.
 
     Raises transcript.TextError when the text, an id or a file cannot be stored,
     CommandError when the model could never take the text, or for a limit.
@@ -104,7 +104,7 @@ def submit_message(
         client_id=client_id,
         room=room,
         files=_find_files(conversation, attachments, kept),
-        detected_rules=heard,
+        detected_rules=rules,
     )
     if not created:
         turn = message.turns.get()
@@ -139,9 +139,9 @@ def send_message(
     run: bool = True,
 ) -> Submission:
     """submit_message() within the limits of its owner."""
-    heard = detect_unless_known(conversation, text=text, client_id=client_id)
+    rules = detect_unless_known(conversation, text=text, client_id=client_id)
     values = {"text": text, "client_id": client_id, "attachments": attachments}
-    return submit_message(conversation, **values, heard=heard, is_limited=True, run=run)
+    return submit_message(conversation, **values, rules=rules, is_limited=True, run=run)
 
 
 def is_known(conversation: Conversation, client_id: object) -> bool:
@@ -251,7 +251,7 @@ def edit_message(
     seq: int,
     text: object,
     client_id: object,
-    heard: Any = None,
+    rules: Any = None,
 ) -> Submission:
     """Send message `seq` again in other words and with the same attachments.
 
@@ -276,7 +276,7 @@ def edit_message(
     conversation.changes.create(action=Change.Action.EDIT, seq=seq)
     given_up = steps.supersede_calls(conversation)
     sent = submit_message(
-        conversation, text=text, client_id=client_id, kept=message, heard=heard
+        conversation, text=text, client_id=client_id, kept=message, rules=rules
     )
     sent.turn.also_published = given_up
     return sent

@@ -1,5 +1,7 @@
-"""The life of a turn in the process that runs it: claimed, begun, saved, finished. Each
-step is one short transaction, fenced by the lease of who runs the turn.
+"""The life of a turn in the process that runs it: claimed, begun, saved, finished.
+
+Each step is one short transaction, fenced by the lease of the process that runs the
+turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,21 +71,21 @@ class TurnClaim(Claim):
 
     conversation_id: int
     attempt: int
-    call_id: int | None = None  # of the request that was recorded for this attempt
-    tokens: int = 0  # of that request, estimated
-    added: int | None = None  # of these, beside the messages; None: not known
-    model: str = ""  # that was asked
+    call_id: int | None = None  # the request that was recorded for this attempt
+    tokens: int = 0  # the estimate for that request
+    added: int | None = None  # its tokens beside the messages; None: not known
+    model: str = ""  # the model of that request
     renewed_at: float = 0.0  # time.monotonic() before the lease was last renewed
     # As send() has just stored it; None: to be read.
     turn: Turn | None = field(default=None, repr=False, compare=False)
-    # What the model saw before that request.
+    # The model's view before that request.
     view: context.ConversationView | None = field(
         default=None, repr=False, compare=False
     )
 
     @property
     def lease_end(self) -> float:
-        """By the clock of this machine, and never later than by the database's."""
+        """The lease's end by this machine's clock, at most that by the database's."""
         return self.renewed_at + settings.TURN_LEASE_SECONDS
 
 
@@ -96,7 +98,7 @@ BILLED = (
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """How an attempt ended, with what the provider reported about it."""
+    """The end of an attempt, with what the provider reported about it."""
 
     state: str
     text: str
@@ -116,7 +118,7 @@ class TurnResult:
 
 
 def _orphans() -> models.QuerySet[Turn]:
-    """Turns without a runner that may not run again: asked to stop, or given up."""
+    """Select turns without a runner that may not run again: stopped, or given up."""
     most = F("attempts_before") + settings.TURN_MAX_ATTEMPTS
     used_up = Q(state=State.RUNNING, attempt__gte=most)
     stopped = Q(cancel_requested_at__isnull=False)
@@ -124,7 +126,7 @@ def _orphans() -> models.QuerySet[Turn]:
 
 
 def end_orphans(conversation_id: int) -> list[Turn]:
-    """End what a dead process left and none may go on with; the turns that ended."""
+    """End the turns that a dead process left and none may resume, and return them."""
     if not _orphans().filter(conversation_id=conversation_id).exists():
         return []
     with transaction.atomic():
@@ -160,7 +162,7 @@ def _select_next(conversation: Any) -> models.QuerySet[Turn]:
 
 
 def next_claim(conversation_id: int) -> tuple[list[Turn], TurnClaim | None]:
-    """The turns that end_orphans() ended, and the claim of the next one."""
+    """Return the turns that end_orphans() ended, and the claim of the next one."""
     first = unfinished(conversation_id).first()
     if first is None:
         return [], None
@@ -190,8 +192,10 @@ def _take(turn: Turn) -> TurnClaim | None:
 def begin(
     claim: TurnClaim, built: context.RequestContext, model: str
 ) -> TurnClaim | LeaseStatus:
-    """Record the request that is about to be sent, unless the turn was lost or is to be
-    stopped."""
+    """Record the request that is about to be sent.
+
+    A lease status is returned instead where the turn was lost or is to be stopped.
+    """
     started = monotonic()
     if claim.turn:
         conversation = claim.turn.conversation
@@ -214,7 +218,7 @@ def begin(
 def record_request(
     conversation: Conversation, built: context.RequestContext, model: str, purpose: str
 ) -> ModelCall:
-    """The row of a request that is about to be sent."""
+    """Store the row of a request that is about to be sent, and return it."""
     call = ModelCall.objects.create(
         conversation=conversation,
         purpose=purpose,
@@ -248,8 +252,10 @@ def _begin(held_turn: Any, held_by: Any, model: Any, call: Any) -> Update:
 
 
 def lock_held(claim: TurnClaim) -> Turn | None:
-    """The turn, locked together with its conversation, and whether it
-    `has_open_steps`. None: lost."""
+    """Return the turn, locked together with its conversation. None: lost.
+
+    It is annotated with `has_open_steps`.
+    """
     found = _locked(turn=claim.row_id, owner=claim.owner)
     return found[0] if found else None
 
@@ -282,8 +288,11 @@ def _checkpoint(held_turn: Any, held_by: Any, **values: Any) -> Update:
 
 @transaction.atomic
 def checkpoint_all(texts: Mapping[TurnClaim, str]) -> bool:
-    """checkpoint() for several replies in one statement. False: not all of them were
-    saved, as a lease was lost, a stop was requested, or another has locked the row."""
+    """Save several replies as checkpoint() does, in one statement.
+
+    False: not all of them were saved, as a lease was lost, a stop was requested, or
+    another transaction has locked the row.
+    """
     held = Turn.objects.filter(
         TURN_LEASE.owned,
         pk__in=[claim.row_id for claim in texts],
@@ -340,9 +349,12 @@ def finish(claim: TurnClaim, result: TurnResult) -> Turn | None:
 def close_turn(
     turn: Turn, claim: TurnClaim, result: TurnResult, *, is_calibrated: bool = True
 ) -> None:
-    """Write the end of a turn that was run, as its fields say, in the transaction of
-    lock_held(): its row, the bill of its last request, and the link from the request
-    that its reply came from. `is_calibrated`: the request was made here."""
+    """Write the end of a turn that was run, as its fields say.
+
+    In the transaction of lock_held(): the turn's row, the bill of its last request, and
+    the link from the request that its reply came from. `is_calibrated`: the request was
+    made here.
+    """
     ended = _ended_as(turn, turn.state, turn.error)
     reply = turn.reply and turn.reply.pk
     _finish(held_turn=claim.row_id, held_by=claim.owner, reply=reply, **ended)
@@ -402,7 +414,7 @@ def _bill(call: Any, **values: Any) -> Update:
 def calibrated(
     conversation: Conversation, claim: TurnClaim, result: TurnResult
 ) -> dict[str, object]:
-    """The conversation's estimate, which follows what was reported."""
+    """Return the conversation's new estimate, which follows the reported tokens."""
     if not result.tokens_input or not claim.tokens:
         return {}
     return calibration.follow_report(
@@ -411,7 +423,7 @@ def calibrated(
 
 
 def release() -> int:
-    """Hand every turn of this process back before it ends; how many they were.
+    """Hand back every turn of this process before it ends; return how many there were.
 
     This counts as an attempt no more than it must: a queued turn is taken by the next
     sweep, whatever its attempt.
@@ -420,7 +432,7 @@ def release() -> int:
 
 
 def waiting() -> models.QuerySet[Turn]:
-    """Turns of conversations that no process works on."""
+    """Select turns of conversations that no process works on."""
     open_turns = unfinished(OuterRef("conversation"))
     alive_or_asking = open_turns.filter(
         TURN_LEASE.match_alive() | Q(state=State.WAITING)
@@ -430,7 +442,7 @@ def waiting() -> models.QuerySet[Turn]:
 
 
 def due() -> list[int]:
-    """Conversations with a turn that no process works on."""
+    """Return the conversations with a turn that no process works on."""
     ids = waiting().order_by("conversation_id").values_list("conversation_id")
     return [pk for (pk,) in ids.distinct()]
 
@@ -449,12 +461,12 @@ def unfinished(conversation_id: int | OuterRef) -> models.QuerySet[Turn]:
 
 
 def open_from(conversation: Conversation) -> int | None:
-    """The number of the first message whose turn is not finished."""
+    """Return the number of the first message whose turn is not finished."""
     return _open_seqs(conversation.pk).first()
 
 
 def with_open_from(conversation_id: int) -> Conversation | None:
-    """The conversation, read together with its open_from()."""
+    """Return the conversation, read together with its open_from(). None: it is gone."""
     found = _read_with_open_from(conversation=conversation_id)
     return found[0] if found else None
 

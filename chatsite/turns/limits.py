@@ -1,5 +1,6 @@
-"""Limits per user: pace, tokens of the day, turns at once and in the queue. Counted in
-the database and by its clock, so that they hold over all processes.
+"""Limits per user: pace, tokens of the day, turns at once and in the queue.
+
+They are counted in the database and by its clock, so that they hold over all processes.
 
 Everything here belongs into the transaction of what it limits: what is refused leaves
 no trace, and what is counted was done. The user's row is locked after the
@@ -58,13 +59,16 @@ class OpenTurn(NamedTuple):
     state: str
 
 
-# Those of a person, in their order.
+# The unfinished turns of a user, in their order.
 OpenTurns = list[OpenTurn]
 
 
 def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
-    """Count one turn that was just asked for, and is stored already unless the caller
-    is about to. The person's unfinished ones. Raises CommandError."""
+    """Count one turn that was just requested; return the user's unfinished turns.
+
+    The turn is stored already unless the caller is about to store it. Raises
+    CommandError.
+    """
     allowance = lock_allowance(user_id)
     _check_budget(allowance)
     open_turns = _open_turns(user_id)
@@ -74,8 +78,11 @@ def admit_turn(user_id: int, *, stored: bool = True) -> OpenTurns:
 
 
 def check_turn(user_id: int) -> None:
-    """Refuse what admit_turn() would refuse now, before work is done for it. Nothing is
-    counted and no row locked: another message may be faster. Raises CommandError."""
+    """Refuse what admit_turn() would refuse now, before work is done for it.
+
+    Nothing is counted and no row locked: another message may be faster. Raises
+    CommandError.
+    """
     allowance = _read_allowance(user_id)
     _check_budget(allowance)
     _check_queue(len(_open_turns(user_id)) + 1)
@@ -96,14 +103,16 @@ def admit_conversation(user_id: int) -> None:
 
 
 def admit_spending(user_id: int) -> None:
-    """Refuse what would make the site pay for a person who has used up the tokens of
-    the day: a rebuild, a proposal, a compaction by hand, an experiment. Raises
-    CommandError."""
+    """Raise CommandError for a user who has used up the tokens of the day.
+
+    Called before requests that the site would pay for: a rebuild, a proposal, a
+    compaction by hand, an experiment.
+    """
     _check_budget(_read_allowance(user_id))
 
 
 def _read_allowance(user_id: int) -> Allowance:
-    """As it is, without a lock."""
+    """Return the user's row as it is, without a lock; an unsaved one without a row."""
     if found := _select_allowance(user=user_id):
         return found[0]
     allowance = Allowance(pk=user_id)
@@ -118,8 +127,10 @@ def _select_allowance(user: Any) -> QuerySet[Allowance]:
 
 @transaction.atomic
 def admit_summary(user_id: int) -> None:
-    """Count one request to a model that is about to be sent beside replies. Raises
-    CommandError."""
+    """Count one request to a model that is about to be sent beside replies.
+
+    Raises CommandError.
+    """
     allowance = lock_allowance(user_id)
     if not allowance.is_active:
         text = _("The account is deactivated.")
@@ -137,8 +148,10 @@ def admit_summary(user_id: int) -> None:
 
 
 def is_used_up(turn: Turn) -> bool:
-    """Whether its owner has no tokens left by now, which other turns of theirs may
-    have used since this one was sent."""
+    """Return whether the turn's owner has no tokens left by now.
+
+    Other turns of the owner may have used them since this one was sent.
+    """
     try:
         admit_spending(turn.conversation.owner_id)
     except CommandError:
@@ -147,8 +160,10 @@ def is_used_up(turn: Turn) -> bool:
 
 
 def lock_allowance(user_id: int) -> Allowance:
-    """The user's row with the database's time as `now`; no other transaction changes it
-    until this one ends."""
+    """Lock and return the user's row, with the database's time as `now`.
+
+    No other transaction changes the row until this one ends.
+    """
     if found := _select_locked(user=user_id):
         return found[0]
     Allowance.objects.bulk_create([Allowance(pk=user_id)], ignore_conflicts=True)
@@ -158,25 +173,25 @@ def lock_allowance(user_id: int) -> Allowance:
 @prepared_rows()
 def _select_locked(user: Any) -> QuerySet[Allowance]:
     rows = Allowance.objects.select_for_update().filter(pk=user)
-    # Not by a join: that would lock the row of the person, too.
-    people = get_user_model().objects.filter(pk=OuterRef("pk"))
+    # Not by a join: that would lock the user's own row, too.
+    users = get_user_model().objects.filter(pk=OuterRef("pk"))
     return rows.annotate(
-        now=Now(), is_active=Subquery(people.values("is_active"))
+        now=Now(), is_active=Subquery(users.values("is_active"))
     ).order_by()
 
 
 def _keep_pace(allowance: Allowance, field: str, limit: int, words: str) -> None:
-    """Count one act more, unless those so far are further ahead than a burst may be."""
+    """Count one more action, unless the pace is further ahead than a burst may be."""
     if due := _check_pace(allowance, field, limit, words):
         _update_allowance(user=allowance.pk, **{field: due})
 
 
 def _check_pace(allowance: Any, field: str, limit: int, words: str) -> datetime | None:
-    """Up to when the pace is used with one act more; None: there is no limit."""
+    """Return up to when one more action uses the pace; None: there is no limit."""
     if limit <= 0:
         return None
     now: datetime = allowance.now
-    # A clock that was set back must not lock anybody out for long.
+    # A clock that was set back must not lock a user out for long.
     due = min(max(getattr(allowance, field) or now, now), now + BURST)
     due += timedelta(minutes=1) / limit
     wait = (due - now - BURST).total_seconds()
@@ -192,7 +207,7 @@ def _update_allowance(user: Any, **values: Any) -> Update:
 
 
 def budget_of(allowance: Allowance) -> int:
-    """Tokens per day; 0 = no limit."""
+    """Return the tokens per day; 0 = no limit."""
     own = allowance.tokens_per_day
     return settings.TOKENS_PER_DAY if own is None else own
 
@@ -202,7 +217,7 @@ def used_on(allowance: Allowance, day: date) -> int:
 
 
 def _check_budget(allowance: Allowance) -> None:
-    """Of the day, and whatever else is limited."""
+    """Check the tokens of the day, and the limits that other apps set on spending."""
     for check in plugins.guards["spend"]:
         check(user_id=allowance.pk)
     budget, now = budget_of(allowance), timezone.localtime(allowance.now)
@@ -261,8 +276,11 @@ def _in_words(seconds: float) -> str:
 
 
 def may_run(turn: Turn) -> bool:
-    """Whether the turn's owner has a free place for it. Others that waited longer go
-    first, so that one conversation's queue does not keep the next one waiting."""
+    """Return whether the turn's owner has a free place for it.
+
+    Conversations that waited longer go first, so that one conversation's queue does not
+    keep the next one waiting.
+    """
     if settings.TURNS_PER_USER <= 0:
         return True
     user_id = turn.conversation.owner_id
@@ -271,15 +289,17 @@ def may_run(turn: Turn) -> bool:
 
 
 def has_place(open_turns: OpenTurns) -> bool:
-    """Whether one more conversation may run beside these turns, and those of them that
-    wait longer."""
+    """Return whether one more conversation may run beside these turns.
+
+    Those of them that wait longer go first.
+    """
     limit = settings.TURNS_PER_USER
     places = {turn.conversation_id for turn in _able_to_run(open_turns)}
     return limit <= 0 or len(places) < limit
 
 
 def _able_to_run(open_turns: OpenTurns) -> OpenTurns:
-    """Without conversations that wait for a person's consent: they need no place."""
+    """Leave out conversations that wait for the user's consent: they need no place."""
     asking = {
         turn.conversation_id for turn in open_turns if turn.state == Turn.State.WAITING
     }
@@ -287,8 +307,10 @@ def _able_to_run(open_turns: OpenTurns) -> OpenTurns:
 
 
 def next_waiting(conversation_id: int) -> list[int] | None:
-    """The owner's conversations that may go on now that a turn of this one ended. None:
-    no limit keeps any of them waiting."""
+    """Return the owner's conversations that may go on after a turn of this one ended.
+
+    None: no limit keeps any of them waiting.
+    """
     if settings.TURNS_PER_USER <= 0:
         return None
     open_turns = _open_beside(conversation=conversation_id)
@@ -302,7 +324,7 @@ def _open_beside(conversation: Any) -> QuerySet[Turn, Any]:
 
 
 def _with_a_place(open_turns: OpenTurns) -> list[int]:
-    """The conversations whose next turn may run beside those that do."""
+    """Return the conversations whose next turn may run beside those that do."""
     running = {turn.conversation_id for turn in open_turns if turn.is_running}
     able = dict.fromkeys(turn.conversation_id for turn in _able_to_run(open_turns))
     waiting = [pk for pk in able if pk not in running]
@@ -310,7 +332,7 @@ def _with_a_place(open_turns: OpenTurns) -> list[int]:
 
 
 def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
-    """Without the queued ones whose owner has as many running as may be."""
+    """Leave out queued turns whose owner has as many running turns as allowed."""
     limit = settings.TURNS_PER_USER
     if limit <= 0:
         return turns
@@ -324,8 +346,10 @@ def with_room(turns: QuerySet[Turn]) -> QuerySet[Turn]:
 
 
 class ModelUse(NamedTuple):
-    """What a request took of a model: tokens; `cached` of those that were read came
-    from the provider's cache."""
+    """The tokens that a request took of a model.
+
+    `cached` of those that were read came from the provider's cache.
+    """
 
     model: str
     read: int
@@ -334,11 +358,11 @@ class ModelUse(NamedTuple):
 
 
 def charge_call(call: ModelCall, text: str = "", work: int | None = None) -> None:
-    """Count a request's tokens for its owner: as reported, else as estimated. `work`:
-    the turn or trial that it was for.
+    """Count a request's tokens for its owner: as reported, else as estimated.
 
-    A request that failed before its first word and reported nothing costs nothing;
-    one that this site itself broke off may have.
+    `work`: the turn or trial that it was for. A request that failed before its first
+    word and reported nothing costs nothing; one that this site itself broke off may
+    have.
     """
     plugins.call_ended.send_robust(ModelCall, call=call.pk, work=work)
     reported = call.tokens_input or call.tokens_output
@@ -368,7 +392,7 @@ def charge_tokens(user_id: int, tokens: int) -> None:
 
 @cache
 def _prepare_charge(time_zone: str) -> PreparedUpdate:
-    """The statement that charges tokens; by this time zone it finds out the day."""
+    """Return the statement that charges tokens to the current day of this time zone."""
 
     @prepared_update()
     def charge_one(user: Any, tokens: Any) -> Update:

@@ -1,6 +1,7 @@
-"""Which models a person may use: those that PROVIDERS_FILE has for all people, and for
-the groups that they are in, and that staff have not switched off. Asked before every
-request that a person pays for.
+"""The access check for models, made before every request that a user pays for.
+
+A user may use the models that PROVIDERS_FILE has for all users, and for the groups that
+they are in, unless staff have switched a model off.
 """
 
 from django.contrib.auth.models import Group
@@ -20,7 +21,7 @@ def may_use(user_id: int, name: str) -> bool:
 
 
 def find_model_refusal(user_id: int, name: str) -> str:
-    """The code of why the person may not use the model; "": they may."""
+    """Return the code of why the user may not use the model; "": no reason."""
     if plugins.is_switched_off(KIND, name):
         return OFF
     return "" if _is_granted(user_id, name) else DENIED
@@ -36,19 +37,19 @@ def _is_granted(user_id: int, name: str) -> bool:
 
 
 def check_model(user_id: int, name: str) -> None:
-    """Raises CommandError for a model that the person may not use."""
+    """Raise CommandError for a model that the user may not use."""
     if refusal := find_model_refusal(user_id, name):
         raise CommandError(refusal, explain_code(refusal))
 
 
 def list_models_for(user_id: int) -> list[str]:
-    """The models that the person can choose from."""
+    """Return the models that the user can choose from."""
     names = list_granted_to(user_id)
     return [name for name in names if not plugins.is_switched_off(KIND, name)]
 
 
 def list_granted_to(user_id: int) -> list[str]:
-    """They, and those that are switched off for now."""
+    """Return the models granted to the user, also those that are switched off."""
     names = providers.list_models()
     restricted = {name: providers.find_model(name).groups for name in names}
     own = _find_groups(user_id) if any(restricted.values()) else frozenset()
@@ -60,8 +61,10 @@ def list_granted_to(user_id: int) -> list[str]:
 
 
 def list_choices_for(user_id: int, current: str = "") -> list[tuple[str, str]]:
-    """They with their names on pages, and the `current` one, which the site may not
-    have any more."""
+    """Return the user's models with their names on pages, and the `current` one.
+
+    The site may not have the `current` model any more.
+    """
     choices = [(name, providers.name_model(name)) for name in list_models_for(user_id)]
     if current and current not in dict(choices):
         label = providers.name_model(current)

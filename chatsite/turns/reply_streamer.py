@@ -1,5 +1,6 @@
-"""Passes one reply on while it is written: to the pages in frames, to the database in
-checkpoints. Neither of them may hold up the other, nor the stream.
+"""The streamer of one reply: to the pages in frames, to the database in checkpoints.
+
+Neither of them may hold up the other, nor the stream.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ FULL_CHARS = 60
 
 @dataclass(slots=True)
 class ReplyStreamer:
-    """Reads the stream into a text, sends it in frames, saves it within a second."""
+    """The reader of a stream, which sends its text in frames and saves it."""
 
     claim: lifecycle.TurnClaim
     stream: streaming.ReplyStream
@@ -57,7 +58,10 @@ class ReplyStreamer:
     _save: asyncio.Task[None] | None = None
 
     async def run(self) -> BaseException | None:
-        """Until the stream ends (its error, if any) or `hold` is no longer KEPT."""
+        """Pass the stream on until it ends, or `hold` is no longer KEPT.
+
+        Returns the error of the stream, if any.
+        """
         self._renewed_at = self.claim.renewed_at
         async with aclosing(self.stream):
             reader = asyncio.create_task(self._read())
@@ -83,7 +87,7 @@ class ReplyStreamer:
                 await asyncio.sleep(frame_at - now)
 
     def _separate(self) -> None:
-        """The last of it, and reasoning that only its end could be told by."""
+        """Take the rest of the text, and separate reasoning that only its end shows."""
         text = self.text + self._splitter.flush_rest()
         known = self.stream.reasoning + self._splitter.reasoning
         self.reasoning, self.text = replies.split_rest(known, text)
@@ -114,7 +118,7 @@ class ReplyStreamer:
         return lifecycle.LeaseStatus.KEPT
 
     def _is_lease_over(self) -> bool:
-        """By this machine's clock; in doubt the turn is let go."""
+        """Return whether the lease has ended by this machine's clock; True in doubt."""
         return monotonic() - self._renewed_at >= settings.TURN_LEASE_SECONDS
 
     def _send_frame(self) -> None:
@@ -132,15 +136,18 @@ class ReplyStreamer:
         return events.Frame(self.claim.row_id, self.claim.attempt, self.base, tail)
 
     def take_unread(self) -> str:
-        """What others have of the stream already, while reading it pauses."""
+        """Return what other receivers have of the stream while reading it pauses."""
         return ""
 
     async def save(self, text: str) -> lifecycle.LeaseStatus:
         return await checkpoints.save_checkpoint(self.claim, text)
 
     async def _offer(self, frame: events.Event) -> None:
-        """A frame for other processes: most replies are read in the one that writes
-        them, and a frame that no process hears costs as much as one that some do."""
+        """Offer the frame to other processes; if none receives it, pause the offers.
+
+        Most replies are read in the process that writes them, and a frame that no
+        process receives costs as much as one that some do.
+        """
         if await events.offer_event(self.claim.conversation_id, frame) == 0:
             self._offer_at = monotonic() + OFFER_SECONDS
 
@@ -158,7 +165,7 @@ class ReplyStreamer:
             self._save = asyncio.create_task(work)
 
     async def _write(self, text: str) -> None:
-        """A checkpoint; one that fails is tried again when the next one is due."""
+        """Save a checkpoint; one that fails is tried again when the next one is due."""
         started = monotonic()
         try:
             hold = await self.save(text)
@@ -170,8 +177,11 @@ class ReplyStreamer:
         self.hold, self.base, self._renewed_at = hold, len(text), started
 
     async def _settle(self) -> None:
-        """Let the last frame out before the end is told. A checkpoint under way is
-        left to itself: its thread cannot be stopped, and its fence guards it."""
+        """Let the last frame out before the end is published.
+
+        A checkpoint under way is left to itself: its thread cannot be stopped, and its
+        fence guards it.
+        """
         if self._save:
             self._save.cancel()
             self._save.add_done_callback(lambda it: it.cancelled() or it.exception())

@@ -1,4 +1,4 @@
-"""What is sent to a model for a conversation: now, and for a reply of the past."""
+"""The requests of a conversation to a model: the next one, and past ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,30 +34,35 @@ def model_of(conversation: Conversation) -> str:
 
 
 def name_to_store(model: str) -> str:
-    """What model_of() reads again: the site's own model has no name there, so that it
-    follows the setting."""
+    """Return the name to store for model_of(); "" for the site's own model.
+
+    A conversation without a name follows the setting.
+    """
     return "" if model == providers.default_model() else model
 
 
 def temperature_of(conversation: Conversation) -> float | None:
-    """The temperature of a conversation's replies; None = the provider's own."""
+    """Return the temperature of a conversation's replies; None = the provider's own."""
     own = conversation.temperature
     return settings.CHAT_TEMPERATURE if own is None else own
 
 
 def limit_of(model: str) -> int:
-    """Tokens that a request may have, so that the reply still fits the window."""
+    """Return the tokens that a request may have; the reply still fits the window."""
     return context.request_limit(providers.context_window(model))
 
 
 def shape_of(model: str, dialect: dialects.Dialect | None = None) -> Shape:
-    """The form that the messages to a model get, as far as its provider is known."""
+    """Return the form of messages to a model, as far as its provider is known."""
     dialect = dialect or dialects.find_dialect(model)
     return Shape(dialect.system_role, dialect.joined)
 
 
 def form_of(model: str, dialect: dialects.Dialect | None = None) -> dict[str, Any]:
-    """What composing a request asks of its model, besides how much that takes."""
+    """Return the arguments of composing a request that depend on the model.
+
+    The limit in tokens is not among them.
+    """
     dialect = dialect or dialects.find_dialect(model)
     shape = replace(
         shape_of(model, dialect),
@@ -71,8 +76,9 @@ def form_of(model: str, dialect: dialects.Dialect | None = None) -> dict[str, An
 async def complete_request(
     model: str, messages: Sequence[BaseMessage], **options: Any
 ) -> AIMessage:
-    """streaming.fetch_reply() in the form that the provider takes, which the reply
-    tells as response_metadata["shape"]. Raises LLMError.
+    """Fetch a reply in the form that the provider takes.
+
+    That form is response_metadata["shape"] of the reply. Raises LLMError.
     """
     dialect, refused = dialects.find_dialect(model), 0
     while True:
@@ -93,8 +99,10 @@ async def complete_request(
 
 
 def check_fits(conversation: Conversation, message: Message) -> None:
-    """Refuse a message that its model could never take, whatever is left out beside
-    it. Raises CommandError; the limit is named there."""
+    """Refuse a message that its model could never take, even with nothing beside it.
+
+    Raises CommandError; the limit is named there.
+    """
     room = providers.context_window(model_of(conversation))
     alone = [
         SystemMessage(context.find_system_prompt(conversation)),
@@ -112,17 +120,23 @@ def check_fits(conversation: Conversation, message: Message) -> None:
 
 
 def room_for_files(conversation: Conversation) -> int:
-    """Tokens of all attachments of a message together: those of the setting, and at
-    most half of what the model takes, so that the rest fits beside them."""
+    """Return the tokens that all attachments of a message may have together.
+
+    ATTACHMENT_TOKENS, and at most half of what the model takes, so that the rest fits
+    beside them.
+    """
     return min(settings.ATTACHMENT_TOKENS, limit_of(model_of(conversation)) // 2)
 
 
 def next_turn(
     conversation: Conversation, draft: str = "", files: Sequence[Attachment] = ()
 ) -> context.RequestContext:
-    """What would be sent now: the context of the waiting message, with what its turn
-    has done so far, else of the draft with its files, else the view so far. Of a
-    conversation that others send: what they sent last."""
+    """Return the request that would be sent now.
+
+    It is the context of the waiting message, with what its turn has done so far, else
+    of the draft with its files, else the view so far. For a conversation that a client
+    writes: the request that the client sent last.
+    """
     for data in plugins.app_data:
         if data.find_sent_last and (built := data.find_sent_last(conversation)):
             return built
@@ -171,14 +185,19 @@ def _make_unsent(
 
 
 def has_request() -> Exists:
-    """For rows of messages: whether the request is known that a reply came from. That
-    of a client is not while `endpoint` is off."""
+    """Return a filter for rows of messages whose reply has a known request.
+
+    A client's request is not known while `endpoint` is off.
+    """
     return Exists(rebuilding.select_known(_of_message()))
 
 
 def with_model(rows: QuerySet[Any], message: str = "pk") -> QuerySet[Any]:
-    """Messages, or rows that refer to them as `message`, with the `model` and the
-    `provider` that a reply was requested from; None where no request is known."""
+    """Annotate rows with the `model` and `provider` that a reply was requested from.
+
+    `rows` are messages, or rows that refer to them as `message`. None where no request
+    is known.
+    """
     latest = _of_message(message).order_by("-id")
     return rows.annotate(
         model=Subquery(latest.values("model")[:1]),
@@ -202,8 +221,10 @@ def refuse_other_writers(conversation: Conversation) -> str:
 
 
 def find_left_out(conversation: Conversation) -> Sequence[str]:
-    """The tools that the last request to the conversation's model went without, since
-    its provider does not take them."""
+    """Return the tools that the last request to the conversation's model went without.
+
+    Its provider does not take them.
+    """
     calls = conversation.model_calls.filter(purpose=ModelCall.Purpose.REPLY)
     asked = calls.filter(model=model_of(conversation)).order_by("-id")
     refs = asked.values_list("refs", flat=True).first() or {}

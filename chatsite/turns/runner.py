@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long what is complete waits for the database to take it.
+# A complete reply waits this long for the database to take it.
 FINISH_SECONDS = 60.0
 # A process that was asked to end gives its tasks and its database this long.
 TASKS_SECONDS = 2.0
@@ -63,7 +63,7 @@ ROOM_SECONDS = 0.5
 # Strong references: the event loop keeps only weak ones to its tasks.
 _tasks: set[asyncio.Task[None]] = set()
 _held: dict[int, lifecycle.TurnClaim] = {}
-# Conversations that are compacted here, or wait at the door of spending.
+# Conversations that are compacted here, or wait for a place to spend.
 _compaction: set[int] = set()
 _closing = asyncio.Event()
 _tool_loop: ModuleType | None = None
@@ -75,19 +75,23 @@ NOTHING: Seen = (None, None)
 
 
 def start_turns(conversation_id: int, claim: lifecycle.TurnClaim | None = None) -> None:
-    """Work off the conversation's turns in a task of its own, from the one that was
-    claimed for it on."""
+    """Work off the conversation's turns in a task of its own.
+
+    It begins with the turn of `claim`, where one was claimed already.
+    """
     spawn_task(_drive_turns(conversation_id, claim))
 
 
 def may_claim() -> bool:
-    """Whether a turn that is claimed now will be run: not when this process ends."""
+    """Return whether a turn that is claimed now will be run; not at shutdown."""
     return not _closing.is_set()
 
 
 def start_compaction(conversation_id: int, *, seen: Seen = NOTHING) -> None:
-    """Compact in a task of its own, unless one waits here for the same already. `seen`:
-    what is known of a turn that has just ended."""
+    """Compact in a task of its own, unless one waits here for the same already.
+
+    `seen`: what is known of a turn that has just ended.
+    """
     if conversation_id in _compaction:
         return
     task = spawn_task(_compact_if_due(conversation_id, seen=seen))
@@ -105,8 +109,10 @@ async def compact_soon(conversation_id: int) -> None:
 def make_room(
     conversation_id: int, limit: int | None, *, rounds: bool = False
 ) -> asyncio.Task[Any] | None:
-    """Compact what the next request would leave out. `rounds`: of the newest turn the
-    older rounds of tools, too."""
+    """Compact the messages that the next request would leave out.
+
+    `rounds`: also the older rounds of tools of the newest turn.
+    """
     return spawn_task(_make_room(conversation_id, limit, rounds))
 
 
@@ -121,7 +127,7 @@ async def _make_room(conversation_id: int, limit: int | None, rounds: bool) -> N
 
 
 def spawn_task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
-    """Do it in a detached task that ends with the process; None: it is ending now."""
+    """Do the work in a detached task that ends with the process; None: at shutdown."""
     if _closing.is_set():
         work.close()
         return None
@@ -190,8 +196,11 @@ async def _claim_next(conversation_id: int) -> lifecycle.TurnClaim | None:
 async def _work_off(
     claim: lifecycle.TurnClaim,
 ) -> tuple[Turn | None, context.ConversationView | None, list[int] | None] | None:
-    """The turn as it ended, what the model saw, and the conversations that may go on
-    now; None: it has not ended here."""
+    """Run the turn to its end; None: it has not ended here.
+
+    Returns the turn as it ended, what the model saw, and the conversations that may go
+    on now.
+    """
     crashed = claim, lifecycle.TurnResult(Turn.State.FAILED, "", error="internal")
     found = await work_to_end("turn", claim, run_attempt(claim), _finish_turn, crashed)
     if found is None:
@@ -218,10 +227,11 @@ async def work_to_end(
     finish: Callable[..., T],
     crashed: tuple[Any, ...],
 ) -> tuple[tuple[Any, ...], T] | None:
-    """Do claimed work and write its end; return both. None: the row was lost, or is
-    left to who takes it when its lease has ended.
+    """Do claimed work and write its end; return both.
 
-    `finish` is tried on after the lease: its fence holds until another has the row.
+    None: the row was lost, or is left to the process that takes it when its lease has
+    ended. `finish` is tried on after the lease: its fence holds until another has the
+    row.
     """
     try:
         try:
@@ -246,10 +256,10 @@ async def work_to_end(
 async def run_attempt(
     claim: lifecycle.TurnClaim,
 ) -> tuple[lifecycle.TurnClaim, lifecycle.TurnResult] | None:
-    """How an attempt ended, under the claim of its last request; None: turn lost, or
-    left to wait for a person's consent.
+    """Run an attempt; return the claim of its last request and the result.
 
-    Raises an error of the database when that stays away for longer than the lease.
+    None: the turn was lost, or is left to wait for its user's consent. Raises an error
+    of the database when that stays away for longer than the lease.
     """
     prepared = await retry(attempt.begin_attempt, claim, until=claim.lease_end)
     if isinstance(prepared, Turn):
@@ -259,7 +269,10 @@ async def run_attempt(
 
 
 def _load_tool_loop() -> ModuleType:
-    """LangGraph takes a fifth of a second to import, which most commands can spare."""
+    """Import the tool loop when first needed, and return it.
+
+    LangGraph takes a fifth of a second to import, which most commands can spare.
+    """
     global _tool_loop
     from chatsite.features.tools.tool_loop import loop
 
@@ -282,7 +295,10 @@ async def _tell_end(turn: Turn) -> None:
 
 
 def tell_news(turn: Turn, state: str) -> None:
-    """The turn has ended, or waits for its person, who may be elsewhere."""
+    """Notify other apps that the turn has ended, or waits for its user's answer.
+
+    The user may be elsewhere.
+    """
     if plugins.turn_ended.has_listeners(Turn):
         spawn_task(plugins.turn_ended.asend_robust(Turn, turn=turn, state=state))
 
@@ -294,8 +310,10 @@ async def _compact_if_due(
     seen: Seen = NOTHING,
     rounds: bool = False,
 ) -> str:
-    """Compact what the policy asks for, and tell the pages when the view has changed;
-    how it ended."""
+    """Compact what the policy asks for, and notify the pages when the view has changed.
+
+    Returns how it ended.
+    """
     found = await database_sync_to_async(_look_for_compaction)(
         conversation_id, limit is not None, *seen
     )
@@ -324,8 +342,10 @@ def _look_for_compaction(
     view: context.ConversationView | None,
     reply: Message | None,
 ) -> tuple[str, int] | None:
-    """The conversation's model, and who pays; None when there is nothing to compact, or
-    the conversation was deleted meanwhile."""
+    """Return the conversation's model, and the user who pays.
+
+    None when there is nothing to compact, or the conversation was deleted meanwhile.
+    """
     conversation = lifecycle.with_open_from(conversation_id)
     if conversation is None:
         return None
@@ -340,25 +360,25 @@ def _look_for_compaction(
 def announce_first_request(
     summariser: compactor.Summariser, conversation_id: int
 ) -> compactor.Summariser:
-    """A summariser that tells the pages before its first request."""
-    told = False
+    """Return the summariser with a notice to the pages before its first request."""
+    is_announced = False
 
     @asynccontextmanager
-    async def door() -> AsyncIterator[None]:
-        nonlocal told
-        if not told:
-            told = True
+    async def rate_limit() -> AsyncIterator[None]:
+        nonlocal is_announced
+        if not is_announced:
+            is_announced = True
             await events.publish_event(
                 conversation_id, events.JobState("fold", "running")
             )
         async with summariser.rate_limit():
             yield
 
-    return replace(summariser, rate_limit=door)
+    return replace(summariser, rate_limit=rate_limit)
 
 
 def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
-    """The model of this name; what it is asked counts for the person `payer`."""
+    """Return the summariser with the model of this name; the user `payer` pays."""
 
     async def invoke(
         messages: list[BaseMessage],
@@ -383,8 +403,8 @@ def make_summariser(name: str, *, payer: int) -> compactor.Summariser:
 
     # Half of a small window is left for the summary so far, and for what comes out.
     chunk_tokens = min(CHUNK_TOKENS, providers.context_window(name) // 2)
-    door = partial(spending.hold_place, payer, name)
-    return compactor.Summariser(name, invoke, chunk_tokens, limits.charge_call, door)
+    place = partial(spending.hold_place, payer, name)
+    return compactor.Summariser(name, invoke, chunk_tokens, limits.charge_call, place)
 
 
 async def _start_due_turns() -> None:
@@ -395,8 +415,11 @@ async def _start_due_turns() -> None:
 
 
 async def _start_due_compactions() -> None:
-    """More of the same people would only wait, with leases to renew. The database has
-    the rest."""
+    """Start the compactions that are due, up to MAX_COMPACTING in this process.
+
+    More for the same users would only wait, with leases to renew. The database has the
+    rest.
+    """
     room = MAX_COMPACTING - len(_compaction)
     if room > 0:
         due = database_sync_to_async(lease.due_compactions)(room)
@@ -459,7 +482,7 @@ def ensure_sweeping() -> None:
 
 
 def is_sweeping() -> bool:
-    """Whether tasks of this event loop live longer than one request."""
+    """Return whether tasks of this event loop live longer than one request."""
     return asyncio.get_running_loop() in _sweepers
 
 

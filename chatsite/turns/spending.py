@@ -1,6 +1,7 @@
-"""The door that every request to a model beside a reply passes, whatever it is for:
-compactions, proposals, experiments and titles. It knows the quota and the pace of the
-person who pays, and how many such requests there may be at once.
+"""The rate limit of every request to a model beside replies, whatever it is for.
+
+Compactions, proposals, experiments and titles pass it. It knows the quota and the pace
+of the user who pays, and how many such requests there may be at once.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from . import limits, model_access
 
 
 class _UserSlots:
-    """The requests of one event loop that are under way, and who waits for a place."""
+    """The requests of one event loop that are under way or wait for a place."""
 
     def __init__(self) -> None:
         self.taken: Counter[int | None] = Counter()
@@ -28,7 +29,7 @@ class _UserSlots:
 
     @asynccontextmanager
     async def take(self, key: int | None, limit: int) -> AsyncIterator[None]:
-        """One of `limit` places under this key; 0 = as many as are wanted."""
+        """Hold one of `limit` places under this key; 0 = as many as are wanted."""
         while 0 < limit <= self.taken[key]:
             turn = asyncio.get_running_loop().create_future()
             self.waiting[turn] = None
@@ -56,11 +57,11 @@ PROCESS = None
 
 @asynccontextmanager
 async def hold_place(payer: int, model: str) -> AsyncIterator[None]:
-    """Around one request to `model` that `payer` pays for, and its entry in the books.
+    """Hold a place for one request to `model` that `payer` pays for, and for its bill.
 
-    Waits for the person's pace and for a place; a person's own places come first, so
-    that one with a thousand requests leaves room for the others. Raises RefusedError
-    when the tokens of the day are used up, or the model is not theirs to use.
+    Waits for the user's pace and for a place; a user's own places come first, so that
+    one with a thousand requests leaves room for the others. Raises RefusedError when
+    the tokens of the day are used up, or the user may not use the model.
     """
     places = _places.setdefault(asyncio.get_running_loop(), _UserSlots())
     async with places.take(payer, settings.SUMMARIES_PER_USER):

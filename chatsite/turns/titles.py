@@ -1,6 +1,6 @@
 """Titles made by the model after the first exchange, beside everything else.
 
-A failure changes nothing, and no title that a person set is ever replaced.
+A failure changes nothing, and no title that a user set is ever replaced.
 """
 
 import logging
@@ -43,7 +43,7 @@ class _Job:
 
 
 async def name_conversation(conversation_id: int) -> None:
-    """Name the conversation, if it is time for that, and tell every tab."""
+    """Name the conversation, if it is time for that, and notify every tab."""
     untitled = await database_sync_to_async(_find_untitled)(conversation_id)
     if untitled is None:
         return
@@ -84,13 +84,13 @@ async def _ask_for_title(conversation_id: int) -> str:
 
 
 def may_be_due(conversation: Conversation) -> bool:
-    """Whether to ask the database, as far as the row itself tells."""
+    """Return whether to ask the database, as far as the row itself shows."""
     is_automatic = conversation.title_set_by == Conversation.TitleSource.AUTO
     return settings.TITLES_ENABLED and is_automatic
 
 
 def _find_untitled(conversation_id: int) -> Conversation | None:
-    """The conversation, if it is time to name it."""
+    """Return the conversation, if it is time to name it."""
     if not settings.TITLES_ENABLED:
         return None
     found = _select_untitled(conversation=conversation_id)
@@ -172,7 +172,7 @@ def _finish_title(job: _Job, reply: AIMessage) -> str:
 
 
 def _is_deleted(conversation: Conversation, call: ModelCall) -> bool:
-    """Whether a message that the title was made from was deleted meanwhile."""
+    """Return whether a message that the title was made from was deleted meanwhile."""
     read = conversation.messages.filter(seq__in=call.refs["messages"])
     return read.exclude(deleted_at=None).exists()
 

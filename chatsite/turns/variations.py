@@ -1,5 +1,6 @@
-"""Requests that differ from what the conversation would send: how they are composed,
-and which one the next message of a person has.
+"""Requests that differ from what the conversation would send.
+
+How they are composed, and which variation the user's next message has.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from memory.view.variation import Variation
 
 from .models import Turn
 
-# Of the messages before the newest so many can be in the window of another preset.
+# The window of another preset can have this many messages before the newest.
 MOST_OF_WINDOW = 400
 
 
@@ -39,9 +40,11 @@ def compose_varied(
     newest: Message | None = None,
     tool_tokens: int = 0,
 ) -> context.RequestContext:
-    """The request of these references, as it is sent to `model` with the variation.
+    """Return the request of these references, as sent to `model` with the variation.
+
     `limit`: what the model takes in tokens; `texts`: those that are not stored yet,
-    `newest`: a message that may not be stored either."""
+    `newest`: a message that may not be stored either.
+    """
     texts = dict(texts or {})
     if variation.preset:
         other = copy(conversation)
@@ -69,7 +72,7 @@ def vary_built(
     newest: Message | None,
     **form: Any,
 ) -> context.RequestContext:
-    """A request that was just composed to answer `newest`, with the variation."""
+    """Return a request just composed to answer `newest`, with the variation."""
     varied = compose_varied(
         conversation,
         built.refs,
@@ -84,9 +87,12 @@ def vary_built(
 def _apply_preset(
     other: Conversation, refs: dict[str, Any], newest: Message | None, limit: int
 ) -> dict[str, Any]:
-    """The window that the preset of this copy keeps, what a search finds behind it, and
-    its words around the summaries. No summary is written: those of the request stay
-    where they begin before the window."""
+    """Return the references under the preset of the copy `other`.
+
+    They have the window that the preset keeps, what a search finds behind it, and its
+    words around the summaries. No summary is written: those of the request stay where
+    they begin before the window.
+    """
     last = refs.get("newest") or other.next_seq
     newest = newest or other.messages.filter(seq=last).first()
     policy = context.policy_within(other, other.get_policy(), limit)
@@ -131,7 +137,7 @@ def _find_window(
 
 
 def set_next(conversation: Conversation, variation: Variation | None) -> None:
-    """How the request for the next message differs; None: it does not."""
+    """Store how the request for the next message differs; None: it does not."""
     kept = (
         {"variation": variation.to_json(), "text": variation.text} if variation else {}
     )
@@ -140,7 +146,7 @@ def set_next(conversation: Conversation, variation: Variation | None) -> None:
 
 
 def find_next(conversation: Conversation, turn: Turn | None = None) -> Variation | None:
-    """How the next request differs: that of the turn, or of the message after it."""
+    """Return how the next request differs: the turn's, or the next message's."""
     kept = conversation.next_request
     if not kept or kept.get("turn") not in (None, turn and turn.pk):
         return None
@@ -148,8 +154,10 @@ def find_next(conversation: Conversation, turn: Turn | None = None) -> Variation
 
 
 def take_next(turn: Turn) -> Variation | None:
-    """The one that the turn's requests have: from the first on it is the turn's, and
-    gone with the turn, or when another reply is asked for."""
+    """Return the variation of the turn's requests, and bind it to the turn.
+
+    It is gone with the turn, or when another reply is requested.
+    """
     conversation = turn.conversation
     kept = conversation.next_request
     if not kept:

@@ -49,7 +49,7 @@ def edit_as_branch(
         _check_branch_count(rows.values_list("seq", flat=True), seq)
     limits.check_turn(conversation.owner_id)
     sent = {"text": text, "client_id": client_id, "kept": message}
-    sent["heard"] = commands.detect_message_rules(conversation.owner_id, text)
+    sent["rules"] = commands.detect_message_rules(conversation.owner_id, text)
 
     def finish(made: Conversation) -> None:
         _join_tree(conversation, made, seq, client_id)

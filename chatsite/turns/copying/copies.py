@@ -1,5 +1,6 @@
-"""Conversations made of others: a branch from any message, and the turns of rows that
-were copied or imported.
+"""Copies of conversations: a branch from any message, and the turns of copied rows.
+
+Rows may be copied or imported.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -31,7 +32,7 @@ PATIENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
-    """What is known of the turn of a copied message besides its messages."""
+    """The data of a copied message's turn, besides its messages."""
 
     state: str = State.DONE
     model: str = ""
@@ -43,7 +44,7 @@ class TurnInfo:
 
 @transaction.atomic
 def branch_conversation(conversation: Conversation, seq: int) -> Conversation:
-    """A new conversation that goes on after message `seq` as if nothing came then.
+    """Return a new conversation that goes on as if message `seq` were the last.
 
     Raises CommandError when there is no such message, or too many were made lately.
     """
@@ -59,10 +60,12 @@ def branch_in_batches(
     *,
     is_same: bool = False,
 ) -> Conversation:
-    """The same outside of a transaction, some rows at a time, so that others write
-    between. Nothing shows it before it is whole, with what `finish` adds last; one that
+    """Branch outside of a transaction, some rows at a time; others write between.
+
+    No list shows the branch before it is whole, with what `finish` adds last; one that
     stays in parts is purged. `is_same`: it is shown as the same conversation, and has
-    only what is before message `seq`, which it says in another way."""
+    only what is before message `seq`, which it says in another way.
+    """
     with transaction.atomic():
         make = _make_alternative if is_same else _make_branch
         made, end = make(conversation, seq)
@@ -99,7 +102,7 @@ class CopyEnd:
 
 
 def _make_branch(conversation: Conversation, seq: int) -> tuple[Conversation, CopyEnd]:
-    """It, with no message yet, and the last one that it will have."""
+    """Return the branch, with no message yet, and the last one that it will have."""
     message = conversation.messages.filter(seq=seq, deleted_at=None).first()
     if message is None:
         missing = _("There is no message #%(seq)s.") % {"seq": seq}
@@ -162,7 +165,7 @@ def _copy_rows(
 
 
 def _read_as_it_was(conversation: Conversation, end: CopyEnd) -> bundle.Bundle:
-    """The rows up to a message; what was superseded together with it is not yet."""
+    """Return the rows up to a message, as they were before it was superseded."""
     rows = bundle.read_bundle(conversation, end.seq)
     since = end.superseded_at
     if since is None:
@@ -234,8 +237,10 @@ def write_turns(
 def _split_exchanges(
     rows: Iterable[Message], starts: Container[int]
 ) -> Iterator[tuple[Message, list[Message]]]:
-    """Each message that begins a turn with what follows it, from the first one on:
-    every user message, and those among `starts`, which had a turn of their own.
+    """Yield each message that begins a turn, and the messages after it.
+
+    These are every user message, and those among `starts`, which had a turn of their
+    own. Messages before the first one are left out.
     """
     user, following = None, []
     for row in rows:
@@ -251,7 +256,7 @@ def _split_exchanges(
 
 
 def _end_turn(reply: Message | None, info: TurnInfo) -> tuple[str, str]:
-    """State and error: no copied turn is unfinished, none is done without a reply."""
+    """Return state and error: no copied turn is unfinished, or done without a reply."""
     ended = info.state not in Turn.UNFINISHED
     if reply is None and (info.state == State.DONE or not ended):
         return State.STOPPED, NO_REPLY

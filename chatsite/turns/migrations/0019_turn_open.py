@@ -1,5 +1,6 @@
-"""An index of the turns that are not finished, by conversation, in place of one of all:
-the longer a conversation is, the more finished ones there are to skip.
+"""An index of the unfinished turns, by conversation, in place of one of all turns.
+
+The longer a conversation is, the more finished turns there are to skip.
 """
 
 import django.db.models.deletion

@@ -1,6 +1,8 @@
-"""Calls of tools lose the words of messages that were deleted before: what was asked,
-what a late result is waited for with, and why a person said no. No result of such a
-call is awaited, and no call that has ended keeps what its tool was asked with.
+"""Removal of the words of messages that were deleted before from tool calls.
+
+Such are the request, the waiting text of a late result, and the reason of a user's
+refusal. No result of such a call is awaited, and no call that has ended keeps its
+arguments.
 """
 
 from django.db import migrations

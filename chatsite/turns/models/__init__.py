@@ -1,5 +1,6 @@
-"""The tables of the execution state: turns, jobs, and what a person has used and
-prefers. What was said lives in memory.models.
+"""The tables of the execution state: turns, jobs, usage and preferences of users.
+
+The messages themselves are in memory.models.
 """
 
 from .job import JOB_LEASE, Job

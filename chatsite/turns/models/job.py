@@ -1,4 +1,4 @@
-"""Work that takes longer than a request may."""
+"""The table of work that takes longer than a request may."""
 
 from django.conf import settings
 from django.db import models
@@ -12,8 +12,10 @@ from .turn import lease_duration
 
 
 class Job(models.Model):
-    """Work that a person started and that may take longer than a request: its place,
-    how far it is and what came of it. jobs.py reads and writes it.
+    """Work that a user started and that may take longer than a request.
+
+    The row has its place, its progress and its result. chatsite/jobs reads and writes
+    it.
     """
 
     class State(models.TextChoices):

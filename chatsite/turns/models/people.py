@@ -1,6 +1,4 @@
-"""What a person has used up, where their sockets are, what their conversations begin
-with.
-"""
+"""The tables of users: their usage, their sockets and their preferences."""
 
 from django.conf import settings
 from django.db import models
@@ -9,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Allowance(models.Model):
-    """What one person has used of what the site allows; limits.py reads and writes it.
+    """The use that one user has made of the site's limits, for limits.py.
 
     Kept apart from conversations, so that deleting one gives nothing back.
     """
@@ -28,8 +26,8 @@ class Allowance(models.Model):
     )
     day = models.DateField(null=True, editable=False)
     tokens_used = models.PositiveBigIntegerField(default=0, editable=False)
-    # When the next message, or conversation, would be on time if the person kept
-    # exactly to the rate: who is further ahead than the burst has to wait.
+    # When the next message, or conversation, would be on time if the user kept
+    # exactly to the rate: a user further ahead than the burst has to wait.
     # Existing databases keep the first names of the columns.
     next_message_at = models.DateTimeField(
         null=True, editable=False, db_column="messages_at"
@@ -46,7 +44,7 @@ class Allowance(models.Model):
 
 
 class Presence(models.Model):
-    """How many sockets of one person one process holds; counts until its lease ends."""
+    """The number of one user's sockets in one process; counts until its lease ends."""
 
     process = models.CharField(max_length=32)
     user = models.ForeignKey(
@@ -71,8 +69,10 @@ class Presence(models.Model):
 
 
 class Preferences(models.Model):
-    """What one person wants their new conversations to begin with, how calls of tools
-    are shown to them, and where they are."""
+    """The settings that a user's new conversations begin with.
+
+    Also how tool calls are shown to the user, and the user's time zone.
+    """
 
     class ToolCards(models.TextChoices):
         CARD = "card", _("As folded cards")
@@ -98,10 +98,10 @@ class Preferences(models.Model):
     )
     # What becomes of rules that are stated: a value of the policy's setting.
     rules = models.CharField(max_length=5, blank=True, default="", db_default="")
-    # The person's own list, one a line, and whether new conversations begin with it.
+    # The user's own list, one a line, and whether new conversations begin with it.
     own_rules = models.TextField(blank=True, default="", db_default="")
     with_own_rules = models.BooleanField(default=False, db_default=False)
-    # What becomes of facts about the person, as in the policy's setting.
+    # What becomes of facts about the user, as in the policy's setting.
     facts = models.CharField(max_length=5, blank=True, default="", db_default="")
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The execution state of one reply. What was said lives in memory.models."""
+"""The execution state of one reply. The messages themselves are in memory.models."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,8 +15,8 @@ from memory.leases import Lease
 from memory.models import Conversation, Message, ModelCall
 from memory.sql import prepared_rows
 
-# What went wrong before what did not. Its values stand in the SQL: an index over them
-# is not used for parameters.
+# Failed turns before the others. The values are in the SQL: an index over them is not
+# used for parameters.
 FAILING_FIRST = models.Func(
     "state",
     template="CASE WHEN %(expressions)s IN "
@@ -24,8 +24,8 @@ FAILING_FIRST = models.Func(
     output_field=models.SmallIntegerField(),
 ).asc()
 
-# Of this or a higher number, an attempt is the last one wherever its process ends: no
-# one would be answered by another.
+# An attempt with this or a higher number is the last one wherever its process ends: no
+# client would get the answer of another.
 ONLY_ATTEMPT = 1_000
 
 
@@ -48,7 +48,8 @@ class Turn(models.Model):
         TRUNCATED = "truncated", _("Truncated")
         INTERRUPTED = "interrupted", _("Interrupted")
 
-    # Events of what ended with it, or as it was begun again: told with it, not stored.
+    # Events of what ended with it, or as it was begun again: published with it, not
+    # stored.
     also_published: Sequence[Any] = ()
 
     # Asked for with `one_of` (chatsite/database.py): there are indexes over these.
@@ -60,7 +61,7 @@ class Turn(models.Model):
     conversation = models.ForeignKey(
         Conversation, models.CASCADE, related_name="turns", db_index=False
     )
-    # What the turn answers: a person's message, or a late result of a tool.
+    # The message to answer: a user's, or a late result of a tool.
     user_message = models.ForeignKey(Message, models.CASCADE, related_name="turns")
     reply = models.OneToOneField(
         Message, models.CASCADE, null=True, blank=True, related_name="turn"
@@ -74,7 +75,7 @@ class Turn(models.Model):
     state = models.CharField(max_length=11, choices=State, default=State.QUEUED)
     # Only ever grows: pages ignore what comes of a lower one.
     attempt = models.PositiveIntegerField(default=0)
-    # How many there were before a person last asked for another reply.
+    # The attempts before the user last asked for another reply.
     attempts_before = models.PositiveIntegerField(default=0, db_default=0)
     owner = models.CharField(max_length=36, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
@@ -132,13 +133,15 @@ class Turn(models.Model):
 
     @classmethod
     def clear_text(cls, conversation: Conversation, seq: int, **_: object) -> None:
-        """Message `seq` was deleted: so is the text as the turn has saved it."""
+        """Clear the saved text of the turn whose reply `seq` was deleted."""
         rows = cls.objects.filter(conversation=conversation, reply__seq=seq)
         rows.update(text="")
 
     def read_again(self) -> Self:
-        """The turn with its reply as it is stored now, and what its end has closed.
-        Raises Turn.DoesNotExist."""
+        """Return the turn with its reply as stored now, and the events of its end.
+
+        Raises Turn.DoesNotExist.
+        """
         for found in _read_with_reply(pk=self.pk):
             found.also_published = self.also_published
             return found
@@ -146,8 +149,11 @@ class Turn(models.Model):
 
     @property
     def may_have_rows(self) -> bool:
-        """Whether it may have stored messages besides its reply: calls of tools, or
-        what it did before another reply was asked for. Reads `user_message`."""
+        """The turn may have stored messages besides its reply.
+
+        Such are tool calls, or what it did before another reply was requested. Reads
+        `user_message`.
+        """
         return self.reply_seq > self.user_message.seq + 1
 
     @property
