@@ -12,10 +12,11 @@ def calling(
     finish: str | None = "tool_calls",
     ids: tuple[str, ...] = (),
 ) -> Callable[[Any], None]:
-    """A reply that says `text` and then makes the calls, all at once: a name and the
-    arguments each, as a value or as the text that stands for them. `split`: characters
-    of each piece of the arguments, the calls' pieces by turns. `finish`: its finish
-    reason; None cuts the connection in the middle of the arguments.
+    """Return a reply that says `text` and then makes the calls, all at once.
+
+    Each call is a name and its arguments, as a value or as their JSON text. `split`:
+    characters of each piece of the arguments, the calls' pieces by turns. `finish`: the
+    finish reason; None cuts the connection in the middle of the arguments.
     """
 
     def answer(x: Any) -> None:

@@ -15,8 +15,10 @@ CLIENT, SECRET = "windowpane", "a secret of the client"
 
 
 class IdentityProvider:
-    """`claims` are those of the person who logs in there. `bend` changes a whole ID
-    token before it is signed, `sign` signs it in another way."""
+    """An OpenID Connect provider for one user, whose claims are `claims`.
+
+    `bend` changes a whole ID token before it is signed, `sign` signs it in another way.
+    """
 
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))

@@ -1,5 +1,6 @@
-"""What may stand between a site and its model's server: a proxy, a server that
-redirects, a certificate of one's own authority. All on loopback.
+"""Things between a site and its model's server: a proxy, a redirect, a private CA.
+
+All are on loopback.
 """
 
 import http.client

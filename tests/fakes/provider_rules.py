@@ -375,7 +375,7 @@ DETAILS = [{"type": "reasoning.encrypted", "data": "c2lnbmVk", "index": 0}]
 SIGNATURE = {"extra_content": {"google": {"thought_signature": "c2lnbmVk"}}}
 PROVIDERS = (
     Provider("OpenAI", "gpt-5", OPENAI),
-    # The site speaks to it by the chat wire, through a gateway.
+    # The site uses the chat API for it, through a gateway.
     Provider("OpenAI responses", "gpt-5-pro", RESPONSES),
     Provider("Azure", "azure-gpt-5", OPENAI),
     Provider(

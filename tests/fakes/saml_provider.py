@@ -29,7 +29,7 @@ REDIRECT = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect"
 
 
 class Key:
-    """A key, and a certificate that no one else has signed."""
+    """A key, and its self-signed certificate."""
 
     def __init__(self, bits: int = 2048) -> None:
         self.private = rsa.generate_private_key(65537, bits)
@@ -90,9 +90,11 @@ def find(root: Any, path: str) -> Any:
 
 
 class SamlIdentityProvider:
-    """`subject` and `attributes` are those of the person who logs in there. `bend`
-    changes values of an answer before it is signed (None: left out), `reshape` its
-    elements, `tamper` the text after it was signed. `signs` is what is signed."""
+    """A SAML identity provider for one user, given by `subject` and `attributes`.
+
+    `bend` changes values of an answer before it is signed (None: left out), `reshape`
+    its elements, `tamper` the text after it was signed. `signs` is what is signed.
+    """
 
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))

@@ -32,7 +32,7 @@ TOOL = {"type": "function", "function": {"name": "look_up"}}
         [USER, asking(call("a"), call("b")), result("a"), result("b", ""), USER],
     ],
 )
-def test_what_is_right_has_no_fault(messages):
+def test_correct_messages_have_no_fault(messages):
     assert find_faults(messages) == []
 
 
@@ -63,7 +63,7 @@ def test_what_is_right_has_no_fault(messages):
         ([USER, asking(call(type="odd")), result()], "type 'odd'"),
     ],
 )
-def test_what_breaks_a_rule_is_named(messages, words):
+def test_broken_rule_is_named(messages, words):
     assert any(words in fault for fault in find_faults(messages))
 
 
@@ -76,6 +76,6 @@ def test_what_breaks_a_rule_is_named(messages, words):
         ({"tools": [{**TOOL, "type": "odd"}]}, "no function's name"),
     ],
 )
-def test_so_is_what_is_wrong_with_tools(body, words):
+def test_broken_rule_of_tools_is_named(body, words):
     assert find_violations({"messages": [USER], "tools": [TOOL]}) == []
     assert any(words in each for each in find_violations({"messages": [USER], **body}))

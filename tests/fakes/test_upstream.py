@@ -33,28 +33,28 @@ def ask(client, model, *messages, **options):
     return client.chat.completions.create(model=model, messages=messages, **options)
 
 
-def test_it_answers_whole(client):
+def test_provider_answers_whole(client):
     reply = ask(client, "ok")
     assert reply.choices[0].message.content == "Reply to: hi there"
     assert reply.choices[0].finish_reason == "stop"
     assert reply.usage.prompt_tokens == 6
 
 
-def test_it_answers_in_pieces_without_usage_unless_asked(client):
+def test_stream_has_no_usage_unless_requested(client):
     chunks = list(ask(client, "ok", stream=True))
     text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
     assert text == "Reply to: hi there"
     assert all(chunk.usage is None for chunk in chunks)
 
 
-def test_it_reports_usage_when_asked(client):
+def test_stream_reports_usage_when_requested(client):
     options = {"include_usage": True}
     chunks = list(ask(client, "ok", stream=True, stream_options=options))
     assert chunks[-1].usage.completion_tokens == 5
     assert chunks[-1].choices == []
 
 
-def test_it_writes_summaries(client):
+def test_provider_writes_summaries(client):
     messages = [{"n": 1, "role": "user", "text": "I'm Lance"}]
     document = {"previous_summary": "Before.", "messages": messages, "max_tokens": 9}
     newest = {"role": "user", "content": json.dumps(document)}
@@ -62,7 +62,7 @@ def test_it_writes_summaries(client):
     assert reply == "Before.\nMessages 1 to 1:\nus"
 
 
-def test_it_records_what_was_asked(client, server):
+def test_provider_records_the_request(client, server):
     ask(client, "ok", temperature=0)
     (call,) = server.calls
     assert call.headers["authorization"] == "Bearer sk-x"
@@ -70,7 +70,7 @@ def test_it_records_what_was_asked(client, server):
     assert call.messages == [{"role": "user", "content": "hi there"}]
 
 
-def test_it_follows_a_script_before_the_models_name(client, server):
+def test_script_comes_before_the_name_of_the_model(client, server):
     server.script("500")
     with pytest.raises(openai.InternalServerError):
         ask(client, "ok")
@@ -87,23 +87,23 @@ def test_a_message_can_choose_how_it_is_answered(client):
         assert text == tell_story("s1", "6")
 
 
-def test_no_two_stories_are_alike():
+def test_stories_with_two_names_differ():
     assert tell_story("a", "20") != tell_story("b", "20")
     assert {len(char.encode()) for char in tell_story("a", "20")} == {1, 2, 3, 4}
 
 
-def test_it_lists_its_models(client):
+def test_provider_lists_its_models(client):
     assert {model.id for model in client.models.list()} == set(MODES)
 
 
-def test_it_notices_clients_that_hang_up(client, server):
+def test_client_that_hangs_up_is_noticed(client, server):
     stream = ask(client, "drip", stream=True)
     next(iter(stream))
     stream.close()
     assert server.wait_closed_early()
 
 
-def test_it_stops_while_it_hangs(client, server):
+def test_provider_stops_while_a_request_hangs(client, server):
     with pytest.raises(openai.APITimeoutError):
         client.with_options(timeout=0.2).chat.completions.create(
             model="hang", messages=[{"role": "user", "content": "hi"}]
@@ -114,11 +114,11 @@ def test_it_stops_while_it_hangs(client, server):
 @pytest.mark.parametrize(
     "text", ["", "one two", "  a\n\nb ", "没有空格的一段中文文字很长"]
 )
-def test_its_pieces_are_the_text(text):
+def test_pieces_make_up_the_text(text):
     assert "".join(split_pieces(text)) == text
 
 
-def test_it_runs_by_hand():
+def test_provider_runs_from_the_command_line():
     command = [sys.executable, "-m", "tests.fakes.upstream", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
         try:

@@ -422,7 +422,7 @@ def answer_ok(x: Exchange) -> None:
 
 
 def answer_in_wire(x: Exchange) -> None:
-    """On the other wires: the newest text back."""
+    """Answer in one of the other wire formats: the newest text back."""
     wire = wires.find_wire(x.handler.path)
     said = [text for role, text in wires.list_said(wire, x.body) if role == "user"]
     reply = wires.Reply(f"Reply to: {said[-1]}" if said else "Hello!")

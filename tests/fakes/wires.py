@@ -1,5 +1,6 @@
-"""Replies as servers of the three wires write them, whole and in events: what the fake
-providers of tests and benches send to clients that are real.
+"""Replies in the three wire formats, whole and in events.
+
+The fake providers of tests and benches send them to clients that are real.
 """
 
 import json

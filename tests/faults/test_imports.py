@@ -83,7 +83,7 @@ def first_word(chat):
     return waited
 
 
-def test_nobody_waits_for_a_large_import(single, crowd):
+def test_replies_do_not_wait_for_a_large_import(single, crowd):
     [viewer] = single.begin_stories(crowd, 1, words=100)
     other = Person(single.sites[0], f"reader-{uuid.uuid4().hex[:6]}")
     page = upload(other, make_file(MEGABYTES))

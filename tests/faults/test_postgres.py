@@ -17,7 +17,7 @@ LOCK = """
 pytestmark = [pytest.mark.fault, pytest.mark.database("postgresql")]
 
 
-def test_cut_connections_are_replaced_before_anybody_notices(pair, crowd):
+def test_cut_connections_are_replaced_unnoticed(pair, crowd):
     viewers = pair.begin_stories(crowd, 6, words=50)
     for _ in range(4):
         assert pair.cut_connections() > 0
@@ -38,7 +38,7 @@ def test_replies_outlive_a_crash_and_restart(pair, crowd):
     assert max(pair.truth.attempts(viewers)) <= 2
 
 
-def test_what_is_sent_meanwhile_arrives_once(pair, crowd):
+def test_message_sent_without_a_database_arrives_once(pair, crowd):
     viewers = pair.begin_stories(crowd, 3, words=80)
     pair.postgres.terminate()
     waiting = [viewer.send(story_text(5)) for viewer in viewers]
@@ -51,7 +51,7 @@ def test_what_is_sent_meanwhile_arrives_once(pair, crowd):
     assert len(waiting) == 3
 
 
-def test_who_freezes_inside_a_transaction_blocks_the_others_for_a_moment(pair, crowd):
+def test_frozen_transaction_blocks_the_others_for_a_moment(pair, crowd):
     viewers = pair.begin_stories(crowd, 5)
     turn = viewers[0].acks[viewers[0].story]["turn"]
     with psycopg.connect(pair.url, options=PATIENCE) as frozen:

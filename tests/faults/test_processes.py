@@ -61,7 +61,7 @@ def test_a_frozen_process_that_wakes_up_writes_nothing(pair, crowd):
     assert len(pair.upstream.calls) == asked + 5
 
 
-def test_after_two_lost_attempts_a_person_decides(pair, crowd):
+def test_user_decides_after_two_lost_attempts(pair, crowd):
     here, there = pair.sites
     (viewer,) = pair.begin_at(here, crowd, 1, words=300, paces=(0.1, 0.1, 0.01))
     here.kill()

@@ -63,13 +63,13 @@ def test_double_sends_make_one_message_each(pair, crowd):
     assert len(rows_of(pair, viewers)) == replies_asked(pair) - asked == 20
 
 
-def test_what_was_cut_off_before_its_ack_is_there_once(pair, crowd):
+def test_message_cut_off_before_its_ack_is_stored_once(pair, crowd):
     paths = [pair.create() for _ in range(10)]
     sent = [send_and_cut(pair, paths[n % 10]) for n in range(30)]
     viewers = {path: crowd.open(pair.sites, path) for path in paths}
     for path, client_id, text in sent:
         viewers[path].send(text, client_id)
-    # They are all one person's, whose commands a process takes one after the other.
+    # They are all one user's, whose commands a process takes one after the other.
     pair.settle_and_check(viewers.values(), seconds=110)
     assert len(rows_of(pair, viewers.values())) == 30
 

@@ -55,7 +55,7 @@ def test_a_frozen_redis_holds_nothing_up(pair, crowd):
     assert pair.truth.attempts(viewers) == [1] * 6
 
 
-def test_without_redis_a_stop_takes_a_checkpoint(pair, crowd):
+def test_stop_without_redis_waits_for_a_checkpoint(pair, crowd):
     here, there = pair.sites
     (viewer,) = pair.begin_stories(crowd, 1, sites=[here])
     other = crowd.open([there], viewer.path)

@@ -1,7 +1,8 @@
-"""One turn with everything that tools can do, in two processes, of which one is killed
-while a person is asked: three calls at once, an error, a result that comes later, and a
-call that needs consent. At each step the transcript, the cards, the model's view and
-what was sent tell the same.
+"""One turn with everything that tools can do, in two processes, one of which is killed.
+
+It is killed while the user is asked: three calls at once, an error, a result that comes
+later, and a call that needs consent. At each step the transcript, the cards, the
+model's view and the request agree.
 """
 
 import html
@@ -26,7 +27,7 @@ DONE = [("meet", "done"), ("meet", "done"), ("meet", "failed")]
 
 
 class Scene:
-    """One conversation, as its person, its model and the provider see it."""
+    """One conversation, as its user, its model and the provider see it."""
 
     def __init__(self, topology, folder):
         self.topology = topology
@@ -55,8 +56,10 @@ class Scene:
         wait_for(lambda: self.topology.truth.calls() == calls, 20, what)
 
     def check(self, calls, answers, *, late=False):
-        """`calls`: names and states; `answers`: what is told in the place of each
-        result; `late`: whether the parcel has come."""
+        """Check the names and states of calls, and the text in the place of each one.
+
+        `late`: whether the parcel has come.
+        """
         assert self.topology.truth.calls() == calls
         rows = self.get_json("transcript.json")["messages"]
         self.check_transcript(rows, answers, late)
@@ -162,7 +165,7 @@ def play(topology, crowd, folder, there, here):
 
 
 @pytest.mark.database("postgresql")
-def test_it_goes_on_in_the_other_process(pair, crowd, tmp_path):
+def test_turn_goes_on_in_the_other_process(pair, crowd, tmp_path):
     play(pair, crowd, tmp_path, *pair.sites)
 
 
@@ -175,5 +178,7 @@ def other(single):
 
 
 @pytest.mark.database("sqlite")
-def test_it_goes_on_in_the_other_process_over_one_file(single, other, crowd, tmp_path):
+def test_turn_goes_on_in_the_other_process_over_one_file(
+    single, other, crowd, tmp_path
+):
     play(single, crowd, tmp_path, *single.sites, other)

@@ -58,7 +58,7 @@ def test_the_other_process_goes_on(pair, crowd, tmp_path):
 
 
 @pytest.mark.database("sqlite")
-def test_the_only_process_goes_on_when_it_is_back(single, crowd, tmp_path):
+def test_turn_goes_on_when_the_only_process_is_back(single, crowd, tmp_path):
     viewer = begin(single, crowd, tmp_path / "keys")
     (site,) = single.sites
     site.kill()

@@ -72,7 +72,7 @@ def outcome(single, outcomes, crowd):
 
 
 @pytest.mark.parametrize("mode", OUTCOMES)
-def test_it_ends_as_it_should(outcome, mode):
+def test_turn_ends_as_expected(outcome, mode):
     state, error, text = OUTCOMES[mode]
     row = outcome[mode]
     assert (row.state, row.error) == (state, error)

@@ -221,7 +221,7 @@ class Viewer:
 
 
 class Crowd:
-    """Many viewers of one person, on an event loop in a thread of their own."""
+    """Many viewers of one user, on an event loop in a thread of their own."""
 
     def __init__(self, cookie):
         self.cookie = cookie

@@ -1,5 +1,7 @@
-"""The channel layer over a real Redis Cluster: through one of its nodes it is as over
-one server; through two, messages come and nobody learns how many processes heard them.
+"""The channel layer over a real Redis Cluster.
+
+Through one of its nodes it works as over one server; through two, messages arrive but
+the sender does not learn how many processes received them.
 """
 
 import asyncio
@@ -57,8 +59,8 @@ def is_whole(node):
     return "cluster_state:ok" in told and "cluster_known_nodes:3" in told
 
 
-async def tell_another(sender_node, receiver_node):
-    """How many processes the sender says that have heard it, when one has."""
+async def send_to_another(sender_node, receiver_node):
+    """Return how many processes received a message, by the sender's count."""
     sender, receiver = PubSubLayer(sender_node.url), PubSubLayer(receiver_node.url)
     try:
         channel = await receiver.new_channel()
@@ -72,11 +74,11 @@ async def tell_another(sender_node, receiver_node):
         await receiver.flush()
 
 
-async def test_one_node_is_as_a_server(nodes):
-    assert await tell_another(nodes[1], nodes[1]) == 1
+async def test_single_node_works_as_one_server(nodes):
+    assert await send_to_another(nodes[1], nodes[1]) == 1
 
 
-async def test_through_another_node_it_comes_uncounted(nodes):
+async def test_message_through_another_node_arrives_uncounted(nodes):
     """So a process would offer the pieces of a reply now and then only: docs/deploy.md
     has one address for all processes."""
-    assert await tell_another(nodes[0], nodes[2]) == 0
+    assert await send_to_another(nodes[0], nodes[2]) == 0

@@ -8,7 +8,7 @@ from chatsite.protocol.errors import explain_code
 from ...servers import ROOT, Site
 
 
-def test_who_tries_a_server_at_home_reads_where_it_was_looked_for(settings):
+def test_unavailable_names_the_server_address_when_debugging(settings):
     settings.DEBUG = True
     settings.OPENAI_BASE_URL = "http://me:secret@127.0.0.1:11434/v1"
     said = explain_code("unavailable")
@@ -17,7 +17,7 @@ def test_who_tries_a_server_at_home_reads_where_it_was_looked_for(settings):
     assert "OPENAI" not in explain_code("timeout")
 
 
-def test_a_site_names_no_address_to_people(settings):
+def test_unavailable_names_no_address_on_a_site(settings):
     settings.DEBUG = False
     settings.OPENAI_BASE_URL = "http://10.0.0.1/v1"
     assert "10.0.0.1" not in explain_code("unavailable")

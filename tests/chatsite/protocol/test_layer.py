@@ -43,7 +43,7 @@ def conversation(alice):
     return transcript.create_conversation(alice)
 
 
-async def tell_from_elsewhere(group, message):
+async def send_from_elsewhere(group, message):
     """What another process does when it tells the group something."""
     envelope = {"group": group, "from": "another process", **message}
     return await layer._call_layer("group_send", group, envelope)
@@ -55,13 +55,13 @@ async def listener(group):
     assert await layer.join_group(group, heard.put_nowait)
     # Redis knows a subscription a moment after it was asked for.
     while heard.empty():
-        await tell_from_elsewhere(group, {"type": "first"})
+        await send_from_elsewhere(group, {"type": "first"})
         await asyncio.sleep(0.05)
     assert heard.get_nowait() == {"type": "first"}
     return heard
 
 
-async def hear_news(heard):
+async def receive_news(heard):
     """The next message but those that listener() has sent."""
     async with asyncio.timeout(TIMEOUT):
         while await heard.get() != {"type": "news"}:
@@ -84,16 +84,16 @@ async def test_a_stopped_redis_fails_no_caller_and_comes_back(redis):
         assert not await layer.join_group("h", heard.put_nowait)
     redis.start()
     while heard.empty() or heard.get_nowait() != {"type": "again"}:
-        await tell_from_elsewhere("g", {"type": "again"})
+        await send_from_elsewhere("g", {"type": "again"})
         await asyncio.sleep(0.1)
     await until(lambda: layer.join_group("h", heard.put_nowait))
 
 
-async def test_each_member_here_is_told_once(redis):
+async def test_each_member_here_receives_a_message_once(redis):
     one, two = await listener("g"), await listener("g")
     layer.deliver_here("g", {"type": "news"})
     assert await layer.spread_to_processes("g", {"type": "news"})
-    await tell_from_elsewhere("g", {"type": "end"})
+    await send_from_elsewhere("g", {"type": "end"})
     for heard in (one, two):
         kinds = []
         while "end" not in kinds:
@@ -101,7 +101,7 @@ async def test_each_member_here_is_told_once(redis):
         assert kinds.count("news") == 1
 
 
-async def test_it_counts_the_other_processes_that_hear(redis):
+async def test_offer_counts_the_other_processes_that_receive(redis):
     assert await layer.offer_to_processes("g", {"type": "news"}) == 0
     await listener("g")
     assert await layer.offer_to_processes("g", {"type": "news"}) == 0
@@ -113,7 +113,7 @@ async def test_it_counts_the_other_processes_that_hear(redis):
         await pubsub.aclose()
 
 
-async def test_what_is_told_is_what_the_release_before_reads(redis):
+async def test_sent_message_is_readable_by_the_release_before(redis):
     """Its consumer ends at a message without a type; an event it does not know it takes
     for the hint to read the database."""
     event = {"type": "something new"}
@@ -129,12 +129,12 @@ async def test_what_is_told_is_what_the_release_before_reads(redis):
     assert (heard["type"], heard["event"]) == ("chat.event", event)
 
 
-async def test_what_another_version_says_is_skipped_and_noted_once(caplog):
+async def test_message_of_another_version_is_skipped_and_logged_once(caplog):
     heard = await listener("g")
     for envelope in ({"type": "chat.event", "event": {}}, {"group": "g"}, {}):
         assert await layer._call_layer("group_send", "g", envelope)
-    await tell_from_elsewhere("g", {"type": "news"})
-    await hear_news(heard)
+    await send_from_elsewhere("g", {"type": "news"})
+    await receive_news(heard)
     said = [r.getMessage() for r in caplog.records if r.name == layer.__name__]
     assert said == ["layer: skipped what another version of the site says"]
 
@@ -149,9 +149,9 @@ async def test_a_reader_that_fails_is_noted_and_starts_again(monkeypatch, caplog
 
     assert await layer.join_group("g", fail)
     for _ in range(3):
-        await tell_from_elsewhere("g", {"type": "news"})
+        await send_from_elsewhere("g", {"type": "news"})
     for _ in range(6):
-        await hear_news(heard)
+        await receive_news(heard)
     await layer.leave_group("g", fail)
     assert "layer: the reader failed" in caplog.text
 
@@ -165,7 +165,7 @@ async def test_a_reader_that_was_cancelled_is_replaced():
     assert not layer._readers[loop].task.done()
 
 
-async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
+async def test_call_that_cannot_be_cancelled_holds_no_caller_up():
     async def stubborn():
         try:
             await asyncio.sleep(60)
@@ -178,7 +178,7 @@ async def test_a_call_that_does_not_let_itself_be_cancelled_holds_nobody_up():
         task.cancel()
 
 
-async def test_a_frozen_redis_holds_nobody_up(redis):
+async def test_a_frozen_redis_holds_no_caller_up(redis):
     await listener("g")
     redis.send(signal.SIGSTOP)
     calls = (layer.spread_to_processes("g", {"type": "x"}) for _ in range(20))
@@ -211,7 +211,7 @@ async def test_a_connection_that_goes_before_it_is_written_to_fails_no_caller(
     assert (await listener("g")).empty()
 
 
-async def test_it_says_once_that_the_layer_is_away(redis, caplog):
+async def test_failure_of_the_layer_is_logged_once(redis, caplog):
     redis.kill()
     for _ in range(3):
         await layer.spread_to_processes("g", {"type": "x"})
@@ -244,7 +244,7 @@ async def test_the_senders_page_shows_its_message_at_once(redis, conversation, s
                 html = await page.socket.receive_from(timeout=TIMEOUT)
 
 
-async def test_a_socket_that_opened_without_a_layer_hears_it_later(
+async def test_socket_that_opened_without_a_layer_joins_it_later(
     redis, conversation, session, upstream, settings
 ):
     settings.CHAT_MODEL = "ok-slow:20:0.05"

@@ -1,5 +1,6 @@
-"""The channel layer over Redis with real sentinels: another server is promoted, and two
-processes hear each other through it.
+"""The channel layer over Redis with real sentinels.
+
+Another server is promoted, and two processes reach each other through it.
 """
 
 import asyncio
@@ -93,8 +94,8 @@ def knows_all(sentinel):
     return values.get("num-slaves") == "1" and values.get("num-other-sentinels") == "2"
 
 
-async def wait_until_heard(sender, receiver, channel, seconds):
-    """How many tries it took until one process has heard the other."""
+async def wait_until_received(sender, receiver, channel, seconds):
+    """Return how many tries it took until one process received the other's message."""
     async with asyncio.timeout(seconds):
         for tries in range(10_000):
             try:
@@ -120,7 +121,7 @@ async def close(layer):
     await layer.flush()
 
 
-async def test_both_processes_follow_the_one_that_is_promoted(servers):
+async def test_processes_follow_the_promoted_server(servers):
     primary, sentinels = servers
     url = f"redis://:{PASSWORD.replace(':', '%3A')}@{NAME}/0"
     # One that is away is passed over.
@@ -128,9 +129,9 @@ async def test_both_processes_follow_the_one_that_is_promoted(servers):
     sender, receiver = PubSubLayer(url, named), PubSubLayer(url, named)
     channel = await receiver.new_channel()
     await receiver.group_add(GROUP, channel)
-    assert await wait_until_heard(sender, receiver, channel, 10) < 10
+    assert await wait_until_received(sender, receiver, channel, 10) < 10
     primary.kill()
-    await wait_until_heard(sender, receiver, channel, 30)
+    await wait_until_received(sender, receiver, channel, 30)
     for each in (sender, receiver):
         await close(each)
 

@@ -59,13 +59,13 @@ def let_time_pass(conversation, minutes=5):
         (State.TRUNCATED, "Half a re"),
     ],
 )
-def test_it_finds_nothing_after_any_end(conversation, state, text):
+def test_audit_finds_nothing_after_any_end(conversation, state, text):
     answer(conversation, state, text)
     let_time_pass(conversation)
     assert list(audit.check_turns()) == []
 
 
-def test_it_finds_nothing_after_retry_and_edit(conversation):
+def test_audit_finds_nothing_after_retry_and_edit(conversation):
     failed = answer(conversation, State.FAILED, "Half")
     commands.retry_turn(conversation, failed.pk)
     claim = lifecycle.claim(conversation.pk)
@@ -74,14 +74,14 @@ def test_it_finds_nothing_after_retry_and_edit(conversation):
     assert list(audit.check_turns()) == []
 
 
-def test_it_finds_nothing_while_a_reply_is_written(conversation):
+def test_audit_finds_nothing_while_a_reply_is_written(conversation):
     send(conversation)
     lifecycle.claim(conversation.pk)
     send(conversation)
     assert list(audit.check_turns()) == []
 
 
-def test_it_finds_two_running_turns(conversation):
+def test_two_running_turns_are_found(conversation):
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -96,27 +96,27 @@ def test_it_finds_two_running_turns(conversation):
 
 
 @pytest.mark.parametrize("ago", [timedelta(minutes=5), None])
-def test_it_finds_a_running_turn_that_nobody_swept(conversation, ago):
+def test_running_turn_that_was_not_swept_is_found(conversation, ago):
     turn = send(conversation).turn
     lifecycle.claim(conversation.pk)
     plant(turn, lease_until=Now() - ago if ago else None)
     assert found() == {"R4.lease"}
 
 
-def test_it_leaves_the_sweeper_its_time(conversation, settings):
+def test_lease_that_ended_less_than_a_sweep_ago_is_accepted(conversation, settings):
     turn = send(conversation).turn
     lifecycle.claim(conversation.pk)
     plant(turn, lease_until=Now() - timedelta(seconds=settings.TURN_LEASE_SECONDS))
     assert list(audit.check_turns()) == []
 
 
-def test_it_finds_a_queued_turn_that_nobody_takes(conversation):
+def test_queued_turn_that_no_process_takes_is_found(conversation):
     send(conversation)
     let_time_pass(conversation)
     assert found() == {"R4.queued"}
 
 
-def test_it_accepts_a_turn_queued_behind_a_long_one(conversation):
+def test_turn_queued_behind_a_long_one_is_accepted(conversation):
     send(conversation)
     lifecycle.claim(conversation.pk)
     send(conversation)
@@ -136,18 +136,18 @@ def test_it_accepts_a_turn_queued_behind_a_long_one(conversation):
         ({"state": State.QUEUED}, "R4.early"),
     ],
 )
-def test_it_finds_a_turn_that_ended_wrong(conversation, values, code):
+def test_turn_that_ended_wrong_is_found(conversation, values, code):
     turn = answer(conversation)
     plant(turn, **values)
     assert code in found()
 
 
-def test_it_finds_a_message_without_a_turn(conversation):
+def test_message_without_a_turn_is_found(conversation):
     answer(conversation).delete()
     assert found() == {"R4.no_turn", "R2.reply"}
 
 
-def test_it_finds_a_message_with_two_turns(conversation):
+def test_message_with_two_turns_is_found(conversation):
     turn = answer(conversation)
     Turn.objects.create(
         conversation=conversation, user_message=turn.user_message, reply_seq=3
@@ -155,7 +155,7 @@ def test_it_finds_a_message_with_two_turns(conversation):
     assert found() == {"R2.turns"}
 
 
-def test_it_finds_a_second_reply(conversation):
+def test_second_reply_is_found(conversation):
     answer(conversation)
     send(conversation)
     Message.objects.create(
@@ -164,14 +164,14 @@ def test_it_finds_a_second_reply(conversation):
     assert found() == {"R2.reply"}
 
 
-def test_it_finds_a_turn_across_conversations(conversation, bob):
+def test_turn_across_conversations_is_found(conversation, bob):
     turn = answer(conversation)
     plant(turn, conversation=transcript.create_conversation(bob))
     assert found() == {"R6.foreign"}
 
 
 class TestMissing:
-    def test_it_accepts_numbers_that_no_reply_took(self, conversation):
+    def test_numbers_of_turns_without_a_reply_are_accepted(self, conversation):
         answer(conversation)
         for n in range(2):
             send(conversation, f"queued {n}")
@@ -180,23 +180,21 @@ class TestMissing:
         assert found() == set()
         assert conversation.messages.filter(seq=4).exists() is False
 
-    def test_it_finds_messages_taken_away(self, conversation):
+    def test_removed_messages_are_found(self, conversation):
         for _ in range(3):
             answer(conversation)
         remove(conversation, 3, 4)
         (violation,) = audit.find_missing_messages()
         assert str(violation).endswith("2 messages are gone between #3 and #4")
 
-    def test_it_finds_the_newest_taken_away(self, conversation):
+    def test_removed_newest_messages_are_found(self, conversation):
         for _ in range(2):
             answer(conversation)
         remove(conversation, 1, 2, 3, 4)
         (violation,) = audit.find_missing_messages()
         assert str(violation).endswith("4 messages are gone between #1 and #4")
 
-    def test_it_accepts_the_number_of_an_empty_reply_that_is_asked_for_again(
-        self, conversation
-    ):
+    def test_number_of_a_retried_empty_reply_is_accepted(self, conversation):
         send(conversation)
         claim = lifecycle.claim(conversation.pk)
         # A late result takes the next number meanwhile.
@@ -208,7 +206,7 @@ class TestMissing:
         commands.retry_turn(conversation, turn.pk)
         assert list(audit.find_missing_messages()) == []
 
-    def test_it_accepts_what_a_branch_has_left_out(self, conversation):
+    def test_numbers_without_messages_in_a_branch_are_accepted(self, conversation):
         answer(conversation, State.FAILED, "")
         send(conversation)
         answer(conversation)

@@ -35,7 +35,7 @@ def long(alice):
     return made
 
 
-def test_it_copies_everything_up_to_the_message(long):
+def test_branch_copies_everything_up_to_the_message(long):
     actions.pin_message(long, 2)
     made = copies.branch_conversation(long, 6)
     source = long.messages.filter(seq__lte=6).order_by("seq")
@@ -48,7 +48,7 @@ def test_it_copies_everything_up_to_the_message(long):
     assert violations() == []
 
 
-def test_it_takes_the_summaries_along_that_lie_before(long):
+def test_branch_has_the_summaries_before_the_message(long):
     made = copies.branch_conversation(long, 6)
     assert [(s.version, s.last_seq) for s in versions.active_summaries(made)] == [
         (1, 2),
@@ -59,7 +59,7 @@ def test_it_takes_the_summaries_along_that_lie_before(long):
     assert violations() == []
 
 
-def test_it_still_shows_what_each_reply_was_built_from(long):
+def test_branch_keeps_the_requests_of_its_replies(long):
     made = copies.branch_conversation(long, 8)
     calls = made.model_calls.filter(purpose="reply")
     assert calls.count() == 4
@@ -70,7 +70,7 @@ def test_it_still_shows_what_each_reply_was_built_from(long):
     }
 
 
-def test_the_two_go_on_apart(long):
+def test_branch_and_original_go_on_apart(long):
     made = copies.branch_conversation(long, 4)
     talk_in_turns(made, "Elsewhere")
     assert shown(made)[-2:] == [(5, "Elsewhere"), (6, "Reply to: Elsewhere")]
@@ -86,7 +86,7 @@ def test_a_branch_at_a_question_has_its_reply_to_come(long):
     assert violations() == []
 
 
-def test_it_goes_on_from_an_earlier_wording(long):
+def test_branch_starts_from_an_earlier_wording(long):
     commands.edit_message(long, seq=7, text="Four, but better", client_id="better")
     talk_in_turns(long, "Six")
     made = copies.branch_conversation(long, 10)
@@ -95,7 +95,7 @@ def test_it_goes_on_from_an_earlier_wording(long):
     assert violations() == []
 
 
-def test_it_goes_on_from_an_earlier_reply(alice):
+def test_branch_starts_from_an_earlier_reply(alice):
     made = transcript.create_conversation(alice)
     talk_in_turns(made, "One")
     commands.regenerate_reply(made, made.turns.get().pk)
@@ -115,7 +115,7 @@ def test_it_goes_on_from_an_earlier_reply(alice):
     assert violations() == []
 
 
-def test_it_copies_nothing_that_is_still_being_written(long):
+def test_unfinished_reply_is_not_copied(long):
     commands.submit_message(long, text="Wait", client_id="w")
     lifecycle.checkpoint(lifecycle.claim(long.pk), "Half a rep")
     made = copies.branch_conversation(long, 11)
@@ -124,12 +124,12 @@ def test_it_copies_nothing_that_is_still_being_written(long):
     assert violations() == []
 
 
-def test_it_can_be_searched(long):
+def test_branch_can_be_searched(long):
     made = copies.branch_conversation(long, 8)
     assert recall.recall_messages(made, "three")[0].seq in (5, 6)
 
 
-def test_it_outlives_the_conversation_it_came_from(long):
+def test_branch_outlives_its_original(long):
     made = copies.branch_conversation(long, 8)
     long.delete()
     made.refresh_from_db()
@@ -138,12 +138,12 @@ def test_it_outlives_the_conversation_it_came_from(long):
 
 
 @pytest.mark.parametrize("seq", [0, 99])
-def test_it_needs_a_message(long, seq):
+def test_branch_needs_an_existing_message(long, seq):
     with pytest.raises(CommandError):
         copies.branch_conversation(long, seq)
 
 
-def test_a_deleted_message_is_no_place_to_branch_from(long):
+def test_branch_from_a_deleted_message_is_refused(long):
     actions.delete_message(long, 4)
     with pytest.raises(CommandError):
         copies.branch_conversation(long, 4)
@@ -153,28 +153,28 @@ def test_a_deleted_message_is_no_place_to_branch_from(long):
 
 
 class TestPage:
-    def test_it_leads_to_the_branch(self, client, conversation):
+    def test_answer_redirects_to_the_branch(self, client, conversation):
         answer = client.post(url("branch", conversation), {"seq": 2})
         made = Conversation.objects.exclude(pk=conversation.pk).get()
         assert answer.url == url("detail", made)
         assert b"Branched from" in client.get(answer.url).content
 
-    def test_it_leads_there_from_the_page_too(self, client, conversation):
+    def test_htmx_request_redirects_to_the_branch(self, client, conversation):
         headers = {"HX-Request": "true"}
         answer = client.post(url("branch", conversation), {"seq": 2}, headers=headers)
         assert answer["HX-Redirect"].startswith("/c/")
 
     @pytest.mark.parametrize("seq", ["", "x", "0", "99", "9" * 30])
-    def test_it_refuses_what_is_no_message(self, client, conversation, seq):
+    def test_number_without_a_message_is_refused(self, client, conversation, seq):
         assert client.post(url("branch", conversation), {"seq": seq}).status_code == 404
         assert Conversation.objects.count() == 1
 
-    def test_it_is_missing_for_a_stranger(self, bob, conversation):
+    def test_conversation_of_another_user_is_not_found(self, bob, conversation):
         answer = signed_in(bob).post(url("branch", conversation), {"seq": 2})
         assert answer.status_code == 404
         assert Message.objects.count() == 4
 
-    def test_it_counts_as_a_new_conversation(self, client, conversation, settings):
+    def test_branch_counts_as_a_new_conversation(self, client, conversation, settings):
         settings.CONVERSATIONS_PER_MINUTE = 0.2
         codes = [
             client.post(url("branch", conversation), {"seq": 2}).status_code
@@ -191,16 +191,14 @@ class TestRegenerate:
         commands.regenerate_reply(conversation, turn.pk)
         return turn
 
-    def test_it_queues_the_latest_reply_again_and_keeps_it(
-        self, conversation, asked_again
-    ):
+    def test_latest_reply_is_queued_again_and_kept(self, conversation, asked_again):
         asked_again.refresh_from_db()
         assert (asked_again.state, asked_again.reply) == ("queued", None)
         assert asked_again.reply_seq == 5
         assert conversation.messages.get(seq=4).superseded_at
         assert violations() == []
 
-    def test_all_versions_can_be_leafed_through(
+    def test_page_has_every_version_of_the_reply(
         self, client, conversation, asked_again
     ):
         claim = lifecycle.claim(conversation.pk)
@@ -216,18 +214,18 @@ class TestRegenerate:
         assert '<span class="at">2</span> / 2' in page
         assert violations() == []
 
-    def test_only_the_latest_reply_can_be_written_again(self, conversation):
+    def test_earlier_reply_is_not_regenerated(self, conversation):
         first = conversation.turns.order_by("pk").first()
         with pytest.raises(CommandError, match="latest"):
             commands.regenerate_reply(conversation, first.pk)
 
-    def test_it_waits_for_a_reply_that_is_being_written(
+    def test_regenerate_is_refused_while_a_reply_is_written(
         self, conversation, asked_again
     ):
         with pytest.raises(CommandError, match="still being written"):
             commands.regenerate_reply(conversation, asked_again.pk)
 
-    def test_it_takes_back_what_a_summary_says_of_it(self, conversation):
+    def test_regenerate_makes_a_summary_of_the_reply_stale(self, conversation):
         summarise(conversation, 1, 4)
         turn = conversation.turns.order_by("pk").last()
         commands.regenerate_reply(conversation, turn.pk)
@@ -258,6 +256,6 @@ GENERATED = ("trigger_kind", "unsupported")
         ),
     ],
 )
-def test_no_column_is_forgotten(model, carried, made_anew):
+def test_every_column_is_copied_or_generated(model, carried, made_anew):
     columns = {field.attname for field in model._meta.fields}
     assert columns - set(carried) == made_anew

@@ -39,7 +39,7 @@ def rows_of(claims):
 
 @pytest.mark.django_db
 class TestStatement:
-    def test_it_saves_each_text_where_it_belongs(self, running):
+    def test_statement_saves_each_text_in_its_row(self, running):
         before = [row.lease_until for row in rows_of(running)]
         texts = {claim: f"Reply {n}" for n, claim in enumerate(running)}
         with CaptureQueriesContext(connection) as asked:
@@ -52,14 +52,14 @@ class TestStatement:
         assert [row.text_attempt for row in after] == [1] * MANY
         assert all(a.lease_until > b for a, b in zip(after, before, strict=True))
 
-    def test_without_a_text_only_the_lease_is_renewed(self, running):
+    def test_empty_text_renews_only_the_lease(self, running):
         lifecycle.checkpoint(running[1], "Once upon")
         texts = {running[0]: "", running[1]: "", running[2]: "A time"}
         assert lifecycle.checkpoint_all(texts)
         assert [row.text for row in rows_of(running[:3])] == ["", "Once upon", "A time"]
         assert rows_of(running)[0].text_attempt == 0
 
-    def test_it_says_that_one_was_stopped_or_lost(self, running):
+    def test_result_is_false_when_a_turn_was_stopped_or_lost(self, running):
         texts = dict.fromkeys(running, "So far")
         stopped = rows_of(running)[1]
         commands.stop_turn(stopped.conversation, stopped.pk)
@@ -95,7 +95,7 @@ def test_a_locked_row_is_not_waited_for(running):
 
 
 class Saved:
-    """Stands for both statements, and says which were asked."""
+    """A replacement of both statements that records which were executed."""
 
     def __init__(self, monkeypatch, all_at_once=True, one=LeaseStatus.KEPT):
         self.all_at_once, self.one, self.asked = all_at_once, one, []
@@ -127,7 +127,7 @@ async def save(*texts):
     return await asyncio.gather(*work, return_exceptions=True)
 
 
-def test_what_is_a_second_old_is_saved(monkeypatch):
+def test_next_checkpoint_is_less_than_a_second_away(monkeypatch):
     for now in (0.0, 0.3, 0.45, 0.89, 0.9, 1.0, 12_345.678):
         monkeypatch.setattr(checkpoints, "monotonic", lambda now=now: now)
         for is_first in (True, False):
@@ -138,13 +138,13 @@ def test_what_is_a_second_old_is_saved(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 class TestGathering:
-    async def test_those_that_are_due_together_are_saved_together(self, monkeypatch):
+    async def test_checkpoints_due_together_are_saved_together(self, monkeypatch):
         saved = Saved(monkeypatch)
         assert await save("a", "b", "c") == [LeaseStatus.KEPT] * 3
         assert await save("d") == [LeaseStatus.KEPT]
         assert saved.asked == [["a", "b", "c"], "d"]
 
-    async def test_what_is_refused_for_one_is_its_own_trouble(self, monkeypatch):
+    async def test_refused_checkpoint_does_not_affect_the_others(self, monkeypatch):
         refused, lost = DataError("no such character"), LeaseStatus.LOST
         answers = {"a": LeaseStatus.KEPT, "b": refused, "c": lost}
         saved = Saved(monkeypatch, DataError("no such character"), answers.get)
@@ -175,7 +175,7 @@ class TestTimes:
     @pytest.mark.parametrize(
         ("now", "first", "later"), [(6.4, 7.2, 7.2), (6.7, 7.2, 7.2), (7.0, 7.9, 7.2)]
     )
-    def test_all_save_at_the_same_moment(self, monkeypatch, now, first, later):
+    def test_replies_save_at_the_same_moment(self, monkeypatch, now, first, later):
         monkeypatch.setattr(checkpoints, "monotonic", lambda: now)
         assert checkpoints.next_at(is_first=True) == pytest.approx(first)
         assert checkpoints.next_at() == pytest.approx(later)

@@ -107,7 +107,7 @@ class TestWords:
         delete(client, branch, 1)
         assert branch.title == "Two"
 
-    def test_a_title_that_a_person_chose_stays(self, client, conversation):
+    def test_title_that_a_user_chose_stays(self, client, conversation):
         transcript.rename_conversation(conversation, "Mine")
         delete(client, conversation, 1)
         assert conversation.title == "Mine"
@@ -128,7 +128,7 @@ class TestWords:
 
 
 class TestTurns:
-    def test_one_that_waits_ends_and_says_why(self, client, conversation):
+    def test_waiting_turn_ends_with_the_reason(self, client, conversation):
         first = commands.submit_message(conversation, text="first", client_id="a").turn
         second = commands.submit_message(conversation, text="second", client_id="b")
         delete(client, conversation, second.message.seq)
@@ -139,7 +139,7 @@ class TestTurns:
         row = next(m for m in exported(conversation)["messages"] if m["seq"] == 9)
         assert row["error"] == "message_deleted"
 
-    def test_one_that_failed_cannot_be_retried(self, client, conversation):
+    def test_failed_turn_cannot_be_retried(self, client, conversation):
         sent = commands.submit_message(
             conversation, text="my card is 4111", client_id="a"
         )
@@ -150,7 +150,7 @@ class TestTurns:
             commands.retry_turn(conversation, sent.turn.pk)
         assert 'value="retry"' not in page_of(client, conversation)
 
-    def test_one_that_runs_is_stopped(self, client, conversation):
+    def test_running_turn_is_stopped(self, client, conversation):
         sent = commands.submit_message(
             conversation, text="my card is 4111", client_id="a"
         )
@@ -163,7 +163,7 @@ class TestTurns:
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
         assert violations() == []
 
-    def test_one_whose_process_died_is_not_taken_over(self, client, conversation):
+    def test_turn_of_a_dead_process_is_not_taken_over(self, client, conversation):
         sent = commands.submit_message(
             conversation, text="my card is 4111", client_id="a"
         )
@@ -174,7 +174,7 @@ class TestTurns:
         assert (turn.state, turn.error) == (State.STOPPED, "message_deleted")
         assert lifecycle.claim(conversation.pk) is None
 
-    def test_one_that_was_asked_to_stop_sends_no_request(self, conversation):
+    def test_turn_that_is_to_stop_sends_no_request(self, conversation):
         sent = commands.submit_message(conversation, text="Hello", client_id="a")
         claim = lifecycle.claim(conversation.pk)
         commands.stop_turn(conversation, sent.turn.pk)

@@ -32,24 +32,24 @@ def expire(turn_id):
 
 
 class TestSubmit:
-    def test_it_stores_the_message_and_queues_its_turn(self, conversation):
+    def test_submit_stores_the_message_and_queues_its_turn(self, conversation):
         sent = submit(conversation)
         assert sent.created
         assert (sent.message.seq, sent.turn.reply_seq) == (1, 2)
         assert sent.turn.state == State.QUEUED
 
-    def test_it_keeps_room_for_the_reply_of_a_queued_message(self, conversation):
+    def test_submit_reserves_the_number_of_the_queued_reply(self, conversation):
         sent = [submit(conversation, text) for text in "abc"]
         assert [each.message.seq for each in sent] == [1, 3, 5]
         assert [each.position for each in sent] == [0, 1, 2]
 
-    def test_it_stores_the_same_client_id_once(self, conversation):
+    def test_same_client_id_is_stored_once(self, conversation):
         first, again = (submit(conversation, client_id="same") for _ in range(2))
         assert not again.created
         assert (again.turn, again.message) == (first.turn, first.message)
         assert conversation.messages.count() == 1
 
-    def test_it_refuses_a_client_id_with_another_text(self, conversation):
+    def test_same_client_id_with_another_text_is_refused(self, conversation):
         submit(conversation, "Hello", "x")
         with pytest.raises(transcript.TextError) as refused:
             submit(conversation, "Bye", "x")
@@ -67,7 +67,7 @@ class TestSubmit:
             (["x"], "bad_text"),
         ],
     )
-    def test_it_refuses_bad_text_and_stores_nothing(self, conversation, text, code):
+    def test_bad_text_is_refused_and_not_stored(self, conversation, text, code):
         with pytest.raises(transcript.TextError) as refused:
             commands.submit_message(conversation, text=text, client_id="x")
         assert refused.value.code == code
@@ -75,23 +75,23 @@ class TestSubmit:
         conversation.refresh_from_db()
         assert conversation.next_seq == 1
 
-    def test_it_names_the_limit_of_a_long_text(self, conversation):
+    def test_error_names_the_limit_of_a_long_text(self, conversation):
         with pytest.raises(transcript.TextError, match="32,000"):
             submit(conversation, "x" * 32_001, "x")
 
     @pytest.mark.parametrize("client_id", ["", None, 7, "a b", "x" * 65, "é"])
-    def test_it_refuses_a_bad_client_id(self, conversation, client_id):
+    def test_bad_client_id_is_refused(self, conversation, client_id):
         with pytest.raises(transcript.TextError) as refused:
             commands.submit_message(conversation, text="Hello", client_id=client_id)
         assert refused.value.code == "bad_client_id"
 
-    def test_it_titles_the_conversation_once(self, conversation):
+    def test_submit_titles_the_conversation_once(self, conversation):
         assert submit(conversation, "  Plan   a trip ", "x").title == "Plan a trip"
         assert submit(conversation, "And now?", "y").title == ""
         conversation.refresh_from_db()
         assert conversation.title == "Plan a trip"
 
-    def test_it_leaves_a_title_that_a_person_set(self, conversation):
+    def test_submit_keeps_a_title_that_a_user_set(self, conversation):
         transcript.rename_conversation(conversation, "Mine")
         assert submit(conversation).title == ""
 
@@ -120,7 +120,7 @@ class TestSend:
         assert send(conversation, run=False).claim is None
         assert lifecycle.due() == [conversation.pk]
 
-    def test_it_waits_for_a_place_of_its_owner(self, alice, settings):
+    def test_turn_waits_for_a_place_of_its_owner(self, alice, settings):
         settings.TURNS_PER_USER = 2
         made = [transcript.create_conversation(alice) for _ in range(3)]
         claims = [send(each).claim for each in made]
@@ -135,7 +135,7 @@ class TestSend:
 
 
 class TestBegin:
-    def test_what_is_to_be_stopped_is_not_sent(self, conversation):
+    def test_turn_that_is_to_stop_is_not_sent(self, conversation):
         claim = send(conversation).claim
         built = context.build_request_context(
             conversation, newest=claim.turn.user_message
@@ -147,7 +147,7 @@ class TestBegin:
 
 
 class TestClaim:
-    def test_it_takes_the_oldest_turn_once(self, conversation):
+    def test_claim_takes_the_oldest_turn_once(self, conversation):
         first = submit(conversation, "a")
         submit(conversation, "b")
         claim = lifecycle.claim(conversation.pk)
@@ -160,7 +160,7 @@ class TestClaim:
         with pytest.raises(IntegrityError), transaction.atomic():
             Turn.objects.filter(pk=second.pk).update(state=State.RUNNING)
 
-    def test_it_takes_over_when_the_lease_has_ended(self, conversation):
+    def test_claim_takes_over_when_the_lease_has_ended(self, conversation):
         submit(conversation)
         lost = lifecycle.claim(conversation.pk)
         expire(lost.row_id)
@@ -170,7 +170,7 @@ class TestClaim:
         assert lifecycle.finish(lost, lifecycle.TurnResult(State.DONE, "old")) is None
         assert not conversation.messages.filter(seq=2).exists()
 
-    def test_it_interrupts_a_turn_after_two_attempts(self, conversation):
+    def test_turn_is_interrupted_after_two_attempts(self, conversation):
         turn = submit(conversation).turn
         for _ in range(2):
             claim = lifecycle.claim(conversation.pk)
@@ -182,7 +182,7 @@ class TestClaim:
         assert (turn.state, turn.error) == (State.INTERRUPTED, "interrupted")
         assert turn.reply.text == "So far"
 
-    def test_it_goes_on_with_the_next_turn_after_an_orphan(self, conversation):
+    def test_next_turn_is_claimed_after_an_orphan(self, conversation):
         orphan = submit(conversation, "a").turn
         waiting = submit(conversation, "b").turn
         lifecycle.claim(conversation.pk)
@@ -191,7 +191,7 @@ class TestClaim:
         lifecycle.end_orphans(conversation.pk)
         assert lifecycle.claim(conversation.pk).row_id == waiting.pk
 
-    def test_it_ends_an_orphan_that_was_asked_to_stop(self, conversation):
+    def test_orphan_that_is_to_stop_is_ended(self, conversation):
         turn = submit(conversation).turn
         lifecycle.claim(conversation.pk)
         commands.stop_turn(conversation, turn.pk)
@@ -225,7 +225,7 @@ class TestClaim:
 
 
 class TestFinish:
-    def test_it_stores_reply_and_bill_together(self, conversation):
+    def test_finish_stores_reply_and_bill_together(self, conversation):
         submit(conversation)
         turn = answer(conversation, "Hi!", tokens_input=20, tokens_output=2)
         assert (turn.state, turn.reply.seq, turn.reply.text) == ("done", 2, "Hi!")
@@ -239,7 +239,7 @@ class TestFinish:
         assert turn.reply is None
         assert submit(conversation, "b").message.seq == 2
 
-    def test_it_keeps_what_an_earlier_attempt_had_saved(self, conversation):
+    def test_text_that_an_earlier_attempt_saved_is_kept(self, conversation):
         message = submit(conversation).message
         built = context.build_request_context(conversation, newest=message)
         first = lifecycle.begin(lifecycle.claim(conversation.pk), built, "m")
@@ -250,7 +250,7 @@ class TestFinish:
         assert turn.reply.model_calls.get().pk == first.call_id
         assert ModelCall.objects.exclude(pk=first.call_id).get().error == "unavailable"
 
-    def test_it_calibrates_the_token_estimate(self, conversation):
+    def test_finish_calibrates_the_token_estimate(self, conversation):
         submit(conversation)
         answer(conversation, tokens_input=2000)
         conversation.refresh_from_db()
@@ -292,7 +292,7 @@ class TestStop:
 
 
 class TestRetry:
-    def test_it_runs_again_and_supersedes_the_partial_reply(self, conversation):
+    def test_retry_runs_again_and_supersedes_the_partial_reply(self, conversation):
         submit(conversation)
         turn = answer(conversation, "Half", State.TRUNCATED, error="length")
         commands.retry_turn(conversation, turn.pk)
@@ -302,14 +302,14 @@ class TestRetry:
         assert list(kept.values_list("text", flat=True)) == ["Hello", "Whole"]
         assert conversation.messages.get(seq=2).text == "Half"
 
-    def test_a_done_turn_can_not_be_retried(self, conversation):
+    def test_a_done_turn_cannot_be_retried(self, conversation):
         submit(conversation)
         turn = answer(conversation)
         with pytest.raises(CommandError) as refused:
             commands.retry_turn(conversation, turn.pk)
         assert refused.value.code == "not_retryable"
 
-    def test_only_the_latest_turn_can_be_retried(self, conversation):
+    def test_earlier_turn_cannot_be_retried(self, conversation):
         submit(conversation, "a")
         turn = answer(conversation, "", State.FAILED, error="timeout")
         submit(conversation, "b")
@@ -319,7 +319,7 @@ class TestRetry:
 
 
 class TestEdit:
-    def test_it_supersedes_from_the_message_on(self, conversation):
+    def test_edit_supersedes_the_message_and_all_after_it(self, conversation):
         submit(conversation, "a")
         answer(conversation, "A")
         submit(conversation, "b")
@@ -329,7 +329,7 @@ class TestEdit:
         kept = conversation.messages.filter(superseded_at=None)
         assert list(kept.values_list("text", flat=True)) == ["a", "A", "b2"]
 
-    def test_it_takes_a_summary_of_the_edited_message_back(self, conversation):
+    def test_edit_makes_a_summary_of_the_message_stale(self, conversation):
         submit(conversation, "a")
         answer(conversation, "A")
         versions.append_version(
@@ -347,14 +347,14 @@ class TestEdit:
         assert (again.created, again.message) == (False, first.message)
 
     @pytest.mark.parametrize("seq", [2, 9])
-    def test_only_an_own_message_can_be_edited(self, conversation, seq):
+    def test_reply_or_missing_message_cannot_be_edited(self, conversation, seq):
         submit(conversation, "a")
         answer(conversation)
         with pytest.raises(CommandError) as refused:
             commands.edit_message(conversation, seq=seq, text="b", client_id="new")
         assert refused.value.code == "not_found"
 
-    def test_it_waits_for_the_running_reply(self, conversation):
+    def test_edit_is_refused_while_a_reply_is_written(self, conversation):
         submit(conversation, "a")
         lifecycle.claim(conversation.pk)
         with pytest.raises(CommandError) as refused:
@@ -363,7 +363,7 @@ class TestEdit:
 
 
 class TestDue:
-    def test_it_names_queued_and_orphaned_conversations(self, alice):
+    def test_queued_and_orphaned_conversations_are_due(self, alice):
         queued, running, orphaned, done = (
             transcript.create_conversation(alice) for _ in range(4)
         )

@@ -63,14 +63,14 @@ class TestPace:
     def limit(self, settings):
         settings.MESSAGES_PER_MINUTE = 2
 
-    def test_it_takes_a_burst_and_then_names_the_wait(self, sender):
+    def test_burst_is_accepted_and_then_the_wait_is_named(self, sender):
         count, error = sent_until_refused(sender)
         assert count == 10  # what five minutes allow
         assert error.code == "rate_limited"
         assert 0 < error.retry_after <= 30
         assert error.detail.endswith(".")
 
-    def test_what_is_refused_leaves_no_trace(self, sender, conversation):
+    def test_refused_message_leaves_no_trace(self, sender, conversation):
         sent_until_refused(sender)
         before = conversation.messages.count(), Turn.objects.count()
         refusals._refused.clear()
@@ -103,13 +103,13 @@ class TestPace:
         with pytest.raises(CommandError, match="messages a minute"):
             send(sender)
 
-    def test_a_clock_set_back_locks_nobody_out(self, sender, alice):
+    def test_a_clock_set_back_locks_no_user_out(self, sender, alice):
         ahead = timezone.now() + timedelta(days=1)
         Allowance.objects.filter(user=alice).update(next_message_at=ahead)
         _, error = sent_until_refused(sender)
         assert error.retry_after <= 31
 
-    def test_others_are_not_affected(self, sender, bob):
+    def test_other_users_are_not_affected(self, sender, bob):
         sent_until_refused(sender)
         limits.admit_turn(bob.pk)
         assert Allowance.objects.get(user=bob).next_message_at
@@ -150,7 +150,7 @@ class TestBudget:
         # Two replies of 40 + 7 tokens, as reported.
         assert Allowance.objects.get(user=alice).tokens_used == 2 * 47
 
-    def test_what_was_not_reported_is_estimated(self, alice, conversation):
+    def test_unreported_tokens_are_estimated(self, alice, conversation):
         sent = commands.submit_message(conversation, text="More", client_id="m")
         built = context.build_request_context(
             conversation, newest=sent.message, model="demo"
@@ -216,7 +216,7 @@ class TestBudget:
         with pytest.raises(CommandError, match="used up"):
             send(sender)
 
-    def test_the_next_day_begins_anew(self, sender, conversation):
+    def test_next_day_begins_with_a_full_budget(self, sender, conversation):
         talk_in_turns(conversation, "One more")
         Allowance.objects.update(day=F("day") - timedelta(days=1))
         send(sender)
@@ -259,7 +259,7 @@ async def test_summaries_are_counted_with_their_request(alice):
 
 
 class TestQueue:
-    def test_it_has_an_end(self, sender, settings, conversation):
+    def test_full_queue_refuses_a_message(self, sender, settings, conversation):
         settings.QUEUED_PER_USER = 3
         count, error = sent_until_refused(sender)
         assert (count, error.code) == (3, "queue_full")
@@ -283,7 +283,7 @@ class TestTurnsAtOnce:
             commands.submit_message(each, text="Go", client_id=f"c{number}")
         return made
 
-    def test_no_more_than_that_run(self, waiting):
+    def test_limit_of_running_turns_holds(self, waiting):
         claims = [lifecycle.claim(each.pk) for each in waiting]
         assert [claim is not None for claim in claims] == [True, True, False, False]
 
@@ -294,7 +294,7 @@ class TestTurnsAtOnce:
         assert limits.next_waiting(waiting[0].pk) == [waiting[2].pk]
         assert lifecycle.claim(waiting[2].pk)
 
-    def test_whoever_waited_longer_goes_first(self, waiting):
+    def test_conversation_that_waited_longer_goes_first(self, waiting):
         claim, *_ = [lifecycle.claim(each.pk) for each in waiting]
         commands.submit_message(waiting[0], text="And?", client_id="again")
         lifecycle.finish(claim, lifecycle.TurnResult(Turn.State.DONE, "Done"))
@@ -318,7 +318,7 @@ class TestTurnsAtOnce:
             lifecycle.claim(each.pk)
         assert lifecycle.due() == [theirs.pk]
 
-    def test_others_have_places_of_their_own(self, waiting, bob):
+    def test_other_users_have_their_own_places(self, waiting, bob):
         for each in waiting:
             lifecycle.claim(each.pk)
         theirs = transcript.create_conversation(bob)
@@ -327,7 +327,9 @@ class TestTurnsAtOnce:
 
 
 class TestConversations:
-    def test_too_many_are_refused_with_the_form_kept(self, client, settings):
+    def test_conversations_beyond_the_pace_are_refused_with_the_form_kept(
+        self, client, settings
+    ):
         settings.CONVERSATIONS_PER_MINUTE = 1
         url = reverse("conversation-create")
         made = [client.post(url, {"title": "T"}).status_code for _ in range(5)]
@@ -339,7 +341,7 @@ class TestConversations:
         assert 'value="The sixth"' in refused.content.decode()
         assert not Conversation.objects.filter(title="The sixth").exists()
 
-    def test_the_scripted_one_counts_too(self, client, settings):
+    def test_the_scripted_conversation_counts_too(self, client, settings):
         settings.CONVERSATIONS_PER_MINUTE = 1
         url = reverse("conversation-demo")
         codes = [client.post(url).status_code for _ in range(6)]

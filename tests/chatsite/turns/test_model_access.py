@@ -1,5 +1,6 @@
-"""Who may use which model: two providers at once, one of them for a group. Each way to
-a model is tried by a person who is not in it.
+"""The access check for models, with two providers, one of them for a group.
+
+Each way to a model is tried by a user who is not in the group.
 """
 
 import importlib
@@ -104,7 +105,7 @@ def test_two_providers_answer_at_once(both, alice, lawyers):
 
 
 class TestMenus:
-    def test_they_have_what_the_person_may_use(self, both, alice, lawyers):
+    def test_menus_list_the_models_that_the_user_may_use(self, both, alice, lawyers):
         assert model_access.list_models_for(alice.pk) == ["ok"]
         alice.groups.add(lawyers)
         assert model_access.list_models_for(alice.pk) == ["ok", "ok-law"]
@@ -116,10 +117,10 @@ class TestMenus:
         bob.groups.add(lawyers)
         assert 'value="ok-law"' in signed_in(bob).get("/").text
 
-    def test_a_lost_one_is_marked(self, closed, client):
+    def test_lost_model_is_marked(self, closed, client):
         assert "ok-law (not available)" in page_of(client, closed)
 
-    def test_another_cannot_be_chosen(self, both, conversation, client):
+    def test_model_of_another_group_cannot_be_chosen(self, both, conversation, client):
         answer = client.post(
             url("model", conversation), {"model": "ok-law"}, headers=HTMX
         )
@@ -142,7 +143,7 @@ class TestReplies:
         assert not await Message.objects.filter(client_id="c1").aexists()
 
     @pytest.mark.parametrize("again", [commands.regenerate_reply, commands.retry_turn])
-    def test_no_reply_is_asked_for_again(self, closed, again):
+    def test_retry_and_regenerate_are_refused(self, closed, again):
         turn = closed.turns.last()
         if again is commands.retry_turn:
             Turn.objects.filter(pk=turn.pk).update(state="failed", error="timeout")
@@ -178,7 +179,7 @@ class TestReplies:
 
 
 class TestBesideReplies:
-    def test_no_request_passes_the_door(self, both, alice):
+    def test_rate_limit_refuses_the_request(self, both, alice):
         async def enter():
             async with spending.hold_place(alice.pk, "ok-law"):
                 raise AssertionError
@@ -187,21 +188,23 @@ class TestBesideReplies:
             async_to_sync(enter)()
         assert (caught.value.code, caught.value.retry_after) == ("model_denied", 600)
 
-    def test_no_summary(self, closed):
+    def test_summary_is_refused(self, closed):
         outcome = async_to_sync(runner._compact_if_due)(closed.pk, limit=20)
         assert outcome == "refused"
 
-    def test_no_title(self, closed, settings):
+    def test_title_is_not_requested(self, closed, settings):
         settings.TITLES_ENABLED = True
         Conversation.objects.filter(pk=closed.pk).update(title_set_by="auto")
         async_to_sync(titles.name_conversation)(closed.pk)
         assert not ModelCall.objects.filter(purpose="title").exists()
 
-    def test_no_trial(self, both, conversation):
+    def test_trial_is_refused(self, both, conversation):
         with pytest.raises(ActionError):
             services.start_trial(conversation, 2, Variation(model="ok-law"))
 
-    def test_no_trial_of_before(self, both, conversation, alice, lawyers):
+    def test_trial_that_was_started_before_fails(
+        self, both, conversation, alice, lawyers
+    ):
         alice.groups.add(lawyers)
         trial = services.start_trial(conversation, 2, Variation(model="ok-law"))
         alice.groups.clear()
@@ -211,7 +214,7 @@ class TestBesideReplies:
         assert (trial.state, trial.error) == ("failed", "model_denied")
         assert both[1].requests == []
 
-    def test_no_answer_to_examples(self, both, alice):
+    def test_answers_to_examples_are_refused(self, both, alice):
         with pytest.raises(ActionError):
             answers.start_answers(alice, [object()], "ok-law", "")
 
@@ -240,12 +243,12 @@ class TestClients:
 
     @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
     @pytest.mark.parametrize("model", ["ok-law", "gpt-unknown", "demo", ""])
-    async def test_others_are_refused(self, both, key, path, model):
+    async def test_other_models_are_refused(self, both, key, path, model):
         call = await self.ask(key, model, path)
         assert call.status in (400, 403)
         assert both[0].requests == both[1].requests == []
 
-    async def test_the_list_has_those_of_the_person(self, both, key):
+    async def test_list_has_the_models_of_the_user(self, both, key):
         call = await Call("/v1/models", key=key).run()
         [listed] = json.loads(call.answer)["data"]
         assert (listed["id"], listed["owned_by"]) == ("ok", "For all")

@@ -1,4 +1,4 @@
-"""Models with a small window: what would not fit is summarised, or told as not sent."""
+"""Small windows: messages beyond them are summarised, or shown as not sent."""
 
 import random
 import uuid
@@ -41,7 +41,9 @@ def ask(conversation, text):
         *(("langmem", 2048), ("guide", 2048)),
     ],
 )
-def test_no_request_leaves_out_what_no_summary_covers(alice, settings, window, preset):
+def test_requests_leave_out_only_messages_that_a_summary_covers(
+    alice, settings, window, preset
+):
     settings.CONTEXT_WINDOW = window
     conversation = transcript.create_conversation(alice, preset=preset)
     source = random.Random(3)
@@ -99,7 +101,7 @@ class TestBeforeTheRequest:
         fill(conversation, 14)
         return conversation
 
-    def test_what_would_be_left_out_is_compacted_first(self, conversation):
+    def test_messages_that_do_not_fit_are_compacted_first(self, conversation):
         turn, call = drive(conversation)
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] == []
@@ -113,7 +115,7 @@ class TestBeforeTheRequest:
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] == []
 
-    def test_a_slow_summariser_keeps_it_waiting_for_a_while_only(
+    def test_slow_summariser_delays_the_request_only_for_a_while(
         self, conversation, settings, upstream
     ):
         settings.SUMMARY_MODEL = "hang"
@@ -124,7 +126,7 @@ class TestBeforeTheRequest:
         assert turn.state == Turn.State.DONE
         assert call.refs["left_out"] != []
 
-    def test_while_compaction_fails_nothing_waits_and_the_page_says_not_sent(
+    def test_request_is_sent_at_once_while_compaction_fails(
         self, conversation, settings
     ):
         Conversation.objects.update(compaction_failures=lease.MAX_FAILURES)
@@ -137,13 +139,13 @@ class TestBeforeTheRequest:
         assert view.counts["unsent"] > 0
         assert view.accounted == view.total - view.counts["unsent"]
 
-    def test_without_waiting_it_goes_out_at_once(self, conversation, settings):
+    def test_request_is_sent_at_once_when_waiting_is_off(self, conversation, settings):
         settings.COMPACTION_WAIT_SECONDS = 0
         _, call = drive(conversation)
         assert call.refs["left_out"] != []
 
 
-def test_what_does_not_fit_is_counted_as_not_sent(alice, settings):
+def test_messages_that_do_not_fit_are_counted_as_not_sent(alice, settings):
     settings.CONTEXT_WINDOW = 2048
     conversation = transcript.create_conversation(alice)
     fill(conversation, 14)
@@ -174,7 +176,7 @@ class TestCheck:
         assert self.found() == []
 
     @pytest.mark.parametrize("window", [4096, 2048])
-    def test_it_names_the_thresholds_that_cannot_work(self, settings, window):
+    def test_warning_names_the_thresholds_that_cannot_work(self, settings, window):
         settings.CONTEXT_WINDOW = window
         (warning,) = self.found()
         assert "trigger of 4,000 tokens (layered" in warning.msg

@@ -1,4 +1,4 @@
-"""One door for the operator's money: its quota, pace and places hold everywhere."""
+"""The rate limit of requests beside replies: quota, pace and places hold everywhere."""
 
 import asyncio
 import re
@@ -66,7 +66,7 @@ def recompaction(conversation):
 
 
 class TestUsedUp:
-    """Every door refuses with the same sentence, and nothing is sent."""
+    """Every command refuses with the same sentence, and nothing is sent."""
 
     def test_a_message(self, used_up, conversation):
         with pytest.raises(CommandError, match=SENTENCE):
@@ -165,11 +165,13 @@ class TestPlaces:
         settings.SUMMARIES_AT_ONCE, settings.SUMMARIES_PER_USER = 3, 10
         assert await self.most_at_once(*[alice.pk, bob.pk] * 6) == 3
 
-    async def test_a_person_has_fewer(self, settings, alice):
+    async def test_a_user_has_fewer(self, settings, alice):
         settings.SUMMARIES_AT_ONCE, settings.SUMMARIES_PER_USER = 4, 2
         assert await self.most_at_once(*[alice.pk] * 8) == 2
 
-    async def test_a_thousand_of_one_keep_nobody_waiting(self, settings, alice, bob):
+    async def test_many_requests_of_one_user_delay_no_other_user(
+        self, settings, alice, bob
+    ):
         settings.SUMMARIES_PER_MINUTE = 0
         crowd = [asyncio.create_task(self.hold(alice.pk)) for _ in range(100)]
         await asyncio.sleep(0.3)
@@ -189,7 +191,7 @@ class TestPlaces:
         async with spending.hold_place(payer, "demo"):
             await asyncio.sleep(60)
 
-    async def test_who_gives_up_takes_no_place(self, settings, alice):
+    async def test_cancelled_request_takes_no_place(self, settings, alice):
         settings.SUMMARIES_PER_USER = 1
         first = asyncio.create_task(self.hold(alice.pk))
         await asyncio.sleep(0.2)
@@ -200,7 +202,7 @@ class TestPlaces:
         await asyncio.gather(first, second, return_exceptions=True)
         assert await self.enters(alice.pk)
 
-    async def test_who_is_too_fast_waits(self, settings, alice):
+    async def test_request_ahead_of_the_pace_waits(self, settings, alice):
         settings.SUMMARIES_PER_MINUTE = 60
         ahead = Now() + limits.BURST - timedelta(seconds=0.5)
         values = {"next_summary_at": ahead}
@@ -250,7 +252,7 @@ class TestCompactions:
         assert len(upstream.calls) >= 8
         assert most == settings.SUMMARIES_PER_USER
 
-    def test_those_of_each_person_come_in_turns(self, alice, bob):
+    def test_compactions_of_users_come_in_turns(self, alice, bob):
         mine = [transcript.create_conversation(alice) for _ in range(3)]
         other = transcript.create_conversation(bob)
         for row in (*mine, other):
@@ -279,7 +281,7 @@ class TestCompactions:
             task.cancel()
         await asyncio.sleep(0.05)
 
-    async def test_one_person_with_many_leaves_room_for_others(
+    async def test_user_with_many_compactions_leaves_room_for_others(
         self, alice, bob, monkeypatch
     ):
         def make(owner, count):
@@ -350,7 +352,8 @@ class TestBounds:
 
 
 ROOT = Path(site_settings.BASE_DIR)
-# Who may reach a model, and where its requests pass the door; see the tests above.
+# The modules that may reach a model, and where their requests pass the rate limit; see
+# the tests above.
 REACHES = {
     # Admitted with the request of the client; the demo model, which costs nothing.
     "chatsite/contrib/endpoint/relay/provider_answer.py": "ReplyStream",
@@ -359,14 +362,14 @@ REACHES = {
     "chatsite/contrib/lab/trials/job.py": "ReplyStream",
     "chatsite/turns/attempt.py": "ReplyStream",  # admitted with the turn, and in run()
     "chatsite/turns/requests.py": "fetch_reply",  # for runner.py alone
-    "chatsite/turns/runner.py": "complete_request",  # make_summariser(), by its door
+    "chatsite/turns/runner.py": "complete_request",  # make_summariser(), rate-limited
     "chatsite/turns/titles.py": "fetch_reply",
     "chatsite/features/tools/tool_loop/summaries.py": "complete_request",
     "chatsite/ops/management/commands/doctor.py": "fetch_reply",  # the operator's own
 }
 
 
-def test_nothing_else_reaches_a_model():
+def test_listed_modules_alone_reach_a_model():
     found = {}
     for path in sorted((ROOT / "chatsite").rglob("*.py")):
         calls = r"requests\.(complete_request)|streaming\.(fetch_reply|ReplyStream)\("

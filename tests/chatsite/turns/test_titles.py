@@ -1,4 +1,4 @@
-"""Titles by the model: after the first exchange, and never over a person's."""
+"""Titles by the model: after the first exchange, and never over a user's."""
 
 import pytest
 from channels.db import database_sync_to_async
@@ -37,29 +37,27 @@ async def make(conversation):
     return title, await database_sync_to_async(calls)()
 
 
-async def test_it_replaces_the_first_words_and_tells_every_tab(conversation):
-    told = []
-    await layer.join_group(events.group_of(conversation.pk), told.append)
+async def test_title_replaces_the_first_words_and_reaches_every_tab(conversation):
+    received = []
+    await layer.join_group(events.group_of(conversation.pk), received.append)
     title, made = await make(conversation)
     assert title == "How do I renew a passport"
     assert made == [{"error": "", "refs": {"messages": [1, 2]}}]
-    assert told == [{"type": "chat.event", "event": events.Title(title)}]
+    assert received == [{"type": "chat.event", "event": events.Title(title)}]
 
 
-async def test_it_asks_only_once(conversation):
+async def test_title_is_requested_once(conversation):
     await make(conversation)
     _, made = await make(conversation)
     assert len(made) == 1
 
 
-async def test_it_leaves_a_persons_title_alone(conversation):
+async def test_title_of_a_user_is_kept(conversation):
     await database_sync_to_async(transcript.rename_conversation)(conversation, "Mine")
     assert await make(conversation) == ("Mine", [])
 
 
-async def test_it_leaves_a_title_alone_that_a_person_set_meanwhile(
-    conversation, monkeypatch
-):
+async def test_title_that_a_user_sets_meanwhile_is_kept(conversation, monkeypatch):
     complete = titles.streaming.fetch_reply
 
     async def rename_meanwhile(*args, **options):
@@ -73,13 +71,13 @@ async def test_it_leaves_a_title_alone_that_a_person_set_meanwhile(
     assert (title, len(made)) == ("Mine", 1)
 
 
-async def test_it_can_be_switched_off(conversation, settings):
+async def test_titles_can_be_switched_off(conversation, settings):
     settings.TITLES_ENABLED = False
     title, made = await make(conversation)
     assert (title, made) == (TEXT, [])
 
 
-async def test_it_names_nothing_that_is_deleted(conversation):
+async def test_deleted_conversation_gets_no_title(conversation):
     await database_sync_to_async(library.delete_conversation)(conversation)
     assert (await make(conversation))[1] == []
 

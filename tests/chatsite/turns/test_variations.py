@@ -37,7 +37,7 @@ def say(chat, text):
     return chat.model_calls.filter(message__turn=turn).latest("pk")
 
 
-def test_nothing_that_differs_is_the_same_request(chat):
+def test_empty_variation_is_the_same_request(chat):
     call = say(chat, "And the hotel?")
     form = requests.form_of(call.model)
     same = variations.compose_varied(chat, call.refs, Variation(), limit=9_000, **form)
@@ -65,7 +65,7 @@ def test_the_next_request_alone_differs(chat):
     assert violations() == []
 
 
-def test_another_reply_that_is_asked_for_does_not_differ(chat):
+def test_regenerated_reply_has_no_variation(chat):
     variations.set_next(chat, Variation(without_summaries=True))
     first = say(chat, "One more")
     commands.regenerate_reply(chat, chat.turns.latest("pk").pk)

@@ -142,7 +142,7 @@ def test_context_keeps_the_summaries_when_dropping_turns():
     assert fit_context(context, 1, count_tokens).get_section("summaries")
 
 
-# The wire form.
+# The wire format.
 
 SHAPES = {
     "plain": [SystemMessage("s"), HumanMessage("你好 <&> \"'\n"), AIMessage("ok")],

@@ -74,7 +74,7 @@ def test_search_of_all_texts_has_a_time_limit():
     search = PatternSearch(patterns, seconds=0.3)
     with within(0.6, time.thread_time):
         found = [search.has_match("ab" * 1990) for _ in range(50)]
-    # What there was no time for is told apart from what has none of the patterns.
+    # A text that there was no time for differs from one without any of the patterns.
     assert found[-1] is None
 
 

@@ -334,7 +334,7 @@ def test_forced_compaction_is_immediate():
 @pytest.mark.parametrize("count", [4, 18, 20, 38])
 def test_manual_compaction_needs_no_trigger(count):
     # Deep Agents lets a model compaction from half of its trigger on. Here no model can
-    # ask for a compaction, and a person who does has a reason.
+    # ask for a compaction, and a user who does has a reason.
     assert plan(Policy(), chat(count)) is None
     assert seqs(plan(Policy(), chat(count), force=True).messages)
 

@@ -1,4 +1,4 @@
-"""Rules in what a person says: which are found, which are not, and what replaces what.
+"""Rules in users' messages: which are found, which are not, and what replaces what.
 
 The sentences are in tests/memory/rules/: all were written before the code that finds
 them, and the results of one half were not looked at before that was finished.
@@ -144,7 +144,7 @@ def test_repetition_of_a_new_rule_is_not_a_cancellation(text):
 @pytest.mark.parametrize(
     "text",
     [
-        # Told of others, or to them.
+        # Reported of others, or said to them.
         "My teacher says: always write in pencil.",
         "老师跟我说：以后别用铅笔。",
         "请邻居以后不要把车停在门口。",
