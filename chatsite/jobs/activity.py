@@ -1,5 +1,6 @@
-"""What goes on for a conversation beside its replies, as shown on its page: summaries
-that are being written or proposed, and how to end each.
+"""The background work of a conversation, as its page shows it.
+
+These are summaries that are being written or proposed, with a way to end each.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ State = Job.State
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A sentence, and the addresses that show, end or drop what it is about."""
+    """A sentence about some work, and the URLs that show, end or drop that work."""
 
     text: str
     is_running: bool = False
@@ -32,7 +33,7 @@ class Activity:
 
 
 def template_values(conversation: Conversation, *, oob: bool = False) -> dict[str, Any]:
-    """Values for chat/_activities.html; `oob`: it comes with something else."""
+    """Return the values of chat/_activities.html; `oob`: swap out of band."""
     found = list_activities(conversation)
     return {
         "conversation": conversation,

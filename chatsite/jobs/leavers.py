@@ -1,4 +1,4 @@
-"""What still runs for people whose account was deactivated: the next sweep ends it.
+"""The sweep that ends all work of users whose account was deactivated.
 
 Their sessions and sockets end by the rules of chatsite/accounts/sessions.py, their
 links by those of the links' app; no new turn of theirs begins (turns/lifecycle.py),
@@ -30,7 +30,7 @@ def find_open_jobs() -> QuerySet[Job]:
 
 
 def end_turns_of_leavers() -> list[int]:
-    """Those that were running."""
+    """End all unfinished turns of leavers; return the ids of running ones."""
     rows = Conversation.objects.filter(pk__in=find_open_turns().values("conversation"))
     running = []
     for conversation in rows:
@@ -39,7 +39,7 @@ def end_turns_of_leavers() -> list[int]:
 
 
 def cancel_jobs_of_leavers() -> None:
-    queue.JOBS.cancel(find_open_jobs())
+    queue.JOBS.cancel_rows(find_open_jobs())
 
 
 async def stop_turns() -> None:

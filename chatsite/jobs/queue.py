@@ -1,6 +1,7 @@
-"""The table of jobs: work that takes longer than a request is queued, run by the
-process that has what it needs, and ended. Each function is one short transaction; a job
-whose process died is ended by the sweep of any other.
+"""The table of jobs: work that takes longer than a request.
+
+A job is queued, run by the process that has what it needs, and ended. Each function is
+one short transaction. If a process dies, the sweep of any other process ends its jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,7 +42,7 @@ def add(
     conversation: Conversation | None = None,
     **fields: dict[str, Any],
 ) -> Claim:
-    """A job that waits; what the slot had before is forgotten. Raises JobBusyError."""
+    """Queue a job and delete the finished job of its slot. Raises JobBusyError."""
     owner = new_owner()
     try:
         with transaction.atomic():
@@ -61,13 +62,15 @@ def add(
 
 
 def latest(kind: str, user: AbstractBaseUser) -> Job | None:
-    """What the page shows: the person's newest job of this kind."""
+    """Return the user's newest job of this kind, which the page shows, or None."""
     return Job.objects.filter(kind=kind, user=user).order_by("-pk").first()
 
 
 def begin(claim: Claim, places: int | None = None) -> Job | None:
-    """Let a waiting job run, if fewer than `places` of its kind do. None: they do, or
-    it does not wait any more."""
+    """Set a waiting job to running if fewer than `places` of its kind run.
+
+    Returns None if all places are taken, or if the job does not wait any more.
+    """
     waiting = JOB_LEASE.filter_held(claim).filter(state=State.QUEUED)
     job = waiting.first()
 
@@ -83,13 +86,16 @@ def begin(claim: Claim, places: int | None = None) -> Job | None:
 
 
 def renew(claim: Claim, **values: Any) -> bool:
-    """Keep the lease, and set how far it is (`done`, `total`) or what it has paid for
-    (`saved`). False: the job was ended or erased."""
+    """Renew the lease of a job and write the values.
+
+    The values are its progress (`done`, `total`) or the answers that it has paid for
+    (`saved`). Returns False if the job was ended or erased.
+    """
     return JOB_LEASE.renew_row(JOB_LEASE.filter_held(claim), **values)
 
 
 def keep(claims: Iterable[Claim]) -> None:
-    """Keep the leases of jobs that wait in this process."""
+    """Renew the leases of jobs that wait in this process."""
     owners = [claim.owner for claim in claims]
     if owners:
         JOB_LEASE.renew_row(
@@ -101,9 +107,12 @@ def keep(claims: Iterable[Claim]) -> None:
 def close_job(
     claim: Claim, state: str, error: str = "", result: Mapping[str, Any] = {}
 ) -> bool:
-    """End it, with an error for people or with a result. What it wrote is shown where
-    it is done, and goes where it is not. False: it was ended or erased."""
-    is_ended = JOBS.finish(claim, state, error, {"result": result})
+    """End the job, with an error for users or with a result.
+
+    Rows that it staged are revealed if it is done and abandoned otherwise. Returns
+    False if the job was ended or erased before.
+    """
+    is_ended = JOBS.finish_row(claim, state, error, {"result": result})
     if state != State.DONE:
         staging.abandon_staged(claim.owner)
     elif is_ended:
@@ -113,7 +122,7 @@ def close_job(
 
 @transaction.atomic
 def end_dead() -> int:
-    """End the jobs that no process keeps alive; return how many they were."""
+    """End the jobs that no process keeps alive; return their number."""
     ended = JOBS.end_left()
     for job in ended:
         staging.abandon_staged(job.owner)
@@ -121,6 +130,6 @@ def end_dead() -> int:
 
 
 def end_own() -> None:
-    """The process ends: its jobs end at once, not when their leases do."""
+    """End the jobs of this process, which ends, without waiting for their leases."""
     for job in JOB_LEASE.filter_held_here():
         close_job(Claim(job.pk, job.owner), State.FAILED, DIED)

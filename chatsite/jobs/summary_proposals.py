@@ -1,5 +1,6 @@
 """*Summarise up to here*: a summary that is proposed to the user, as a background job.
-It waits on the page until it is accepted or dropped.
+
+The proposal waits on the page until it is accepted or dropped.
 """
 
 from collections.abc import Awaitable, Callable
@@ -60,13 +61,15 @@ def start_proposal(
 
 
 def find_latest_proposal(conversation: Conversation) -> Job | None:
-    """A conversation has one at a time, in whatever state."""
+    """Return the only proposal of the conversation, in any state, or None."""
     return conversation.jobs.filter(kind=KIND).order_by("-pk").first()
 
 
 def drop_proposal(conversation: Conversation, **_: object) -> None:
-    """Forget the proposal: it was accepted, its messages have changed, or one that it
-    may quote was deleted."""
+    """Delete the proposal of the conversation.
+
+    It was accepted, its messages have changed, or one that it may quote was deleted.
+    """
     conversation.jobs.filter(kind=KIND).delete()
 
 
@@ -104,7 +107,7 @@ async def _run_proposal(running: tasks.RunningJob) -> dict[str, Any]:
         made = await proposals.propose_summary(
             conversation,
             running.job.values["seq"],
-            # `around` waits at the door instead, while the job can still be cancelled.
+            # `around` enters the rate limit, while the job can still be cancelled.
             replace(summariser, rate_limit=nullcontext),
             open_from=lifecycle.open_from,
             around=answers.around,
@@ -132,10 +135,10 @@ def _read_source(running: tasks.RunningJob) -> tuple[Conversation, str]:
 
 
 class _PaidAnswers:
-    """Keeps each answer of the model, so that no later attempt pays for it again."""
+    """The answers of the model, kept so that no later attempt pays for them again."""
 
-    def __init__(self, running: tasks.RunningJob, door: Callable[[], Any]) -> None:
-        self.running, self.door = running, door
+    def __init__(self, running: tasks.RunningJob, limit: Callable[[], Any]) -> None:
+        self.running, self.limit = running, limit
         self.last = ""
 
     def around(self, ask: Callable[..., Awaitable[AIMessage]]) -> Any:
@@ -147,7 +150,7 @@ class _PaidAnswers:
             if known:
                 text, reason = known
                 return AIMessage(text, response_metadata={"finish_reason": reason})
-            async with self.door(), self.running.paid():
+            async with self.limit(), self.running.paid_call():
                 reply = await ask(messages, schema=schema)
                 reason = reply.response_metadata.get("finish_reason")
                 answered = {self.last: [str(reply.text), reason]}

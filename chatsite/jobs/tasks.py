@@ -1,5 +1,6 @@
-"""Jobs that run in the event loop of a server process: the task of each, which renews
-its lease, notices when it is cancelled, and always records an end.
+"""The task of each job that runs in the event loop of a server process.
+
+It renews the job's lease, notices a cancellation, and always records an end.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from . import queue
 logger = logging.getLogger(__name__)
 
 State = Job.State
-# For people who come back later.
+# For users who come back later.
 RESULTS_KEPT = timedelta(days=1)
 
 
@@ -38,7 +39,7 @@ class JobError(Exception):
 
 @dataclass(slots=True)
 class RunningJob:
-    """A job as its work sees it."""
+    """A job, as the function that does its work gets it."""
 
     job: Job
     claim: Claim
@@ -47,15 +48,21 @@ class RunningJob:
     _task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
 
     async def save(self, saved: dict[str, Any]) -> None:
-        """Keep what a later job would otherwise pay for again. Raises LostError."""
+        """Save answers that a later job would otherwise pay for again.
+
+        Raises LostError.
+        """
         self.job.saved = saved
         if not await database_sync_to_async(queue.renew)(self.claim, saved=saved):
             raise LostError
 
     @asynccontextmanager
-    async def paid(self) -> AsyncIterator[None]:
-        """Around what costs money and saving it: cancelling waits for its end, and
-        nothing else is paid for."""
+    async def paid_call(self) -> AsyncIterator[None]:
+        """Enclose a call that costs money, and saving its answer.
+
+        A cancellation waits for its end. Raises CancelledError in a cancelled job, so
+        that no other call is paid for.
+        """
         if self.is_cancelled:
             raise asyncio.CancelledError
         self._paying += 1
@@ -74,7 +81,7 @@ class RunningJob:
 class JobWork:
     """The work of a kind of job: `run` returns the result or raises JobError.
 
-    What knows the kind registers it as a source.
+    The module that knows the kind registers it as a source.
     """
 
     run: Callable[[RunningJob], Awaitable[dict[str, Any]]]
@@ -88,13 +95,13 @@ async def start_job(claim: Claim, kind: str, conversation_id: int | None) -> Non
 
 
 async def tell_pages(kind: str, conversation_id: int | None, state: str) -> None:
-    """Have the open pages of its conversation draw it."""
+    """Have the open pages of the conversation draw the job."""
     if conversation_id:
         await events.publish_event(conversation_id, events.JobState(kind, state))
 
 
 async def run_job(claim: Claim, language: str | None = None) -> None:
-    """Run one job to its end, however it ends, and tell the pages."""
+    """Run one job, record how it ended, and notify the pages."""
     job = await database_sync_to_async(queue.begin)(claim)
     if job is None:
         return
@@ -110,12 +117,15 @@ async def run_job(claim: Claim, language: str | None = None) -> None:
 
 
 async def _do_job(running: RunningJob) -> tuple[Any, ...]:
-    """How it ended, and with what. Raises LostError and errors of the database."""
+    """Do the work; return the arguments of queue.close_job().
+
+    Raises LostError and errors of the database.
+    """
     claim = running.claim
     work = plugins.sources[JobWork][running.job.kind]
     running._task = asyncio.ensure_future(work.run(running))
     try:
-        result = await queue.JOBS.hold(claim, running._task, running.cancel)
+        result = await queue.JOBS.work_under_claim(claim, running._task, running.cancel)
     except JobError as error:
         return claim, State.FAILED, str(error)
     except asyncio.CancelledError:

@@ -97,7 +97,7 @@ def end_job(request: HttpRequest, conversation: Conversation, *, job: int) -> Va
     if row.is_finished:
         row.delete()
     else:
-        queue.JOBS.cancel(conversation.jobs.filter(pk=row.pk))
+        queue.JOBS.cancel_rows(conversation.jobs.filter(pk=row.pk))
     async_to_sync(tasks.tell_pages)(row.kind, conversation.pk, "cancelled")
     return activity.template_values(conversation)
 

@@ -157,7 +157,7 @@ def _watch_process(wanted: _ImportRun) -> None:
 
 def _renew_lease(claim: Claim) -> LeaseStatus:
     try:
-        return queue.JOBS.renew(claim)
+        return queue.JOBS.renew_claim(claim)
     except TRANSIENT_DB_ERRORS as error:
         logger.warning("import not renewed: %s", name_of(error))
         return LeaseStatus.KEPT

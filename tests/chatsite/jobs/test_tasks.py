@@ -98,7 +98,7 @@ def test_what_another_process_ended_stays_ended(perform):
 
 def test_a_cancelled_one_ends_soon(perform):
     async def work(running):
-        await sync_to_async(queue.JOBS.cancel)(Job.objects.all())
+        await sync_to_async(queue.JOBS.cancel_rows)(Job.objects.all())
         await asyncio.sleep(30)
 
     assert perform(work).state == "cancelled"
@@ -106,11 +106,11 @@ def test_a_cancelled_one_ends_soon(perform):
 
 def test_what_is_being_paid_for_is_kept_and_nothing_else_bought(perform):
     async def work(running):
-        async with running.paid():
-            await sync_to_async(queue.JOBS.cancel)(Job.objects.all())
+        async with running.paid_call():
+            await sync_to_async(queue.JOBS.cancel_rows)(Job.objects.all())
             await asyncio.sleep(0.2)
             await running.save({"paid": 1})
-        async with running.paid():
+        async with running.paid_call():
             await running.save({"paid": 2})
 
     job = perform(work)

@@ -84,7 +84,7 @@ def claim(user, worker, rows):
         mine = Claim(row.pk, row.owner)
         return lambda: mine if queue.begin(mine) else None
     pk = row.pk
-    return lambda: worker.claim(rows.all(), pk, **beside)
+    return lambda: worker.claim_row(rows.all(), pk, **beside)
 
 
 def expire(rows):
@@ -126,8 +126,8 @@ class TestClaims:
         expire(rows)
         assert claim()
         before = rows.values().get()
-        assert worker.renew(lost) is LeaseStatus.LOST
-        assert not worker.finish(lost, "done")
+        assert worker.renew_claim(lost) is LeaseStatus.LOST
+        assert not worker.finish_row(lost, "done")
         assert rows.values().get() == before
         assert before["attempt"] == 2
 
@@ -136,8 +136,8 @@ class TestClaims:
     ):
         mine = claim()
         expire(rows)
-        assert worker.finish(mine, "done")
-        assert not worker.finish(mine, "failed", "internal")
+        assert worker.finish_row(mine, "done")
+        assert not worker.finish_row(mine, "failed", "internal")
         assert end_of(rows) == ("done", "")
 
 
@@ -156,7 +156,7 @@ class TestLeftRows:
 
     def test_cancelled_row_of_a_dead_process_ends(self, user, claim, rows, worker):
         claim()
-        worker.cancel(rows)
+        worker.cancel_rows(rows)
         expire(rows)
         assert claim() is None
         assert len(worker.end_left()) == 1
@@ -191,20 +191,20 @@ class TestLeftRows:
 class TestCancelling:
     @taken_over
     def test_waiting_row_ends_at_once(self, user, claim, rows, worker):
-        assert worker.cancel(rows) == 1
+        assert worker.cancel_rows(rows) == 1
         assert end_of(rows) == USERS[user][2]
         assert claim() is None
 
     def test_running_row_is_ended_by_its_owner(self, claim, rows, worker):
         mine = claim()
-        assert worker.cancel(rows) == 0
-        assert worker.renew(mine) is LeaseStatus.CANCELLED
-        assert worker.finish(mine, "stopped")
+        assert worker.cancel_rows(rows) == 0
+        assert worker.renew_claim(mine) is LeaseStatus.CANCELLED
+        assert worker.finish_row(mine, "stopped")
 
     def test_ended_row_stays_as_it_is(self, claim, rows, worker):
-        worker.finish(claim(), "done")
+        worker.finish_row(claim(), "done")
         before = rows.values().get()
-        assert worker.cancel(rows) == 0
+        assert worker.cancel_rows(rows) == 0
         assert rows.values().get() == before
 
 
@@ -212,17 +212,17 @@ class TestCancelling:
 class TestRelease:
     def test_released_row_waits_and_has_lost_no_attempt(self, claim, rows, worker):
         mine = claim()
-        worker.release()
+        worker.release_rows()
         row = rows.get()
         assert (row.state, row.attempt, row.owner) == ("queued", 0, "")
         assert getattr(row, "place", None) is None
-        assert not worker.finish(mine, "done")
+        assert not worker.finish_row(mine, "done")
         assert claim()
 
     def test_row_of_another_process_is_not_released(self, claim, rows, worker):
         claim()
         rows.update(owner="another")
-        worker.release()
+        worker.release_rows()
         assert rows.get().state == "running"
 
 
@@ -241,7 +241,7 @@ class TestHolding:
                 await asyncio.sleep(0.01)
             return "done"
 
-        return async_to_sync(worker.hold)(mine, work(), cancel)
+        return async_to_sync(worker.work_under_claim)(mine, work(), cancel)
 
     def test_lease_is_renewed_while_the_work_lasts(self, claim, rows, worker):
         assert self.hold(worker, claim(), rows, lambda: None) == "done"
@@ -251,11 +251,11 @@ class TestHolding:
             raise KeyError("stop")
 
         with pytest.raises(KeyError, match="stop"):
-            self.hold(worker, claim(), rows, lambda: worker.cancel(rows), cancel)
+            self.hold(worker, claim(), rows, lambda: worker.cancel_rows(rows), cancel)
 
     def test_cancelled_work_that_goes_on_is_renewed(self, claim, rows, worker):
         cancelled = []
-        change = lambda: worker.cancel(rows)  # noqa: E731
+        change = lambda: worker.cancel_rows(rows)  # noqa: E731
         found = self.hold(worker, claim(), rows, change, lambda: cancelled.append(1))
         assert (found, bool(cancelled)) == ("done", True)
 
@@ -274,7 +274,7 @@ class TestEnds:
         def do(work, finish=None):
             mine = claim()
             crashed = mine, "failed", "internal"
-            end = finish or worker.finish
+            end = finish or worker.finish_row
             return async_to_sync(runner.work_to_end)(
                 "work", mine, work(mine), end, crashed
             )
@@ -303,7 +303,7 @@ class TestEnds:
             tries.append(end)
             if len(tries) < 3:
                 raise OperationalError
-            return worker.finish(*end)
+            return worker.finish_row(*end)
 
         async def work(mine):
             return mine, "done"

@@ -166,7 +166,7 @@ class _AnswerRequest:
         self, model: str, ask: Ask, messages: list[BaseMessage]
     ) -> AIMessage:
         """Send one request, charged to the user who wants the answer."""
-        async with spending.hold_place(self.payer, model), self.running.paid():
+        async with spending.hold_place(self.payer, model), self.running.paid_call():
             self.requests += 1
             reply, used = await send_paid(self.payer, model, ask, messages)
             self.read, self.written = self.read + used.read, self.written + used.written

@@ -186,5 +186,5 @@ def show_answers_progress(request: HttpRequest) -> HttpResponse:
 @private_page
 def cancel_answers(request: HttpRequest) -> HttpResponse:
     if job := answers.find_job(request.user):
-        queue.JOBS.cancel(request.user.jobs.filter(pk=job.pk))
+        queue.JOBS.cancel_rows(request.user.jobs.filter(pk=job.pk))
     return redirect("examples")

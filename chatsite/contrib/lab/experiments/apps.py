@@ -16,7 +16,7 @@ class ExperimentsConfig(AppConfig):
         from .models import Experiment
 
         plugins.register_job(
-            job.sweep, release=store.EXPERIMENTS.release, due=store.due
+            job.sweep, release=store.EXPERIMENTS.release_rows, due=store.due
         )
         slots.register("staff.links", "experiments/_link.html")
         plugins.register_data(

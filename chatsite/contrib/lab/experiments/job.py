@@ -40,7 +40,7 @@ async def sweep() -> None:
 async def run(claim: Claim) -> None:
     """Play one experiment until it ends in any state."""
     crashed = claim, Experiment.State.FAILED, "internal"
-    finish = store.EXPERIMENTS.finish
+    finish = store.EXPERIMENTS.finish_row
     found = await runner.work_to_end("experiment", claim, _play(claim), finish, crashed)
     if found:
         _claim, state, *_rest = found[0]
@@ -75,7 +75,9 @@ class _Play:
             self.experiment, self, chunk_tokens, self._save
         )
         state, error = Experiment.State.DONE, ""
-        hold = partial(store.EXPERIMENTS.hold, self.claim, note=self._note_progress)
+        hold = partial(
+            store.EXPERIMENTS.work_under_claim, self.claim, note=self._note_progress
+        )
         try:
             await hold(self.player.run(), self._stop)
         except StopError as stop:

@@ -67,7 +67,7 @@ def claim() -> Claim | None:
         return None
 
     def take(place: int) -> Claim | None:
-        return EXPERIMENTS.claim(waiting, experiment.pk, place=place)
+        return EXPERIMENTS.claim_row(waiting, experiment.pk, place=place)
 
     if left:
         return take(left.place)
@@ -122,7 +122,7 @@ def forget(conversation: Conversation, seq: int, **sent: Any) -> None:
     """
     rows = Experiment.objects.filter(conversation=conversation, last_seq__gte=seq)
     going = rows.filter(state__in=Experiment.UNFINISHED)
-    EXPERIMENTS.end(going, State.STOPPED, "message_deleted", result=None)
+    EXPERIMENTS.end_rows(going, State.STOPPED, "message_deleted", result=None)
     for experiment in rows.exclude(result=None):
         experiment.result = replay_steps.without_words(experiment.result, seq)
         experiment.save(update_fields=["result"])

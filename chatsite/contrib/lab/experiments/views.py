@@ -184,7 +184,7 @@ def cancel_experiment(
     request: HttpRequest, conversation: Conversation, rights: Rights, experiment: int
 ) -> HttpResponse:
     row = _find_experiment(conversation, experiment)
-    store.EXPERIMENTS.cancel(Experiment.objects.filter(pk=row.pk))
+    store.EXPERIMENTS.cancel_rows(Experiment.objects.filter(pk=row.pk))
     access_log.record_access(
         request, "try", conversation, f"experiment {row.pk} cancelled"
     )

@@ -16,7 +16,9 @@ class TrialsConfig(AppConfig):
         from .models import Trial
 
         plugins.register_job(
-            job.sweep_trials, release=store.TRIALS.release, due=store.find_due_trials
+            job.sweep_trials,
+            release=store.TRIALS.release_rows,
+            due=store.find_due_trials,
         )
         plugins.register_socket(
             events=[events.TrialEvent], commands={"watch_trial": events.read_watch}

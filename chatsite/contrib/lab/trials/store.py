@@ -71,7 +71,7 @@ def _take_trial(trial: Trial) -> TurnClaim | None:
     # Two processes must not give a person's last place away twice.
     limits.lock_allowance(trial.conversation.owner_id)
     due = find_due_trials().filter(pk=trial.pk).values("pk")
-    claim = TRIALS.claim(Trial.objects.filter(pk__in=due), trial.pk)
+    claim = TRIALS.claim_row(Trial.objects.filter(pk__in=due), trial.pk)
     if claim is None:
         return None
     ids = (claim.row_id, claim.owner, trial.conversation_id, trial.attempt + 1)
@@ -97,7 +97,7 @@ def begin_trial(
         return LeaseStatus.LOST
     purpose = ModelCall.Purpose.TRIAL
     call = lifecycle.record_request(conversation, built, model, purpose)
-    hold = TRIALS.renew(claim, call=call, model=model)
+    hold = TRIALS.renew_claim(claim, call=call, model=model)
     if hold is not LeaseStatus.KEPT:
         transaction.set_rollback(True)
         return hold
@@ -107,7 +107,7 @@ def begin_trial(
 
 def save_trial(claim: TurnClaim, text: str) -> LeaseStatus:
     """Save the answer so far and renew the lease, in one fenced statement."""
-    return TRIALS.renew(claim, text=text)
+    return TRIALS.renew_claim(claim, text=text)
 
 
 @transaction.atomic
@@ -116,7 +116,7 @@ def finish_trial(claim: TurnClaim, result: TurnResult) -> Trial | None:
     got lost, finds what the first one did."""
     asked = list(dict.fromkeys(each["name"] or "" for each in result.calls))
     values = {"text": result.text, "asked": asked}
-    is_ours = TRIALS.finish(claim, result.state, result.error, values)
+    is_ours = TRIALS.finish_row(claim, result.state, result.error, values)
     rows = Trial.objects.select_related("conversation", "message")
     ended = rows.filter(pk=claim.row_id, owner=claim.owner)
     trial = ended.exclude(state__in=Trial.UNFINISHED).first()
@@ -129,5 +129,5 @@ def finish_trial(claim: TurnClaim, result: TurnResult) -> Trial | None:
 def end_trial(trial: Trial) -> Trial:
     """End it at once while it waits; ask the process that writes it to end."""
     rows = Trial.objects.filter(pk=trial.pk)
-    TRIALS.cancel(rows)
+    TRIALS.cancel_rows(rows)
     return rows.select_related("message", "call").get()

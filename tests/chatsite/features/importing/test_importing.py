@@ -521,7 +521,7 @@ class TestStaging:
         claim = queue.add(KIND, alice, f"import:{alice.pk}")
         queue.begin(claim, 1)
         process = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
-        queue.JOBS.cancel(Job.objects.all())
+        queue.JOBS.cancel_rows(Job.objects.all())
         with tempfile.TemporaryFile() as file:
             worker._watch_process(worker._ImportRun(claim, file, "en", process))
         assert process.returncode

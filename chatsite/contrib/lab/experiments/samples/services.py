@@ -79,7 +79,7 @@ def _own_policy(conversation: Conversation) -> dict[str, Any]:
 
 def cancel_sample(sample: Sample) -> None:
     """End waiting experiments at once, and running ones as soon as possible."""
-    store.EXPERIMENTS.cancel(sample.experiments.all())
+    store.EXPERIMENTS.cancel_rows(sample.experiments.all())
 
 
 def count_played(sample: Sample) -> dict[str, int]:

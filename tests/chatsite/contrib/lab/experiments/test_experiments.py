@@ -311,7 +311,7 @@ class TestProcesses:
         assert [claim and claim.row_id for claim in claims] == [
             *(experiments[0].pk, experiments[1].pk, None)
         ]
-        store.EXPERIMENTS.finish(claims[0], "done")
+        store.EXPERIMENTS.finish_row(claims[0], "done")
         assert store.claim().row_id == experiments[2].pk
 
     def test_many_of_one_person_do_not_delay_those_of_another(
@@ -323,7 +323,7 @@ class TestProcesses:
         claims = [store.claim() for _ in range(2)]
         assert [each.row_id for each in claims] == [theirs.pk, mine[0].pk]
         later = start(user=bob)
-        store.EXPERIMENTS.finish(claims[0], "done")
+        store.EXPERIMENTS.finish_row(claims[0], "done")
         assert store.claim().row_id == later.pk
 
     def test_the_database_keeps_two_from_one_place(self, start):
@@ -357,7 +357,7 @@ class TestCancelling:
         settings.TURN_LEASE_SECONDS = 1.0
         experiment = start(model="hang")
         claim = store.claim()
-        store.EXPERIMENTS.cancel(Experiment.objects.filter(pk=experiment.pk))
+        store.EXPERIMENTS.cancel_rows(Experiment.objects.filter(pk=experiment.pk))
         async_to_sync(job.run)(claim)
         experiment.refresh_from_db()
         assert (experiment.state, experiment.error) == ("stopped", "cancelled")
