@@ -1,10 +1,12 @@
-"""daphne's sockets and requests as the site needs them. What comes in has a limit, and
-is read only as fast as it is worked off; what goes out has none, but waits for its
-reader, and those who do not read are cut off. And pages can be asked to come again.
+"""Backpressure for daphne's sockets and requests.
 
-daphne takes whatever a socket is sent and keeps it in memory until the other end has
-read it, and queues whatever the other end sends. Of a request it keeps a body of any
-size on the disk, and puts all of it into memory before it calls the application.
+Incoming messages and bodies are bounded, and read only as fast as they are handled.
+Outgoing messages are not bounded, but wait for their reader; a reader that takes
+nothing is cut off. A close frame can ask pages to reconnect.
+
+daphne alone keeps all outgoing messages in memory until the other end has read them,
+and queues all incoming ones. It keeps the body of a request, of any size, on the disk,
+and puts all of it into memory before it calls the application.
 """
 
 import asyncio
@@ -38,11 +40,11 @@ from .outbox import TRANSPORT
 
 logger = logging.getLogger(__name__)
 
-# Service restart, try again later: autobahn lets only libraries say these.
+# Service restart, try again later: autobahn lets only libraries send these.
 COME_AGAIN = (1012, 1013)
 # Bytes of one incoming message: the longest text that may be sent, all of it escaped.
 MAX_INCOMING = 512 * 1024
-# Messages that wait to be worked off before no more are read from a socket.
+# With so many messages not yet handled, no more are read from a socket.
 MAX_AHEAD = 16
 # A reader that takes nothing for so long is gone.
 STALL_SECONDS = 20.0
@@ -53,7 +55,7 @@ PIECE_BYTES = 64 * 1024
 # The least that a chunk of an incoming body counts: very small ones take the time of
 # large ones.
 MIN_CHUNK_BYTES = 256
-# Bytes of the bodies of one person that wait on the disk at once.
+# Bytes of the bodies of one user that wait on the disk at once.
 MAX_WAITING_BYTES = 512 * 1024 * 1024
 # How long a client that was answered early may go on sending. If its connection was
 # closed at once, it would be reset, and the client might not read the answer.
@@ -62,8 +64,11 @@ LINGER_SECONDS = 5.0
 
 @implementer(IPushProducer)
 class WriteBuffer:
-    """Told by the transport when its buffer is full (64 KiB) and when it is empty
-    again; counts what is written in between."""
+    """The count of the bytes that wait for the reader.
+
+    The transport pauses it when its buffer is full (64 KiB) and resumes it when the
+    buffer is empty again; the bytes written in between are counted.
+    """
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -78,19 +83,22 @@ class WriteBuffer:
         self.flows.set()
 
     def stopProducing(self) -> None:  # noqa: N802
-        """The connection is lost; nothing is left to wait for."""
+        """Release those who wait: the connection is lost."""
         self.flows.set()
 
     def add(self, size: int) -> int:
-        """Bytes that wait, these included; 0 while the reader keeps up."""
+        """Return the bytes that wait, these included; 0 while the reader keeps up."""
         if not self.flows.is_set():
             self.waiting += size
         return self.waiting
 
 
 class BoundedProtocol(WebSocketProtocol):
-    """daphne's protocol, which hangs up on a reader that lets too much wait, and does
-    not read further than the application has come."""
+    """daphne's protocol with limits in both directions.
+
+    It cuts off a reader for which too much waits, and reads at most MAX_AHEAD messages
+    further than the application has handled.
+    """
 
     write_buffer: WriteBuffer | None = None
     ahead = 0
@@ -132,9 +140,11 @@ class BoundedProtocol(WebSocketProtocol):
             self.transport.write(rest)
 
     def _write_at_once(self, data: bytes) -> int:
-        """How many bytes the kernel has taken. Twisted first waits to hear that there
-        is room, as there nearly always is: one more round of the event loop, and two
-        more system calls, for each frame."""
+        """Write to the kernel without waiting; return the number of bytes it has taken.
+
+        Twisted first waits until there is room, as there nearly always is: one more
+        round of the event loop, and two more system calls, for each frame.
+        """
         line = self.transport
         is_idle = isinstance(line, tcp.Server) and line.connected and not line.TLS
         if not is_idle or line.dataBuffer or line._tempDataLen:
@@ -145,11 +155,11 @@ class BoundedProtocol(WebSocketProtocol):
 
     @property
     def is_flowing(self) -> bool:
-        """Whether the reader keeps up with what it is sent."""
+        """True while the reader keeps up with the messages that it is sent."""
         return self.write_buffer is None or self.write_buffer.flows.is_set()
 
     async def drained(self) -> None:
-        """Wait until the reader has taken what it was sent, or is gone."""
+        """Wait until the reader has taken all that was sent, or is gone."""
         if self.is_flowing:
             return
         try:
@@ -171,11 +181,11 @@ class BoundedProtocol(WebSocketProtocol):
             self.transport.pauseProducing()
 
     def processData(self) -> bool:  # noqa: N802
-        # What one read has brought can hold thousands of messages.
+        # The data of one read can hold thousands of messages.
         return self.reads and super().processData()
 
     def handled(self) -> None:
-        """The application is done with one message."""
+        """Count one message as handled by the application; read on if it keeps up."""
         self.ahead -= 1
         if self.reads or self.ahead > MAX_AHEAD // 2:
             return
@@ -192,12 +202,11 @@ class BoundedProtocol(WebSocketProtocol):
 
 
 class UnreadRequest(http_protocol.WebRequest):
-    """daphne's request, whose body is bounded while it is received and read by the
-    application at its own pace.
+    """daphne's request with a bounded body that the application reads at its own pace.
 
     A body that is larger than its entrance takes is not received any further: the
-    application is asked at once, without the body, and answers with 413 or with what
-    else is wrong. Above STRANGER_BYTES it is first looked up who sends it.
+    application is called at once, without the body, and answers with 413 or another
+    error. Above STRANGER_BYTES the sender is looked up first.
     """
 
     write_buffer: WriteBuffer | None = None
@@ -317,7 +326,7 @@ class UnreadRequest(http_protocol.WebRequest):
             self.body = None
 
     def _free_space(self) -> None:
-        """The disk has nothing of it any more."""
+        """Stop counting the body among those of its sender that wait on the disk."""
         if self.sender is not None:
             _waiting[self.sender] -= self.received
             if _waiting[self.sender] <= 0:
@@ -329,8 +338,10 @@ class UnreadRequest(http_protocol.WebRequest):
             super().check_timeouts()
 
     async def drained(self) -> bool:
-        """Wait until the reader has taken what it was sent. False: it takes nothing, or
-        is gone."""
+        """Wait until the reader has taken all that was sent.
+
+        Returns False if the reader takes nothing for STALL_SECONDS, or is gone.
+        """
         if self.finished or self.channel is None:
             return False
         if self.write_buffer is None:
@@ -365,7 +376,7 @@ class UnreadRequest(http_protocol.WebRequest):
         super().connectionLost(reason)
 
 
-# By person: bytes of large bodies that wait.
+# By user: bytes of large bodies that wait.
 _waiting: Counter[Hashable] = Counter()
 
 
@@ -373,11 +384,11 @@ async def _find_sender(entrance: Entrance, headers: Headers) -> Hashable:
     try:
         return await database_sync_to_async(entrance.find_sender)(headers)
     except TROUBLE:
-        return "unknown"  # the application runs into it, too, and says so
+        return "unknown"  # the application meets the same error, and reports it
 
 
 def _ignore_data(data: bytes) -> None:
-    """Drop what comes after an early answer."""
+    """Drop the rest of a body after an early answer."""
 
 
 def _linger(channel: Any) -> None:
@@ -392,7 +403,7 @@ def _linger(channel: Any) -> None:
 
 
 def give_out_bodies(application: Any) -> Any:
-    """Let an application read the body of its request when it wants to."""
+    """Wrap the application so that it reads the body of a request when it wants to."""
 
     async def run(scope: dict[str, Any], receive: Any, send: Any) -> None:
         request = scope["extensions"].get(TRANSPORT)
@@ -410,8 +421,10 @@ def give_out_bodies(application: Any) -> Any:
 
 
 class BoundedServer(Server):
-    """daphne's server, whose sockets can be waited for by the application, and which
-    cancels its applications only when they have handed over what they hold."""
+    """daphne's server, which gives applications their transport and ends in order.
+
+    It cancels its applications only after they have handed over their work.
+    """
 
     hand_over: Callable[[], Awaitable[None]]
 
@@ -434,8 +447,11 @@ class BoundedServer(Server):
         return Deferred.fromCoroutine(self._end())
 
     async def _end(self) -> None:
-        """An application that is cancelled closes no socket: its page would wait for
-        the connection to break, and not learn that it may come again at once."""
+        """Hand over the work of this process, then cancel its applications.
+
+        A cancelled application closes no socket: its page would wait for the connection
+        to break, and not learn that it may reconnect at once.
+        """
         loop = asyncio.get_running_loop()
         # New connections are refused from now on, so a proxy takes another process.
         for port in self.ports:
@@ -446,7 +462,7 @@ class BoundedServer(Server):
         try:
             await Deferred.fromFuture(work)
         except Exception:
-            # Twisted says nothing about it, and the process ends in any case.
+            # Twisted does not log it, and the process ends in any case.
             logger.exception("process ends without handing over")
         await Deferred.fromFuture(loop.create_task(self._finish_requests()))
         # daphne's own method stops at the first connection without an application,
@@ -457,15 +473,19 @@ class BoundedServer(Server):
         await super().kill_all_applications()
 
     async def _finish_requests(self) -> None:
-        """Wait for answers that are under way: a form that is cut off is a page of 502,
-        as no proxy may send it twice, and its person does not know what became of it.
+        """Wait for answers that are under way, for REQUESTS_SECONDS at most.
+
+        A form that is cut off becomes an error page (502), as no proxy may send it
+        twice, and its user cannot know if it was saved.
         """
         if answers := self._list_answers():
             await asyncio.wait(answers, timeout=REQUESTS_SECONDS)
 
     def _list_answers(self) -> list[asyncio.Future[None]]:
-        """The applications of requests that are not done. Streams that take minutes end
-        as sockets do."""
+        """Return the applications of unfinished requests.
+
+        Streams that take minutes are not among them: they end as sockets do.
+        """
         found = (
             details.get("application_instance")
             for protocol, details in self.connections.items()
@@ -475,9 +495,10 @@ class BoundedServer(Server):
 
 
 def install_backpressure(hand_over: Callable[[], Awaitable[None]]) -> None:
-    """Let daphne's sockets be of this kind; before it opens its ports.
+    """Make daphne use these classes; call this before it opens its ports.
 
-    `hand_over` is awaited when the process is to end."""
+    `hand_over` is awaited when the process is to end.
+    """
     BoundedServer.hand_over = staticmethod(hand_over)
     WebSocketFactory.protocol = BoundedProtocol
     http_protocol.WebRequest = UnreadRequest

@@ -44,8 +44,10 @@ class ConversationConsumer(AsyncWebsocketConsumer):
     socket: watcher.Socket | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Commands are worked off one by one; events go to the outbox, which works
-        beside. (Channels' own loop makes two tasks for every message.)"""
+        """Handle commands one by one; the outbox sends events in a separate task.
+
+        (Channels' own loop makes two tasks for every message.)
+        """
         self.scope = scope
         self.transport = scope.get("extensions", {}).get(TRANSPORT)
         self.outbox = Outbox(send, self.transport, lost=self._release)
@@ -95,7 +97,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                     runner.start_turns(client.conversation_id)
 
     async def disconnect(self, code: int | None = None) -> None:
-        """However the socket ends, also where the server gives it up."""
+        """Release all resources of the socket, also if the server cancels it."""
         self.outbox.end()
         self._release()
 
@@ -111,7 +113,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
                 self.transport.handled()
 
     def hear(self, message: dict[str, Any]) -> None:
-        """What the conversation's group is told."""
+        """Handle a message of one of the groups that this socket has joined."""
         match message["type"]:
             case "chat.event":
                 self.chat_event(message)
@@ -130,15 +132,15 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             self.outbox.tell(event)
 
     def chat_gone(self, message: dict[str, Any]) -> None:
-        """The conversation was deleted."""
+        """Close the socket, whose conversation was deleted."""
         runner.spawn_task(self.outbox.close(watcher.GONE))
 
     async def _register(
         self, client: socket_client.SocketClient, view: socket_client.View
     ) -> None:
-        """Count this socket among the person's, and join the conversation's group."""
+        """Count this socket among the user's, and join the conversation's group."""
         self.client = client
-        # Of all tasks that are started for this socket, too.
+        # It holds for all tasks that are started for this socket, too.
         work_owner.set(client.user_id)
         self.share = fair_share.find_fair_share(client.user_id)
         self.socket = watcher.Socket(
@@ -164,7 +166,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
         self.socket.joined = await self._join()
 
     def _release(self) -> None:
-        """Give up the place and the group."""
+        """Unregister the socket from the watcher, the presence table and its groups."""
         if self.socket and watcher.current_watcher().remove(self.socket):
             runner.spawn_task(_unregister_client(self.client, self.hear))
 
@@ -188,7 +190,7 @@ class ConversationConsumer(AsyncWebsocketConsumer):
             await self._try_command(command)
 
     async def _try_command(self, command: events.Command) -> bool:
-        """Whether the command was done; if not, the sender is told why."""
+        """Perform the command; return False after sending the error if it fails."""
         try:
             await self._perform(command)
         except CommandError as error:
@@ -244,7 +246,7 @@ async def _unregister_client(
 
 
 async def refuse_path(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Takes what leads to no conversation, and says so like for a missing one."""
+    """Accept a socket of an unknown path, and close it like a missing conversation."""
     await receive()
     wants_json = JSON_PROTOCOL in scope["subprotocols"]
     accepted = JSON_PROTOCOL if wants_json else None

@@ -1,7 +1,7 @@
-"""Each person's share of the two threads in which a process works for its sockets.
+"""Each user's share of the two threads in which a process works for its sockets.
 
-All sockets of a person take turns, one piece of work at a time, so that others wait for
-one piece at most. And a person who has had seconds of processor time, there or for
+All sockets of a user take turns, one piece of work at a time, so that others wait for
+one piece at most. And a user who has used seconds of processor time, there or for
 pages, rests (chatsite/ops/processor_time.py), however many sockets they have.
 """
 
@@ -18,23 +18,23 @@ from chatsite.ops import processor_time
 
 T = TypeVar("T")
 
-# What a person may have at once, before the share counts: pages that all reconnect.
+# Burst allowance of a user: pages that all reconnect.
 BURST_SECONDS = 2.0
-# What a message costs that needs no work: to be read and refused.
+# The cost of a message that needs no work: it is read and refused.
 MESSAGE_SECONDS = 0.002
-# In the database thread, all that open sockets are one person.
+# In the database thread, all sockets that are being opened count as one user.
 OPENING = "opening"
-# People whose order is kept; they are forgotten in the order they were last busy.
+# Users whose order is kept; they are forgotten in the order they were last busy.
 MAX_PEOPLE = 10_000
 
 
 class FairShare:
-    """One person's turns in this process."""
+    """The turns of one user in this process."""
 
     def __init__(self, key: int | str) -> None:
         self._turn = asyncio.Lock()
         self._key = key
-        # Whether a session exists is not known yet, and made-up ones cost nothing.
+        # The session may not exist: made-up keys cost a client nothing.
         self._who = OPENING if isinstance(key, str) else key
 
     @property
@@ -42,12 +42,14 @@ class FairShare:
         return self._rest() > 0
 
     async def run(self, work: Callable[..., T], *args: Any) -> T:
-        """work(*args) in the database thread, when it is this person's turn."""
+        """Run work(*args) in the database thread when it is this user's turn."""
         return await self._run(database_sync_to_async(self._timed), work, *args)
 
     async def draw(self, work: Callable[..., T], *args: Any) -> T:
-        """The same beside that thread, for what is only read and drawn: others need not
-        wait for it to send a message."""
+        """Run work(*args), which only reads and renders, in the thread for drawing.
+
+        So others need not wait for it to send a message.
+        """
         return await self._run(for_drawing(self._timed), work, *args)
 
     async def _run(self, timed: Callable[..., Awaitable[T]], *work: Any) -> T:
@@ -58,8 +60,11 @@ class FairShare:
                 return await timed(*work)
 
     async def take_message(self) -> None:
-        """Wait until this person may be heard again. Not in turn: of the syncs that are
-        asked for while one is made, only one is left to do."""
+        """Wait until the next message of this user may be handled, and charge for it.
+
+        Messages do not take turns: all syncs that are requested while one is made
+        become a single one.
+        """
         await asyncio.sleep(self._rest())
         self._account.spend(MESSAGE_SECONDS)
 
@@ -72,7 +77,7 @@ class FairShare:
         return processor_time.account_of_user(self._key)
 
     def _rest(self) -> float:
-        """Seconds until there is something left of the share."""
+        """Return the seconds until the user has some share again."""
         return self._account.rest(BURST_SECONDS)
 
 
@@ -82,8 +87,10 @@ _people: WeakKeyDictionary[
 
 
 def find_fair_share(key: int | str) -> FairShare:
-    """The share in the running event loop of a user, or of a session whose user is not
-    known yet: it opens one socket at a time."""
+    """Return the share of a user, or of a session, in the running event loop.
+
+    A session stands here until its user is known: it opens one socket at a time.
+    """
     people = _people.setdefault(asyncio.get_running_loop(), OrderedDict())
     share = people.setdefault(key, FairShare(key))
     people.move_to_end(key)

@@ -32,12 +32,14 @@ class LivePage:
     shown: set[int] = field(default_factory=set)
     steps: set[int | None] = field(default_factory=set)  # those that have their card
     live: dict[int, LiveReply] = field(default_factory=dict)
-    # What it has asked apps to write into it, by the name of each.
+    # Texts that apps write into this page at its request, by name.
     watched: dict[str, LiveReply] = field(default_factory=dict)
 
     def sync(self, conversation: Conversation, status: str = "") -> Iterator[str]:
-        """The transcript's latest page, whatever was missed: read from the database
-        at once, then drawn turn by turn. Together the parts are one fragment."""
+        """Yield the parts of one fragment, the latest page of the transcript.
+
+        It is read from the database at once, then drawn turn by turn.
+        """
         pane = transcript_pane.show_latest_turns(conversation)
         views = [
             item for item in pane.items if isinstance(item, transcript_pane.TurnView)
@@ -56,8 +58,10 @@ class LivePage:
         yield slots.draw("person", user_id=conversation.owner_id, is_fragment=True)
 
     def step(self, conversation_id: int, event: ToolEvent) -> Iterator[str]:
-        """The card of a call that has changed, or its turn where there is no card yet.
-        What comes in late has a place of its own."""
+        """Yield the changed card of a tool call, or its turn if it has no card yet.
+
+        A late result has a separate place in the transcript, so it takes a sync.
+        """
         conversation, view = transcript_pane.turn_view(conversation_id, event.turn)
         [card] = [card for card in view.cards if card.pk == event.call] or [None]
         is_here = event.turn in self.shown or event.turn > max(self.shown, default=0)
@@ -71,7 +75,7 @@ class LivePage:
             yield self.turn(conversation_id, event.turn, event.describe_status())
 
     def turn(self, conversation_id: int, turn_id: int, status: str) -> str:
-        """One turn as it stands in the database. Raises Turn.DoesNotExist."""
+        """Render one turn from the database. Raises Turn.DoesNotExist."""
         conversation, view = transcript_pane.turn_view(conversation_id, turn_id)
         html = parts.render_turn(conversation, view)
         self.steps.update(card.pk for card in view.cards)
@@ -86,7 +90,7 @@ class LivePage:
         return html + _render_refresh(conversation) + parts.render_status(status)
 
     def frame(self, frame: events.Frame) -> str | None:
-        """The next words of a reply. "" = nothing new, None = this page must sync."""
+        """Render the next words of a reply; "" = nothing new, None = page must sync."""
         growing = self.live.get(frame.turn)
         return growing.take(frame) if growing else None
 
@@ -125,13 +129,13 @@ def _render_refresh(conversation: Conversation) -> str:
 
 
 def _render_model_choice(conversation: Conversation) -> str:
-    """What the list of models beside the message box is set to."""
+    """Render the element that holds the chosen model for the message box."""
     template = '<i id="model-now" hx-swap-oob="outerHTML" hidden data-model="{}"></i>'
     return format_html(template, model_of(conversation))
 
 
 def status_of(event: events.Event, conversation_id: int) -> str:
-    """What a screen reader is told: boundaries only, never the words of a reply."""
+    """Return the text for screen readers: boundaries only, never words of a reply."""
     match event:
         case AppEvent():
             return event.describe_status()

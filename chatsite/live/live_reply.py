@@ -1,4 +1,4 @@
-"""A running reply on one page: what the page shows of it, and how a frame changes that.
+"""A running reply on one page: the text that the page shows, and its next change.
 
 A page only ever gets what it lacks: formatted blocks once, and of the open part behind
 them the new letters.
@@ -17,7 +17,10 @@ from chatsite.protocol import events
 
 @dataclass(slots=True)
 class LiveReply:
-    """What one page shows of a running reply, of a turn or of what an app names."""
+    """The part of a running reply that one page shows.
+
+    It is the reply of a turn, or a text that an app names.
+    """
 
     turn: int | str
     attempt: int = 0
@@ -29,7 +32,7 @@ class LiveReply:
         return cls(turn.id, turn.text_attempt, turn.partial or "", turn.rendered)
 
     def take(self, frame: events.Frame) -> str | None:
-        """The change as fragments. "" = nothing new, None = this page must sync."""
+        """Return the change as fragments; "" = nothing new, None = page must sync."""
         if frame.attempt < self.attempt:
             return ""
         if frame.attempt > self.attempt:
@@ -50,7 +53,7 @@ class LiveReply:
             text
         )
         if from_start or not self.view.is_continuation_of(before):
-            # The whole, in place of what another attempt had.
+            # The whole text replaces that of another attempt.
             return self._draw("body", "chat/_partial_reply.html")
         parts = self._blocks(before.end) if self.view.end > before.end else ""
         is_same = self.view.form == before.form and self.view.end == before.end

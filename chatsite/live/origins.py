@@ -1,4 +1,4 @@
-"""Which pages may open a socket: only the site's own, by scheme, host and port."""
+"""The check that only the site's own pages open sockets, by scheme, host and port."""
 
 from typing import Any
 
@@ -36,6 +36,6 @@ def is_site_origin(scope: dict[str, Any]) -> bool:
 
 
 def _read_header(scope: dict[str, Any], name: bytes) -> str:
-    """One header; "" when it is missing or was sent twice."""
+    """Return one header; "" when it is missing or was sent twice."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[0].decode("latin-1") if len(values) == 1 else ""

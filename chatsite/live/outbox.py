@@ -1,5 +1,7 @@
-"""What one socket still has to send. Its states are named here, and nothing else writes
-to it. No table is read here: the view does that, in a thread.
+"""The outbox of one socket: the events and syncs that it still has to send.
+
+Its states are named here, and no other module writes to the socket. No table is read
+here: the view does that, in a thread.
 """
 
 import asyncio
@@ -31,7 +33,7 @@ TRANSPORT = "windowpane.line"
 FAILED = 1011
 # Events that wait; with more, the page is brought up to date instead.
 MAX_QUEUED = 500
-# Events that say of a turn what a sync reads from the database.
+# Events about turns; a sync reads the same from the database.
 OF_TURNS = (events.Frame, events.State, events.TurnEnd)
 
 Message = dict[str, Any]
@@ -40,9 +42,9 @@ Message = dict[str, Any]
 class State(Enum):
     OPENING = "It is not known yet whose socket this is."
     IDLE = "Nothing waits. The next words of a reply are sent at once."
-    TELLING = "Events are sent and drawn, one after the other. Others wait."
+    SENDING = "Events are sent and drawn, one after the other. Others wait."
     BEHIND = "The page has missed something. A sync is next, before all that waits."
-    ASKED = "The same, and the client has asked for it. It is told if that fails."
+    ASKED = "The same, and the client has asked for it. A failure is reported to it."
     SYNCING = "The page is drawn from the database. Events wait."
     CLOSED = "The close frame is sent or the connection lost. Nothing more is sent."
 
@@ -51,8 +53,8 @@ class State(Enum):
 # that is wished for during a sync follows it.
 FOLLOWING = {
     State.OPENING: {State.IDLE, State.BEHIND, State.CLOSED},
-    State.IDLE: {State.TELLING, State.BEHIND, State.ASKED, State.CLOSED},
-    State.TELLING: {State.IDLE, State.BEHIND, State.ASKED, State.CLOSED},
+    State.IDLE: {State.SENDING, State.BEHIND, State.ASKED, State.CLOSED},
+    State.SENDING: {State.IDLE, State.BEHIND, State.ASKED, State.CLOSED},
     State.BEHIND: {State.ASKED, State.SYNCING, State.CLOSED},
     State.ASKED: {State.SYNCING, State.CLOSED},
     State.SYNCING: {*State} - {State.OPENING, State.SYNCING},
@@ -61,7 +63,10 @@ FOLLOWING = {
 
 
 class Outbox:
-    """`send` hands a message to the server, and `lost` is called when that fails."""
+    """The queue and the worker of one socket.
+
+    `send` hands a message to the server, and `lost` is called when that fails.
+    """
 
     def __init__(
         self,
@@ -83,8 +88,11 @@ class Outbox:
         check: Callable[[], Awaitable[bool]],
         miss: Callable[[], None],
     ) -> None:
-        """Begin to send. `check`: whether the client may have the sync it asks for;
-        `miss` is called when the database is away while something is drawn."""
+        """Start to send.
+
+        `check` returns True if the client may have the sync it asks for; `miss` is
+        called when the database is away while something is drawn.
+        """
         self._client, self._view, self._share = client, view, share
         self._check, self._miss = check, miss
         self._enter(State.IDLE)
@@ -95,8 +103,11 @@ class Outbox:
         return self.state is State.CLOSED
 
     def tell(self, event: events.Event) -> None:
-        """The next words of a reply are sent at once if nothing is before them: waking
-        the worker would cost more than sending them. All else is sent in its turn."""
+        """Queue an event, or send it at once.
+
+        The next words of a reply are sent at once if the queue is empty: waking the
+        worker would cost more than sending them. All other events are sent in order.
+        """
         if self.is_closed:
             return
         is_free = self.state is State.IDLE and self._transport
@@ -109,14 +120,14 @@ class Outbox:
             if len(self._queue) > MAX_QUEUED:
                 self._make_room()
             if self.state is State.IDLE:
-                self._enter(State.TELLING)
+                self._enter(State.SENDING)
 
     def sync(self, *, is_asked: bool = False) -> None:
         """Bring the page up to date from the database as soon as possible."""
         self._enter(State.ASKED if is_asked else State.BEHIND)
 
     async def answer(self, event: events.Event) -> None:
-        """What the client's command has led to is not kept waiting by anything."""
+        """Send the answer to the client's command, before all events that wait."""
         for text in self._view.answer(event):
             await self.hand_over({"type": "websocket.send", "text": text})
 
@@ -125,7 +136,7 @@ class Outbox:
         await self.answer(error)
 
     async def close(self, code: int) -> None:
-        """Say goodbye at once, whatever waits."""
+        """Send the close frame at once and drop all events that wait."""
         if self.is_closed:
             return
         self._enter(State.CLOSED)
@@ -141,14 +152,16 @@ class Outbox:
         await self.close(FAILED)
 
     def end(self) -> None:
-        """The connection is gone."""
+        """Stop the worker: the connection is gone."""
         self._enter(State.CLOSED)
         if self._worker:
             self._worker.cancel()
 
     async def hand_over(self, message: Message) -> None:
-        """Give the server a message unless the socket is closed; a failure ends it.
-        Raises StopConsumer."""
+        """Give the server a message unless the socket is closed.
+
+        A failure closes the socket and raises StopConsumer.
+        """
         if self.is_closed:
             return
         try:
@@ -174,7 +187,7 @@ class Outbox:
             for text in texts or ():
                 self._transport.serverSend(text)
         except Exception:
-            # The caller has others to tell; a sync brings what is missing, or fails.
+            # The caller has other sockets to serve; a sync repairs this one, or fails.
             logger.exception("socket failed at a frame")
             texts = None
         if texts is None:
@@ -183,8 +196,7 @@ class Outbox:
             metrics.FRAMES.inc(len(texts))
 
     def _make_room(self) -> None:
-        """Of what waits, a sync brings what is known of turns. Of all else the oldest
-        is forgotten."""
+        """Drop queued events that a sync replaces, then the oldest, and sync."""
         kept = [
             event
             for event in self._queue
@@ -215,14 +227,14 @@ class Outbox:
                     drawn = self._view.sync(self._client)
                     await self._draw(drawn, pieces.SLICE_SECONDS)
             elif self._queue:
-                self._enter(State.TELLING)
-                await self._tell(self._queue.popleft())
+                self._enter(State.SENDING)
+                await self._send_event(self._queue.popleft())
             else:
                 self._enter(State.IDLE)
                 self._has_work.clear()
                 await self._has_work.wait()
         except ObjectDoesNotExist:
-            # The conversation is gone, or what an event speaks of.
+            # The conversation is gone, or the object of an event.
             if is_due:
                 await self.close(GONE)
             else:
@@ -233,7 +245,7 @@ class Outbox:
             if is_asked:
                 await self.refuse(refusals.make_unavailable_error(events.Sync()))
 
-    async def _tell(self, event: events.Event) -> None:
+    async def _send_event(self, event: events.Event) -> None:
         texts = self._view.at_once(event)
         is_frame = isinstance(event, events.Frame)
         if texts is not None:
@@ -242,18 +254,18 @@ class Outbox:
         elif is_frame:
             self.sync()
         elif self._share.is_spent:
-            # One page for all that waits.
+            # One sync for all events that wait.
             self._queue.clear()
             self.sync()
         else:
-            # What is no longer than a turn takes one visit to the thread, where all
-            # others stand in the queue.
+            # A fragment no longer than a turn takes one visit to the thread, in whose
+            # queue all others wait.
             is_long = isinstance(event, events.Memory)
             seconds = pieces.SLICE_SECONDS if is_long else math.inf
             await self._draw(self._view.event(self._client, event), seconds)
 
     async def _draw(self, drawn: Iterator[list[str]], seconds: float) -> None:
-        """Send what is drawn in its thread, as fast as it is read."""
+        """Send fragments that are drawn in their thread, as fast as they are read."""
         is_all = False
         while not (is_all or self.is_closed):
             texts, is_all = await self._share.draw(pieces.draw_slice, drawn, seconds)
@@ -270,8 +282,10 @@ class Outbox:
 
 
 def _replaces_frame(event: events.Event, earlier: events.Event) -> bool:
-    """Whether this frame says all that the earlier one does: a frame has the words
-    since `base`."""
+    """Return True if this frame contains the earlier one.
+
+    A frame has the words since `base`.
+    """
     return (
         isinstance(event, events.Frame)
         and isinstance(earlier, events.Frame)

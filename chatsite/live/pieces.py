@@ -1,7 +1,8 @@
-"""Long fragments reach a page in pieces, which static/js/pieces.js puts together again:
-no server, proxy or browser on the way has to take more than one piece at once.
+"""The pieces in which long fragments reach a page.
 
-They are made bit by bit, too, so that no command waits for the whole of it.
+static/js/pieces.js puts them together again: no server, proxy or browser on the way has
+to take more than one piece at once. They are rendered bit by bit, too, so that no
+command waits for the whole fragment.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ SLICE_SECONDS = 0.02
 
 
 def cut_fragment(parts: Iterable[str]) -> Iterator[list[str]]:
-    """The messages that make up one fragment: those that are ready after each part.
+    """Yield the messages of one fragment: those that are ready after each part.
 
     A short fragment is one message, as it is. The pieces of a long one are numbered,
     and the last one says that it is the last.
@@ -31,7 +32,7 @@ def cut_fragment(parts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def draw_slice(drawn: Iterator[list[str]], seconds: float) -> tuple[list[str], bool]:
-    """What can be drawn before others have their turn, and whether that is all."""
+    """Draw for so many seconds; return the texts, and True if they are the last."""
     texts, until = [], monotonic() + seconds
     for ready in drawn:
         texts += ready

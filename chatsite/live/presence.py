@@ -1,5 +1,7 @@
-"""How many sockets each person has open, over all processes: every process writes down
-its own, under a lease, so that those of a dead one stop counting.
+"""The number of open sockets of each user, over all processes.
+
+Every process records its own, under a lease, so that those of a dead process stop
+counting.
 """
 
 from collections.abc import Mapping
@@ -21,8 +23,10 @@ PRESENCE_LEASE = Lease(Presence, lambda: timedelta(seconds=30), owner="process")
 
 
 def enter_presence(user_id: int, sockets: int) -> None:
-    """Write down that this process holds so many sockets of the user, the new one
-    among them. Raises CommandError when that is one too many."""
+    """Record how many sockets of the user this process holds, with the new one.
+
+    Raises CommandError when that is one too many.
+    """
     limit = settings.SOCKETS_PER_USER
     if limit <= 0:
         return
@@ -37,7 +41,7 @@ def enter_presence(user_id: int, sockets: int) -> None:
 
 
 def leave_presence(user_id: int, sockets: int) -> None:
-    """Write down how many are left after one has closed."""
+    """Record how many sockets are left after one has closed."""
     rows = Presence.objects.filter(user=user_id, process=PROCESS)
     if sockets:
         rows.update(sockets=sockets)
@@ -57,7 +61,7 @@ def renew_presence(sockets: Mapping[int, int]) -> None:
     if settings.SOCKETS_PER_USER > 0 and written != sockets:
         # Others took this process for dead, or a change could not be written.
         mine.exclude(user__in=sockets).delete()
-        # Whose account is deleted is about to be disconnected.
+        # Users whose account is deleted are about to be disconnected.
         people = get_user_model().objects.filter(pk__in=sockets)
         ids = people.values_list("pk", flat=True)
         _write_presence({user_id: sockets[user_id] for user_id in ids})
@@ -66,7 +70,10 @@ def renew_presence(sockets: Mapping[int, int]) -> None:
 
 
 def forget_presence() -> None:
-    """The process ends: its sockets will open elsewhere, and must not count twice."""
+    """Delete the rows of this process, which ends.
+
+    Its sockets will open in other processes, and must not count twice.
+    """
     Presence.objects.filter(process=PROCESS).delete()
 
 

@@ -1,5 +1,6 @@
-"""Where conversations stand, as far as a page has to show it: read for many at once,
-and compared to find out what a socket has missed.
+"""The progress of conversations, as far as a page has to show it.
+
+It is read for many conversations at once, and compared to detect missed events.
 """
 
 from collections.abc import Collection
@@ -18,8 +19,10 @@ Row = tuple[int, int, int, int, str, int | None, str | None, int | None, int | N
 
 
 class ConversationProgress(tuple[Row, ...]):
-    """Its rows as they were read, so that comparing two takes no look into them: one
-    for each unfinished turn, or one without any."""
+    """The rows of one conversation: one per unfinished turn, or one without any.
+
+    They are kept as they were read, so that comparing two is a comparison of tuples.
+    """
 
     __slots__ = ()
 
@@ -33,7 +36,7 @@ class ConversationProgress(tuple[Row, ...]):
 
 
 def read_progress(conversation_ids: Collection[int]) -> dict[int, ConversationProgress]:
-    """The progress of each conversation that is not gone, in one query."""
+    """Return the progress of each conversation that is not gone, in one query."""
     found: dict[int, list[Row]] = {}
     for row in _select_progress(conversation_ids=conversation_ids):
         found.setdefault(row[0], []).append(row)

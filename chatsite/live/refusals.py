@@ -1,5 +1,6 @@
-"""Who is told to wait. This process remembers it for a moment: what a flood goes on
-sending then costs no transaction and no other user's time.
+"""Refusals that ask a user to wait, remembered by this process for a moment.
+
+So the further messages of a flood cost no transaction and no other user's time.
 """
 
 from time import monotonic
@@ -25,7 +26,7 @@ def note_refusal(user_id: int, error: CommandError) -> None:
 
 
 def find_refusal(user_id: int) -> CommandError | None:
-    """The refusal that still holds, with the wait that is left of it."""
+    """Return the refusal that still holds, with the rest of its wait, or None."""
     key = user_id, get_language()
     if key not in _refused:
         return None
@@ -39,7 +40,7 @@ def find_refusal(user_id: int) -> CommandError | None:
 
 
 def make_unavailable_error(command: events.Command) -> events.Error:
-    """The database is away: the command may be sent again."""
+    """Return the error for a command that may be sent again: the database is away."""
     known = events.client_id_of({"client_id": getattr(command, "client_id", None)})
     return events.Error(
         "unavailable",

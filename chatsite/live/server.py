@@ -1,6 +1,7 @@
-"""Ties the site to the life of a daphne process, which has no lifespan protocol:
-sweeping begins with the server; before it ends, its turns are handed back and its
-sockets are told to go elsewhere.
+"""The start and the end of a daphne process, which has no lifespan protocol.
+
+Sweeping starts with the server. Before the process ends, its turns are handed back and
+its sockets are asked to reconnect to another process.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ async def hand_over() -> None:
 
 
 def hook_into_daphne() -> None:
-    """Hook into daphne's reactor; does nothing under another server or a command."""
+    """Install the hooks of daphne's reactor, if daphne runs this process."""
     if "daphne.server" not in sys.modules:
         return
     from twisted.internet import reactor
@@ -61,13 +62,16 @@ def _begin_process() -> None:
     providers.build(providers.default_model())
     runner.ensure_sweeping()
     load.watch_loop()
-    # What is imported by now stays; the collector need not look at it again.
+    # Modules imported by now stay; the collector need not look at them again.
     gc.freeze()
 
 
 def _end_soon() -> None:
-    """A request that was under way waits in its thread for an event loop that has
-    ended, and Python waits for the thread: such a process would never be gone."""
+    """End the process after THREADS_SECONDS, whatever its threads do.
+
+    A request that was under way waits in its thread for an event loop that has ended,
+    and Python waits for the thread: such a process would never end.
+    """
     timer = threading.Timer(THREADS_SECONDS, os._exit, [0])
     timer.daemon = True
     timer.start()

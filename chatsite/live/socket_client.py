@@ -1,6 +1,7 @@
-"""What a socket's commands do, and how its client sees the result: as JSON events or
-as HTML fragments. Everything here is synchronous; commands run in the database
-thread, views beside it.
+"""The commands of a socket, and the views that show their results to its client.
+
+A view sends JSON events or HTML fragments. All code here is synchronous; commands run
+in the database thread, views in the thread for drawing.
 """
 
 import json
@@ -34,7 +35,7 @@ class CommandEffect:
 
     answers: tuple[events.Event, ...] = ()
     published: tuple[events.Event, ...] = ()
-    # For all sockets of the person, whatever conversation they are of.
+    # For all sockets of the user, in any conversation.
     personal: tuple[events.Event, ...] = ()
     has_work: bool = False
     claim: lifecycle.TurnClaim | None = None
@@ -46,7 +47,7 @@ SIGNED_OUT: Final = CommandEffect()
 
 @dataclass(slots=True)
 class SocketClient:
-    """Who is at the other end, and which conversation they opened."""
+    """The user at the other end, and the conversation that they opened."""
 
     user_id: int
     session_key: str | None
@@ -58,8 +59,11 @@ class SocketClient:
 
     @classmethod
     def open(cls, scope: dict[str, Any]) -> "SocketClient":
-        """Raises CommandError for a stranger ("signed_out") and for a conversation
-        that is missing or foreign ("not_found")."""
+        """Return the client of a handshake.
+
+        Raises CommandError for a stranger ("signed_out") and for a conversation that is
+        missing or foreign ("not_found").
+        """
         session_key = scope["session"].session_key
         user = sessions.user_of(session_key)
         if not user.is_authenticated:
@@ -81,7 +85,7 @@ class SocketClient:
 
     @property
     def groups(self) -> tuple[str, str]:
-        """What tells it of the conversation, and of the person's others."""
+        """The group of the conversation, and that of all of the user's sockets."""
         return self.group, events.group_of_user(self.user_id)
 
     @property
@@ -89,8 +93,11 @@ class SocketClient:
         return self.session_key, self.user_id
 
     def enter(self, sockets: int) -> None:
-        """Raises CommandError ("too_many_sockets", or "signed_out" when the account
-        was deleted meanwhile)."""
+        """Record the socket among the user's.
+
+        Raises CommandError ("too_many_sockets", or "signed_out" when the account was
+        deleted meanwhile).
+        """
         try:
             presence.enter_presence(self.user_id, sockets)
         except IntegrityError:
@@ -100,7 +107,10 @@ class SocketClient:
         presence.leave_presence(self.user_id, sockets)
 
     def _own_conversation(self) -> Conversation | None:
-        """Read with its owner and session, in one statement; None: look closer."""
+        """Read the conversation with its owner and session, in one statement.
+
+        Returns None if it is not found so: the caller must check the user again.
+        """
         rows = _own_conversation(
             owner=self.user_id,
             uuid=self.uuid,
@@ -111,14 +121,14 @@ class SocketClient:
         return rows[0] if is_own else None
 
     def conversation(self) -> Conversation:
-        """Raises Conversation.DoesNotExist when it is gone."""
+        """Read the conversation. Raises Conversation.DoesNotExist when it is gone."""
         found = _select_conversation(pk=self.conversation_id)
         if not found:
             raise Conversation.DoesNotExist
         return found[0]
 
     def perform(self, command: events.Command) -> CommandEffect:
-        """Raises CommandError for what cannot be done."""
+        """Perform a command and return its effect. Raises CommandError if it fails."""
         if conversation := self._own_conversation():
             return _perform_command(conversation, command)
         # The user of the session as it is now, not as it was at the handshake.
@@ -206,7 +216,10 @@ def _submit_message(
 def _admit_message(
     conversation: Conversation, client_id: object, act: Any, values: dict[str, Any]
 ) -> commands.Submission:
-    """What came in before is known again, however often; only new turns count."""
+    """Submit a message; a repeated one is recognised, and only new turns count.
+
+    While an earlier refusal holds, a new message is refused with it.
+    """
     owner = conversation.owner_id
     earlier = refusals.find_refusal(owner)
     if earlier and not commands.is_known(conversation, client_id):
@@ -238,7 +251,7 @@ def _retry_turn(act: Any, conversation: Conversation, turn_id: int) -> Turn:
 
 
 def _announce_turn(turn: Turn, position: int = 0) -> tuple[events.Event, ...]:
-    """What ended with what the turn replaces, and the turn."""
+    """Return the events of the turns that this turn has ended, and its state."""
     return (*turn.also_published, _state_of(turn, position))
 
 
@@ -265,7 +278,7 @@ class JsonView:
             self._live.discard(turn_id)
 
     def sync(self, client: SocketClient) -> Iterator[list[str]]:
-        """The unfinished turns as they are saved, and the latest finished one."""
+        """Yield the unfinished turns as they are saved, and the latest finished one."""
         found = list(lifecycle.unfinished(client.conversation_id))
         found_live = {turn.pk for turn in found}
         ended = Turn.objects.select_related("reply").filter(
@@ -327,8 +340,10 @@ class HtmlView:
         yield from pieces.cut_fragment(self._page.sync(client.conversation()))
 
     def at_once(self, event: events.Event) -> list[str] | None:
-        """What the page gets of an event where the database need not be asked: of the
-        next words of a reply, and of some apps. None: it has to be asked."""
+        """Return the fragments of an event that needs no query, else None.
+
+        Such are the next words of a reply, and the events of some apps.
+        """
         if isinstance(event, AppEvent):
             text = event.draw_at_once(self._page)
         elif isinstance(event, events.Frame):

@@ -1,7 +1,8 @@
-"""Looks after all sockets of this process together: closes those whose session has
-ended, and brings up to date those that the channel layer has told nothing.
+"""The watcher of all sockets of this process.
 
-A few queries every few seconds, however many sockets there are.
+It closes those whose session has ended, and syncs those that have received nothing
+from the channel layer. This takes a few queries every few seconds, however many sockets
+there are.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ GOODBYE_SECONDS = 1.0
 
 @dataclass(eq=False, slots=True)
 class Socket:
-    """One open socket, and what is known of its page."""
+    """One open socket, and the known state of its page."""
 
     holder: sessions.Holder
     conversation_id: int
@@ -53,25 +54,25 @@ class Socket:
     last_seen: progress.ConversationProgress | None
     is_temporary: bool = False
     joined: bool = False
-    has_heard: bool = False
+    has_received: bool = False
     look_at: float = field(default_factory=lambda: monotonic() + SILENCE_SECONDS)
 
     def hear(self) -> None:
-        self.has_heard = True
+        self.has_received = True
         self.look_at = monotonic() + SILENCE_SECONDS
 
     def miss(self) -> None:
-        """Something was not told: to be read when the database is back."""
+        """Forget the progress that the page knows, so that it is compared again."""
         self.last_seen = None
 
     def catch_up(self, now: progress.ConversationProgress) -> None:
-        """Called after a silence: sync if there is something the page can't know."""
+        """Sync after a silence if the conversation has progress the page can't know."""
         before, self.last_seen = self.last_seen, now
-        heard, self.has_heard = self.has_heard, False
-        told = heard and self.joined and layer.health.ok
+        received, self.has_received = self.has_received, False
+        knows = received and self.joined and layer.health.ok
         missed_end = self.view.is_live and not now.unfinished
         shows_all = not now.unfinished and self.view.latest >= now.latest
-        if missed_end or not (now == before or (told and shows_all)):
+        if missed_end or not (now == before or (knows and shows_all)):
             self.sync()
 
 
@@ -97,7 +98,7 @@ class Watcher:
             ]
 
     def remove(self, socket: Socket) -> bool:
-        """Whether it was still there."""
+        """Remove the socket; return False if it was removed before."""
         if socket not in self._sockets:
             return False
         self._sockets.remove(socket)
@@ -113,7 +114,7 @@ class Watcher:
         return self._by_user()[user_id]
 
     async def end(self) -> None:
-        """The process ends: pages reconnect at once, wherever they are led."""
+        """Close all sockets of this process, which ends: pages reconnect at once."""
         for socket in list(self._sockets):
             await socket.close(RESTART)
         # The reactor drops what it has not yet written.
@@ -163,8 +164,10 @@ class Watcher:
         await self._close_gone([s for s in here if s.conversation_id not in found])
 
     async def _close_gone(self, gone: list[Socket]) -> None:
-        """Their conversations were deleted, and the layer did not say so; or the whole
-        account was."""
+        """Close the sockets of deleted conversations or accounts.
+
+        The channel layer has not delivered the deletion to them.
+        """
         if not gone:
             return
         holders = {socket.holder for socket in gone}
@@ -173,7 +176,7 @@ class Watcher:
             await socket.close(SIGNED_OUT if socket.holder in ended else GONE)
 
     async def _join(self) -> None:
-        """Register those that the layer could not take when they opened."""
+        """Join the groups of sockets that could not join when they opened."""
         for socket in [s for s in self._sockets if not s.joined]:
             socket.joined = await socket.join()
             if not socket.joined:
@@ -194,7 +197,7 @@ async def _repeat_act(act: Callable[[], Awaitable[None]], seconds: float) -> Non
         except TRANSIENT_DB_ERRORS as error:
             logger.warning("watcher: %s failed: %s", act.__name__, name_of(error))
         except Exception:
-            # Whatever goes wrong with one socket, the others are still looked after.
+            # A failure with one socket must not stop the watch over the others.
             logger.exception("watcher: %s failed", act.__name__)
 
 
@@ -202,5 +205,5 @@ _watchers: dict[asyncio.AbstractEventLoop, Watcher] = {}
 
 
 def current_watcher() -> Watcher:
-    """The watcher of the running event loop."""
+    """Return the watcher of the running event loop."""
     return _watchers.setdefault(asyncio.get_running_loop(), Watcher())
