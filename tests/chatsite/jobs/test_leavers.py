@@ -1,4 +1,4 @@
-"""A person who leaves: with the account's deactivation every door of theirs is shut."""
+"""A deactivated account ends all access and all work of its user."""
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -66,7 +66,7 @@ def test_replies_are_stopped_and_those_that_wait_do_not_begin(alice, conversatio
     assert violations() == []
 
 
-def test_none_begins_before_the_sweep(alice, conversation):
+def test_turns_of_leavers_are_not_claimed_before_the_sweep(alice, conversation):
     submit(conversation, "Hello")
     leave(alice)
     assert lifecycle.claim(conversation.pk) is None
@@ -75,7 +75,7 @@ def test_none_begins_before_the_sweep(alice, conversation):
     assert violations() == []
 
 
-def test_those_of_others_go_on(alice, bob, conversation):
+def test_turns_of_other_users_go_on(alice, bob, conversation):
     submit(conversation, "Hello")
     leave(bob)
     sweep()
@@ -92,7 +92,7 @@ def test_a_job_is_cancelled(alice, bob):
     assert not leavers.find_open_jobs().exists()
 
 
-def test_nothing_is_paid_for_beside_replies(alice):
+def test_spending_of_leavers_is_refused_beside_replies(alice):
     async def spend():
         async with spending.hold_place(alice.pk, "demo"):
             pass

@@ -30,14 +30,14 @@ def test_a_slot_has_one_unfinished_job(alice):
     assert Job.objects.filter(slot="a").count() == 1
 
 
-def test_only_so_many_run_at_once(alice):
+def test_running_jobs_take_at_most_all_places(alice):
     claims = [add(alice, slot) for slot in "abc"]
     assert [bool(queue.begin(claim, 2)) for claim in claims] == [True, True, False]
     queue.close_job(claims[0], "done")
     assert queue.begin(claims[2], 2)
 
 
-def test_it_counts_and_tells_what_came_of_it(alice):
+def test_job_records_its_progress_and_its_result(alice):
     claim = add(alice)
     queue.begin(claim, 1)
     assert queue.renew(claim, done=3, total=9)
@@ -48,7 +48,7 @@ def test_it_counts_and_tells_what_came_of_it(alice):
 
 
 @pytest.mark.parametrize("runs", [False, True])
-def test_what_no_process_keeps_alive_is_ended(alice, runs):
+def test_job_without_a_renewed_lease_is_ended(alice, runs):
     claim, kept = add(alice), add(alice, "kept")
     if runs:
         queue.begin(claim, 1)

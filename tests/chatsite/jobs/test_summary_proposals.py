@@ -77,13 +77,13 @@ class TestPage:
         ask(client, conversation)
         assert Job.objects.count() == 1
 
-    def test_another_message_has_to_wait(self, client, conversation):
+    def test_second_proposal_waits_for_the_first(self, client, conversation):
         talk_in_turns(conversation, "More")
         ask(client, conversation)
         dialog = ask(client, conversation, 4).content.decode()
         assert "Another summary is being written here." in dialog
 
-    def test_what_is_accepted_is_no_longer_offered(self, client, conversation):
+    def test_accepted_proposal_is_no_longer_offered(self, client, conversation):
         page = propose(client, conversation, 2)
         signature = page.split('name="signature" value="')[1].split('"')[0]
         values = {"signature": signature, "text": "Mine."}
@@ -96,7 +96,9 @@ class TestPage:
         client.post(memory_url("end-job", conversation, job=job.pk), headers=HTMX)
         assert not Job.objects.exists()
 
-    def test_it_keeps_no_word_of_a_deleted_message(self, client, conversation):
+    def test_proposal_is_deleted_with_a_message_that_it_may_quote(
+        self, client, conversation
+    ):
         propose(client, conversation, 2)
         target = memory_url("message", conversation, seq=1, name="delete")
         client.post(target, headers=HTMX)
@@ -133,12 +135,16 @@ class TestPaidOnce:
         hashes = list(summaries().values_list("sha256", flat=True))
         assert len(hashes) == len(set(hashes)) > 1
 
-    def test_after_it_was_cancelled(self, client, long_ago, monkeypatch):
+    def test_answers_are_reused_after_a_cancellation(
+        self, client, long_ago, monkeypatch
+    ):
         job = self.cut_short(long_ago, monkeypatch, lambda running: running.cancel())
         assert (job.state, summaries().count()) == ("cancelled", 1)
         self.resume(client, long_ago)
 
-    def test_after_its_process_died(self, client, long_ago, monkeypatch):
+    def test_answers_are_reused_after_the_process_died(
+        self, client, long_ago, monkeypatch
+    ):
         def die(running):
             raise LostError
 
@@ -147,7 +153,7 @@ class TestPaidOnce:
         assert "was restarted" in page_of(client, long_ago)
         self.resume(client, long_ago)
 
-    def test_what_was_no_summary_is_asked_for_again(
+    def test_answer_that_is_no_summary_is_requested_again(
         self, client, conversation, upstream, settings
     ):
         settings.SUMMARY_MODEL = "empty"

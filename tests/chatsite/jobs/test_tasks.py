@@ -35,7 +35,7 @@ def perform(monkeypatch, alice):
     return do
 
 
-def test_what_comes_of_it_is_kept(perform):
+def test_result_of_the_work_is_stored(perform):
     async def work(running):
         return {"seven": 7}
 
@@ -43,7 +43,7 @@ def test_what_comes_of_it_is_kept(perform):
     assert (job.state, job.result) == ("done", {"seven": 7})
 
 
-def test_it_is_work_of_the_person(perform, alice):
+def test_job_runs_as_work_of_its_user(perform, alice):
     async def work(running):
         return {"person": work_owner.get()}
 
@@ -67,7 +67,7 @@ def test_a_crash_is_an_end_too(perform):
     assert "went wrong" in job.error
 
 
-def test_it_speaks_the_language_of_the_person(perform):
+def test_job_runs_in_the_language_of_its_user(perform):
     async def work(running):
         return {"language": translation.get_language()}
 
@@ -82,7 +82,7 @@ def test_a_row_that_is_gone_ends_it(perform):
     assert perform(work) is None
 
 
-def test_what_another_process_ended_stays_ended(perform):
+def test_job_ended_by_another_process_stays_ended(perform):
     def lose():
         # In one call: no renewal comes in between.
         Job.objects.update(lease_until=Now() - timedelta(seconds=1))
@@ -104,7 +104,7 @@ def test_a_cancelled_one_ends_soon(perform):
     assert perform(work).state == "cancelled"
 
 
-def test_what_is_being_paid_for_is_kept_and_nothing_else_bought(perform):
+def test_cancelled_job_completes_its_paid_call_and_starts_no_other(perform):
     async def work(running):
         async with running.paid_call():
             await sync_to_async(queue.JOBS.cancel_rows)(Job.objects.all())

@@ -107,7 +107,7 @@ class TestClaims:
         row = rows.get()
         assert (row.state, row.attempt, row.owner) == ("running", 1, mine.owner)
 
-    def test_one_of_many_claims_at_once_succeeds(self, claim):
+    def test_concurrent_claims_of_a_row_succeed_once(self, claim):
         barrier = Barrier(4)
 
         def take(_):
@@ -177,13 +177,13 @@ class TestLeftRows:
         if hasattr(rows.get(), "attempt"):
             rows.update(attempt=99)
         expire(rows)
-        end = type(worker).end
+        end = type(worker).end_rows
 
         def renew_first(self, *args, **values):
             self.lease.renew_row(self.lease.filter_held(mine))
             return end(self, *args, **values)
 
-        monkeypatch.setattr(type(worker), "end", renew_first)
+        monkeypatch.setattr(type(worker), "end_rows", renew_first)
         assert worker.end_left() == []
         assert rows.get().state == "running"
 

@@ -1,4 +1,4 @@
-"""One person's sockets take turns, and no more than their share of the thread."""
+"""The sockets of one user take turns, and no more than their share of the thread."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ def work(seconds):
         pass
 
 
-async def test_others_wait_for_one_piece_of_work_at_most():
+async def test_other_users_wait_for_one_piece_of_work_at_most():
     mine = [
         asyncio.create_task(fair_share.find_fair_share(ME).run(work, 0.05))
         for _ in range(20)
@@ -48,7 +48,7 @@ async def test_work_is_known_to_be_this_persons():
     )
 
 
-async def test_who_had_the_thread_for_long_rests(monkeypatch, settings):
+async def test_user_rests_after_using_the_thread_for_long(monkeypatch, settings):
     settings.PROCESSOR_SHARE_PER_USER = 10
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.1)
     share = fair_share.find_fair_share(ME)
@@ -70,7 +70,7 @@ async def test_messages_count_though_they_need_no_work(monkeypatch):
     assert time.monotonic() - started > 0.1
 
 
-async def test_one_long_wait_for_a_lock_is_not_held_against_a_person(monkeypatch):
+async def test_wait_for_a_lock_does_not_count_against_the_share(monkeypatch):
     monkeypatch.setattr(fair_share, "BURST_SECONDS", 0.05)
     share = fair_share.find_fair_share(ME)
     await share.run(time.sleep, 0.3)
@@ -85,7 +85,7 @@ async def test_zero_is_no_limit(monkeypatch, settings):
     assert not fair_share.find_fair_share(ME).is_spent
 
 
-async def test_those_that_were_quiet_longest_are_forgotten(monkeypatch):
+async def test_shares_of_the_longest_quiet_users_are_forgotten(monkeypatch):
     monkeypatch.setattr(fair_share, "MAX_PEOPLE", 3)
     kept = fair_share.find_fair_share(1)
     for user_id in (2, 3, 1, 4, 1, 5):
@@ -161,7 +161,7 @@ class TestSyncs:
         monkeypatch.setattr(socket_client.JsonView, "sync", counting)
         return counted
 
-    async def test_those_that_wait_are_answered_together(self, alice, session, syncs):
+    async def test_waiting_syncs_are_answered_together(self, alice, session, syncs):
         conversation = await asyncio.to_thread(transcript.create_conversation, alice)
         async with Chat(conversation, session) as chat:
             for _ in range(100):

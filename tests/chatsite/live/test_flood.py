@@ -16,9 +16,9 @@ from .test_slow_reader import MIB, resident
 pytestmark = pytest.mark.server
 
 SOCKETS = 40
-# That another person's connect and first answer may take longer, while one floods.
+# Seconds for another user's connect and first answer, while one user floods.
 # Alone on a machine it is a quarter of that; the suite has other work beside it. Before
-# people had shares it was over a second, or no connection at all.
+# users had shares it was over a second, or no connection at all.
 MOST_SECONDS = 1.0
 TIMES = 5
 COMMANDS = {
@@ -59,7 +59,7 @@ async def read(socket):
 
 
 async def seconds_of(site, person, path):
-    """How long another person's connect and the answer to a sync take."""
+    """Measure another user's connect and the answer to a sync."""
     started = time.monotonic()
     async with open_socket(site, person, path) as socket:
         await socket.send('{"type":"sync"}')
@@ -103,8 +103,8 @@ def site(new_database):
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_another_person_is_answered_at_once(site, kind):
-    # What one person has used up is nothing to the next.
+def test_other_user_is_answered_at_once_during_a_flood(site, kind):
+    # The share that one user has used does not count against another.
     busy, other = Person(site, f"busy-{kind}"), Person(site, f"other-{kind}")
     path, other_path = busy.create(), other.create()
     with busy.chat(path) as chat, other.chat(other_path) as quiet:

@@ -129,7 +129,7 @@ def test_text_of_a_model_is_escaped():
     assert "&lt;script&gt;" in html
 
 
-def test_all_pages_of_a_process_share_what_is_formatted(monkeypatch):
+def test_pages_of_a_process_share_formatted_blocks(monkeypatch):
     formatted, render_part = [], incremental.markdown.render_part
     monkeypatch.setattr(
         incremental.markdown,
@@ -163,7 +163,7 @@ def test_open_code_is_shown_as_code():
         (events.Frame(99, 1, 0, "x"), "an unknown turn"),
     ],
 )
-def test_it_asks_for_a_sync_when_it_can_not_go_on(event, why):
+def test_page_asks_for_a_sync_when_a_frame_does_not_follow(event, why):
     assert page("known").frame(event) is None, why
 
 

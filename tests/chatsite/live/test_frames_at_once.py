@@ -1,5 +1,5 @@
-"""The next words of a reply are sent while the one who tells them waits, but never past
-what was told before them."""
+"""The next words of a reply are sent while their publisher waits, but never past
+earlier events."""
 
 import pytest
 from channels.db import database_sync_to_async

@@ -7,7 +7,7 @@ from asgiref.sync import SyncToAsync, sync_to_async
 from chatsite.live.backpressure import BoundedServer
 
 
-async def test_it_hands_over_whatever_the_signal_has_interrupted(monkeypatch):
+async def test_server_hands_over_whatever_the_signal_has_interrupted(monkeypatch):
     """A request that waited for its thread: asgiref takes a second wait in its context
     for a deadlock."""
     server, done = BoundedServer.__new__(BoundedServer), []

@@ -53,7 +53,7 @@ def test_the_longest_message_may_be_escaped_whole(site):
     assert person.get_json(f"{path}transcript.json")["messages"][0]["text"] == text
 
 
-def test_what_is_longer_than_any_message_is_not_taken(site):
+def test_text_longer_than_any_message_is_refused(site):
     person = Person(site, "cleo")
     path = person.create()
     with open_chat(person, path) as chat:

@@ -118,7 +118,7 @@ class Scene:
         self.share.is_free.clear()
         self.box.tell(events.State(TURN, "drawn"))
         await self.rest()
-        assert self.box.state is State.TELLING
+        assert self.box.state is State.SENDING
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ class TestOrder:
         assert scene.sent == ["drawn", "title", "One"]
         assert scene.box.state is State.IDLE
 
-    async def test_without_a_transport_the_server_is_handed_all_of_it(self):
+    async def test_outbox_without_a_transport_gives_all_messages_to_the_server(self):
         scene = Scene(with_line=False)
         for event in (frame("One"), events.Title("T"), frame("Two")):
             scene.box.tell(event)
@@ -164,7 +164,7 @@ class TestOrder:
         await scene.box.answer(events.Error("busy", "Wait."))
         assert scene.sent == ["busy"]
 
-    async def test_what_is_short_takes_one_visit_to_the_thread(self, scene):
+    async def test_short_fragment_takes_one_visit_to_the_thread(self, scene):
         scene.view.pieces = ["one", "two", "three"]
         scene.box.sync()
         await scene.rest()
@@ -179,7 +179,7 @@ class TestOrder:
 
 
 class TestReplacing:
-    async def test_of_frames_that_wait_the_newest_is_sent(self, scene):
+    async def test_newest_of_waiting_frames_is_sent(self, scene):
         await scene.block()
         for number in range(1000):
             scene.box.tell(frame("x" * number))
@@ -208,7 +208,7 @@ class TestReplacing:
         assert scene.sent in (["999"], ["0", "999"])
         assert scene.box.state is State.IDLE
 
-    async def test_too_many_events_become_a_sync(self, scene, monkeypatch):
+    async def test_queue_of_too_many_events_becomes_a_sync(self, scene, monkeypatch):
         monkeypatch.setattr(outbox, "MAX_QUEUED", 3)
         await scene.block()
         scene.box.tell(events.Title("T"))
@@ -222,7 +222,7 @@ class TestReplacing:
 
 
 class TestSync:
-    async def test_it_waits_for_a_drawing_and_comes_before_all_else(self, scene):
+    async def test_sync_waits_for_a_drawing_and_precedes_all_events(self, scene):
         await scene.block()
         scene.box.tell(events.Title("T"))
         for _ in range(5):
@@ -232,7 +232,7 @@ class TestSync:
         await scene.rest()
         assert scene.sent == ["drawn", "page", "title"]
 
-    async def test_those_wished_for_while_one_runs_are_one_more(self, scene):
+    async def test_syncs_requested_during_a_sync_become_one_more(self, scene):
         scene.share.is_free.clear()
         scene.box.sync()
         await scene.rest()
@@ -267,7 +267,7 @@ class TestSync:
         assert scene.sent[:10] == scene.view.pieces
         assert scene.sent[-1] == "9"
 
-    async def test_one_that_is_asked_for_is_checked_and_refused(self, scene):
+    async def test_requested_sync_is_checked_and_may_be_refused(self, scene):
         scene.box.sync(is_asked=True)
         assert scene.box.state is State.ASKED
         await scene.rest()
@@ -281,19 +281,19 @@ class TestSync:
         await scene.rest()
         assert (scene.sent, scene.missed) == (["page", "unavailable"], 1)
 
-    async def test_what_one_asked_for_stays_asked_for(self, scene):
+    async def test_requested_sync_stays_requested(self, scene):
         scene.box.sync(is_asked=True)
         scene.box.sync()
         assert scene.box.state is State.ASKED
 
-    async def test_who_has_had_their_share_gets_one_page_for_many_events(self, scene):
+    async def test_user_with_a_spent_share_gets_one_page_for_many_events(self, scene):
         scene.share.is_spent = True
         for number in range(10):
             scene.box.tell(events.State(TURN, f"state {number}"))
         await scene.rest()
         assert scene.sent == ["page"]
 
-    async def test_what_an_event_speaks_of_may_be_gone(self, scene):
+    async def test_event_of_a_deleted_object_becomes_a_sync(self, scene):
         scene.view.errors = [ObjectDoesNotExist()]
         scene.box.tell(events.State(TURN, "drawn"))
         await scene.rest()
@@ -310,7 +310,7 @@ class TestSync:
 
 
 class TestEnd:
-    async def test_nothing_is_sent_after_a_close(self, scene):
+    async def test_outbox_sends_nothing_after_a_close(self, scene):
         scene.view.pieces = ["one", "two"]
         scene.line.reads.clear()
         scene.box.sync()
@@ -379,4 +379,4 @@ def test_every_state_can_be_left_but_the_last():
         assert State.CLOSED in FOLLOWING[state]
     # A page that lacks something gets nothing else first.
     for state in (State.BEHIND, State.ASKED):
-        assert not FOLLOWING[state] & {State.IDLE, State.TELLING}
+        assert not FOLLOWING[state] & {State.IDLE, State.SENDING}

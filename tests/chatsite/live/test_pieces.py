@@ -40,7 +40,7 @@ def test_a_long_one_comes_in_pieces_that_every_server_takes(char):
     assert joined(messages) == "".join(parts)
 
 
-def test_what_takes_long_is_made_bit_by_bit():
+def test_long_fragment_is_made_bit_by_bit():
     made = []
     work = pieces.cut_fragment(made.append(n) or "x" for n in range(10))
     for count in range(1, 11):
@@ -50,7 +50,7 @@ def test_what_takes_long_is_made_bit_by_bit():
     assert pieces.draw_slice(work, 0.0) == ([], True)
 
 
-def test_what_is_short_is_made_at_once():
+def test_short_fragment_is_made_at_once():
     work = pieces.cut_fragment("x" for _ in range(10))
     assert pieces.draw_slice(work, 10) == (["x" * 10], True)
 

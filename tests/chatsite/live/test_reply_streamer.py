@@ -93,7 +93,7 @@ async def test_a_failed_checkpoint_is_tried_again_while_the_stream_goes_on(
     assert text_of(30).startswith(saving.saved[-1])
 
 
-async def test_it_lets_go_when_the_lease_can_not_be_renewed(saving, frames, settings):
+async def test_streamer_stops_when_the_lease_is_not_renewed(saving, frames, settings):
     settings.TURN_LEASE_SECONDS = 0.3
     saving.answers = [TRANSIENT_DB_ERRORS] * 100
     going = a_relay(words=1000)
@@ -192,7 +192,7 @@ class Clock:
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Other processes: what they are offered, how many hear it and how soon."""
+    """Other processes: the frames they are offered, how many receive them, how soon."""
 
     class Elsewhere:
         offered, processes, seconds = [], 0, 0.0
@@ -209,7 +209,7 @@ def elsewhere(monkeypatch):
     return there
 
 
-async def test_where_nobody_else_listens_few_frames_are_offered(
+async def test_few_frames_are_offered_without_other_listeners(
     saving, frames, elsewhere
 ):
     await a_relay().run()
@@ -243,7 +243,7 @@ async def test_a_slow_layer_holds_up_no_checkpoint(saving, elsewhere):
     assert going.text == text_of(30)
 
 
-async def test_who_wakes_up_after_the_lease_sends_nothing_more(saving, frames):
+async def test_streamer_sends_nothing_after_its_lease_has_expired(saving, frames):
     going = a_relay(words=1000)
     going.claim = lifecycle.TurnClaim(
         1, "owner", 1, 1, renewed_at=time.monotonic() - 60
@@ -260,19 +260,19 @@ async def test_a_bug_in_a_checkpoint_ends_the_turn(saving, frames):
 
 
 class TestRetry:
-    async def test_it_tries_again_until_the_database_answers(self):
+    async def test_retry_repeats_until_the_database_answers(self):
         answers = [TRANSIENT_DB_ERRORS, TRANSIENT_DB_ERRORS, "done"]
         until = time.monotonic() + 5 * PATIENCE
         assert await database.retry(raise_or_return, answers, until=until) == "done"
 
-    async def test_it_gives_up_in_the_end(self):
+    async def test_retry_raises_the_error_when_time_is_up(self):
         until = time.monotonic() + 0.3
         with pytest.raises(OperationalError):
             await database.retry(
                 raise_or_return, [TRANSIENT_DB_ERRORS] * 99, until=until
             )
 
-    async def test_it_does_not_repeat_a_bug(self):
+    async def test_retry_raises_permanent_errors_at_once(self):
         answers = [IntegrityError("twice"), "done"]
         until = time.monotonic() + 5 * PATIENCE
         with pytest.raises(IntegrityError):

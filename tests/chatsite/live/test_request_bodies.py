@@ -193,7 +193,7 @@ def test_large_bodies_of_people_are_read_at_the_pace_of_the_application(site):
 
 
 def make_incoming(sender, size):
-    """A body of this person of which so much has come."""
+    """A body of this user of which so much has come."""
     request = UnreadRequest.__new__(UnreadRequest)
     request.content, request.requestHeaders = BytesIO(), Headers()
     request.channel, request.sender = None, sender

@@ -1,4 +1,4 @@
-"""A socket that is told more than it can take loses no frame for good: it syncs."""
+"""A socket that gets more events than it can take loses no frame for good: it syncs."""
 
 import pytest
 

@@ -23,7 +23,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class DeafSocket:
-    """A WebSocket that reads only when it is told to."""
+    """A WebSocket that reads only on request."""
 
     def __init__(self, site, person, path):
         self.socket = socket.socket()
@@ -95,7 +95,7 @@ def start_huge(start_site):
     )
 
 
-def test_one_that_reads_late_gets_all_of_it(start_huge):
+def test_late_reader_gets_the_whole_page(start_huge):
     with Upstream() as upstream:
         site = start_huge(upstream)
         person = Person(site, "alice")
@@ -111,7 +111,7 @@ def test_one_that_reads_late_gets_all_of_it(start_huge):
                 assert event["text"] == text
 
 
-def test_it_is_cut_off_and_nobody_else_is(start_huge):
+def test_reader_that_takes_nothing_is_cut_off_alone(start_huge):
     with Upstream() as upstream:
         site = start_huge(upstream)
         person = Person(site, "alice")

@@ -36,7 +36,9 @@ async def rows(conversation):
     return [(row.role, row.text) for row in messages]
 
 
-async def test_it_acknowledges_then_streams_then_ends(conversation, session, upstream):
+async def test_socket_acknowledges_then_streams_then_ends(
+    conversation, session, upstream
+):
     async with Chat(conversation, session) as chat:
         await chat.command(type="send", client_id="c1", text="Hello there")
         events = await chat.until("end")
@@ -48,7 +50,9 @@ async def test_it_acknowledges_then_streams_then_ends(conversation, session, ups
     assert stored == [("user", "Hello there"), ("assistant", events[-1]["text"])]
 
 
-async def test_what_was_sent_is_what_the_context_says(conversation, session, upstream):
+async def test_sent_context_equals_the_one_that_is_shown(
+    conversation, session, upstream
+):
     async with Chat(conversation, session) as chat:
         for number in range(12):
             await chat.say(f"Message {number} with the fact {number}00")
@@ -433,7 +437,7 @@ async def test_a_strange_socket_is_closed_with_its_reason(conversation, session,
     "origin",
     [None, "null", "http://evil.test", "https://testserver", "http://testserver:81"],
 )
-async def test_only_pages_of_the_site_may_connect(conversation, session, origin):
+async def test_sockets_of_foreign_origins_are_refused(conversation, session, origin):
     chat = Chat(conversation, session)
     headers = [h for h in chat.socket.scope["headers"] if h[0] != b"origin"]
     if origin:

@@ -165,7 +165,7 @@ async def test_a_socket_that_the_server_gives_up_is_let_go(
     await assert_free(conversation)
 
 
-async def test_nothing_is_sent_after_a_close(conversation, session, no_errors):
+async def test_socket_sends_nothing_after_a_close(conversation, session, no_errors):
     server = Server(conversation, session, "", 1000)
     server.start()
     await server.settle()

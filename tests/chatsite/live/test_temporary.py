@@ -1,4 +1,4 @@
-"""Open pages keep a temporary conversation, and are told when it is gone."""
+"""Open pages keep a temporary conversation, and are notified when it is gone."""
 
 import asyncio
 from datetime import timedelta

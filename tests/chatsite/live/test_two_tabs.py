@@ -1,5 +1,5 @@
-"""Two tabs change the same thing: the later one is told what came first, nothing that
-was typed is lost, and sent once more it counts.
+"""Two tabs change the same thing: the later one is shown the earlier change, no typed
+text is lost, and sent once more it counts.
 """
 
 import html
@@ -44,14 +44,16 @@ class TestTitle:
         conversation.refresh_from_db()
         assert conversation.title == "Second"
 
-    def test_what_the_site_called_it_is_in_nobodys_way(self, client, conversation):
+    def test_automatic_title_does_not_conflict_with_a_new_one(
+        self, client, conversation
+    ):
         type(conversation).objects.update(title="Made up", title_set_by="auto")
         page = post(client, url("rename", conversation), title="Mine", seen="Hello")
         assert "alert" not in page
         conversation.refresh_from_db()
         assert (conversation.title, conversation.title_set_by) == ("Mine", "user")
 
-    def test_it_is_told_without_htmx_too(self, client, conversation):
+    def test_title_conflict_is_reported_without_htmx(self, client, conversation):
         values = {"title": "Second", "seen": "Not that"}
         answered = client.post(url("rename", conversation), values)
         assert answered.status_code == 409

@@ -88,7 +88,7 @@ def scene(name):
 
 
 class TestSessions:
-    def test_they_are_looked_after_often_enough_to_end_within_five_seconds(self):
+    def test_sessions_are_checked_often_enough_to_end_in_five_seconds(self):
         assert SESSION + 1 < 5
 
     async def test_silent_sockets_end_with_their_sessions(self):
@@ -106,7 +106,9 @@ class TestSessions:
             codes = await asyncio.gather(*map(closed, chats))
         assert codes == [4401] * len(ENDS)
 
-    async def test_others_stay_open(self, conversation, session, alice, bob):
+    async def test_sockets_of_other_sessions_stay_open(
+        self, conversation, session, alice, bob
+    ):
         theirs = await database_sync_to_async(transcript.create_conversation)(bob)
         other = await database_sync_to_async(browser_of)(bob)
         key = other.cookies["sessionid"].value
@@ -144,11 +146,13 @@ class TestManySockets:
         )
         return {(f"key{user.pk}", user.pk) for user in users}
 
-    def test_their_sessions_take_one_query(self, holders, django_assert_num_queries):
+    def test_sessions_of_all_sockets_take_one_query(
+        self, holders, django_assert_num_queries
+    ):
         with django_assert_num_queries(1):
             assert sessions.find_ended(holders) == set()
 
-    def test_their_conversations_take_one_query(
+    def test_conversations_of_all_sockets_take_one_query(
         self, alice, holders, django_assert_num_queries
     ):
         made = Conversation.objects.bulk_create(
@@ -160,7 +164,7 @@ class TestManySockets:
         assert len(found) == MANY
         assert [len(found[row.pk].unfinished) for row in made[:2]] == [1, 0]
 
-    def test_they_are_few_calls_of_python(self, alice, holders):
+    def test_repeated_checks_are_few_calls_of_python(self, alice, holders):
         """Each time after the first: what is the same as before is not looked into."""
         made = Conversation.objects.bulk_create(
             [Conversation(owner_id=pk) for _, pk in holders]
@@ -171,7 +175,7 @@ class TestManySockets:
         assert calls_of(sessions.find_ended, holders, proven) < 2 * MANY
         assert calls_of(progress.read_progress, ids) < 5 * MANY
 
-    def test_what_was_proven_is_checked_again_when_it_changes(self, alice, bob):
+    def test_proven_sessions_are_checked_again_when_they_change(self, alice, bob):
         keys = [browser_of(user).cookies["sessionid"].value for user in (alice, bob)]
         holders = {(keys[0], alice.pk), (keys[1], bob.pk)}
         proven = {}
@@ -273,7 +277,7 @@ class TestCatchingUp:
                 end = (await two.until("end", turn=ack["turn"]))[-1]
         assert end["state"] == "done"
 
-    async def test_it_sees_a_retry_of_a_turn_that_it_knows(
+    async def test_page_sees_a_retry_of_a_turn_that_it_knows(
         self, deaf, conversation, session, upstream, settings
     ):
         settings.MODEL_MAX_ATTEMPTS = 1
@@ -308,7 +312,7 @@ class TestCatchingUp:
             seen = await chat.until("end", turn=turn)
         assert sum(event["type"] == "frame" for event in seen) <= 2
 
-    def test_it_notices_what_a_page_shows(self, alice):
+    def test_progress_changes_with_everything_that_a_page_shows(self, alice):
         conversation = transcript.create_conversation(alice)
         stages = [progress.read_progress([conversation.pk])]
         talk_in_turns(conversation, "Hello")
@@ -329,7 +333,9 @@ class TestSocketsPerUser:
     def limit(self, settings):
         settings.SOCKETS_PER_USER = 2
 
-    async def test_one_too_many_is_told_so(self, conversation, session):
+    async def test_socket_above_the_limit_is_closed_with_its_code(
+        self, conversation, session
+    ):
         async with AsyncExitStack() as stack:
             chats = [
                 await stack.enter_async_context(Chat(conversation, session))
@@ -344,7 +350,7 @@ class TestSocketsPerUser:
                 async with Chat(conversation, session) as chat:
                     assert (await chat.say(f"Hello {number}"))["state"] == "done"
 
-    def test_those_of_other_processes_count(self, alice, bob):
+    def test_sockets_of_other_processes_count(self, alice, bob):
         presence.enter_presence(alice.pk, 1)
         Presence.objects.update(process="another")
         presence.enter_presence(alice.pk, 1)
@@ -353,7 +359,7 @@ class TestSocketsPerUser:
         presence.enter_presence(bob.pk, 2)
         assert Presence.objects.get(user=bob).sockets == 2
 
-    def test_those_of_a_dead_process_do_not(self, alice):
+    def test_sockets_of_a_dead_process_do_not_count(self, alice):
         presence.enter_presence(alice.pk, 2)
         gone = timezone.now() - timedelta(seconds=1)
         Presence.objects.update(process="another", lease_until=gone)
@@ -371,7 +377,7 @@ class TestSocketsPerUser:
         assert Presence.objects.get().user == alice
         assert Presence.objects.get().lease_until > timezone.now()
 
-    def test_what_could_not_be_written_is_written_later(self, alice, bob):
+    def test_presence_that_was_not_written_is_written_later(self, alice, bob):
         presence.enter_presence(alice.pk, 2)
         presence.renew_presence({bob.pk: 1, alice.pk: 1})
         stored = Presence.objects.order_by("user").values_list("user", "sockets")
@@ -416,7 +422,7 @@ class TestDatabaseAway:
         assert error["retry_after"] > 0
         assert "typed" not in error["detail"]
 
-    async def test_one_that_opens_is_told_to_come_again(
+    async def test_opening_socket_is_closed_with_try_again_later(
         self, conversation, session, break_database
     ):
         await break_database(True)
@@ -436,7 +442,7 @@ class TestDatabaseAway:
         assert 'data-client-id="c9"' in html
         assert 'data-retry-after="2.0"' in html
 
-    async def test_what_is_missed_meanwhile_is_read_afterwards(
+    async def test_events_missed_during_an_outage_are_read_afterwards(
         self, conversation, session, break_database, caplog
     ):
         async with Chat(conversation, session, protocol="") as page:
