@@ -38,7 +38,7 @@ SUMMARY_FIELDS = (
 )
 CALL_FIELDS = (
     *("purpose", "refs", "sha256", "model", "provider", "tokens_estimated"),
-    "parts",
+    *("parts", "body_sha256", "body_fields"),
     *("tokens_input", "tokens_cached", "tokens_output", "first_token_ms"),
     *("total_ms", "attempts", "error", "created_at"),
 )

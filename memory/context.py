@@ -87,6 +87,9 @@ class RequestContext:
     parts: Parts = ()
     # The definitions of the tools that the model may call, in OpenAI's form.
     tools: Sequence[dict[str, Any]] = ()
+    # Of one that is not sent yet: the model, and what else the request says.
+    model: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
     view: ConversationView | None = None  # None: rebuilt later
     # The texts that the references name by their hash.
     texts: dict[str, str] = field(default_factory=dict)

@@ -15,6 +15,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 from .models import Conversation, ModelCall, Prompt
 
 BATCH = 500
+# The keys of references to one text each.
+TEXTS = ("system", "fence", "instruction", "tools_sha256", "tools_text")
 
 
 def hash_text(text: str) -> str:
@@ -24,7 +26,7 @@ def hash_text(text: str) -> str:
 def named_in(refs: Mapping[str, Any]) -> list[str]:
     """Return the hashes of the texts that a request refers to."""
     said = (each[1] for each in (*rules_in(refs), *edits_in(refs), *facts_in(refs)))
-    named = (*map(refs.get, ("system", "fence", "instruction", "tools_sha256")), *said)
+    named = (*map(refs.get, TEXTS), *said)
     # Older imports accepted references of any shape.
     return list(dict.fromkeys(each for each in named if isinstance(each, str)))
 

@@ -23,6 +23,7 @@ from .databases import MIGRATED, copy_sqlite
 from .fakes.upstream import Upstream
 from .remembered import remembered
 from .servers import Redis, Site
+from .wire_proofs import find_unproved
 
 # An example is not slow because the machine is.
 hypothesis_settings.register_profile(
@@ -42,6 +43,17 @@ def pytest_collection_modifyitems(items):
     """Browser tests come last: Playwright keeps an event loop running in this thread
     as long as its browser lives, and async tests can't start theirs beside it."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Whatever a test has had sent to the fake provider, its record proves."""
+    result = yield
+    server = item.funcargs.get("upstream")
+    has_rows = {"db", "transactional_db"} & {*item.fixturenames}
+    if has_rows and isinstance(server, Upstream):
+        assert find_unproved([request.raw for request in server.requests]) == []
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ costs more than everything else that a word goes through.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -14,6 +14,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
+
+# Receives the body of a request and its bytes, as they leave.
+NoteBody = Callable[[dict[str, Any], bytes], None]
 
 
 @dataclass(frozen=True, slots=True)

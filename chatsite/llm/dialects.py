@@ -6,15 +6,17 @@ again in another dialect, and the one that worked is remembered for the model, i
 process.
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from memory.engine.compose import digest_wire, dump_wire
+from memory.engine.compose import digest_wire
 from memory.engine.tools.call_forms import SENT_EXTRAS, CallForm, calls_of
 
 from . import providers
@@ -126,6 +128,12 @@ class Dialect:
             for each in (self, other)
         )
         return mine == its
+
+    def to_options(self, bind: Mapping[str, Any]) -> dict[str, Any]:
+        """Return these arguments of a request without the fields left out."""
+        options = {name: bind[name] for name in bind.keys() - self.without}
+        usage = {"stream_usage": False} if "stream_options" in self.without else {}
+        return options | usage
 
     def leave_out(self, *names: str) -> "Dialect":
         return replace(self, without=self.without | set(names))
@@ -379,10 +387,18 @@ class Tools:
         names = [each["function"]["name"] for each in self.schemas]
         if self.is_refused:
             return {"tools_refused": names}
-        refs = {"tools": names, "tools_sha256": digest_wire(self.schemas)}
+        refs = {
+            "tools": names,
+            "tools_sha256": digest_wire(self.schemas),
+            "tools_text": hashlib.sha256(self._dump().encode()).hexdigest(),
+        }
         return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
 
     def to_texts(self) -> dict[str, str]:
         """The definitions as they are sent, by the hash that to_refs() names."""
-        name = self.to_refs().get("tools_sha256")
-        return {name: dump_wire(self.schemas)} if name else {}
+        name = self.to_refs().get("tools_text")
+        return {name: self._dump()} if name else {}
+
+    def _dump(self) -> str:
+        # The order of their fields can matter to a model.
+        return json.dumps(self.schemas, ensure_ascii=False, separators=(",", ":"))

@@ -15,10 +15,11 @@ from langchain_core.messages.tool import ToolCallChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
+from memory.engine.compose import dump_body, order_wire
 from memory.engine.tools.call_forms import add_extras
 
 from . import transport
-from .deltas import Delta
+from .deltas import Delta, NoteBody
 from .event_stream import ObjectStream
 from .gathered import read_calls, to_openai
 
@@ -45,10 +46,7 @@ class OpenAIChat(ChatOpenAI):
         self, messages: list[BaseMessage], **options: Any
     ) -> AsyncIterator[list[Delta]]:
         """What astream() says, without its chunks."""
-        if self._should_stream_usage(options.pop("stream_usage", None)):
-            options["stream_options"] = {"include_usage": True}
-        payload = self._get_request_payload(messages, **options, stream=True)
-        stream = await self.async_client.create(**payload)
+        stream = await self.async_client.create(**self.make_body(messages, **options))
         has_begun = False
         async with aclosing(stream.batches(self._read_delta)) as batches:
             async for batch in batches:
@@ -56,6 +54,12 @@ class OpenAIChat(ChatOpenAI):
                 has_begun = True
         if not has_begun:
             raise ValueError("no chunk came")
+
+    def make_body(self, messages: list[BaseMessage], **options: Any) -> dict[str, Any]:
+        """Return the body of a request for a reply."""
+        if self._should_stream_usage(options.pop("stream_usage", None)):
+            options["stream_options"] = {"include_usage": True}
+        return self._get_request_payload(messages, **options, stream=True)
 
     def _read_delta(self, chunk: dict[str, Any]) -> Delta:
         # A word costs what is called here: most have neither counts nor calls.
@@ -86,6 +90,7 @@ class OpenAIChat(ChatOpenAI):
         asked = self._convert_input(args[0]).to_messages()
         for wire, message in zip(payload["messages"], asked, strict=True):
             add_extras(wire, message)
+        payload["messages"] = [*map(order_wire, payload["messages"])]
         return payload
 
     def _convert_chunk_to_generation_chunk(
@@ -222,11 +227,20 @@ class Completions:
         self._client = client
 
     async def create(
-        self, *, extra_body: dict[str, Any] | None = None, **body: Any
+        self,
+        *,
+        on_body: NoteBody | None = None,
+        extra_body: dict[str, Any] | None = None,
+        **body: Any,
     ) -> ObjectStream:
+        body |= extra_body or {}
+        sent = dump_body(body)
+        if on_body:
+            on_body(body, sent)
         return await self._client.post(
             "/chat/completions",
-            body={**body, **(extra_body or {})},
+            content=sent,
+            options={"headers": {"Content-Type": "application/json"}},
             cast_to=object,
             stream=True,
             stream_cls=ObjectStream,

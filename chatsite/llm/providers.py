@@ -21,10 +21,9 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
 from . import known_models
-from .demo.chat_model import DemoChatModel
+from .demo.chat_model import DEMO, DemoChatModel
 from .provider_file import Model, ModelProvider, Prices
 
-DEMO = "demo"
 OPENAI_HOST = "api.openai.com"
 DEFAULT_CONTEXT_WINDOW = 32_000
 # Servers of one's own often need no key, but the client insists on one.

@@ -5,6 +5,7 @@ retries before the first token, clean text, and errors that are safe to show.
 """
 
 import asyncio
+import hashlib
 import logging
 import math
 import random
@@ -20,6 +21,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCallChunk
 from pydantic import BaseModel
+
+from memory.engine.compose import pick_fields
 
 from . import deltas, dialects, providers
 from .deltas import Delta
@@ -82,7 +85,7 @@ class ReplyStream:
 
     After the end, and after an error as far as they are known: usage, finish_reason
     (None: the stream just ended), reasoning, refusal, attempts, first_token_ms,
-    total_ms, calls, extras.
+    total_ms, calls, extras, body_sha256 and body_fields of the request that it answers.
     """
 
     def __init__(
@@ -109,6 +112,7 @@ class ReplyStream:
         self.finish_reason: str | None = None
         self.attempts = 0
         self.first_token_ms: int | None = None
+        self.body_sha256, self.body_fields = "", dict[str, Any]()
         self._messages = list(messages)
         self._bind = bind or {}
         self._strict = strict
@@ -214,12 +218,11 @@ class ReplyStream:
 
     async def _attempt(self) -> AsyncIterator[str]:
         self._check_provider()
-        model, without = providers.build(self.name), self.dialect.without
+        model, options = providers.build(self.name), self.dialect.to_options(self._bind)
         self._life_at, self._is_understood = time.monotonic(), False
-        options = {name: self._bind[name] for name in self._bind.keys() - without}
-        if "stream_options" in without:
-            options["stream_usage"] = False
-        reading = deltas.read_deltas(model, self._messages, **options)
+        reading = deltas.read_deltas(
+            model, self._messages, on_body=self._note_body, **options
+        )
         async with aclosing(reading) as batches:
             while batch := await self._read(batches):
                 self._note(batch)
@@ -232,6 +235,10 @@ class ReplyStream:
         if piece := self._take(rest + self._describe_extras(), is_end=True):
             yield piece
         self._check_end()
+
+    def _note_body(self, body: dict[str, Any], sent: bytes) -> None:
+        self.body_sha256 = hashlib.sha256(sent).hexdigest()
+        self.body_fields = pick_fields(body)
 
     def _describe_extras(self) -> str:
         """Return the parts of a reply beside its text, in lines below it; a summary has

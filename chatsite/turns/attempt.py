@@ -21,7 +21,6 @@ from memory import context
 from memory.database import retry
 from memory.engine import replies
 from memory.engine.blank import is_blank
-from memory.models import Conversation
 
 from . import commands, lifecycle, limits, model_access, requests, variations
 from .checkpoints import CHECKPOINT_SECONDS
@@ -73,7 +72,6 @@ class Request:
     claim: lifecycle.TurnClaim
     model: str
     built: context.RequestContext
-    options: dict[str, Any]
     dialect: dialects.Dialect
     tools: Tools | None = None
     # A ceiling in tokens, once the provider has found the context too long.
@@ -122,39 +120,22 @@ def prepare_attempt(
     conversation = turn.conversation
     if tools is None and runs_in_steps(turn):
         return turn
-    varied, bound = variations.take_next(turn), tools or Tools()
+    varied = variations.take_next(turn)
     model = (varied and varied.model) or requests.model_of(conversation)
     if refusal := model_access.find_model_refusal(conversation.owner_id, model):
         return lifecycle.TurnResult(State.FAILED, "", error=refusal)
     dialect = dialect or dialects.find_dialect(model)
-    bound = bound.fit_to(dialect)
-    most = (limit or requests.limit_of(model)) - bound.tokens
-    form = requests.form_of(model, dialect)
-    built = context.build_request_context(
+    built = requests.compose_request(
         conversation,
-        newest=turn.user_message,
+        turn.user_message,
+        model,
+        varied=varied,
+        tools=tools or Tools(),
         steps=() if tools is None else context.read_steps(turn.user_message),
-        limit=max(1, most),
-        tool_tokens=bound.tokens,
-        **form,
+        limit=limit,
+        dialect=dialect,
     )
-    temperature = requests.temperature_of(conversation)
-    if varied:
-        built = variations.vary_built(
-            built,
-            conversation,
-            varied,
-            turn.user_message,
-            limit=max(1, most),
-            tool_tokens=bound.tokens,
-            **form,
-        )
-        if varied.temperature is not None:
-            temperature = varied.temperature
-    built.refs.update(bound.to_refs())
-    built.texts.update(bound.to_texts())
-    options = find_options(conversation, model, temperature, bound)
-    return Request(claim, model, built, options, dialect, tools, limit)
+    return Request(claim, model, built, dialect, tools, limit)
 
 
 def begin_attempt(
@@ -171,17 +152,6 @@ def begin_attempt(
     if not (waits and request.needs_room):
         request.begun = lifecycle.begin(request.claim, request.built, request.model)
     return request
-
-
-def find_options(
-    conversation: Conversation, model: str, temperature: float | None, tools: Tools
-) -> dict[str, Any]:
-    """Return the options of a request for a reply, besides its messages."""
-    return {
-        **providers.cache_options(model, str(conversation.uuid)),
-        **providers.sampling_options(model, temperature),
-        **tools.to_options(),
-    }
 
 
 def _find_refusal(turn: Turn) -> lifecycle.TurnResult | None:
@@ -276,7 +246,7 @@ async def _send_request(request: Request) -> _Answer | None:
     stream = streaming.ReplyStream(
         request.model,
         request.built.messages,
-        bind=request.options,
+        bind=request.built.options,
         dialect=request.dialect,
     )
     async with events.stop_hints(claim.row_id) as stop:
@@ -328,6 +298,8 @@ def make_result(
         first_token_ms=stream.first_token_ms,
         total_ms=stream.total_ms,
         attempts=stream.attempts,
+        body_sha256=stream.body_sha256,
+        body_fields=stream.body_fields,
         calls=stream.calls,
         extras=stream.extras,
     )

@@ -92,7 +92,7 @@ class TurnClaim(Claim):
 # The columns of a request that its result fills.
 BILLED = (
     *("tokens_input", "tokens_cached", "tokens_output", "first_token_ms", "total_ms"),
-    *("attempts", "error"),
+    *("attempts", "error", "body_sha256", "body_fields"),
 )
 
 
@@ -110,6 +110,9 @@ class TurnResult:
     first_token_ms: int | None = None
     total_ms: int = 0
     attempts: int = 1
+    # Of the request that left.
+    body_sha256: str = ""
+    body_fields: Mapping[str, Any] = field(default_factory=dict)
     # The calls of tools that it asks for, as they came; only those of a complete reply
     # may be run.
     calls: Sequence[ToolCallChunk] = ()

@@ -24,6 +24,7 @@ from memory.images import image_source
 from memory.models import Conversation, Message, ModelCall
 from memory.sql import prepared_rows
 from memory.view import rebuilding
+from memory.view.variation import Variation
 
 from . import variations
 from .models import Turn
@@ -143,21 +144,74 @@ def next_turn(
     turn = next(iter(_select_waiting(conversation=conversation.pk)), None)
     newest = turn.user_message if turn else _make_unsent(conversation, draft, files)
     varied = variations.find_next(conversation, turn)
-    form = form_of((varied and varied.model) or model_of(conversation))
-    tools = registry.offer_now(conversation)
-    tools = tools.fit_to(dialects.find_dialect(form["model"]))
-    offered = tools.to_options().get("tools", ())
-    form["tool_tokens"] = tools.tokens if offered else 0
-    form["limit"] = max(1, limit_of(form["model"]) - form["tool_tokens"])
-    built = context.build_request_context(
+    return compose_request(
         conversation,
-        newest=newest,
+        newest,
+        (varied and varied.model) or model_of(conversation),
+        varied=varied,
+        tools=registry.offer_now(conversation),
         steps=context.read_steps(newest) if turn and turn.may_have_rows else (),
-        **form,
+    )
+
+
+def compose_request(
+    conversation: Conversation,
+    newest: Message | None,
+    model: str,
+    *,
+    varied: Variation | None,
+    tools: dialects.Tools,
+    steps: Sequence[Message] = (),
+    limit: int | None = None,
+    dialect: dialects.Dialect | None = None,
+) -> context.RequestContext:
+    """Build the request to answer `newest`, whole: with its tools and options."""
+    dialect = dialect or dialects.find_dialect(model)
+    tools = tools.fit_to(dialect)
+    form = form_of(model, dialect) | {"tool_tokens": tools.tokens}
+    form["limit"] = max(1, (limit or limit_of(model)) - tools.tokens)
+    built = context.build_request_context(
+        conversation, newest=newest, steps=steps, **form
     )
     if varied:
         built = variations.vary_built(built, conversation, varied, newest, **form)
-    return replace(built, tools=offered)
+    return with_options(built, conversation, model, tools, varied)
+
+
+def with_options(
+    built: context.RequestContext,
+    conversation: Conversation,
+    model: str,
+    tools: dialects.Tools,
+    varied: Variation | None = None,
+) -> context.RequestContext:
+    """Return the request with its tools and what else it says besides messages."""
+    temperature = varied.temperature if varied else None
+    if temperature is None:
+        temperature = temperature_of(conversation)
+    options = {
+        **providers.cache_options(model, str(conversation.uuid)),
+        **providers.sampling_options(model, temperature),
+        **tools.to_options(),
+    }
+    return replace(
+        built,
+        refs=built.refs | tools.to_refs(),
+        texts=built.texts | tools.to_texts(),
+        tools=options.get("tools", ()),
+        model=model,
+        options=options,
+    )
+
+
+def make_body(built: context.RequestContext) -> dict[str, Any]:
+    """Return the body that would leave now for a request of compose_request().
+
+    Raises LookupError if the site does not have its model any more.
+    """
+    options = dialects.find_dialect(built.model).to_options(built.options)
+    body = providers.build(built.model).make_body(built.messages, **options)
+    return body | body.pop("extra_body", {})
 
 
 @prepared_rows()

@@ -443,8 +443,31 @@ def to_wire(
         if isinstance(message, AIMessage) and message.tool_calls:
             wire["content"] = wire["content"] or None
         call_forms.add_extras(wire, message)
-        wires.append(wire)
+        wires.append(order_wire(wire))
     return wires
+
+
+def order_wire(wire: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of a request with its fields in the order they are sent."""
+    return {"role": wire["role"], "content": wire.get("content"), **wire}
+
+
+def dump_body(body: Mapping[str, Any]) -> bytes:
+    """Return the body of a request as it is sent: its fields by name, no spaces."""
+    ordered = {name: body[name] for name in sorted(body)}
+    text = json.dumps(
+        ordered, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+    return text.encode()
+
+
+def pick_fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a body that the references of its request do not have."""
+    return {n: body[n] for n in body.keys() - {"model", "messages", "tools"}}
+
+
+def digest_body(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(dump_body(body)).hexdigest()
 
 
 def dump_wire(wire: Sequence[dict[str, Any]]) -> str:

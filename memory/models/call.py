@@ -80,6 +80,7 @@ class ModelCall(History):
         {
             *("message", "summary", "tokens_input", "tokens_cached", "tokens_output"),
             *("first_token_ms", "total_ms", "attempts", "error"),
+            *("body_sha256", "body_fields"),
         }
     )
 
@@ -115,6 +116,14 @@ class ModelCall(History):
     tokens_estimated = models.PositiveIntegerField()
     # The estimate by part: names and tokens, in the order of the request.
     parts = models.JSONField(default=list, db_default=[], blank=True, editable=False)
+    # Of the body that left, when it has; empty where that is not known. Its fields
+    # besides model, messages and tools.
+    body_sha256 = models.CharField(
+        max_length=64, blank=True, default="", db_default="", editable=False
+    )
+    body_fields = models.JSONField(
+        default=dict, db_default={}, blank=True, editable=False
+    )
     # Reported by the provider; empty when it reported nothing.
     tokens_input = models.PositiveIntegerField(null=True, blank=True)
     tokens_cached = models.PositiveIntegerField(null=True, blank=True)

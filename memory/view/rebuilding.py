@@ -22,6 +22,7 @@ from memory.engine.compose import (
     Context,
     Section,
     compose_context,
+    digest_body,
     quote_rule,
 )
 from memory.engine.search import excerpts
@@ -263,7 +264,7 @@ def _send_again(
     )
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
-    tools = texts.get(refs.get("tools_sha256", ""), "")
+    tools = texts.get(refs.get("tools_text") or refs.get("tools_sha256", ""), "")
     built = replace(built, texts=told, tools=read_definitions(tools))
     if call.pk:
         parts = list_parts(call, context, count_text(tools))
@@ -309,7 +310,21 @@ def select_known(calls: QuerySet[ModelCall]) -> QuerySet[ModelCall]:
 
 def verify_context(call: ModelCall) -> bool:
     """Return whether the rebuilt context is what was sent, byte for byte."""
-    return rebuild_context(call).sha256 == call.sha256
+    return is_sent(call, rebuild_context(call))
+
+
+def is_sent(call: ModelCall, built: RequestContext) -> bool:
+    """Return whether a rebuilt request has the hash of its call, and of its body."""
+    if built.sha256 != call.sha256 or not call.body_sha256:
+        return built.sha256 == call.sha256
+    body = {**call.body_fields, "model": call.model, "messages": built.wire}
+    offered = {"tools": built.tools} if built.tools else {}
+    return digest_body(body | offered) == call.body_sha256
+
+
+def find_body_hash(call: ModelCall) -> str:
+    """Return the SHA-256 of the body that left, or "" if it is not known."""
+    return call.sha256 if EXTERNAL & call.refs.keys() else call.body_sha256
 
 
 def is_erased(call: ModelCall) -> bool:

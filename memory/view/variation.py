@@ -17,7 +17,8 @@ from .tool_groups import complete_groups
 OF_NOTES = ("recalled", "excerpts", "replaced", "until", "files")
 # The keys of references about the offered tools.
 OF_TOOLS = (
-    *("tools", "tools_sha256", "tool_choice", "tools_refused", "tools_left_out"),
+    *("tools", "tools_sha256", "tools_text", "tool_choice"),
+    *("tools_refused", "tools_left_out"),
 )
 # The key of references that holds the variation.
 VARIED = "trial"

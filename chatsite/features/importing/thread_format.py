@@ -292,6 +292,7 @@ class ReplyReferences(References):
     steps: Ranges = []
     tools: Few[Name] = []
     tools_sha256: Sha256 | None = None
+    tools_text: Sha256 | None = None
     tool_choice: Name = ""
     tools_refused: Few[Name] = []
     tools_left_out: Few[Name] = []
@@ -315,7 +316,10 @@ class SummaryReferences(References):
 
 
 class ModelCall(StateRow):
-    """One request to a model, by reference; `sha256` is of what was sent."""
+    """One request to a model, by reference; `sha256` is of what was sent.
+
+    `body_sha256` is of the whole body, `body_fields` are its other fields.
+    """
 
     purpose: Literal[*models.ModelCall.Purpose.values]
     message__seq: Seq | None = None
@@ -326,6 +330,8 @@ class ModelCall(StateRow):
     provider: Name = ""
     tokens_estimated: Count
     parts: Few[tuple[Name, Count]] = []
+    body_sha256: Hash = ""
+    body_fields: Json = {}
     tokens_input: Count | None = None
     tokens_cached: Count | None = None
     tokens_output: Count | None = None

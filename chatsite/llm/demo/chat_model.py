@@ -20,6 +20,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from memory.engine.compose import dump_body, to_wire
 from memory.engine.summaries.material import read_request
 from memory.engine.summaries.prompts import MARKER as SUMMARY_MARK
 from memory.engine.summaries.schemas import render_summary
@@ -31,6 +32,7 @@ from .extractive import make_title, name_in_chinese, summarize_extractively
 from .structured import fill_shape, find_shape
 from .tool_use import answer_from_results, find_calls
 
+DEMO = "demo"
 DEFAULT_SUMMARY_TOKENS = 400
 # It looks at none.
 IMAGE_TOKENS = 85
@@ -53,6 +55,11 @@ class DemoChatModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         return self.bind(tools=[convert_to_openai_tool(each) for each in tools])
 
+    def make_body(self, messages: list[BaseMessage], **options: Any) -> dict[str, Any]:
+        """Return what a server would receive; the model gets it without one."""
+        wire = to_wire(messages, model=DEMO)
+        return {"model": DEMO, "messages": wire, "stream": True, **options}
+
     def _generate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
@@ -65,6 +72,9 @@ class DemoChatModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
+        if on_body := kwargs.pop("on_body", None):
+            body = self.make_body(messages, **kwargs)
+            on_body(body, dump_body(body))
         # A long conversation takes a while to read; other replies go on meanwhile.
         tools = kwargs.get("tools") or ()
         calls, text = await asyncio.to_thread(_compose_reply, messages, tools)

@@ -185,6 +185,7 @@ class ContextPane:
     replies: tuple[int, ...] = ()  # numbers to choose from, newest first
     wire: Sequence[dict[str, Any]] = ()
     sha256: str = ""
+    body_sha256: str = ""
     policy: str = ""
     policy_error: str = ""  # why the stored policy is not in force
     compact_rule: str = ""
@@ -295,6 +296,7 @@ def model_view(
         replies=tuple(_select_replies(conversation=conversation.pk)),
         wire=built.wire,
         sha256=built.sha256,
+        body_sha256=rebuilding.find_body_hash(call) if call else "",
         policy=preset_name(policy.preset),
         policy_error=conversation.policy_error,
         compact_rule=describe_trigger_rule(policy, gauge.window_limit),
@@ -330,7 +332,7 @@ def _is_verified(call: ModelCall, built: context.RequestContext) -> bool | None:
 
     None if that is unknown, since a message of it was deleted.
     """
-    is_same = built.sha256 == call.sha256
+    is_same = rebuilding.is_sent(call, built)
     return None if not is_same and rebuilding.is_erased(call) else is_same
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from chatsite.turns import requests
 from chatsite.turns.models import Turn
 from memory import bundle
+from memory.context import RequestContext
+from memory.engine.compose import digest_body, pick_fields
 from memory.models import Conversation, Message, ModelCall
 from memory.view import rebuilding
 
@@ -89,6 +91,7 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
     return {
         "messages": built.wire,
         "sha256": built.sha256,
+        **_describe_body(conversation, call, built),
         "tools": built.tools,
         "parts": [{"name": name, "tokens": count} for name, count in built.parts],
         "tokens": {
@@ -98,8 +101,29 @@ def describe_context(conversation: Conversation, reply: int | None) -> dict[str,
             "output": call.tokens_output if call else None,
         },
         "refs": built.refs,
-        "model": call.model if call else requests.model_of(conversation),
+        "model": call.model if call else built.model or requests.model_of(conversation),
     }
+
+
+def _describe_body(
+    conversation: Conversation, call: ModelCall | None, built: RequestContext
+) -> dict[str, Any]:
+    """Return the hash of the body that left, or would leave now, or why there is none.
+
+    `body_fields` are those of the body besides model, messages and tools.
+    """
+    sha256, fields, unknown = built.sha256, {}, ""
+    if call:
+        sha256, fields = rebuilding.find_body_hash(call), call.body_fields
+        unknown = "" if sha256 else "not_recorded"
+    elif not rebuilding.EXTERNAL & built.refs.keys():
+        try:
+            body = requests.make_body(built)
+            sha256, fields = digest_body(body), pick_fields(body)
+        except LookupError:
+            sha256, unknown = "", "model_denied"
+    found = {"body_sha256": sha256 or None, "body_fields": fields}
+    return found | {"body_unknown": unknown}
 
 
 def list_summaries(conversation: Conversation) -> Iterator[dict[str, Any]]:

@@ -82,7 +82,7 @@ def build_sent(
     refs = _indent_json(call.refs) if rights.content else ""
     try:
         built = rebuilding.rebuild_context(call)
-        same = built.sha256 == call.sha256
+        same = rebuilding.is_sent(call, built)
         erased = not same and rebuilding.is_erased(call)
         parts = list(_Parts(conversation, built, rights))
     except (LookupError, TypeError, ValueError, AttributeError):

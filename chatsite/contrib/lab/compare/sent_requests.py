@@ -67,7 +67,7 @@ class SentRequest:
 
     @property
     def is_proved(self) -> bool:
-        return self.built.sha256 == self.call.sha256
+        return rebuilding.is_sent(self.call, self.built)
 
 
 @dataclass(frozen=True, slots=True)

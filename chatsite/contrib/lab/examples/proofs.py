@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from memory import context
 from memory.models import Message, ModelCall, Summary
 from memory.ranges import Ranges, is_within, list_noted, to_ranges
+from memory.view.rebuilding import is_sent
 
 from ..stored_requests import UNREADABLE, find_reply_calls, rebuild_readable
 from .models import Example
@@ -74,7 +75,7 @@ def prove_examples(examples: Sequence[Example]) -> list[Proof]:
     for each in examples:
         call = calls.get(each.message_id)
         sent = built.get(call.pk) if call else None
-        is_proved = sent is not None and sent.sha256 == call.sha256
+        is_proved = sent is not None and is_sent(call, sent)
         found.append(Proof(each, call, sent if is_proved else None))
     return found
 

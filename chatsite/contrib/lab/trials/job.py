@@ -18,7 +18,7 @@ from chatsite.llm.errors import LLMError
 from chatsite.protocol import events
 from chatsite.protocol.errors import CommandError
 from chatsite.turns import limits, model_access, requests, runner, variations
-from chatsite.turns.attempt import Request, find_options, make_result, read_outcome
+from chatsite.turns.attempt import Request, make_result, read_outcome
 from chatsite.turns.lifecycle import TurnClaim, TurnResult, give_up
 from chatsite.turns.reply_streamer import ReplyStreamer
 from memory.database import retry
@@ -146,18 +146,13 @@ def _prepare_trial(
         refs,
         variation,
         limit=requests.limit_of(model),
-        tool_tokens=0 if tools.is_refused else tools.tokens,
+        tool_tokens=tools.tokens,
         **form,
     )
-    built.refs.update(tools.to_refs())
-    built.texts.update(tools.to_texts())
     if built.tokens > providers.context_window(model):
         return TurnResult(State.FAILED, "", error="context_length")
-    temperature = variation.temperature
-    if temperature is None:
-        temperature = requests.temperature_of(conversation)
-    options = find_options(conversation, model, temperature, tools)
-    return Request(claim, model, built, options, dialect, tools)
+    built = requests.with_options(built, conversation, model, tools, variation)
+    return Request(claim, model, built, dialect, tools)
 
 
 @dataclass(slots=True)
@@ -182,7 +177,7 @@ async def _stream_trial(
     stream = streaming.ReplyStream(
         request.model,
         request.built.messages,
-        bind=request.options,
+        bind=request.built.options,
         dialect=request.dialect,
     )
     # Nothing wakes it for a stop: the next checkpoint sees one.

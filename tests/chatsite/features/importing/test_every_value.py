@@ -69,7 +69,11 @@ PLACES = {
 }
 # Of a call of a tool, the name is in its message; the model of a conversation is taken
 # where it is offered.
-OF_OTHERS = {("tool_calls", "name"), ("conversation", "model")}
+OF_OTHERS = {
+    *(("tool_calls", "name"), ("conversation", "model")),
+    # It proves the rest of the request.
+    ("model_calls", "body_sha256"),
+}
 # What no code of the site writes there.
 UNWRITTEN = {
     ("conversation", "system_prompt"): [""],
