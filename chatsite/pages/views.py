@@ -65,8 +65,7 @@ def show_conversation(request: HttpRequest, conversation: Conversation) -> Value
 @conversation_fragment("chat/_guide_answer.html")
 def show_guide(request: HttpRequest, conversation: Conversation) -> Values:
     """Show the second act of the demo, at the step that the user has reached."""
-    proved, asked = (bool(request.GET.get(name)) for name in ("proved", "asked"))
-    now = guide.find_guide_step(conversation, proved=proved, asked=asked)
+    now = guide.find_guide_step(conversation)
     if now.step in ("watch", "wait"):
         return HttpResponse(status=204)  # what the page shows already
     return {"guide": now}

@@ -3,11 +3,9 @@
 import pytest
 from django.urls import reverse
 
-from chatsite import slots
 from chatsite.pages import demo
 from memory import actions, versions
-from memory.models import ModelCall
-from tests.memory.scenes import summarise, unguarded
+from tests.memory.scenes import summarise
 
 from ..scenes import HTMX, signed_in, submit, talk_in_turns, url
 
@@ -51,41 +49,14 @@ def test_guide_steps_follow_the_actions_of_the_user(client, summarised):
     assert 'value="Where am I going?"' in ask
     assert "Your turn" in ask
     talk_in_turns(summarised, "Where am I going?")
-    assert "Step 3 of 4" in text_of(client, summarised)
-    dearer = text_of(client, summarised, proved=1)
-    assert "Identical" in dearer
-    assert "Step 4 of 4" in dearer
-    end = text_of(client, summarised, proved=1, asked=1)
-    assert "The summaries have changed." in end
-    assert f"{url('compare', summarised)}?reply=6" in end
+    end = text_of(client, summarised)
+    assert "the model answers Nara" in end
     assert "That is Windowpane" in end
     # What is deleted is to be asked again.
     actions.delete_message(
         summarised, summarised.messages.filter(role="user").last().seq
     )
-    assert "Step 2 of 4" in text_of(client, summarised)
-
-
-def test_guide_ends_with_the_proof_without_comparisons(client, summarised, monkeypatch):
-    monkeypatch.delitem(slots._parts, "guide.dearer")
-    edit(summarised)
-    talk_in_turns(summarised, "Where am I going?")
-    assert "Step 3 of 3" in text_of(client, summarised)
-    end = text_of(client, summarised, proved=1)
-    assert "Identical" in end
-    assert "That is Windowpane" in end
-    assert "dearer" not in end
-
-
-def test_guide_claims_no_proof_when_the_hash_differs(client, summarised):
-    edit(summarised)
-    talk_in_turns(summarised, "Where am I going?", "And when?")
-    call = ModelCall.objects.filter(purpose="reply").latest("pk")
-    unguarded(ModelCall.objects.filter(pk=call.pk)).update(sha256="0" * 64)
-    assert "hash does not match" in text_of(client, summarised, proved=1)
-    asked = summarised.messages.filter(role="user", text="Where am I going?")
-    actions.delete_message(summarised, asked.get().seq)
-    assert "deleted later" in text_of(client, summarised, proved=1)
+    assert "Step 2 of 2" in text_of(client, summarised)
 
 
 def test_the_page_has_it_only_after_the_demo(client, summarised):

@@ -16,5 +16,4 @@ class CompareConfig(AppConfig):
         slots.register("conversation.menu", parts.draw_in_conversation_menu)
         slots.register("message.menu", parts.draw_compare_item)
         slots.register("sent", parts.draw_beside_sent)
-        slots.register("guide.dearer", parts.draw_guide_answer)
         slots.register("inspector", parts.draw_inspected_comparison)

@@ -13,7 +13,7 @@ from memory.models import Conversation
 
 from ..stored_requests import UNREADABLE
 from .presenter import present_figures
-from .sent_requests import UnknownReplyError, read_compared
+from .sent_requests import read_compared
 
 
 def draw_compare_item(conversation: Conversation, message: ShownMessage) -> str:
@@ -42,16 +42,6 @@ def _draw_link(conversation: Conversation, reply: int, style: str, text: str) ->
     return format_html(
         '<a class="{}" href="{}?reply={}">{}</a>', style, url, reply, text
     )
-
-
-def draw_guide_answer(conversation: Conversation, seq: int) -> str:
-    """Explain in two lines why reply `seq` was more expensive than the one before."""
-    try:
-        figures = present_figures(read_compared(conversation, seq))
-    except UnknownReplyError:
-        return ""
-    values = {"conversation": conversation, "reply": seq, "figures": figures}
-    return render_to_string("compare/_guide.html", values)
 
 
 def draw_inspected_comparison(conversation: Conversation, seq: int) -> str:
