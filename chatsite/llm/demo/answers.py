@@ -19,13 +19,16 @@ from .statements import (
     DemoContext,
     DemoStatement,
     SourcePosition,
+    find_fenced,
     find_similar,
+    read_fenced,
     read_message,
     read_sent,
     split_files,
 )
 
 MAX_QUOTE = 300
+MAX_LINE = 80
 
 # Between two questions, in one sentence or in two.
 AND_QUESTION = re.compile(
@@ -142,7 +145,7 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     if REQUEST.match(whole.text):
         return whole.say("unable", sent=whole.describe_sent()), False
     if CONTEXT_QUESTION.search(whole.text):
-        return whole.say("sent", sent=whole.describe_sent()), True
+        return describe_sheets(messages, whole), True
     if not is_question(whole.text):
         return echo_message(whole), True
     # "What's my name, and where am I going?" asks two things; most texts are one.
@@ -151,6 +154,26 @@ def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
     said = [look_up_fact(replace(whole, text=part)) for part in parts]
     found = whole.phrases["space"].join(filter(None, dict.fromkeys(said)))
     return found or whole.say("unknown", sent=whole.describe_sent()), bool(found)
+
+
+def describe_sheets(messages: Sequence[BaseMessage], asked: Question) -> str:
+    """List the parts of the request, each with its tokens and a quotation."""
+    sheets: dict[str, list[BaseMessage]] = {}
+    for message in messages:
+        fenced = find_fenced(message)
+        name = fenced[0] if fenced else "system" if message.type == "system" else "sent"
+        sheets.setdefault(name, []).append(message)
+    lines = [asked.say("sheets")]
+    for name, parts in sheets.items():
+        fenced = find_fenced(parts[0])
+        said = fenced and next((each.text for each in read_fenced(fenced[1])), "")
+        text = said or next(iter(split_sentences(parts[0].text)), "")
+        words = asked.say(f"sheet_{name}", n=len(parts))
+        tokens = count_text("\n".join(part.text for part in parts))
+        lines.append(
+            asked.say("sheet", name=words, tokens=tokens, text=text[:MAX_LINE])
+        )
+    return "\n".join(lines)
 
 
 def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:

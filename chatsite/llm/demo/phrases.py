@@ -13,7 +13,15 @@ ENGLISH = {
     "unknown": "I don't know: nothing in {sent} says it. I am the demo model: I can "
     "only repeat what is in this conversation. To get real answers, connect a model in "
     ".env.",
-    "sent": "I see {sent}.",
+    "sheets": "This is what I was sent:",
+    "sheet": "- {name}, ≈ {tokens} tokens: “{text}”",
+    "sheet_system": "Instructions",
+    "sheet_history": "Summaries",
+    "sheet_pinned": "Pinned messages",
+    "sheet_facts": "Facts about you",
+    "sheet_rules": "Rules",
+    "sheet_recalled": "Messages found by search",
+    "sheet_sent": "Messages in full ({n})",
     "unable": "I am the demo model: I can only repeat what is in this conversation. "
     "Now I see {sent}. To get real answers, connect a model: set OPENAI_API_KEY in "
     ".env.",
@@ -45,7 +53,15 @@ CHINESE = {
     "earlier": "之前的消息",
     "unknown": "我不知道：{sent}里没有提到。我是演示模型，只能复述这段对话里的内容。"
     "要得到真正的回答，请在 .env 中连接一个模型。",
-    "sent": "我看到的是：{sent}。",
+    "sheets": "发给我的内容是：",
+    "sheet": "- {name}，≈ {tokens} token：“{text}”",
+    "sheet_system": "系统指令",
+    "sheet_history": "摘要",
+    "sheet_pinned": "固定的消息",
+    "sheet_facts": "关于你的事实",
+    "sheet_rules": "规则",
+    "sheet_recalled": "检索到的消息",
+    "sheet_sent": "完整的消息（{n} 条）",
     "unable": "我是演示模型，只能复述这段对话里的内容。现在我看到的是：{sent}。"
     "要得到真正的回答，请在 .env 中设置 OPENAI_API_KEY 来连接模型。",
     "messages": "{n} 条消息",

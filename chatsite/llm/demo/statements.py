@@ -104,9 +104,8 @@ def read_sent(messages: Sequence[BaseMessage]) -> DemoContext:
     statements: list[DemoStatement] = []
     count = 0
     for message in messages:
-        fenced = _find_fenced(message.text) if message.type == "human" else None
-        if fenced is not None:
-            statements += read_fenced(fenced)
+        if fenced := find_fenced(message):
+            statements += read_fenced(fenced[1])
         elif message.type in ("human", "ai"):
             count += 1
             statements += read_message(message)
@@ -116,12 +115,15 @@ def read_sent(messages: Sequence[BaseMessage]) -> DemoContext:
     return DemoContext(list(dict.fromkeys(statements)), list(summaries), count)
 
 
-def _find_fenced(text: str) -> str | None:
-    """The text between <history> and </history> at its end."""
-    for name in FENCES:
-        if text.endswith(f"\n</{name}>"):
-            _, opened, body = text.partition(f"<{name}>\n")
-            return body if opened else None
+def find_fenced(message: BaseMessage) -> tuple[str, str] | None:
+    """Return "history" and the text between <history> and </history> at its end.
+
+    None for a message without such a text, or with one of no name in FENCES.
+    """
+    for name in FENCES if message.type == "human" else ():
+        if message.text.endswith(f"\n</{name}>"):
+            _, opened, body = message.text.partition(f"<{name}>\n")
+            return (name, body) if opened else None
     return None
 
 

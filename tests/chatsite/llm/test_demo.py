@@ -19,7 +19,12 @@ from chatsite.llm.demo.chat_model import DemoChatModel, reply_to, split_tokens
 from chatsite.llm.demo.extractive import read_lines
 from chatsite.llm.streaming import ReplyStream, fetch_reply
 from memory.engine.attachments import Attachment, join_attachments
-from memory.engine.compose import RuleBlock, compose_context, quote_message
+from memory.engine.compose import (
+    RuleBlock,
+    SummaryBlock,
+    compose_context,
+    quote_message,
+)
 from memory.engine.policy import Policy
 from memory.engine.search.file_passages import Passage, quote_passage
 from memory.engine.summaries.schemas import SCHEMAS
@@ -118,12 +123,36 @@ class TestEnglish:
     @pytest.mark.parametrize(
         ("question", "answer"),
         [
-            ("What do you see of this conversation?", "I see 3 messages."),
-            ("这段对话里你能看到哪些内容？", "我看到的是：3 条消息。"),
+            ("What do you see of this conversation?", "- Messages in full (3), ≈ "),
+            ("这段对话里你能看到哪些内容？", "- 完整的消息（3 条），≈ "),
         ],
     )
     def test_demo_model_describes_its_request(self, question, answer):
-        assert talk("I'm Lance.", question) == answer
+        reply = talk("I'm Lance.", question)
+        assert answer in reply
+        assert "“I'm Lance.”" in reply
+
+    def test_demo_model_lists_every_part_of_its_request(self):
+        block = SummaryBlock(2, 0, 1, 8, "User: I fly to Nara.", 9)
+        composed = compose_context(
+            system_prompt="You answer briefly. Never shout.",
+            blocks=[block],
+            rules=[RuleBlock(3, "2026-11-28", "Answer in French.")],
+            newest=HumanMessage("What do you see?"),
+        )
+        assert reply_to(composed.messages).splitlines()[1:] == [
+            f"- {name}, ≈ {tokens} tokens: “{text}”"
+            for (name, text), tokens in zip(
+                (
+                    ("Instructions", "You answer briefly."),
+                    ("Summaries", "I fly to Nara."),
+                    ("Rules", "Answer in French."),
+                    ("Messages in full (1)", "What do you see?"),
+                ),
+                [count_text(message.text) for message in composed.messages],
+                strict=True,
+            )
+        ]
 
     def test_demo_model_refuses_requests_beyond_it(self):
         assert "can only repeat" in talk("Plan a weekend in Kyoto with me.")
@@ -158,7 +187,7 @@ class TestEnglish:
             reply = talk(starter)
             assert "can only repeat" not in reply
             assert "只能使用" not in reply
-            assert re.search("Noted|Nice to|see 1|记下|很高兴|1 条", reply)
+            assert re.search("Noted|Nice to|full .1.|记下|很高兴|1 条", reply)
 
     def test_demo_model_does_not_quote_its_own_replies(self):
         assert "I don't know" in talk("hi", *FILLER, "Who is coming with me?")
