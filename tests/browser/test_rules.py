@@ -24,6 +24,14 @@ def rules(chat):
     return chat.right.locator(".part-rules")
 
 
+def test_fact_is_asked_for_as_a_fact(chat):
+    """As the first suggestion of the home page has it."""
+    chat.say("Remember: I live in Zurich, I am a vegetarian, and my budget is 900.")
+    expect(offer(chat)).to_contain_text("Remember this in this conversation?")
+    offer(chat).get_by_role("button", name="Yes").click()
+    expect(chat.message(1)).to_contain_text("Remembered in this conversation:")
+
+
 def test_a_rule_is_kept_with_one_tap_replaced_and_removed(stated):
     expect(offer(stated)).to_contain_text("Keep this as a rule?")
     expect(rules(stated)).to_have_count(0)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from chatsite.pages.presenters.transcript_pane import ShownMessage
 from memory.engine import policy
+from memory.engine.facts.detection import find_facts
 from memory.models import Conversation
 
 
@@ -22,6 +23,11 @@ class ShownStatement:
     pk: int
     text: str
     state: str
+
+    @property
+    def is_fact(self) -> bool:
+        """True if the user says something of themselves, and gives no order."""
+        return bool(find_facts(self.text))
 
 
 def group_by_message(
