@@ -63,6 +63,28 @@ def test_five_sizes_and_two_weights():
     assert set(re.findall(r"font-weight: ([^;!]+\b\)?)", sheets)) <= weights
 
 
+RANGES = re.compile(r"U\+([0-9A-F]+)(?:-([0-9A-F]+))?")
+# What a Chinese font draws.
+HAN = ((0x2E80, 0x9FFF), (0xFF01, 0xFF0A), (0xFF0C, 0xFFEF))
+
+
+def test_the_shipped_font_has_every_sign_of_the_site():
+    variables = (ROOT / "static/css/variables.css").read_text()
+    ranges = [(int(a, 16), int(b or a, 16)) for a, b in RANGES.findall(variables)]
+    kinds = ("*.html", "*.js", "*.css", "*.po")
+    folders = ("templates", "static", "chatsite", "locale")
+    signs = {
+        sign
+        for folder in folders
+        for kind in kinds
+        for path in (ROOT / folder).rglob(kind)
+        for sign in path.read_text()
+    }
+    ranges += HAN
+    foreign = {s for s in signs if not any(a <= ord(s) <= b for a, b in ranges)}
+    assert foreign == set()
+
+
 def test_the_fonts_are_small_and_have_their_licence():
     fonts = ROOT / "vendor/inter"
     assert sum(font.stat().st_size for font in fonts.glob("*.woff2")) <= 130_000

@@ -38,6 +38,9 @@
     if (isCommand && !event.altKey && !event.shiftKey && key.toLowerCase() === "k") {
       event.preventDefault();
       findSearch();
+    } else if (isCommand && event.shiftKey && key.toLowerCase() === "o") {
+      event.preventDefault();
+      location.assign(dialog.dataset.list);
     } else if (event.altKey && !isCommand && (key === "ArrowUp" || key === "ArrowDown")) {
       if (!document.querySelector(".message[data-seq]")) return;
       event.preventDefault();

@@ -13,17 +13,32 @@
     (open ? document.querySelector("[data-close-sidebar]") : opener).focus();
   }
 
+  // Where there is room, it is folded until it is asked for again, on later pages, too.
+  function fold(folded) {
+    document.body.classList.toggle("list-folded", folded);
+    opener?.setAttribute("aria-expanded", !folded);
+    if (folded) localStorage.setItem("list-folded", "1");
+    else localStorage.removeItem("list-folded");
+  }
+
+  const toggle = (open) => isWide.matches ? fold(!open) : show(open);
+  const isOpen = () => document.getElementById("sidebar").checkVisibility({ visibilityProperty: true });
+
+  if (localStorage.getItem("list-folded")) fold(true);
   isWide.addEventListener("change", () => isWide.matches && show(false));
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("#open-sidebar")) show(true);
-    else if (target.closest("[data-close-sidebar]")) show(false);
+    if (target.closest("#open-sidebar")) toggle(true);
+    else if (target.closest("[data-close-sidebar]")) toggle(false);
   });
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.closest("input, textarea, select");
     if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      if (!isWide.matches) show(true);
+      toggle(true);
       document.getElementById("search").focus();
+    } else if (event.ctrlKey && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "b") {
+      event.preventDefault();
+      toggle(!isOpen());
     } else if (event.key === "Escape" && !document.querySelector("dialog[open]")) show(false);
   });
 })();

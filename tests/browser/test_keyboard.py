@@ -176,3 +176,21 @@ def test_the_theme_is_chosen_once_for_every_page(chat):
     page.get_by_role("link", name="Create an account").click()
     page.wait_for_url("**/accounts/signup/")
     expect(page.locator("body")).to_have_css("background-color", dark)
+
+
+def test_list_is_folded_until_it_is_asked_for(open_written):
+    chat = open_written("Hello")
+    page, conversations = chat.page, chat.page.locator("#sidebar")
+    page.keyboard.press("Control+b")
+    expect(conversations).to_be_hidden()
+    page.reload()
+    chat.is_live()
+    expect(conversations).to_be_hidden()
+    page.keyboard.press("Control+Shift+O")
+    expect(page).to_have_url(f"{chat.site.url}/")
+    page.get_by_role("button", name="Conversations").click()
+    expect(conversations).to_be_visible()
+    page.get_by_label("Close the list").click()
+    expect(conversations).to_be_hidden()
+    page.keyboard.press("Control+b")
+    expect(conversations).to_be_visible()

@@ -60,4 +60,4 @@ def look_at(conversation: Conversation) -> bool:
 
 
 def describe(text: str) -> str:
-    return _("⏰ Reminder: %(text)s") % {"text": text}
+    return _("Reminder: %(text)s") % {"text": text}

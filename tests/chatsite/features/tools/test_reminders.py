@@ -65,13 +65,13 @@ class TestPages:
         page = page_of(client, conversation)
         message = page.partition('<article class="message reminder"')[2]
         message = message.partition("</article>")[0]
-        assert "⏰ Reminder: drink tea" in message
+        assert "Reminder: drink tea" in message
         assert "Hide from the model" in message
         assert "asked for on" not in message
 
     def test_reminder_is_shown_in_chinese(self, client, conversation, due):
         client.cookies["django_language"] = "zh-hans"
-        assert "⏰ 提醒：drink tea" in page_of(client, conversation)
+        assert "提醒：drink tea" in page_of(client, conversation)
 
     def test_every_page_with_the_list_knows_of_it(self, client, conversation, due):
         other = transcript.create_conversation(conversation.owner)
@@ -83,14 +83,14 @@ class TestPages:
     def test_words_of_a_person_are_no_markup(self, client, conversation):
         come_due(remind(conversation, "<img src=x onerror=alert(1)>"))
         page = page_of(client, conversation)
-        assert page.count("⏰ Reminder: &lt;img src=x") == 2
+        assert page.count("Reminder: &lt;img src=x") == 2
         assert "<img src=x" not in page
 
     def test_a_deleted_one_has_no_text(self, client, conversation, due):
         row = ToolCall.objects.get().late_result
         actions.delete_message(Conversation.objects.get(), row.seq)
         page = page_of(client, conversation)
-        assert "⏰ Reminder" not in page
+        assert "Reminder" not in page
         assert 'class="message reminder"' not in page
 
 
@@ -128,5 +128,5 @@ class TestSocket:
             await page.html('id="unread"')
             done = await database_sync_to_async(come_due)(call)
             await late_results.tell(done)
-            html = await page.html("⏰ Reminder: drink tea</a>")
+            html = await page.html("Reminder: drink tea</a>")
             assert 'class="message reminder"' in html
