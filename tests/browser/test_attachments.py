@@ -70,6 +70,15 @@ class TestInAConversation:
             card.get_by_role("link").click()
         assert found.value.path().read_bytes() == NOTES["buffer"]
 
+    def test_name_of_a_file_stays_on_its_line(self, chat):
+        names = ("contract.txt", "bookings-of-the-year.csv", "a long name of 2026.md")
+        for name in names:
+            attach(chat.page, {**NOTES, "name": name})
+        expect(attached(chat.page)).to_have_count(len(names))
+        for card in attached(chat.page).all():
+            expect(card).to_contain_text("tokens")
+            assert card.bounding_box()["height"] < 40
+
     def test_a_pdf_is_read_on_the_server(self, chat):
         data = pdfs.make("The gate code is 4711.", "Second page")
         attach(chat.page, {**NOTES, "name": "paper.pdf", "buffer": data})

@@ -278,3 +278,34 @@ def test_sheets_show_tools_and_the_newest_messages(open_page, site, write_in):
     expect(sheet.locator("> summary")).to_contain_text(f"{size}")
     total = sum(each["tokens"] for each in shown["parts"])
     expect(chat.right.locator(".reads")).to_contain_text(f"≈ {total:,} tokens")
+
+
+def test_summary_of_the_user_is_marked_and_keeps_its_height(talked):
+    compact_up_to(talked, 4, "**They** met.")
+    sheet = talked.right.locator(".part-summaries")
+    expect(sheet.locator(".glances")).to_contain_text("They met.")
+    sheet.locator("> summary").click()
+    sheet.get_by_role("button", name="Edit").click()
+    dialog = talked.page.locator("#dialog")
+    dialog.locator("textarea").fill("They met in Nara.")
+    dialog.get_by_text("Save as a new version").click()
+    expect(dialog).to_be_hidden()
+    expect(sheet.locator(".summary-block .mark")).to_have_text("edited by hand")
+    sheet.locator("> summary").click()
+    expect(sheet.locator(".glances")).to_contain_text("edited by hand")
+    # Beside a draft that is a hundred times as long.
+    talked.box.fill("A farewell dinner. " * 1_000)
+    expect(talked.right.locator(".part-newest")).to_be_visible()
+    assert sheet.locator(".glances").bounding_box()["height"] >= 80
+
+
+def test_dialog_of_a_summary_has_its_field_below_the_label(talked):
+    open_menu(talked, 3, "Summarise up to here…")
+    dialog = talked.page.locator("#dialog")
+    label, field, buttons = (
+        dialog.locator(part).bounding_box()
+        for part in ("label[for=focus]", "#focus", ".dialog-actions")
+    )
+    assert label["x"] == field["x"]
+    assert field["width"] > dialog.bounding_box()["width"] - 60
+    assert buttons["y"] >= field["y"] + field["height"]

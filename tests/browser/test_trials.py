@@ -27,6 +27,10 @@ def test_a_reply_is_tried_again_beside_itself(slow_chat):
     chat.act(2, "Try again differently…")
     dialog = page.locator("#dialog")
     expect(dialog.get_by_text("Nothing was tried yet.")).to_be_visible()
+    # Four things to choose from; the rest is folded.
+    shown = dialog.locator(".trial-form :is(select, input, textarea):visible")
+    expect(shown).to_have_count(4)
+    dialog.locator(".trial-more > summary").click()
     dialog.get_by_label("Change one message").select_option("edit")
     expect(dialog.get_by_label("New words")).to_have_value("My budget is 3,200.")
     dialog.get_by_label("New words").fill("My budget is 900.")

@@ -3,6 +3,7 @@
 A glance is what a sheet shows while it is closed.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -44,6 +45,7 @@ GLANCES = 12
 FIRST_GLANCES, LAST_GLANCES = 2, 6
 GLANCE_CHARS = {"summaries": 600}
 MESSAGE_CHARS = 120
+MARKUP = re.compile(r"\*\*|__|`|^#+ ", re.MULTILINE)
 # The roles of results.
 QUOTED = ("tool", "quote")
 
@@ -119,7 +121,10 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
     chars = GLANCE_CHARS.get(section.kind, MESSAGE_CHARS)
     for summary in section.summaries:
         label = f"v{summary.version}"
-        text = "\n".join(filter(None, summary.text[:chars].splitlines()))
+        if summary.is_by_hand:
+            label += f" · {_('edited by hand')}"
+        words = MARKUP.sub("", summary.text[:chars])
+        text = "\n".join(filter(None, words.splitlines()))
         yield Glance(text, label, summary.first_seq, summary.last_seq)
     for rule in section.rules:
         yield Glance(rule.text[:chars])

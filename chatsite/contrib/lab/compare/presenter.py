@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from chatsite.pages.diff import DiffPiece, diff_words
 from chatsite.pages.presenters.context_pane import TITLES
+from memory.models import Summary
 
 from .causes import Cause, find_causes
 from .comparison import (
@@ -19,7 +20,7 @@ from .comparison import (
     find_first_difference,
 )
 from .costs import Costs, measure_request
-from .sent_requests import RequestComparison
+from .sent_requests import RequestComparison, SentRequest
 
 # Characters shown of a text that is in only one request, and characters shown around
 # each change of a text that is in both.
@@ -92,12 +93,14 @@ class ShownBlock:
     change: str
     title: str
     pieces: list[DiffPiece] = field(default_factory=list)
-    # The number of equal blocks.
+    # The number of blocks that it stands for.
     count: int = 1
     # Characters that are left out.
     left_out: int = 0
     # True if the provider's cache ends in this block or before it.
     ends_cache: bool = False
+    # The summaries that now have messages of the first request.
+    summaries: tuple[Summary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,31 +129,52 @@ def _show_blocks(figures: Figures) -> Iterator[ShownBlock]:
     compared, end = figures.compared, figures.place
     before = compared.a.blocks if compared.a else []
     now, room = compared.b.blocks, DIFF_CHARS
-    equal: list[Block] = []
-    is_over = end is None
+    alike: list[Block] = []
+    kind, is_end, is_over = "", False, end is None
     for pair in figures.pairs:
         block = now[pair.b] if pair.b is not None else before[pair.a or 0]
         at = pair.a if pair.b is None else pair.b
         ends = not is_over and end is not None and at is not None and at >= end.message
         is_over = is_over or ends
-        if pair.change == "equal" and not ends:
-            equal.append(block)
+        is_covered = pair.change == "gone" and _list_covering(block, compared.b)
+        change = "summarised" if is_covered else pair.change
+        if alike and (ends or change != kind):
+            yield _show_alike(kind, alike, compared.b, is_end)
+            alike = []
+        if is_covered or (change == "equal" and not ends):
+            kind, is_end = change, ends or (bool(alike) and is_end)
+            alike.append(block)
             continue
-        yield from _show_equal(equal)
-        equal = []
         old = before[pair.a].text if pair.a is not None else ""
         new = now[pair.b].text if pair.b is not None else ""
         pieces, left_out, used = _show_texts(pair.change, old, new, room)
         room -= used
         title = name_block(block)
         yield ShownBlock(pair.change, title, pieces, 1, left_out, ends)
-    yield from _show_equal(equal)
+    if alike:
+        yield _show_alike(kind, alike, compared.b, is_end)
 
 
-def _show_equal(blocks: Sequence[Block]) -> Iterator[ShownBlock]:
-    if blocks:
-        names = list(dict.fromkeys(map(name_block, (blocks[0], blocks[-1]))))
-        yield ShownBlock("equal", " – ".join(names), count=len(blocks))
+def _list_covering(block: Block, request: SentRequest) -> tuple[Summary, ...]:
+    """Return the summaries of the request that cover messages of the block."""
+    rows = request.built.summaries if block.kind == "window" else ()
+    return tuple(
+        row
+        for row in rows
+        if any(row.first_seq <= seq <= row.last_seq for seq in block.seqs)
+    )
+
+
+def _show_alike(
+    change: str, blocks: Sequence[Block], request: SentRequest, is_end: bool
+) -> ShownBlock:
+    """Return several blocks in a row as one."""
+    names = list(dict.fromkeys(map(name_block, (blocks[0], blocks[-1]))))
+    rows = {row: None for each in blocks for row in _list_covering(each, request)}
+    title, count = " – ".join(names), len(blocks)
+    return ShownBlock(
+        change, title, count=count, ends_cache=is_end, summaries=tuple(rows)
+    )
 
 
 def name_block(block: Block) -> str:

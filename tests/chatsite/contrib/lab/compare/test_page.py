@@ -1,6 +1,7 @@
 """The page of a comparison, its JSON, its command, and the ways that lead there."""
 
 import json
+import re
 from io import StringIO
 
 import pytest
@@ -9,6 +10,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from chatsite.contrib.lab.compare.costs import OF_SECTIONS
 from memory import actions
@@ -35,6 +37,13 @@ def read_json(client, chat, **query):
 
 def read_page(client, chat, **query):
     return client.get(url("compare", chat), query).content.decode()
+
+
+def test_page_shows_summarised_messages_as_one_block(client, chat):
+    page = read_page(client, chat, reply=6, **{"with": 4})
+    [block] = re.findall(r'block-summarised">\s*<h3>(.*?)</h3>', page, re.DOTALL)
+    assert " ".join(strip_tags(block).split()) == "#1 – #2 · now in v1"
+    assert "block-gone" not in page
 
 
 def test_the_json_has_the_promised_form(client, chat):
