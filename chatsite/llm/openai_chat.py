@@ -248,7 +248,7 @@ class Completions:
 
 
 def make_openai_chat(
-    name: str, *, key: str, base_url: str, connect_timeout: float
+    name: str, *, key: str, base_url: str, connect_timeout: float, **client: Any
 ) -> OpenAIChat:
     """A model whose only deadline is for the connection: ReplyStream has the others."""
     # aiohttp looks up the address in the time for the pool.
@@ -271,6 +271,7 @@ def make_openai_chat(
         # LangChain switches it off when there is a base URL.
         stream_usage=True,
         use_responses_api=False,
+        **client,
     )
     model.async_client = Completions(model.root_async_client)
     return model

@@ -4,6 +4,7 @@ with the settings, so it knows none of them.
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -37,7 +38,12 @@ SHORT_FORM = (
     *("STREAM_USAGE", "SYSTEM_ROLE", "STRUCTURED_OUTPUT", "IMAGE_MODELS"),
     *("PRICE_INPUT", "PRICE_OUTPUT"),
 )
-SECRET = ("key", "base_url")
+SECRET = ("key", "base_url", "headers")
+# Headers that a request has anyway, or that say how it is sent.
+OWN_HEADERS = re.compile(
+    r"(?i)authorization|api-key|host|connection|cookie|expect|te|upgrade"
+    r"|(?:content|transfer|accept|proxy)-.*"
+)
 
 MODEL_ALLOWED = "a text of 1 to 100 characters; demo is the demo model's"
 NAME_ALLOWED = "a text of 1 to 100 characters"
@@ -49,6 +55,16 @@ ROLE_ALLOWED = "system, developer or user"
 FLAG_ALLOWED = "true or false"
 WINDOW_ALLOWED = f"a whole number of tokens from 1 to {MOST:,}"
 PRICE_ALLOWED = "dollars per million tokens, a number from 0 to 1,000,000"
+EFFORT_ALLOWED = "none, minimal, low, medium, high, xhigh or max"
+TIER_ALLOWED = "auto, default, flex, scale, priority or fast"
+SHARE_ALLOWED = "a number from 0 to 1"
+SEED_ALLOWED = "a whole number"
+OPTIONS_ALLOWED = 'a table like { reasoning_effort = "low", top_p = 0.9 }'
+HEADERS_ALLOWED = (
+    'a table like { X-Team = "search" } in ASCII; the key and what says how a request '
+    "is sent have no place there"
+)
+VERSION_ALLOWED = 'a version of Azure\'s API like "2024-10-21", beside base_url'
 GROUPS_ALLOWED = "a list of names of groups, or leave it out: then all people may"
 PRICES_ALLOWED = "a table like { input = 0.75, cached = 0.075, output = 4.5 }"
 MODELS_ALLOWED = "one [[providers.models]] or more"
@@ -65,6 +81,15 @@ def _check_own_address(text: str) -> str:
     """OpenAI's own is the same as none: its models and fields are known."""
     address = parse_address(("http", "https"), text)
     return "" if address.rstrip("/") == OPENAI_ADDRESS else address
+
+
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, text in headers.items():
+        is_name = re.fullmatch(r"[\w-]{1,100}", name, re.ASCII)
+        is_text = re.fullmatch(r"[!-~](?:[ -~]{0,4000}[!-~])?", text)
+        if not is_name or not is_text or OWN_HEADERS.fullmatch(name):
+            raise ValueError(name)
+    return headers
 
 
 Name = Annotated[
@@ -91,6 +116,23 @@ class Prices(ProviderTable):
     output: Price = 0.0
 
 
+class RequestOptions(ProviderTable):
+    """Optional fields of each request; None: not sent."""
+
+    reasoning_effort: (
+        Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None
+    ) = Field(default=None, description=EFFORT_ALLOWED)
+    service_tier: (
+        Literal["auto", "default", "flex", "scale", "priority", "fast"] | None
+    ) = Field(default=None, description=TIER_ALLOWED)
+    top_p: float | None = Field(
+        default=None, ge=0, le=1, allow_inf_nan=False, description=SHARE_ALLOWED
+    )
+    seed: int | None = Field(
+        default=None, ge=-(2**63), lt=2**63, description=SEED_ALLOWED
+    )
+
+
 class Model(ProviderTable):
     """One model, by the name that its provider and people know it by."""
 
@@ -101,6 +143,10 @@ class Model(ProviderTable):
     window: int | None = Field(default=None, ge=1, le=MOST, description=WINDOW_ALLOWED)
     images: bool | None = Field(default=None, description=FLAG_ALLOWED)
     prices: Prices = Field(default=Prices(), description=PRICES_ALLOWED)
+    # Before those of its provider.
+    options: RequestOptions = Field(
+        default=RequestOptions(), description=OPTIONS_ALLOWED
+    )
     # Those of which a person has to be in one to use it; none: all people may.
     groups: list[Name] = Field(default=[], description=GROUPS_ALLOWED)
 
@@ -120,6 +166,17 @@ class ModelProvider(ProviderTable):
     stream_usage: bool = Field(default=True, description=FLAG_ALLOWED)
     # None: OpenAI itself can, others not always.
     structured_output: bool | None = Field(default=None, description=FLAG_ALLOWED)
+    options: RequestOptions = Field(
+        default=RequestOptions(), description=OPTIONS_ALLOWED
+    )
+    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = Field(
+        default={}, description=HEADERS_ALLOWED, repr=False
+    )
+    api_version: str = Field(
+        default="",
+        pattern=r"^(\d{4}-\d\d-\d\d(-preview)?|preview|latest)?$",
+        description=VERSION_ALLOWED,
+    )
     models: list[Model] = Field(min_length=1, description=MODELS_ALLOWED)
 
     @property
@@ -135,6 +192,17 @@ class ModelProvider(ProviderTable):
     def secret(self) -> str:
         return self.key or os.environ.get(self.key_env, "")
 
+    @property
+    def sent_headers(self) -> dict[str, str]:
+        """Return the headers of each request, apart from `authorization`."""
+        is_azure = self.api_version and self.secret
+        return {**self.headers, **({"api-key": self.secret} if is_azure else {})}
+
+    @property
+    def sent_query(self) -> dict[str, str]:
+        """Return the query of each request's address."""
+        return {"api-version": self.api_version} if self.api_version else {}
+
 
 class ModelProviderFile(ProviderTable):
     providers: list[ModelProvider] = Field(min_length=1, description=PROVIDERS_ALLOWED)
@@ -143,7 +211,9 @@ class ModelProviderFile(ProviderTable):
 TABLES: dict[tuple[str, ...], type[ProviderTable]] = {
     (): ModelProviderFile,
     ("providers",): ModelProvider,
+    ("providers", "options"): RequestOptions,
     ("providers", "models"): Model,
+    ("providers", "models", "options"): RequestOptions,
     ("providers", "models", "prices"): Prices,
 }
 
@@ -235,6 +305,8 @@ def _find_key_problems(read: ModelProviderFile) -> Iterator[str]:
         elif not is_key(each.secret):
             named = f"the variable {each.key_env}" if each.key_env else "key"
             yield f"{where}{named} can't be used; use {KEY_ALLOWED}."
+        elif each.is_openai and each.api_version:
+            yield f"{where}api_version is for Azure; add base_url, or leave it out."
         elif each.is_openai and not each.secret:
             yield f"{where}OpenAI needs a key; add key_env or key, or base_url."
 

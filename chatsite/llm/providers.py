@@ -214,9 +214,13 @@ def sampling_options(
     name: str, temperature: float | None, max_tokens: int = 0
 ) -> dict[str, Any]:
     """Request arguments for how a reply is written; none where nothing is set."""
+    provider = find_provider(name)
+    if provider is None:
+        return {}
+    set_for = (provider.options, find_model(name).options)
     options: dict[str, Any] = {}
-    if is_demo(name):
-        return options
+    for each in set_for:
+        options |= each.model_dump(exclude_none=True)
     if temperature is not None:
         options["temperature"] = temperature
     if max_tokens:
@@ -306,6 +310,8 @@ def _make_model(name: str) -> BaseChatModel:
         key=provider.secret or PLACEHOLDER_KEY,
         base_url=provider.base_url,
         connect_timeout=CONNECT_TIMEOUT,
+        default_headers=provider.sent_headers,
+        default_query=provider.sent_query,
     )
 
 

@@ -42,6 +42,7 @@ def list_secrets() -> set[str]:
         found.update(_secrets_in(name, getattr(settings, name)))
     for each in settings.PROVIDERS:
         found.update([each.secret, *_secrets_in("", each.base_url)])
+        found.update(each.headers.values())
     return found - {""}
 
 

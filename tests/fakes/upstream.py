@@ -85,7 +85,7 @@ class Upstream:
     @property
     def calls(self) -> list[Request]:
         """The requests for a reply or a summary."""
-        return [r for r in self.requests if r.path.endswith("/chat/completions")]
+        return [r for r in self.requests if is_chat(r.path)]
 
     def script(self, *modes: "str | Answer") -> None:
         """Answer the next requests in these modes, whatever their model's name; or with
@@ -167,10 +167,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.upstream.closed_early += 1
 
     def _find_answer(self, body: dict[str, Any]) -> "tuple[Answer, list[str]]":
-        is_chat = self.path.endswith("/chat/completions")
-        if is_chat and self.upstream.provider:
+        in_chat = is_chat(self.path)
+        if in_chat and self.upstream.provider:
             return self.upstream.provider.answer, []
-        is_judged = is_chat and self.upstream.is_strict
+        is_judged = in_chat and self.upstream.is_strict
         if is_judged and (found := openai_rules.find_violations(body)):
             with self.upstream.lock:
                 self.upstream.violations += found
@@ -178,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
         wanted = self.upstream.next_mode(body)
         if callable(wanted):
             return wanted, []
-        if not is_chat:
+        if not in_chat:
             return answer_in_wire, []
         mode, *args = wanted.split(":")
         return MODES.get(mode, answer_ok), args
@@ -189,6 +189,10 @@ class Handler(BaseHTTPRequestHandler):
         with self.upstream.lock:
             self.upstream.requests.append(request)
         return request
+
+
+def is_chat(path: str) -> bool:
+    return path.partition("?")[0].endswith("/chat/completions")
 
 
 class Exchange:

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from time import time
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -60,7 +61,8 @@ def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
     if not key and not url:
         return None
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    return url or OPENAI_ADDRESS, headers
+    query = f"?{urlencode(provider.sent_query)}".rstrip("?")
+    return f"{url or OPENAI_ADDRESS}{query}", {**headers, **provider.sent_headers}
 
 
 def read_openai_instructions(body: Mapping[str, Any]) -> str:

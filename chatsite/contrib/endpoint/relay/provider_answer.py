@@ -24,6 +24,8 @@ from .upstream import first_seconds, select_headers, send_upstream
 
 # The most that is read of an error.
 MAX_ERROR_BYTES = 1_000_000
+# What the key is sent in, and the length from which another header may hold one.
+KEY_HEADERS, LEAST_SECRET = ("authorization", "api-key", "x-api-key"), 16
 # How long a provider's list of models is cached.
 MODELS_SECONDS = 30.0
 _Models = asyncio.Task[list[dict[str, Any]]]
@@ -147,7 +149,12 @@ async def read_answer(
         body = b""
     finally:
         response.close()
-    secrets = [text.removeprefix("Bearer ").encode() for text in upstream[1].values()]
+    secrets = [
+        text.removeprefix("Bearer ").encode()
+        for name, text in upstream[1].items()
+        # A short text of the operator's own headers can be any word.
+        if name in KEY_HEADERS or len(text) >= LEAST_SECRET
+    ]
     is_own = response.status in (401, 403) or any(each in body for each in secrets)
     if response.status < 400 or not is_readable or is_own:
         raise _explain_answer(response, is_own=is_own)

@@ -107,7 +107,8 @@ async def send_upstream(
     Raise ApiError.
     """
     base, own = upstream
-    address = URL(f"{base.rstrip('/')}{path}")
+    base, _, query = base.partition("?")
+    address = URL(f"{base.rstrip('/')}{path}").update_query(query)
     sent = {name: text for name, text in headers.items() if name in ASKED}
     # A packed answer could not be parsed while it is relayed.
     sent |= {"accept-encoding": "identity", **own}
