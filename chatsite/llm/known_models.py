@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from .provider_file import Prices
 
-# Small, and without a date of its end. It reasons only if it is asked to, so a reply
-# begins at once, and takes tools and a temperature over Chat Completions.
+# Small, and without a date of its end. By LangChain's profile it takes tools and a
+# temperature, and reasons only if it is asked to, so that a reply begins at once.
 DEFAULT_MODEL = "gpt-5.4-mini"
 
 
