@@ -108,6 +108,8 @@ def write_bundle(
             message = messages.get(own.pop("seq", None))
             summary = summaries.get(own.pop("version", None))
             own |= {"conversation": conversation, "message": message}
+            if sum(n for _, n in own.get("parts", ())) != own["tokens_estimated"]:
+                own["parts"] = []
             calls.append(ModelCall(summary=summary, **own))
         _bound_times(conversation, calls)
         with batch(0):

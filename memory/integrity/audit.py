@@ -243,6 +243,16 @@ def find_unexplained_replies() -> Iterator[Violation]:
         yield Violation("R8.call", pk, f"reply #{seq} has no recorded request")
 
 
+def find_uneven_parts() -> Iterator[Violation]:
+    """Find requests whose parts do not sum to their tokens."""
+    rows = ModelCall.objects.exclude(parts=[]).order_by("pk")
+    values = rows.values_list("conversation_id", "pk", "parts", "tokens_estimated")
+    for conversation, pk, parts, tokens in values.iterator():
+        if (total := sum(count for _name, count in parts)) != tokens:
+            detail = f"the parts of call {pk} have {total} of its {tokens} tokens"
+            yield Violation("R8.parts", conversation, detail)
+
+
 def find_foreign_calls() -> Iterator[Violation]:
     foreign = (
         Q(message__isnull=False) & ~Q(message__conversation=F("conversation"))
@@ -287,6 +297,7 @@ FINDERS: tuple[Finder, ...] = (
     find_bad_ancestors,
     find_missing_versions,
     find_unexplained_replies,
+    find_uneven_parts,
     find_foreign_calls,
 )
 HASHING: tuple[Finder, ...] = (

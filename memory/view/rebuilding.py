@@ -73,15 +73,25 @@ def rebuild_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
     ]
 
 
-def recompose_contexts(calls: Sequence[ModelCall]) -> list[Context]:
-    """Return the contexts for counting: without the sent messages and images."""
+def recompose_contexts(calls: Sequence[ModelCall]) -> list[RequestContext]:
+    """Return the contexts and parts for counting: without what was sent for them."""
     others, found = _read_sent(calls)
     return [
-        others[call.pk].context
+        others[call.pk]
         if found is None or call.pk in others
-        else _recompose(call, found, image_source.note_sizes)
+        else _recount(call, _recompose(call, found, image_source.note_sizes), found)
         for call in calls
     ]
+
+
+def _recount(call: ModelCall, context: Context, found: "_Sources") -> RequestContext:
+    parts = list_parts(call, context, count_text(_find_tools(call.refs, found.texts)))
+    tokens = call.tokens_estimated
+    return RequestContext(context, call.refs, [], [], call.sha256, tokens, parts)
+
+
+def _find_tools(refs: Mapping[str, Any], texts: Mapping[str, str]) -> str:
+    return texts.get(refs.get("tools_text") or refs.get("tools_sha256", ""), "")
 
 
 def _read_sent(
@@ -264,7 +274,7 @@ def _send_again(
     )
     named = prompts.named_in(refs)
     told = {name: texts[name] for name in named if name in texts}
-    tools = texts.get(refs.get("tools_text") or refs.get("tools_sha256", ""), "")
+    tools = _find_tools(refs, texts)
     built = replace(built, texts=told, tools=read_definitions(tools))
     if call.pk:
         parts = list_parts(call, context, count_text(tools))

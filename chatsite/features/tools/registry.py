@@ -1,6 +1,5 @@
 """The tools of the site: which there are, and which of them a conversation has."""
 
-import json
 import logging
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -141,10 +140,7 @@ def count_tool_tokens(names: Iterable[str]) -> dict[str, int]:
     Tools that are gone have no count.
     """
     tools = chosen(names)
-    sizes = (
-        count_text(json.dumps(schema, ensure_ascii=False))
-        for schema in make_schemas(tools)
-    )
+    sizes = (count_text(dump_wire([schema])) for schema in make_schemas(tools))
     return {each.name: size for each, size in zip(tools, sizes, strict=True)}
 
 

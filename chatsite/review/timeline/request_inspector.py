@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from chatsite.pages.presenters.context_pane import dump_arguments
+from chatsite.pages.presenters.context_pane import SentTool, dump_arguments
 from chatsite.pages.presenters.gauge import TITLES
 from chatsite.turns.models import Turn
 from chatsite.turns.requests import reply_call
@@ -108,7 +108,6 @@ class _Parts:
         self, conversation: Conversation, built: context.RequestContext, rights: Rights
     ) -> None:
         self.conversation, self.built, self.rights = conversation, built, rights
-        self.count_tokens = context.conversation_counter(conversation)
         refs = built.refs
         single = [*list_noted(refs), *([refs["newest"]] if refs["newest"] else [])]
         ranges = [*refs["pinned"], *refs["window"], *to_ranges(single)]
@@ -119,6 +118,11 @@ class _Parts:
         self.summaries = list(versions.order_by("first_seq"))
 
     def __iter__(self) -> Iterator[RequestPart]:
+        sizes = dict(self.built.parts)
+        tools = map(self._tool, self.built.tools)
+        for kind, items in (("tools", tools), ("provider", ())):
+            if kind in sizes:
+                yield RequestPart(kind, TITLES[kind], sizes[kind], list(items))
         for section in self.built.context.sections:
             is_newest = section.kind == "newest"
             title = _("The message that it answers") if is_newest else ""
@@ -126,7 +130,7 @@ class _Parts:
             yield RequestPart(
                 kind=section.kind,
                 title=title or TITLES[section.kind],
-                tokens=self.count_tokens(section.messages),
+                tokens=sizes.get(section.kind, 0),
                 items=list(self._items(section)),
                 whole=str(section.messages[0].content) if is_whole else "",
             )
@@ -135,11 +139,7 @@ class _Parts:
         refs = self.built.refs
         if section.kind == "system":
             text = str(section.messages[0].content)
-            tokens = self.count_tokens(section.messages)
-            name = refs["system"][:12]
-            return [
-                {"name": name, "tokens": tokens, "text": self.rights.show_text(text)}
-            ]
+            return [self._item(refs["system"][:12], text)]
         if section.kind == "summaries":
             return map(self._summary, self.summaries)
         if section.kind == "rules":
@@ -163,18 +163,21 @@ class _Parts:
         return rebuild_rules(self.conversation, refs, texts)
 
     def _rule(self, rule: RuleBlock) -> Item:
-        return {
-            "name": f"#{rule.seq} · {rule.date}" if rule.seq else rule.date,
-            "tokens": count_text(rule.text),
-            "text": self.rights.show_text(rule.text),
-        }
+        name = f"#{rule.seq} · {rule.date}" if rule.seq else rule.date
+        return self._item(name, rule.text)
+
+    def _tool(self, definition: Any) -> Item:
+        tool = SentTool.from_definition(definition)
+        return self._item(tool.label, tool.schema)
+
+    def _item(self, name: str, text: str) -> Item:
+        shown = self.rights.show_text(text)
+        return {"name": name, "tokens": count_text(text), "text": shown}
 
     def _summary(self, row: Summary) -> Item:
         span = {"first": row.first_seq, "last": row.last_seq, "version": row.version}
         return {
-            "name": _("v%(version)s of #%(first)s–#%(last)s") % span,
-            "tokens": count_text(row.text),
-            "text": self.rights.show_text(row.text),
+            **self._item(_("v%(version)s of #%(first)s–#%(last)s") % span, row.text),
             "url": timeline_url(self.conversation.pk, v=row.version),
             "holds": signatures.has_valid_signature(row),
         }
@@ -182,16 +185,14 @@ class _Parts:
     def _message(self, row: Message, span: tuple[int, int] | None = None) -> Item:
         """`span`: of a message that was recalled in part, from where to where."""
         name, message = f"#{row.seq}", row.to_langchain()
-        tokens, text = self.count_tokens([message]), str(message.content)
+        text = str(message.content)
         calls = [f"{call['name']}({dump_arguments(call)})" for call in row.tool_calls]
         text = "\n".join([text, *calls] if text else calls)
         if span:
             text = str(excerpts.cut_excerpt(message, span).text)
-            name, tokens = f"{name} · " + _("an excerpt"), count_text(text)
+            name = f"{name} · " + _("an excerpt")
         return {
-            "name": name,
-            "tokens": tokens,
-            "text": self.rights.show_text(text),
+            **self._item(name, text),
             "url": timeline_url(self.conversation.pk, tab="transcript", seq=row.seq),
             "role": row.get_role_display(),
             "holds": signatures.has_valid_signature(row),

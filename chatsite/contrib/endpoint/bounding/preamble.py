@@ -69,7 +69,8 @@ def read_preamble(call: ModelCall) -> Context:
     """Rebuild the preamble of a request from its references alone."""
     refs = {name: each for name, each in call.refs.items() if name != "client"}
     alike = ModelCall(conversation=call.conversation, refs={**refs, **OF_BODY})
-    return rebuilding.recompose_contexts([alike])[0]
+    alike.tokens_estimated = 0
+    return rebuilding.recompose_contexts([alike])[0].context
 
 
 def write_context(composed: Context) -> str:

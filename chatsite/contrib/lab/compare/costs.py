@@ -11,12 +11,10 @@ from typing import Any
 from django.utils.translation import gettext_lazy
 from langchain_core.messages import BaseMessage
 
-from chatsite.features.tools.registry import count_tool_tokens
 from chatsite.llm import pricing
+from memory.context import RequestContext
 from memory.engine import tokens
-from memory.engine.compose import Context
 from memory.models import ModelCall
-from memory.view import rebuilding
 
 from .sent_requests import MessageState
 
@@ -72,9 +70,9 @@ class Costs:
 
 
 def measure_request(
-    call: ModelCall, sent: Context, states: Mapping[int, MessageState]
+    call: ModelCall, sent: RequestContext, states: Mapping[int, MessageState]
 ) -> Costs:
-    pieces = list(_list_pieces(call, sent, states))
+    pieces = list(_list_pieces(sent, states))
     total = call.tokens_input
     if total is None:
         total = call.tokens_estimated
@@ -99,12 +97,11 @@ def _price_sent(call: ModelCall, count: int, cached: int) -> float:
 
 
 def _list_pieces(
-    call: ModelCall, sent: Context, states: Mapping[int, MessageState]
+    sent: RequestContext, states: Mapping[int, MessageState]
 ) -> Iterator[tuple[str, int]]:
     """Yield each piece and its tokens, in the order in which a provider reads it."""
-    offered = count_tool_tokens(call.refs.get("tools", ()))
-    sections = dict(sent.sections)
-    for kind, count in rebuilding.list_parts(call, sent, sum(offered.values())):
+    sections = dict(sent.context.sections)
+    for kind, count in sent.parts:
         name = OF_SECTIONS.get(kind, kind)
         messages = sections.get(kind, ())
         sizes = [each for one in messages for each in _split_files(name, one, states)]

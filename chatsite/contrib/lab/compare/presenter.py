@@ -64,7 +64,7 @@ def present_figures(compared: RequestComparison) -> Figures:
     if a and a.call.sha256 == b.call.sha256:
         place = None
     causes = find_causes(compared, pairs)
-    costs = measure_request(b.call, b.built.context, compared.states)
+    costs = measure_request(b.call, b.built, compared.states)
     return Figures(compared, pairs, place, causes, costs)
 
 

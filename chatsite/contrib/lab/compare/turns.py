@@ -75,7 +75,7 @@ class CostHistory:
 def read_cost_history(conversation: Conversation) -> CostHistory:
     calls = _find_latest_calls(conversation)
     sent = rebuilding.recompose_contexts(calls) if calls else []
-    numbers = {int(each.id) for one in sent for each in one.messages if each.id}
+    numbers = {int(each.id) for one in sent for each in one.context.messages if each.id}
     states = read_states(conversation, numbers)
     turns = _group_turns(calls)
     costs = {

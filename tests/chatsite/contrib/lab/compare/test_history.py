@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from chatsite.contrib.lab.compare import turns
 from chatsite.features.tools import registry
+from chatsite.turns import requests
 from memory import context, transcript
 from memory.models import Conversation, ModelCall
 from tests.memory.scenes import ask, call_tools, plant, record, reply_to, say
@@ -25,17 +26,22 @@ def chat(alice):
     return transcript.create_conversation(alice, title="Costs", tools=[*TOOLS])
 
 
+def compose(chat, message, tools, steps=()):
+    offered = registry.offer_tools(registry.chosen(tools))
+    return requests.compose_request(
+        chat, message, "m", varied=None, tools=offered, steps=steps
+    )
+
+
 def say_with_offer(chat, text, *, used="", tools=TOOLS):
     """A turn that offered these tools, and called one of them."""
     message = ask(chat, text)
     if used:
         first = call_tools(message, (used, "42"))
-        built = context.build_request_context(chat, newest=message, model="m")
-        built.refs["tools"] = [*tools]
+        built = compose(chat, message, tools)
         record(chat, built, chat.messages.get(seq=first), tokens_input=200)
     steps = context.read_steps(message) if used else ()
-    built = context.build_request_context(chat, newest=message, steps=steps, model="m")
-    built.refs["tools"] = [*tools]
+    built = compose(chat, message, tools, steps)
     seq = transcript.reserve_numbers(chat, 1) if used else message.seq + 1
     reply = transcript.append_reply(chat, seq=seq, text="All right.")
     record(chat, built, reply, tokens_input=400, tokens_cached=100)
