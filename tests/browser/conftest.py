@@ -1,6 +1,8 @@
 """Sites to drive, and a browser that reports every error it sees."""
 
+import re
 import shutil
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -9,6 +11,7 @@ from tests.databases import copy_sqlite
 from tests.fakes.upstream import Upstream
 from tests.patience import PATIENCE
 from tests.servers import Site, find_chromium
+from tests.wire_proofs import check_context
 
 from .pages import PASSWORD, USER, ConversationPage
 from .written import look_at_all, work_in, write_turns
@@ -28,6 +31,10 @@ NO_WORKER = """Object.defineProperty(
 
 # The site's, with static files that a browser may keep.
 SETTINGS = f"{__package__}.settings"
+
+CONVERSATION = re.compile(r"https?://[^/]+/c/[0-9a-f-]{36}/")
+# Replies whose requests are looked at when a test ends.
+LOOKED_AT = 3
 
 expect.set_options(timeout=15_000 * PATIENCE)
 
@@ -196,6 +203,8 @@ def open_page(take_context, errors, sessions, write_in):
     """open_page(site, width=…) -> a signed-in page; a context is another browser. One
     that goes on to a conversation need not draw the list before it: is_home=False."""
 
+    opened = []
+
     def open_page(site, *, context=None, is_home=True, **size):
         if context is None:
             context = take_context(**size)
@@ -207,9 +216,31 @@ def open_page(take_context, errors, sessions, write_in):
         if is_home or site.url not in sessions:
             page.sign_in()
             sessions[site.url] = {"cookies": context.cookies(), "origins": []}
+        opened.append(page)
         return page
 
-    return open_page
+    yield open_page
+    for page in opened:
+        check_shown(page)
+
+
+def check_shown(page):
+    """The parts of what the model sees at the end of a test sum up: of the next request
+    and of those of the last replies."""
+    found = None if page.page.is_closed() else CONVERSATION.match(page.page.url)
+    if found is None:
+        return
+    page.page.context.set_offline(False)
+    page.page.context.unroute_all()
+    ask = partial(page.page.request.get, max_redirects=0)
+    rows = ask(f"{found[0]}transcript.json")
+    if not rows.ok:  # deleted, or of somebody else
+        return
+    said = [row for row in rows.json()["messages"] if row["role"] == "assistant"]
+    for seq in ["", *(row["seq"] for row in said[-LOOKED_AT:])]:
+        answer = ask(f"{found[0]}context.json", params={"reply": seq} if seq else {})
+        if answer.ok:
+            check_context(answer.json())
 
 
 @pytest.fixture

@@ -14,32 +14,36 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db.models.functions import Now
 
+from chatsite.features.facts.models import Fact
 from chatsite.features.feedback.services import give_feedback
 from chatsite.features.importing.exporting.thread import export_thread
 from chatsite.features.labels import services as labels
 from chatsite.features.rules.services import confirm_rule
 from chatsite.features.sharing import services as sharing
-from chatsite.features.tools import consent, late_results
+from chatsite.features.tools import consent, late_results, registry
 from chatsite.features.tools.context import CallCancelledError, PendingResult
 from chatsite.features.tools.models import ToolCall
 from chatsite.features.tools.tool_loop import records
 from chatsite.features.tools.tool_loop.answers import CallAnswer, NoRoomError
 from chatsite.features.tools.tool_loop.call_requests import CallRequest
+from chatsite.pages.presenters import context_pane, thread_json
 from chatsite.protocol.errors import CommandError
-from chatsite.turns import commands, lifecycle
+from chatsite.turns import commands, lifecycle, requests, variations
 from chatsite.turns.copying import copies
 from chatsite.turns.models import Turn
 from memory import actions, context, library, transcript
 from memory.compaction import lease
-from memory.models import Conversation
+from memory.models import Conversation, ModelCall
+from memory.view.variation import Variation
 from tests import plugin
 from tests.fakes import own_tools
 from tests.memory.scenes import compact
 from tests.remembered import read_tables
+from tests.wire_proofs import check_context
 
 from .features.importing.test_importing import as_json, take
 from .pages.test_attachments import send as send_files
-from .scenes import HTMX, memory_url, signed_in, url, violations
+from .scenes import HTMX, memory_url, signed_in, submit, url, violations
 
 SEED = int(os.environ.get("FUZZ_SEED", "20261122"))
 # The same steps on PostgreSQL, where each takes twice as long: the first half of them.
@@ -62,10 +66,13 @@ class People:
         self.owner, self.random = owner, randomness
         self.client = signed_in(owner)
         policy = {"preset": "langgraph"} if randomness.random() < 0.5 else {}
+        policy["facts"] = "use"
         made = transcript.create_conversation(owner, policy=policy)
         rows = Conversation.objects.filter(pk=made.pk)
         rows.update(tools=own_tools.NAMES, answers_late=randomness.random() < 0.5)
         self.key, self.claim, self.copied = made.pk, None, []
+        self.elsewhere = transcript.create_conversation(owner)
+        submit(self.elsewhere, "My tea is green and from Lisbon.")
         for _ in range(2):
             self.do_send()
 
@@ -133,8 +140,9 @@ class People:
     def request(self):
         newest = Turn.objects.get(pk=self.claim.row_id).user_message
         steps = context.read_steps(newest)
-        built = context.build_request_context(
-            self.conversation, newest=newest, steps=steps, model="m"
+        tools = registry.offer_now(self.conversation)
+        built = requests.compose_request(
+            self.conversation, newest, "m", varied=None, tools=tools, steps=steps
         )
         begun = lifecycle.begin(self.claim, built, "m")
         if not isinstance(begun, lifecycle.TurnClaim):
@@ -160,7 +168,9 @@ class People:
             self.finish(state, self.text())
 
     def finish(self, state, text):
-        lifecycle.finish(self.claim, lifecycle.TurnResult(state, text))
+        read = self.pick([None, 900, self.random.randint(1, 9_000)])
+        result = lifecycle.TurnResult(state, text, tokens_input=read)
+        lifecycle.finish(self.claim, result)
         self.claim = None
 
     def run_call(self, call):
@@ -242,6 +252,22 @@ class People:
             values = {"text": self.text(), "client_id": uuid.uuid4().hex}
             commands.edit_message(self.conversation, seq=seq, **values)
 
+    def do_vary_the_next(self):
+        seqs = [self.pick_seq(), 0, 0]
+        varied = Variation(
+            left_out=self.pick(seqs), without_summaries=self.pick([True, False])
+        )
+        variations.set_next(self.conversation, varied)
+
+    def do_note_a_fact(self):
+        """Of another conversation: this one sends it along."""
+        rows = self.elsewhere.messages.filter(role="user", deleted_at=None)
+        message = rows.first()
+        values = {"end": len(message.text), "state": Fact.State.KEPT}
+        values |= {"conversation": self.elsewhere, "owner": self.owner}
+        start = self.random.randint(0, 9)
+        Fact.objects.get_or_create(message=message, start=start, defaults=values)
+
     # The memory.
 
     def on_page(self, name, seq):
@@ -294,6 +320,22 @@ class People:
     def do_confirm_a_rule(self):
         if rule := self.pick(self.conversation.rules.all()):
             confirm_rule(self.conversation, rule.pk, room=1_000)
+
+    def find_uneven(self):
+        """Requests, of the past and next, that are not the sum of their parts: on the
+        page, in the JSON, and with what is free the model's window."""
+        conversation = self.conversation
+        draft = self.pick(["", "Where is the tea?"])
+        rows = conversation.messages.filter(role="assistant", deleted_at=None)
+        seqs = [None, self.pick(rows.values_list("seq", flat=True))]
+        for seq in seqs:
+            with suppress(ModelCall.DoesNotExist):
+                check_context(thread_json.describe_context(conversation, seq))
+                pane = context_pane.model_view(conversation, reply=seq, draft=draft)
+                sizes = [sheet.tokens for sheet in pane.sheets]
+                gauge = pane.gauge
+                if sum(sizes) + gauge.reserve != gauge.capacity >= gauge.used:
+                    yield f"sheets {sizes} beside {gauge} of #{seq}"
 
     # What goes elsewhere.
 
@@ -351,5 +393,5 @@ def test_the_audit_is_clean_after_every_action(alice, settings):
         # Many an action finds nothing to act on: the rows are those of the last audit.
         if audited == (audited := read_tables()):
             continue
-        found = violations()
+        found = [*violations(), *people.find_uneven()]
         assert found == [], f"{found} FUZZ_SEED={SEED}, step {step}: {', '.join(done)}"

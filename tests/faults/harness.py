@@ -2,14 +2,16 @@
 who look on, and `settle_and_check`, which holds after every fault.
 """
 
+import hashlib
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+import urllib.error
 import uuid
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from urllib.parse import urlencode
@@ -23,6 +25,7 @@ from tests.fakes import tool_paths
 from tests.fakes.upstream import Upstream, tell_story
 from tests.patience import PATIENCE, wait_for
 from tests.servers import ROOT, Redis, Site
+from tests.wire_proofs import check_context
 
 from . import auditor
 from .viewers import UNFINISHED, Crowd
@@ -327,9 +330,23 @@ class Topology:
         for viewer in viewers:
             for client_id in viewer.texts:
                 check_screen(viewer, client_id, rows)
+        for path in {viewer.path for viewer in viewers}:
+            self.check_contexts(path)
         found = self.auditor.run()
         assert found == "clean", found
         return settled
+
+    def check_contexts(self, path):
+        """The parts of every request sum up, and the provider received its body."""
+        received = {
+            hashlib.sha256(each.raw).hexdigest() for each in self.upstream.calls
+        }
+        check_context(self.person.get_json(f"{path}context.json"))
+        for row in self.person.get_json(f"{path}transcript.json")["messages"]:
+            if row["role"] == "assistant" and row["state"] not in UNFINISHED:
+                with suppress(urllib.error.HTTPError):
+                    query = f"context.json?reply={row['seq']}"
+                    check_context(self.person.get_json(f"{path}{query}"), received)
 
 
 CATCH_UP = 15.0
