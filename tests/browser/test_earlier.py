@@ -29,7 +29,7 @@ def test_earlier_turns_come_on_the_way_up_and_are_drawn_anew_like_all(
     for count, top in ((40, 111), (60, 71), (75, 31)):
         scroller.evaluate(SCROLL, -100_000)
         expect(chat.turns).to_have_count(count)
-        assert abs(chat.message(top).evaluate(PLACE) - scroller.evaluate(PLACE)) < 80
+        assert abs(chat.message(top).evaluate(PLACE) - scroller.evaluate(PLACE)) < 90
     scroller.evaluate(SCROLL, -100_000)
     expect(chat.mark(1)).to_have_text("Summarised (v1)")
     chat.message(3).hover()

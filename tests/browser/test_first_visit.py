@@ -24,6 +24,12 @@ def test_a_person_signs_up_begins_with_a_starter_and_takes_everything_away(
     page.click("main button.primary")
     expect(page.get_by_role("heading", name="Two views")).to_be_visible()
     expect(page.locator("#text")).to_be_focused()
+    # The picture of what this is stands above what can be typed.
+    demo, starter = (
+        page.get_by_role("button", name=name).bounding_box()
+        for name in ("Watch a 30-second demo", "planning a weekend")
+    )
+    assert demo["y"] < starter["y"]
     page.get_by_role("button", name="planning a weekend").click()
     chat.is_live()
     expect(chat.in_state("done")).to_have_count(1)

@@ -33,6 +33,12 @@ class TestAccount:
         errors = Client().post(reverse("signup"), short).context["form"].errors
         assert set(errors) == {"password1"}
 
+    def test_errors_of_a_password_are_in_the_language_of_the_page(self, db):
+        client = Client(headers={"accept-language": "zh-hans"})
+        short = {"username": "carol", "password1": "abc", "password2": "abc"}
+        page = client.post(reverse("signup"), short).content.decode()
+        assert "密码太短，至少需要 8 个字符。" in page
+
     def test_sign_up_can_be_disabled(self, db, settings):
         settings.SIGNUP_ENABLED = False
         assert Client().get(reverse("signup")).status_code == 404
