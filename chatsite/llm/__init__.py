@@ -1,4 +1,4 @@
-"""Language models behind one door: providers, streaming, errors, the demo model.
+"""Language models behind one interface: providers, streaming, errors, the demo model.
 
-Knows no conversation and no table. Start at providers.py.
+The package knows no conversation and no table. Start at providers.py.
 """

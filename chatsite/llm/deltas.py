@@ -21,8 +21,11 @@ NoteBody = Callable[[dict[str, Any], bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """`calls`: pieces of calls of tools; `extras`: what a server has put beside the
-    text; `comes_back`: it wants to have the reasoning back."""
+    """The contents of one or more chunks of a stream.
+
+    `calls`: pieces of calls of tools; `extras`: the entries that a server puts beside
+    the text; `comes_back`: the server wants to have the reasoning back.
+    """
 
     text: str = ""
     reasoning: str = ""
@@ -60,14 +63,14 @@ class ReadsDeltas(Protocol):
 def read_deltas(
     model: BaseChatModel, messages: Sequence[BaseMessage], **options: Any
 ) -> AsyncIterator[list[Delta]]:
-    """A reply: each time all that has come since the last."""
+    """Yield the deltas of a reply: each time, all that have come since the last."""
     if isinstance(model, ReadsDeltas) and not is_traced(model):
         return model.deltas(list(messages), **options)
     return _gather_chunks(model.astream(list(messages), **options))
 
 
 def is_traced(model: BaseChatModel) -> bool:
-    """Whether anything wants to see the chunks: LangSmith, a debugger, a callback."""
+    """Return True if LangSmith, a debugger or a callback wants to see the chunks."""
     manager = AsyncCallbackManager.configure(None, model.callbacks, model.verbose)
     return bool(manager.handlers)
 
@@ -75,7 +78,10 @@ def is_traced(model: BaseChatModel) -> bool:
 async def _gather_chunks(
     chunks: AsyncIterator[AIMessageChunk],
 ) -> AsyncIterator[list[Delta]]:
-    """Reads on while it is not asked: the stream of a model stands still meanwhile."""
+    """Read the chunks ahead, and yield the deltas that have come since the last time.
+
+    The stream of a model would stand still while its reader is busy.
+    """
     found: list[Delta] = []
     news = asyncio.Event()
 

@@ -95,10 +95,14 @@ MAX_ERROR_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The role of the system prompt, whether messages of one role are joined, and what
-    is left out: optional fields, images, and what was put beside calls. The form of
-    calls, and what is made up beside them where it is missing. How many tools are
-    offered, and the digests of those that are not."""
+    """The form in which one model takes its requests.
+
+    It has the role of the system prompt, whether messages of one role are joined, and
+    what is left out (`without`): optional fields, images, the entries beside calls.
+    `calls` is the form of calls, `wanted` names the entries that are made up beside
+    calls where they are missing. `most_tools` is the number of tools that are offered,
+    `refused_tools` has the digests of those that are not.
+    """
 
     system_role: str = "system"
     joined: bool = False
@@ -121,8 +125,10 @@ class Dialect:
         return EXTRAS not in self.without
 
     def has_form_of(self, other: "Dialect") -> bool:
-        """Whether both send the same messages in the same form, with the same tools:
-        the record of a request says what was sent."""
+        """Return True if both send the same messages and tools in the same form.
+
+        The record of a request says what was sent.
+        """
         mine, its = (
             replace(each, without=each.without & {"tools", IMAGES, EXTRAS})
             for each in (self, other)
@@ -145,7 +151,7 @@ _known: dict[tuple[str, str], Dialect] = {}
 
 
 def find_dialect(name: str) -> Dialect:
-    """The dialect of a model: the one that worked, else the one that was set."""
+    """Return the dialect that worked for a model, else the configured one."""
     provider = providers.find_provider(name)
     if provider is None:
         return Dialect()
@@ -173,8 +179,11 @@ def find_other(
     fields: Collection[str],
     tools: Sequence[dict[str, Any]] = (),
 ) -> Dialect | None:
-    """The dialect to try after this refusal of `messages`, sent with the optional
-    `fields` and these `tools`; None if the error is about something else."""
+    """Return the dialect to try after this refusal of `messages`.
+
+    `fields` are the optional fields of the request, `tools` its tools. None if the
+    error is about something else.
+    """
     status = getattr(error, "status_code", 400)
     text = read_refusal(error)
     if not text or status not in REFUSING:
@@ -228,8 +237,10 @@ def find_culprit(
     messages: Sequence[BaseMessage],
     tools: Sequence[dict[str, Any]],
 ) -> tuple[str, str]:
-    """The code of what a refusal is about, of those in errors.DETAILS, and the name of
-    the tool; "" for anything else."""
+    """Return the code of what a refusal is about, and the name of the tool.
+
+    The code is one of errors.DETAILS. Both are "" for anything else.
+    """
     text = read_refusal(error)
     if named := _find_named_tools(text, tools):
         return "tool_refused", str(tools[named[0]]["function"]["name"])
@@ -242,7 +253,7 @@ def find_culprit(
 
 
 def read_refusal(error: BaseException) -> str:
-    """The words of a server's error; "" for any other."""
+    """Return the text of a server's error in lower case; "" for any other error."""
     import openai
 
     if not isinstance(error, openai.APIError):
@@ -253,8 +264,10 @@ def read_refusal(error: BaseException) -> str:
 def _without_tools(
     dialect: Dialect, text: str, tools: Sequence[dict[str, Any]]
 ) -> Dialect | None:
-    """Without the tools that the refusal names, or without all where it is about
-    them and names none."""
+    """Leave out the tools that the refusal names.
+
+    All tools are left out where the refusal is about them and names none.
+    """
     if not tools:
         return None
     if named := _find_named_tools(text, tools):
@@ -290,7 +303,7 @@ def _find_named_tools(text: str, tools: Sequence[dict[str, Any]]) -> list[int]:
 def _with_extras(
     dialect: Dialect, text: str, messages: Sequence[BaseMessage]
 ) -> Dialect | None:
-    """With what a provider misses beside calls, or without what it refuses there."""
+    """Add what a provider misses beside calls, or leave out what it refuses there."""
     is_signature = _has_marks(text, SIGNATURE_MARKS)
     if not (is_signature or _has_marks(text, REASONING_MARKS)):
         return None
@@ -306,8 +319,11 @@ def _with_extras(
 
 
 def _with_other_calls(dialect: Dialect, text: str) -> Dialect | None:
-    """With ids that all take, or with calls in words: some take none in the history
-    beside no tools, or none at all."""
+    """Send calls with ids that every server takes, or as quoted text.
+
+    Some servers take no calls in the history of a request without tools, or none at
+    all.
+    """
     if dialect.calls == "plain" and _has_marks(text, ID_MARKS):
         return replace(dialect, calls="nine")
     return None if dialect.calls == "quoted" else replace(dialect, calls="quoted")
@@ -330,7 +346,7 @@ def _read_error_texts(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def _has_marks(text: str, *kinds: Collection[str]) -> bool:
-    """Whether the text has a mark of each of these kinds."""
+    """Return True if the text has a mark of each of these kinds."""
     return all(any(mark in text for mark in marks) for marks in kinds)
 
 
@@ -346,9 +362,11 @@ def _refuses_role(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a model may call: in OpenAI's form, and the tokens that takes. `choice`:
-    "none" for a request that has to be answered without. `is_refused`: the model's
-    server takes no tools; `left_out`: the names of those that it does not take."""
+    """The tools that a model may call, in OpenAI's form, and the tokens they take.
+
+    `choice`: "none" for a request that has to be answered without. `is_refused`: the
+    model's server takes no tools; `left_out`: the names of those that it does not take.
+    """
 
     schemas: tuple[dict[str, Any], ...] = ()
     tokens: int = 0
@@ -380,7 +398,7 @@ class Tools:
         return {"tools": list(self.schemas), **choice}
 
     def to_refs(self) -> dict[str, Any]:
-        """What a request keeps of them: the names, and SHA-256 of the schemas' JSON."""
+        """Return the record of a request: names, and SHA-256 of the schemas' JSON."""
         left_out = {"tools_left_out": list(self.left_out)} if self.left_out else {}
         if not self.schemas:
             return left_out
@@ -395,7 +413,7 @@ class Tools:
         return refs | left_out | ({"tool_choice": self.choice} if self.choice else {})
 
     def to_texts(self) -> dict[str, str]:
-        """The definitions as they are sent, by the hash that to_refs() names."""
+        """Return the definitions as they are sent, by the hash that to_refs() names."""
         name = self.to_refs().get("tools_text")
         return {name: self._dump()} if name else {}
 

@@ -120,7 +120,7 @@ class LLMError(Exception):
 
 
 def translate_error(exc: BaseException) -> LLMError:
-    """The LLMError for anything that a model raised; never contains its text."""
+    """Return the LLMError for any error of a model; it never contains its text."""
     if isinstance(exc, LLMError):
         return exc
     headers = getattr(getattr(exc, "response", None), "headers", None) or {}
@@ -151,8 +151,10 @@ def _find_code(exc: BaseException) -> str:
 
 
 def _is_lost(exc: BaseException) -> bool:
-    """Whether it was a connection that failed: openai's transport over aiohttp calls
-    that a time-out, too."""
+    """Return True if a connection failed.
+
+    Openai's transport over aiohttp calls that a time-out, too.
+    """
     while exc := exc.__cause__:
         if type(exc).__module__.startswith("aiohttp."):
             return not isinstance(exc, TimeoutError)
@@ -177,7 +179,7 @@ def _code_of_status(exc: openai.APIStatusError) -> str:
 
 
 def _code_of_stream_error(exc: openai.APIError) -> str:
-    """An error event inside a stream that had begun with status 200."""
+    """Return the code of an error event in a stream that began with status 200."""
     if _says_context_length(exc):
         return "context_length"
     # Whatever the provider put there: a number, a text, an object.

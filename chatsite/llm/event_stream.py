@@ -1,5 +1,6 @@
-"""The body of a streamed reply as the JSON objects in it, as many at a time as the
-connection has brought.
+"""The JSON objects in the body of a streamed reply.
+
+They are read as many at a time as the connection has brought.
 """
 
 import asyncio
@@ -22,15 +23,17 @@ MAX_BODY_BYTES = 100_000_000
 DONE = "[DONE]"
 # What is read before it is the turn of others: some dozen tokens.
 TURN_BYTES = 4_000
-# What is told at once, if a connection has brought as many.
+# The most objects of one batch.
 BATCH_OBJECTS = 200
 # A connection is used again when its reply was read to the end.
 END_SECONDS = 0.1
 
 
 class EventReader:
-    """Finds the data of server-sent events in bytes that are cut anywhere. Raises
-    ValueError for an event that does not end."""
+    """A parser of server-sent events in bytes that are cut anywhere.
+
+    It raises ValueError for an event that does not end.
+    """
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -64,8 +67,10 @@ class EventReader:
 
 
 class ObjectStream(openai.AsyncStream[object]):
-    """A stream of plain objects. As models of pydantic each would be built and taken
-    apart again, with a warning for every field that has another type than OpenAI's.
+    """A stream of plain objects.
+
+    As models of pydantic each would be built and taken apart again, with a warning for
+    every field that has another type than OpenAI's.
     """
 
     async def __stream__(self) -> AsyncIterator[object]:
@@ -77,8 +82,11 @@ class ObjectStream(openai.AsyncStream[object]):
     async def batches(
         self, convert: Callable[[dict[str, Any]], T]
     ) -> AsyncIterator[list[T]]:
-        """All that a connection gives at once, together: what is cut to take turns is
-        no sign of a pause. What comes before an error is told before it is raised."""
+        """Yield all the objects that a connection gives at once, together.
+
+        A chunk that is cut to give others a turn is no sign of a pause. Objects that
+        come before an error are yielded before it is raised.
+        """
         reader, batch = EventReader(), []
         try:
             async with (
@@ -100,7 +108,10 @@ class ObjectStream(openai.AsyncStream[object]):
             await self.response.aclose()
 
     async def _bytes(self) -> AsyncIterator[bytes]:
-        """The body; of a connection that fails, all that had come before."""
+        """Yield the body; of a connection that fails, all that had come before.
+
+        Raise ValueError beyond MAX_BODY_BYTES.
+        """
         left = MAX_BODY_BYTES
         try:
             async for chunk in self.response.aiter_bytes():
@@ -118,8 +129,7 @@ class ObjectStream(openai.AsyncStream[object]):
     def _read(
         self, found: Iterator[str], convert: Callable[[dict[str, Any]], T]
     ) -> tuple[list[T], Exception | bool]:
-        """The objects, and whether they are the last ones, or what is wrong with the
-        next one."""
+        """Return the objects, and True after the last ones, or the next one's error."""
         batch: list[T] = []
         try:
             for data in found:
@@ -143,8 +153,11 @@ class ObjectStream(openai.AsyncStream[object]):
 
 
 def _read_buffered(response: Any) -> bytes:
-    """What aiohttp still has: it raises an error before it gives out what came between
-    two frames. b"" with other clients, and for compressed bytes."""
+    """Return the bytes that aiohttp still holds.
+
+    It raises an error before it gives out what came between two frames. b"" with other
+    clients, and for compressed bytes.
+    """
     body = getattr(response.stream, "_stream", None)
     source = getattr(body, "_aiohttp_response", None)
     if source is None or "content-encoding" in response.headers:
@@ -153,8 +166,10 @@ def _read_buffered(response: Any) -> bytes:
 
 
 async def in_turn(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[bytes, bool]]:
-    """The same in parts of TURN_BYTES, and whether one is the last of its chunk;
-    between two parts of one chunk it is the turn of others."""
+    """Cut the chunks into parts of TURN_BYTES, each with True if its chunk ends there.
+
+    Other tasks have their turn between two parts of one chunk.
+    """
     async for chunk in chunks:
         for start in range(0, len(chunk) - TURN_BYTES, TURN_BYTES):
             async with loop_turn():
@@ -172,7 +187,7 @@ async def _exhaust_chunks(chunks: AsyncIterator[bytes]) -> None:
 
 
 async def as_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A body as the event stream that was asked for.
+    """Yield a body as the event stream that was asked for.
 
     A byte order mark would cost the first event; a reply as one JSON document, from a
     server that can't stream, becomes one event.

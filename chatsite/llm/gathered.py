@@ -1,5 +1,6 @@
-"""What a stream says in pieces, gathered as it comes: plain lists, joined once. What a
-server sends has no bound of its own, so all of it is counted while it is read.
+"""The parts of a streamed reply, gathered as they come: plain lists, joined once.
+
+What a server sends has no bound of its own, so all of it is counted while it is read.
 """
 
 import json
@@ -43,9 +44,11 @@ class TextParts:
 
 
 class Extras:
-    """The entries that a server puts beside the text of a reply, by name: lists grow,
-    and pieces of one entry of a list are joined. Nothing of it is kept where it is too
-    much."""
+    """The entries that a server puts beside the text of a reply, by name.
+
+    Lists grow, and pieces of one entry of a list are joined. None is kept where they
+    are too long.
+    """
 
     # Fields of an entry that come in pieces.
     PIECES = ("text", "summary", "data")
@@ -90,8 +93,11 @@ class Extras:
 
 
 def describe_extras(extras: Mapping[str, Any]) -> str:
-    """Return the parts of a reply beside its text, in lines that follow it: the pages
-    that it cites, by their numbers, and its images, which are not kept. "": nothing."""
+    """Return the parts of a reply beside its text, in lines that follow it.
+
+    These are the pages that it cites, by their numbers, and its images, which are not
+    kept. "": nothing.
+    """
     pages: dict[str, str] = {}
     for name in ("citations", "annotations", "search_results"):
         for each in _list_of(extras, name):
@@ -118,7 +124,7 @@ def _list_of(extras: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _name_image(told: str) -> str:
-    """Return its media type and size, if its bytes came along."""
+    """Return the media type and size of an image, if its bytes came along."""
     found = IMAGE.search(told)
     if found is None:
         return "image"
@@ -172,9 +178,11 @@ class Calls:
             call.extras |= extras if self._left > 0 else {}
 
     def _find(self, index: int | None, call_id: str, name: str) -> _Call | None:
-        """The call that a piece goes on with. Servers that give no index tell one call
-        from the next by its id, or begin each with its name; others give all calls the
-        same index."""
+        """Return the call that a piece continues; None: it begins one.
+
+        Servers that give no index separate calls by their ids, or begin each with its
+        name; others give all calls the same index.
+        """
         if index is not None:
             call = self._by_index.get(index)
             is_other = call and call_id and call.id and call_id != call.id
@@ -189,7 +197,7 @@ class Calls:
         return call
 
     def to_chunks(self) -> list[ToolCallChunk]:
-        """Each as one piece. An id or a name that never came is None."""
+        """Return each call as one piece. An id or a name that never came is None."""
         return [
             tool_call_chunk(
                 id=call.id or None,
@@ -203,8 +211,10 @@ class Calls:
 
 
 def read_calls(found: object, *, is_whole: bool) -> list[ToolCallChunk]:
-    """The pieces in what a server gives as `tool_calls`; without those that say
-    nothing. `is_whole`: they are the calls of a whole message, not of a delta."""
+    """Return the pieces in a server's `tool_calls`, without those that are empty.
+
+    `is_whole`: they are the calls of a whole message, not of a delta.
+    """
     pieces = []
     for place, each in enumerate(found if isinstance(found, list) else ()):
         if not isinstance(each, dict):
@@ -242,7 +252,7 @@ def _text_or_none(value: object) -> str | None:
 
 
 def to_openai(pieces: Iterable[ToolCallChunk]) -> list[dict[str, Any]]:
-    """The pieces as OpenAI sends them."""
+    """Return the pieces as OpenAI sends them."""
     return [
         {
             "index": piece["index"],

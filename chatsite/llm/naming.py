@@ -1,4 +1,4 @@
-"""Asking a model for the title of a conversation."""
+"""Requests to a model for the title of a conversation."""
 
 import json
 import re
@@ -22,7 +22,10 @@ BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
 def title_request(question: str, reply: str) -> list[BaseMessage]:
-    """The messages to send: instructions, and the first exchange as quoted data."""
+    """Return the messages of a request for a title.
+
+    These are the instructions, and the first exchange as quoted data.
+    """
     quoted = [
         {"role": "user", "text": question[:MAX_QUOTED]},
         {"role": "assistant", "text": reply[:MAX_QUOTED]},
@@ -32,7 +35,7 @@ def title_request(question: str, reply: str) -> list[BaseMessage]:
 
 
 def read_title(reply: str) -> str:
-    """The title in a model's reply; "" if there is none."""
+    """Return the title in a model's reply; "" if there is none."""
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1:
         return ""

@@ -1,5 +1,6 @@
-"""The client of OpenAI-compatible servers: LangChain's, made to read what such servers
-really send. Importing this takes a second, so a site with the demo model does without.
+"""The client of OpenAI-compatible servers: LangChain's, fitted to their real replies.
+
+Importing this takes a second, so a site with the demo model does without.
 """
 
 import math
@@ -35,17 +36,16 @@ AT_END = ("citations", "search_results")
 
 
 class OpenAIChat(ChatOpenAI):
-    """Keeps what LangChain leaves out of a chunk (reasoning, a refusal), and tolerates
-    fields of a wrong type.
+    """LangChain's client with what it leaves out of a chunk: reasoning, a refusal.
 
-    The methods with an underscore are those that LangChain's own packages for other
-    providers override.
+    It tolerates fields of a wrong type. The methods with an underscore are those that
+    LangChain's own packages for other providers override.
     """
 
     async def deltas(
         self, messages: list[BaseMessage], **options: Any
     ) -> AsyncIterator[list[Delta]]:
-        """What astream() says, without its chunks."""
+        """Yield the contents of astream(), without its chunks."""
         stream = await self.async_client.create(**self.make_body(messages, **options))
         has_begun = False
         async with aclosing(stream.batches(self._read_delta)) as batches:
@@ -130,8 +130,10 @@ def _choices_of(chunk: dict[str, Any]) -> list[dict[str, Any]]:
 def _read_choice(
     choice: dict[str, Any],
 ) -> tuple[dict[str, Any], dict[str, Any], list[ToolCallChunk]]:
-    """A choice as LangChain can take it, what it would leave out, and the pieces of
-    calls."""
+    """Return a choice in LangChain's form, and what that form leaves out.
+
+    The third value are the pieces of calls.
+    """
     # A server that does not stream has a message in place of the pieces.
     is_whole = not choice.get("delta")
     delta = choice.get("message") if is_whole else choice["delta"]
@@ -172,7 +174,10 @@ def _first_text(delta: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _read_content(content: object) -> tuple[str, str]:
-    """Answer and reasoning of a content that may be a list of parts (Mistral)."""
+    """Return answer and reasoning of a content, which can be a list of parts.
+
+    Mistral sends such lists.
+    """
     if not isinstance(content, list):
         return (content if isinstance(content, str) else ""), ""
     texts = {"text": "", "thinking": ""}
@@ -186,7 +191,7 @@ def _read_content(content: object) -> tuple[str, str]:
 
 
 def read_usage(usage: object) -> dict[str, Any] | None:
-    """A provider's token counts; 0 for impossible ones."""
+    """Return a provider's token counts; 0 for impossible ones, None for no object."""
     if not isinstance(usage, dict):
         return None
     details = usage.get("prompt_tokens_details")
@@ -221,7 +226,7 @@ def _read_count(value: object) -> int:
 
 
 class Completions:
-    """What LangChain asks of the client, with chunks as plain objects."""
+    """The part of openai's client that LangChain uses, with chunks as plain objects."""
 
     def __init__(self, client: openai.AsyncOpenAI) -> None:
         self._client = client
@@ -250,7 +255,10 @@ class Completions:
 def make_openai_chat(
     name: str, *, key: str, base_url: str, connect_timeout: float, **client: Any
 ) -> OpenAIChat:
-    """A model whose only deadline is for the connection: ReplyStream has the others."""
+    """Return a model whose only deadline is for the connection.
+
+    ReplyStream has the others.
+    """
     # aiohttp looks up the address in the time for the pool.
     timeout = openai.Timeout(None, connect=connect_timeout, pool=connect_timeout)
     # Apart from the address, which ends up in logs and in errors.

@@ -1,5 +1,6 @@
-"""What tokens cost: the one place where they become dollars, by the prices that the
-models have today. The demo model costs nothing.
+"""The cost of tokens in dollars, by the prices that the models have today.
+
+No other module turns tokens into dollars. The demo model costs nothing.
 """
 
 from django.conf import settings
@@ -15,7 +16,10 @@ FREE = Prices()
 
 
 def has_prices() -> bool:
-    """Whether any model of the site has some: else no page speaks of money."""
+    """Return True if any model of the site has prices.
+
+    Otherwise no page mentions money.
+    """
     if not settings.PROVIDERS:
         return bool(settings.PRICE_INPUT or settings.PRICE_OUTPUT)
     return any(find_prices(name) != FREE for name in providers.list_models())
@@ -26,8 +30,10 @@ def find_prices(name: str) -> Prices:
 
 
 def price_tokens(name: str, read: int, written: int = 0, cached: int = 0) -> float:
-    """Dollars for what a model has read and written; `cached` of what it has read came
-    from the provider's cache."""
+    """Return the dollars for the tokens that a model has read and written.
+
+    `cached` of the tokens it has read came from the provider's cache.
+    """
     prices = find_prices(name)
     cheap = prices.cached
     if cheap is None:
@@ -37,6 +43,6 @@ def price_tokens(name: str, read: int, written: int = 0, cached: int = 0) -> flo
 
 
 def format_dollars(amount: float) -> str:
-    """Small sums are what a request costs, so they keep their digits."""
+    """Format a sum; small ones keep their digits, since they are costs of a request."""
     sign, size = "-" * (amount < 0), abs(amount)
     return f"{sign}${size:,.2f}" if size >= 1 else f"{sign}${size:.4f}"

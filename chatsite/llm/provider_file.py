@@ -1,5 +1,6 @@
-"""The file of PROVIDERS_FILE: several providers at once, each with its models. Loaded
-with the settings, so it knows none of them.
+"""The file of PROVIDERS_FILE: several providers at once, each with its models.
+
+The settings load this module, so it knows none of them.
 """
 
 import difflib
@@ -78,7 +79,7 @@ def _check_model_name(name: str) -> str:
 
 
 def _check_own_address(text: str) -> str:
-    """OpenAI's own is the same as none: its models and fields are known."""
+    """Return "" for OpenAI's own address: its models and fields are known."""
     address = parse_address(("http", "https"), text)
     return "" if address.rstrip("/") == OPENAI_ADDRESS else address
 
@@ -108,8 +109,10 @@ class ProviderTable(BaseModel):
 
 
 class Prices(ProviderTable):
-    """Of a million tokens, in dollars. `cached`: of those from the provider's cache;
-    None: as much cheaper as is usual."""
+    """The prices of a million tokens, in dollars.
+
+    `cached`: of those from the provider's cache; None: reduced by the usual factor.
+    """
 
     input: Price = 0.0
     cached: Price | None = Field(default=None, description=PRICE_ALLOWED)
@@ -147,7 +150,7 @@ class Model(ProviderTable):
     options: RequestOptions = Field(
         default=RequestOptions(), description=OPTIONS_ALLOWED
     )
-    # Those of which a person has to be in one to use it; none: all people may.
+    # The user has to be in one of them to use the model; none: all users may.
     groups: list[Name] = Field(default=[], description=GROUPS_ALLOWED)
 
 
@@ -221,8 +224,10 @@ TABLES: dict[tuple[str, ...], type[ProviderTable]] = {
 def read_provider_file(
     path: str, chosen: Mapping[str, str]
 ) -> tuple[tuple[ModelProvider, ...], list[str]]:
-    """The providers of the file, and a sentence for each thing that is wrong with it.
-    `chosen`: the models of the site that other settings name."""
+    """Return the providers of the file, and a sentence for each problem in it.
+
+    `chosen`: the models of the site that other settings name.
+    """
     say = partial("{}, {}: {}".format, SETTING, path)
     try:
         value = tomllib.loads(Path(path).read_text("utf-8"))
@@ -243,7 +248,7 @@ def read_provider_file(
 
 
 def _explain_error(error: Mapping[str, Any], value: Any) -> str:
-    """A sentence with the table, its key and what is allowed there."""
+    """Return a sentence with the table, its key and what is allowed there."""
     where, keys = _locate(error["loc"], value)
     names = tuple(step for step in error["loc"] if isinstance(step, str))
     table = TABLES[names[:-1]] if names[:-1] in TABLES else TABLES[names[:-2]]
@@ -263,14 +268,14 @@ def _explain_error(error: Mapping[str, Any], value: Any) -> str:
 
 
 def _write(given: str | float) -> str:
-    """As it stands in the file."""
+    """Return a value as it is written in the file."""
     if isinstance(given, bool):
         return str(given).lower()
     return repr(given[:SHOWN_CHARS] if isinstance(given, str) else given)
 
 
 def _locate(steps: Sequence[Any], value: Any) -> tuple[str, str]:
-    """The table that an error is in, by its name or number, and the key there."""
+    """Return the table of an error, by its name or number, and the key there."""
     tables, keys = [], []
     for step in steps:
         value = _take(value, step)
@@ -312,7 +317,10 @@ def _find_key_problems(read: ModelProviderFile) -> Iterator[str]:
 
 
 def _find_name_problems(read: ModelProviderFile) -> Iterator[str]:
-    """A conversation keeps the name of its model, which has to lead to one server."""
+    """Yield a sentence for each name that two providers or models share.
+
+    A conversation keeps the name of its model, which has to lead to one server.
+    """
     providers: set[str] = set()
     owners: dict[str, str] = {}
     for each in read.providers:
@@ -331,7 +339,10 @@ def _find_name_problems(read: ModelProviderFile) -> Iterator[str]:
 def _find_wrong_choices(
     read: ModelProviderFile, chosen: Mapping[str, str]
 ) -> Iterator[str]:
-    """What the site itself uses has to be there, and for all people."""
+    """Yield a sentence for each model of the settings that the file can't serve.
+
+    The models that the site itself uses have to be there, and for all people.
+    """
     models = {model.name: model for each in read.providers for model in each.models}
     for setting, name in chosen.items():
         if name and name not in models:
@@ -353,8 +364,10 @@ def _find_wrong_choices(
 
 
 def find_short_form(read: Mapping[str, Setting]) -> Iterator[str]:
-    """A sentence for each setting that says of one provider what the file says of
-    several."""
+    """Yield a sentence for each setting whose value belongs into the file.
+
+    Such a setting describes one provider, the file several.
+    """
     for name in SHORT_FORM:
         if read[name].value != read[name].default:
             yield f"{name} has no meaning beside {SETTING}; write it into that file."

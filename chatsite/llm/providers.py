@@ -1,5 +1,7 @@
-"""Builds the LangChain model behind a name, and knows who runs it: a provider of
-PROVIDERS_FILE, else the one of OPENAI_*. Knows settings, but no conversation.
+"""LangChain models by name, and their providers.
+
+A provider is one of PROVIDERS_FILE, else the one of OPENAI_*. The module knows
+settings, but no conversation.
 """
 
 import asyncio
@@ -26,7 +28,7 @@ from .provider_file import Model, ModelProvider, Prices
 
 OPENAI_HOST = "api.openai.com"
 DEFAULT_CONTEXT_WINDOW = 32_000
-# Servers of one's own often need no key, but the client insists on one.
+# Self-hosted servers often need no key, but the client insists on one.
 PLACEHOLDER_KEY = "no-key-needed"
 CONNECT_TIMEOUT = 10.0
 
@@ -41,8 +43,10 @@ def default_model() -> str:
 
 
 def list_models() -> list[str]:
-    """The models that the site is set up with, its own first; who may use them is in
-    chatsite/turns/model_access.py."""
+    """Return the models that the site is set up with, its own first.
+
+    The users who may use them are in chatsite/turns/model_access.py.
+    """
     others = settings.CHAT_MODELS
     if settings.PROVIDERS:
         others = [model.name for each in settings.PROVIDERS for model in each.models]
@@ -50,8 +54,10 @@ def list_models() -> list[str]:
 
 
 def find_provider(name: str) -> ModelProvider | None:
-    """Who runs the model; None: the site has no such one. In the short form one
-    provider runs whatever is asked of it."""
+    """Return the provider of the model; None: the site has no such one.
+
+    In the short form one provider runs every model that is asked of it.
+    """
     if is_demo(name):
         return None
     if not settings.PROVIDERS:
@@ -60,7 +66,10 @@ def find_provider(name: str) -> ModelProvider | None:
 
 
 def find_model(name: str) -> Model:
-    """What the site is told of a model; of one that it does not have, nothing."""
+    """Return the settings of a model.
+
+    All have their defaults for a model that the site does not have.
+    """
     if settings.PROVIDERS:
         found = (_pick(each, name) for each in settings.PROVIDERS)
         return next(filter(None, found), Model.model_construct(name=name))
@@ -87,7 +96,7 @@ def _pick(provider: ModelProvider, name: str) -> Model | None:
 
 
 def read_short_form() -> ModelProvider:
-    """The one provider of OPENAI_* and the settings beside them."""
+    """Return the one provider of OPENAI_* and the settings beside them."""
     return _make_provider(
         name=settings.PROVIDER_NAME,
         base_url=settings.OPENAI_BASE_URL,
@@ -104,7 +113,7 @@ def _make_provider(**told: Any) -> ModelProvider:
 
 
 def name_provider(name: str) -> str:
-    """Who runs the model, as pages say it; "" for the demo model."""
+    """Return the provider's name as pages show it; "" for the demo model."""
     provider = find_provider(name)
     if provider is None:
         return ""
@@ -113,13 +122,15 @@ def name_provider(name: str) -> str:
 
 
 def find_host(name: str) -> str:
-    """The host of the server that runs the model; "" for the demo model."""
+    """Return the host of the server that runs the model; "" for the demo model."""
     return find_provider_host(find_provider(name))
 
 
 def find_provider_host(provider: ModelProvider | None) -> str:
-    """The host of the base URL, which can hold a password; "" where that is no full
-    address, or there is no provider."""
+    """Return the host of the base URL, which can hold a password.
+
+    "" where that is no full address, or there is no provider.
+    """
     if provider is None or provider.is_openai:
         return OPENAI_HOST if provider else ""
     try:
@@ -132,7 +143,7 @@ def find_provider_host(provider: ModelProvider | None) -> str:
 
 
 def summary_model(chat_model: str) -> str:
-    """The model that summarises for conversations with `chat_model`."""
+    """Return the model that summarises for conversations with `chat_model`."""
     if is_demo(chat_model):
         return DEMO
     return settings.SUMMARY_MODEL or chat_model
@@ -178,7 +189,10 @@ def name_model(name: str) -> str:
 
 
 def context_window(name: str) -> int:
-    """How many tokens the model takes: as set, what LangChain knows, a guess."""
+    """Return the number of tokens that the model takes.
+
+    It is the configured number, else LangChain's, else DEFAULT_CONTEXT_WINDOW.
+    """
     if window := find_model(name).window:
         return window
     if not _is_openai(name):
@@ -188,13 +202,16 @@ def context_window(name: str) -> int:
 
 
 def _is_openai(name: str) -> bool:
-    """Whether OpenAI itself runs the model: of others less is known."""
+    """Return True if OpenAI itself runs the model.
+
+    Less is known of other servers.
+    """
     provider = find_provider(name)
     return provider is not None and provider.is_openai
 
 
 def cache_options(name: str, key: str) -> dict[str, str]:
-    """Request arguments that let OpenAI find its prompt cache for conversation `key`.
+    """Return arguments that let OpenAI find its prompt cache for conversation `key`.
 
     Other servers may refuse a request with a field they do not know.
     """
@@ -202,7 +219,7 @@ def cache_options(name: str, key: str) -> dict[str, str]:
 
 
 def schema_options(name: str, schema: type[BaseModel] | None) -> dict[str, Any]:
-    """Request arguments that hold the reply to a schema, where the provider can."""
+    """Return arguments that hold the reply to a schema, where the provider can."""
     provider = find_provider(name)
     if schema is None or provider is None or not provider.can_hold_schemas:
         return {}
@@ -213,7 +230,7 @@ def schema_options(name: str, schema: type[BaseModel] | None) -> dict[str, Any]:
 def sampling_options(
     name: str, temperature: float | None, max_tokens: int = 0
 ) -> dict[str, Any]:
-    """Request arguments for how a reply is written; none where nothing is set."""
+    """Return arguments for how a reply is written; none where nothing is set."""
     provider = find_provider(name)
     if provider is None:
         return {}
@@ -231,10 +248,10 @@ def sampling_options(
 
 
 class _Builder:
-    """build(name) -> the chat model, made once per event loop.
+    """The callable `build(name)`, which makes each chat model once per event loop.
 
-    A client keeps connections open, and a connection belongs to the loop it was
-    opened on; a model made for a loop that is gone fails on its next request.
+    A client keeps connections open, and a connection belongs to the loop it was opened
+    on; a model made for a loop that is gone fails on its next request.
     """
 
     def __init__(self) -> None:
@@ -261,7 +278,10 @@ class _Builder:
         await _close_models(self._by_loop.pop(_running_loop(), {}))
 
     def _close_at_end(self, models: dict[str, BaseChatModel]) -> None:
-        """An event loop that ends closes the generators that it has begun."""
+        """Close the models when their event loop ends.
+
+        A loop that ends closes the generators that it has begun.
+        """
 
         async def keep() -> AsyncGenerator[None, None]:
             try:
@@ -284,7 +304,7 @@ async def _close_models(models: dict[str, BaseChatModel]) -> None:
 
 
 class _NoLoop:
-    """Stands for the running loop where there is none."""
+    """The key of the models that are built where no loop is running."""
 
 
 _NO_LOOP = _NoLoop()

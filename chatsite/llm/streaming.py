@@ -53,7 +53,7 @@ class TokenUsage:
 
 
 def clean_text(text: str) -> str:
-    """Model output as it is stored and shown.
+    """Return a model's output as it is stored and shown.
 
     NUL is removed (PostgreSQL refuses it) and a surrogate without its other half
     becomes U+FFFD (it has no UTF-8 form). Everything else stays as it came.
@@ -63,8 +63,10 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: Any, depth: int = 0) -> Any:
-    """A value of JSON as both databases can store it and an import takes it. Raises
-    ValueError."""
+    """Return a value of JSON as both databases can store it and an import takes it.
+
+    Raise ValueError where it is too deep or has a number that is not finite.
+    """
     if depth > MAX_JSON_DEPTH:
         raise ValueError("too deep")
     if isinstance(value, str):
@@ -100,11 +102,12 @@ class ReplyStream:
         dialect: dialects.Dialect | None = None,
         strict: bool = True,
     ) -> None:
-        """`first`, `idle`: seconds of silence until the answer begins, and after that.
-        Reasoning is no silence. `bind`: arguments of the request besides messages
-        (tools, max_tokens). `dialect`: the one whose form the messages have.
+        """Prepare a request, which the first piece that is asked for sends.
 
-        `strict`: an empty reply is an error.
+        The total time counts from now. `first`, `idle`: seconds of silence until the
+        answer begins, and after that. Reasoning is no silence. `bind`: arguments of the
+        request besides messages (tools, max_tokens). `dialect`: the one whose form the
+        messages have. `strict`: an empty reply is an error.
         """
         self.name = name
         self.dialect = dialect or dialects.find_dialect(name)
@@ -160,13 +163,15 @@ class ReplyStream:
 
     @property
     def calls(self) -> list[ToolCallChunk]:
-        """What the model asks of tools, as it came: arguments are a text that may be no
-        JSON. Always empty when no tools were bound."""
+        """The calls of tools as they came: arguments are a text that may be no JSON.
+
+        Always empty when no tools were bound.
+        """
         return self._calls.to_chunks()
 
     @property
     def extras(self) -> dict[str, Any]:
-        """Return the entries that the server has put beside the text, as they came."""
+        """The entries that the server has put beside the text, as they came."""
         found = self._extras.to_value()
         if self._comes_back:
             found = {**found, "reasoning_content": str(self._reasoning)}
@@ -185,7 +190,7 @@ class ReplyStream:
             await asyncio.sleep(pause)
 
     def _find_pause(self, error: LLMError) -> float:
-        """Seconds until the next attempt; raises the error when there is none."""
+        """Return the seconds until the next attempt; raise the error after the last."""
         if error.instead and error.instead.has_form_of(self.dialect):
             self.dialect = error.instead
             self._resent += 1
@@ -213,7 +218,7 @@ class ReplyStream:
 
     @property
     def _has_begun(self) -> bool:
-        """Whether something came that a second request might say in other words."""
+        """True once a part came that a second request might word differently."""
         return bool(self.first_token_ms is not None or self._calls or self._reasoning)
 
     async def _attempt(self) -> AsyncIterator[str]:
@@ -241,8 +246,10 @@ class ReplyStream:
         self.body_fields = pick_fields(body)
 
     def _describe_extras(self) -> str:
-        """Return the parts of a reply beside its text, in lines below it; a summary has
-        none."""
+        """Return the parts of a reply beside its text, in lines below it.
+
+        A summary has none.
+        """
         if not self._strict or self._calls:
             return ""
         lines = describe_extras(self._extras.to_value())
@@ -258,7 +265,7 @@ class ReplyStream:
             raise LLMError("address")
 
     async def _read(self, batches: AsyncIterator[list[Delta]]) -> list[Delta] | None:
-        """The next deltas, or None at the end."""
+        """Return the next deltas, or None at the end."""
         silence_ends = self._find_end_of_patience()
         try:
             # The time is over even where deltas come faster than it is looked at.
@@ -279,7 +286,7 @@ class ReplyStream:
         return batch
 
     def _find_end_of_patience(self) -> float:
-        """By the clock of the event loop, until when the next chunk has to come."""
+        """Return the deadline of the next chunk, by the clock of the event loop."""
         if self._ended_at is not None:
             end = self._ended_at + USAGE_TIMEOUT
         else:
@@ -329,7 +336,10 @@ class ReplyStream:
                 self._calls.add(piece)
 
     def _note_usage(self, usage: UsageMetadata) -> None:
-        """0 is what a provider says that does not count: every request has tokens."""
+        """Keep the token counts.
+
+        A provider that does not count says 0: every request has tokens.
+        """
         read = usage["input_tokens"] or None
         cached = (usage.get("input_token_details") or {}).get("cache_read") or 0
         self.usage = TokenUsage(
@@ -337,7 +347,7 @@ class ReplyStream:
         )
 
     def _take(self, text: str, *, is_end: bool = False) -> str:
-        """The clean text that can be passed on now."""
+        """Return the clean text that can be passed on now."""
         text = self._carry + text
         # The other half of a split character may be in the next chunk.
         cut = not is_end and bool(HIGH_SURROGATE_AT_END.search(text))
@@ -369,12 +379,13 @@ async def fetch_reply(
     dialect: dialects.Dialect | None = None,
     temperature: float | Literal["of summaries"] | None = "of summaries",
 ) -> AIMessage:
-    """The whole reply at once, for summaries and titles.
+    """Return the whole reply at once, for summaries and titles.
+
     `cache_key`: of the conversation whose last request begins like this one;
     `temperature`: None is the provider's own.
 
-    An empty, filtered or cut-off reply is returned as it is: the caller looks at
-    the text and at response_metadata["finish_reason"].
+    An empty, filtered or cut-off reply is returned as it is: the caller looks at the
+    text and at response_metadata["finish_reason"].
     """
     total = settings.SUMMARY_TOTAL_TIMEOUT if total is None else total
     if temperature == "of summaries":
@@ -402,7 +413,7 @@ async def fetch_reply(
 
 
 def _usage_metadata(usage: TokenUsage | None) -> UsageMetadata | None:
-    """LangChain's form, which has no word for "unknown": 0 is none."""
+    """Return LangChain's form of the usage, in which 0 also means "unknown"."""
     if usage is None:
         return None
     read, written = usage.input or 0, usage.output or 0

@@ -1,5 +1,7 @@
-"""Tools in the form that providers take: what a server says of its arguments in another
-form of JSON Schema is put into theirs. The tool itself checks its arguments as ever.
+"""Tools in the form that providers take.
+
+The schemas of a server's tools are rewritten where they have another form of JSON
+Schema. The tool itself checks its arguments as ever.
 """
 
 import json
@@ -47,7 +49,10 @@ def fit_tools(
     most: int = MOST_TOOLS,
     refused: frozenset[str] = frozenset(),
 ) -> FittedTools:
-    """`refused`: the digests of tools that the model's provider has refused."""
+    """Return the tools that a request can offer.
+
+    `refused`: the digests of tools that the model's provider has refused.
+    """
     fitted = tuple(islice(_fit_all(tools, refused), most))
     offered = {_name_tool(each) for each in fitted}
     names = (_name_tool(each) for each in tools)
@@ -92,9 +97,11 @@ def _name_tool(tool: Schema) -> str:
 
 
 def fit_schema(schema: Schema) -> Schema:
-    """The schema of a function's arguments as one object with properties, without
-    references. One that fits stays as it is. Raises ValueError where it is too deep or
-    too long to be sent."""
+    """Return the schema of a function's arguments as one object with properties.
+
+    It has no references. A schema that fits stays as it is. Raise ValueError where it
+    is too deep or too long to be sent.
+    """
     fitted = _fit_top(_Fitter(schema).fit(schema))
     if fitted != schema and len(json.dumps(fitted)) > MAX_CHARS:
         raise ValueError("too long")
@@ -102,7 +109,7 @@ def fit_schema(schema: Schema) -> Schema:
 
 
 def _fit_top(schema: Schema) -> Schema:
-    """Alternatives at the top as properties that all may be there."""
+    """Return alternatives at the top as properties that all may be there."""
     rest = {name: schema[name] for name in schema if name not in NOT_AT_TOP}
     rest["properties"] = dict(rest.get("properties") or {})
     required = list(rest.get("required") or ())
@@ -122,7 +129,7 @@ def _fit_top(schema: Schema) -> Schema:
 
 
 class _Fitter:
-    """Writes a schema without references, in which each value has a type."""
+    """A writer of schemas without references, in which each value has a type."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
@@ -154,8 +161,10 @@ class _Fitter:
         return _give_type(self.fit(schema))
 
     def _follow(self, ref: Any, schema: Schema) -> Schema:
-        """Return the schema that is referred to. Of one that has itself inside, the
-        inner one has any fields."""
+        """Return the schema that is referred to.
+
+        If a schema contains itself, the inner one accepts any fields.
+        """
         if ref in self._inside:
             return {"type": "object", "properties": {}}
         self._inside.append(ref)
@@ -203,8 +212,10 @@ def _infer_type(schema: Mapping[str, Any]) -> str:
 
 
 def _find_referred(root: Schema, ref: Any) -> Schema:
-    """Return the part that a reference inside the schema names; raise ValueError for
-    any other."""
+    """Return the part that a reference inside the schema names.
+
+    Raise ValueError for any other reference.
+    """
     if not isinstance(ref, str) or not ref.startswith("#"):
         raise ValueError("refers to another document")
     found: Any = root

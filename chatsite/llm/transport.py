@@ -1,5 +1,7 @@
-"""The connection to a model's server: openai's client over aiohttp, which keeps what
-comes until it is read, made to do what the same client does over httpx.
+"""The connection to a model's server: openai's client over aiohttp.
+
+aiohttp keeps what comes until it is read; this module makes it send what the same
+client sends over httpx.
 """
 
 import base64
@@ -26,9 +28,9 @@ class BoundedClient(openai.DefaultAioHttpClient):
     def _init_proxy_transport(
         self, proxy: httpx2.Proxy, *args: Any, **options: Any
     ) -> httpx2.AsyncBaseTransport:
-        # aiohttp has deprecated to be told the password on its own.
-        told = httpx2.Proxy(proxy.url, headers=proxy.headers)
-        inner = super()._init_proxy_transport(told, *args, **options)
+        # aiohttp has deprecated a password in an argument of its own.
+        plain = httpx2.Proxy(proxy.url, headers=proxy.headers)
+        inner = super()._init_proxy_transport(plain, *args, **options)
         return _Transport(inner, proxy.raw_auth)
 
 
@@ -84,7 +86,7 @@ class _Session:
         )
 
     def __call__(self) -> Self:
-        """The transport asks for its session so, before each request."""
+        """Return itself: the transport calls its session before each request."""
         return self
 
     def request(

@@ -1,7 +1,7 @@
-"""Which models take images, and how many tokens an image has for them.
+"""Image input: the models that take images, and the tokens of an image for them.
 
-As OpenAI writes (https://platform.openai.com/docs/guides/images-vision, "Calculating
-costs"): some models count tiles of 512 pixels after the image was fitted into 2,048 by
+By OpenAI's guide (https://platform.openai.com/docs/guides/images-vision, "Calculating
+costs"), some models count tiles of 512 pixels after the image was fitted into 2,048 by
 2,048 and its shorter side to 768; others patches of 32 pixels, at most 1,536, times a
 factor.
 """
@@ -31,8 +31,10 @@ PATCHES = (
 
 
 def takes_images(name: str) -> bool:
-    """Whether the model takes images: as set, else as LangChain knows it of OpenAI's
-    own."""
+    """Return True if the model takes images.
+
+    It is the configured value, else LangChain's of OpenAI's own models.
+    """
     images = providers.find_model(name).images
     if images is not None:
         return images
@@ -45,8 +47,10 @@ def takes_images(name: str) -> bool:
 
 
 def count_image(name: str, width: int, height: int) -> int:
-    """Tokens of an image of so many pixels; of a model that no rule is known for, those
-    of most."""
+    """Return the tokens of an image of so many pixels.
+
+    A model without a known rule has the tokens of most models.
+    """
     for pattern, factor in PATCHES:
         if fnmatchcase(name, pattern):
             return ceil(_count_patches(width, height) * factor)

@@ -1,4 +1,4 @@
-"""What the demo model says: answers drawn from the messages it was sent, only.
+"""Replies of the demo model, drawn only from the messages it was sent.
 
 A question is answered with the earlier sentence that fits it best, anything else is
 noted. Same messages, same answer.
@@ -75,7 +75,10 @@ class Question:
     phrases: dict[str, str]
 
     def find_name(self) -> tuple[str, SourcePosition]:
-        """The name that the user stated last, and where; "" if there is none."""
+        """Return the name that the user stated last, and its place.
+
+        The name is "" if there is none.
+        """
         said = [s for s in self.sent.statements if s.is_user and not s.is_question]
         for statement in reversed([*said, *self.stated]):
             if name := find_name(statement.text):
@@ -111,19 +114,19 @@ class Question:
 
 
 def answer_messages(messages: Sequence[BaseMessage]) -> str:
-    """The reply of the demo model to these messages."""
+    """Return the reply of the demo model to these messages."""
     return describe_images(messages) + find_answer(messages)[0]
 
 
 def list_image_urls(message: BaseMessage) -> list[str]:
-    """The images in a message, as they were sent."""
+    """Return the images in a message, as they were sent."""
     parts = message.content if isinstance(message.content, list) else ()
     found = (part.get("image_url") for part in parts if isinstance(part, dict))
     return [each["url"] for each in found if isinstance(each, dict)]
 
 
 def describe_images(messages: Sequence[BaseMessage]) -> str:
-    """What was sent with the newest message; "": only text."""
+    """Describe the images that came with the newest message; "": it has none."""
     urls = list_image_urls(messages[-1]) if messages else []
     if not urls:
         return ""
@@ -137,7 +140,7 @@ def describe_images(messages: Sequence[BaseMessage]) -> str:
 
 
 def find_answer(messages: Sequence[BaseMessage]) -> tuple[str, bool]:
-    """The reply, and whether it was found in what was sent."""
+    """Return the reply, and True if it was found in the messages that were sent."""
     whole = read_asked([m for m in messages if m.type in ("human", "ai", "tool")])
     typed, files = split_files(whole.text)
     if files:
@@ -177,7 +180,10 @@ def describe_sheets(messages: Sequence[BaseMessage], asked: Question) -> str:
 
 
 def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:
-    """That the files were read, and what they say to the question, or first."""
+    """Return the names of the files, and the passage that fits the question best.
+
+    Without such a passage it is the first of the files.
+    """
     named = [
         asked.say("file", name=name, tokens=count_text(text)) for name, text in files
     ]
@@ -195,7 +201,7 @@ def answer_files(asked: Question, files: Sequence[tuple[str, str]]) -> str:
 
 
 def read_asked(chat: Sequence[BaseMessage]) -> Question:
-    """The newest of these messages, and what the others say."""
+    """Return the newest of these messages, with the contents of the others."""
     text = chat[-1].text.strip() if chat else ""
     stated = [s for s in read_message(chat[-1]) if not s.is_question] if chat else []
     phrases = CHINESE if is_chinese(split_files(text)[0]) else ENGLISH
@@ -203,7 +209,10 @@ def read_asked(chat: Sequence[BaseMessage]) -> Question:
 
 
 def is_chinese(text: str) -> bool:
-    """Whether Chinese characters carry the text, names and numbers in Latin aside."""
+    """Return True if most of the words are Chinese.
+
+    Names and numbers in Latin letters count as one each.
+    """
     characters = sum("\u3400" <= char <= "\u9fff" for char in text)
     return characters > len(re.findall(r"[A-Za-z]+", text))
 
@@ -213,8 +222,10 @@ def clip_quote(text: str) -> str:
 
 
 def look_up_fact(asked: Question) -> str:
-    """The user's name, or the earlier sentence that has most in common with the
-    question; "" if there is none."""
+    """Return the user's name, or the earlier sentence closest to the question.
+
+    "" if there is none.
+    """
     questions = [s for s in split_sentences(asked.text) if is_question(s)]
     question = questions[-1] if questions else asked.text
     if NAME_QUESTION.search(question):
@@ -225,7 +236,10 @@ def look_up_fact(asked: Question) -> str:
 
 
 def echo_message(asked: Question) -> str:
-    """Repeats what was said; the first reply of a conversation says who writes it."""
+    """Repeat the message.
+
+    The first reply of a conversation also says that the demo model writes it.
+    """
     names = (find_name(statement.text) for statement in asked.stated)
     name = next(filter(None, names), "")
     parts = [asked.say("welcome", name=name)] if name else []
@@ -236,7 +250,7 @@ def echo_message(asked: Question) -> str:
 
 
 def find_name(text: str) -> str:
-    """The name by which people introduce themselves in this sentence, or ""."""
+    """Return the name by which people introduce themselves in this sentence, or ""."""
     for pattern in STATED_NAMES:
         match = pattern.search(text)
         if match and not NO_NAME.fullmatch(match["name"]):

@@ -41,7 +41,7 @@ PIECE = re.compile(r"\s*(?:[\w'’-]{1,12}|\W)\s*?", re.ASCII)
 
 
 class DemoChatModel(BaseChatModel):
-    """Deterministic: the same messages get the same reply, but for the ids of calls."""
+    """A deterministic model: same messages, same reply, but for the ids of calls."""
 
     # 0: everything at once.
     tokens_per_second: float = 0.0
@@ -95,13 +95,13 @@ class DemoChatModel(BaseChatModel):
 def _compose_reply(
     messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], str]:
-    """The calls of tools that the reply consists of, or its text."""
+    """Return the calls of tools that the reply consists of, or its text."""
     calls = _find_calls(messages, tools)
     return calls, "" if calls else reply_to(messages)
 
 
 def reply_to(messages: Sequence[BaseMessage]) -> str:
-    """A summary or a title if the system message asks for one, an answer otherwise."""
+    """Return the summary or title that the system message wants, else an answer."""
     if messages and (document := read_request(messages)) is not None:
         is_in_place = messages[-1].text.startswith(SUMMARY_MARK)
         return _answer_summary_request(
@@ -115,7 +115,7 @@ def reply_to(messages: Sequence[BaseMessage]) -> str:
 def _find_calls(
     messages: Sequence[BaseMessage], tools: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The calls of tools that the reply consists of; none where it is a text."""
+    """Return the calls of tools that the reply consists of; none where it is a text."""
     if not tools or messages[0].text.startswith((SUMMARY_MARK, TITLE_MARK)):
         return []
     return [
@@ -125,12 +125,12 @@ def _find_calls(
 
 
 def split_tokens(text: str) -> list[str]:
-    """Pieces about the size of a model's tokens; together exactly the text."""
+    """Cut the text into pieces about the size of a model's tokens."""
     return PIECE.findall(text)
 
 
 def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
-    """Answer what a summariser request gives to read, in the form that it wants."""
+    """Summarise the material of a summariser's request, in the form that it wants."""
     previous = [str(data.get("previous_summary") or "")]
     previous += [str(each.get("text", "")) for each in data.get("summaries", [])]
     texts = list(_quote_messages(data.get("messages", [])))
@@ -154,7 +154,7 @@ def _answer_summary_request(prompt: str, data: dict[str, Any]) -> str:
 
 
 def _name_speakers(value: Any) -> Any:
-    """All texts of an object with who said them in Chinese."""
+    """Return an object whose texts name their speakers in Chinese."""
     if isinstance(value, dict):
         return {name: _name_speakers(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -163,7 +163,7 @@ def _name_speakers(value: Any) -> Any:
 
 
 def _quote_messages(messages: list[dict[str, Any]]) -> Iterator[str]:
-    """ "User: …" for each message, with the date wherever a new day begins."""
+    """Yield "User: …" for each message, with the date wherever a new day begins."""
     last_day = ""
     for message in messages:
         day = str(message.get("date") or "")[:10]

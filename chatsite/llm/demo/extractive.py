@@ -78,14 +78,14 @@ def split_sentences(text: str) -> list[str]:
 
 
 def read_lines(summary: str) -> list[str]:
-    """What a summary says line by line, without the marks of its form."""
+    """Return the lines of a summary without the marks of its form."""
     lines = [line for line in summary.splitlines() if not HEADING.fullmatch(line)]
     said = (ENTRY.sub("", line, count=1) for line in lines)
     return [_name_in_english(line) for line in said]
 
 
 def _name_in_english(line: str) -> str:
-    """The line with who said it as in a request, from a summary in Chinese."""
+    """Return a line of a Chinese summary with its speaker as in a request."""
     if not (named := IN_CHINESE.match(line)):
         return line
     role = next(role for role, name in CHINESE_SPEAKERS.items() if name == named[1])
@@ -94,7 +94,7 @@ def _name_in_english(line: str) -> str:
 
 
 def name_in_chinese(text: str) -> str:
-    """The lines of a summary with who said them in Chinese."""
+    """Return the lines of a summary with their speakers in Chinese."""
 
     def name(found: re.Match[str]) -> str:
         day = f"（{found[3]}）" if found[3] else ""
@@ -109,7 +109,7 @@ def is_question(text: str) -> bool:
 
 
 def is_personal(sentence: str) -> bool:
-    """Whether people say something about themselves in it."""
+    """Return True if the user states something about themselves."""
     has_mark = PERSONAL.search(sentence.replace("’", "'"))
     return bool(has_mark) and not is_question(sentence)
 
@@ -117,11 +117,11 @@ def is_personal(sentence: str) -> bool:
 def summarize_extractively(
     texts: Sequence[str], *, max_tokens: int, previous: Sequence[str] = ()
 ) -> str:
-    """The sentences worth keeping, in their order, in at most `max_tokens` tokens.
+    """Return the sentences worth keeping, in order, in at most `max_tokens` tokens.
 
     What users say of themselves comes first, then facts, then the user's other first
-    sentences. Where room ends, both the oldest and the newest have a place.
-    `previous`: summaries that this one replaces.
+    sentences. Where room ends, both the oldest and the newest have a place. `previous`:
+    summaries that this one replaces.
     """
     lines = [line for summary in previous for line in read_lines(summary)]
     ranks: dict[str, int] = {}
@@ -136,14 +136,14 @@ def summarize_extractively(
                 budget -= size
                 kept.add(line)
     if not kept:
-        # Small talk, or the beginning of it, is better than nothing.
+        # A greeting, or the beginning of it, is better than nothing.
         first = next(iter(ranks), "").encode("utf-8", "replace")
         return first[: max_tokens * 4].decode("utf-8", "ignore")
     return "\n".join(line for line in ranks if line in kept)
 
 
 def _rank_lines(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each sentence that may stay, with its speaker and how much it deserves to."""
+    """Yield each sentence that may stay, with its speaker, and its rank."""
     known = ""
     for text in texts:
         match = SPEAKER.match(text)
@@ -166,8 +166,10 @@ def _rank_lines(texts: Sequence[str]) -> Iterator[tuple[str, int]]:
 def _rank_sentence(
     sentence: str, known: str, *, is_user: bool, is_first: bool
 ) -> int | None:
-    """4 users about themselves, 3 a fact of the user, 2 one that the assistant
-    brought up, 1 and 0 first sentences of either; None: not worth keeping.
+    """Return the rank of a sentence; None: not worth keeping.
+
+    4: users about themselves, 3: a fact of the user, 2: one that the assistant brought
+    up, 1 and 0: first sentences of either.
     """
     if is_user and is_personal(sentence):
         return 4
@@ -185,7 +187,7 @@ def _rank_sentence(
 
 
 def _from_both_ends(lines: list[str]) -> Iterator[str]:
-    """Oldest, newest, second oldest, second newest, ..."""
+    """Yield the oldest, newest, second oldest, second newest, ..."""
     left, right = 0, len(lines) - 1
     while left <= right:
         yield lines[left]
@@ -195,7 +197,7 @@ def _from_both_ends(lines: list[str]) -> Iterator[str]:
 
 
 def make_title(text: str) -> str:
-    """The first words of a message that say something."""
+    """Return the first words of a message that say something."""
     text = " ".join(drop_fences(text).split())
     sentences = split_sentences(GREETING.sub("", text))[:3]
     clauses = [part for each in sentences for part in CLAUSE_END.split(each)]

@@ -1,7 +1,7 @@
-"""What the demo model was sent: every sentence, who said it, and where.
+"""The sentences that the demo model was sent, with their speaker and place.
 
-Reads the messages of a request, including the quoted history that comes in elements
-such as <summary messages="1-20" version="3">…</summary>.
+They are read from the messages of a request, including the quoted history that comes in
+elements such as <summary messages="1-20" version="3">…</summary>.
 """
 
 import html
@@ -77,7 +77,7 @@ class SourcePosition:
 
 @dataclass(frozen=True, slots=True)
 class DemoStatement:
-    """One sentence."""
+    """A sentence of a message, a file or a summary, with its place."""
 
     text: str
     is_user: bool
@@ -92,8 +92,10 @@ class DemoStatement:
 
 @dataclass(frozen=True, slots=True)
 class DemoContext:
-    """What came before the newest message: statements, oldest first, and how many
-    messages and which summaries they come from."""
+    """The statements before the newest message, oldest first.
+
+    `summaries` and `message_count` are the sources that they come from.
+    """
 
     statements: list[DemoStatement]
     summaries: list[SourcePosition]
@@ -128,7 +130,7 @@ def find_fenced(message: BaseMessage) -> tuple[str, str] | None:
 
 
 def read_fenced(text: str) -> Iterator[DemoStatement]:
-    """What the quoted summaries and messages of a text say."""
+    """Yield the statements of the summaries and messages that a text quotes."""
     for first, last, version, body in SUMMARY.findall(text):
         place = SourcePosition(int(first), int(last), int(version))
         for line in read_lines(html.unescape(body)):
@@ -152,7 +154,7 @@ def read_fenced(text: str) -> Iterator[DemoStatement]:
 
 
 def split_files(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """What was typed of a message, and the names and texts of its files."""
+    """Return the typed text of a message, and the names and texts of its files."""
     marks = list(FILE.finditer(text))
     if not marks:
         return text, []
@@ -181,9 +183,9 @@ def _split_statements(
 def find_similar(
     statements: Sequence[DemoStatement], query: str
 ) -> list[tuple[float, DemoStatement]]:
-    """Statements that share words with the query, best first, later before earlier.
+    """Return statements that share words with the query, best first, then newest.
 
-    Of the assistant only what has all the words: it mostly repeats the user.
+    A statement of the assistant has to have all the words: it mostly repeats the user.
     """
     asked = find_terms(query)
     related = {t for group in RELATED if group & asked for t in group} - asked

@@ -1,4 +1,4 @@
-"""Puts the sentences of an extractive summary into the form that a request wants."""
+"""The sentences of an extractive summary in the form that a request wants."""
 
 import json
 import re
@@ -42,7 +42,7 @@ REST = ("fact", "topic", "note", "detail", "")
 
 
 def find_shape(prompt: str) -> dict[str, Any] | None:
-    """The object that a summariser's prompt asks for; None = it asks for a text."""
+    """Return the object that a summariser's prompt asks for; None: it wants a text."""
     _, found, text = prompt.partition(STRUCTURE)
     try:
         shape, _ = json.JSONDecoder().raw_decode(text) if found else (None, 0)
@@ -54,9 +54,9 @@ def find_shape(prompt: str) -> dict[str, Any] | None:
 
 
 def fill_shape(shape: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
-    """The lines ("User: …") as an object of this shape.
+    """Return the lines ("User: …") as an object of this shape.
 
-    Raises LookupError where it wants a time and none is known.
+    Raise LookupError where it wants a time and none is known.
     """
     places: dict[str, list[str]] = {name: [] for name in shape}
     for line in _date_lines(lines):
@@ -67,8 +67,11 @@ def fill_shape(shape: dict[str, Any], lines: Sequence[str]) -> dict[str, Any]:
 
 
 def _date_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Each line with its day: a mark such as "(2026-05-07)" is on the first of a day,
-    and the lines do not stay together."""
+    """Yield each line with its day.
+
+    A mark such as "(2026-05-07)" is on the first line of a day, and the lines do not
+    stay together.
+    """
     mark = ""
     for line in lines:
         known = MARKED.match(line)
@@ -78,7 +81,7 @@ def _date_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _choose_field(line: str, shape: dict[str, Any]) -> str:
-    """The name of the field in which a line belongs."""
+    """Return the name of the field in which a line belongs."""
     is_own = not line.startswith(("Assistant", "Tool")) and is_personal(line)
     for name_pattern, line_pattern in FIELDS:
         fitting = next(filter(name_pattern.search, shape), "")
@@ -108,7 +111,7 @@ def _write_shape(shape: Any, lines: Sequence[str]) -> Any:
         return fixed[kind]
     if others and " | " in shape:
         return kind
-    # Two who speak in one line could not be told apart.
+    # Two speakers in one line could not be separated.
     by_user = [line for line in lines if line.startswith("User")]
     first, *others = by_user or lines[:1] or [""]
     return " ".join([first, *(SPEAKER.sub("", each, count=1) for each in others)])
@@ -123,7 +126,10 @@ def _write_entries(shape: Any, lines: Sequence[str]) -> Iterator[Any]:
 
 
 def _find_topics(lines: Sequence[str]) -> dict[str, str]:
-    """A word for each line; lines that share one with an earlier line have the same."""
+    """Return a word for each line.
+
+    Lines that share a word with an earlier line have that line's topic.
+    """
     first: list[tuple[set[str], list[str]]] = []
     for line in lines:
         words = {*extract_terms(SPEAKER.sub("", line, count=1))}
@@ -136,7 +142,10 @@ def _find_topics(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _name_topic(words: set[str], lines: Sequence[str]) -> str:
-    """The word that most of the lines have; of those the longest, numbers last."""
+    """Return the word that most of the lines have.
+
+    Of several the longest, numbers last.
+    """
     counts = Counter(term for line in lines for term in {*extract_terms(line)} & words)
 
     def rank(term: str) -> tuple[int, bool, int, str]:

@@ -1,4 +1,4 @@
-"""Which tools the demo model calls for a message, and what it says of their results.
+"""The calls of the demo model, and its answers from their results.
 
 Each rule reads the message and returns the arguments of one tool, or nothing.
 """
@@ -100,8 +100,10 @@ LATE_RESULT = re.compile(
 def find_calls(
     messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, Arguments]]:
-    """The calls for the newest message: names and arguments. `tools` have the form of
-    OpenAI's requests."""
+    """Return the calls for the newest message: names and arguments.
+
+    `tools` have the form of OpenAI's requests.
+    """
     names = {str(each["function"]["name"]) for each in tools if "function" in each}
     newest = messages[-1] if messages else None
     if newest is None or newest.type != "human" or is_late(newest):
@@ -118,7 +120,7 @@ def find_calls(
 
 
 def _find_call(part: str, names: set[str]) -> tuple[str, Arguments] | None:
-    """What the first rule of a tool that is there makes of a part of a message."""
+    """Return the call of the first available tool whose rule fits the part, or None."""
     for name, rule in RULES.items():
         if name in names and (arguments := rule(part)) is not None:
             return name, arguments
@@ -184,7 +186,10 @@ RULES: dict[str, Callable[[str], Arguments | None]] = {
 
 
 def answer_from_results(messages: Sequence[BaseMessage]) -> str:
-    """The reply once tools have answered; "" where no result is the newest message."""
+    """Return the reply once tools have answered.
+
+    "" where no result is the newest message.
+    """
     if messages and is_late(messages[-1]):
         return _tell_late(messages[-1].text)
     question = find_newest_question(messages)
@@ -204,7 +209,7 @@ def answer_from_results(messages: Sequence[BaseMessage]) -> str:
 
 
 def _tell_late(text: str) -> str:
-    """A result that came after its turn, as it is quoted."""
+    """Quote a result that came after its turn."""
     found = LATE_RESULT.search(text)
     result = html.unescape(found["text"]) if found else text
     tool = html.unescape(found["tool"] or "") if found else ""
