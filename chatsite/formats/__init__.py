@@ -1,1 +1,1 @@
-"""How dates are written where Django has another idea of it than the pages."""
+"""Formats of dates, where Django's differ from those of the pages."""

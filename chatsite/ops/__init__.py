@@ -1,1 +1,1 @@
-"""For those who run the site: health, logs, system checks, management commands."""
+"""The operation of the site: health, logs, system checks, management commands."""

@@ -1,5 +1,6 @@
-"""System checks: settings that would only be noticed later, by users, each with an id
-and a hint. `manage.py check --deploy` is the installation guide.
+"""System checks: settings whose mistakes only users would notice later.
+
+Each has an id and a hint. `manage.py check --deploy` is the installation guide.
 """
 
 import os
@@ -127,14 +128,16 @@ def check_versions(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 @register()
 def check_window(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
-    """Thresholds that the model's window has no room for: they are lowered, which
-    people who chose them would not expect."""
+    """Warn of thresholds that the model's window has no room for.
+
+    They are lowered, which people who chose them would not expect.
+    """
     for name, window in _list_windows().items():
         yield from _check_room(name, window)
 
 
 def _list_windows() -> dict[str, int]:
-    """The windows that are known without a question, by what names them."""
+    """Return the windows that are known without a request, by their settings."""
     default = providers.DEFAULT_CONTEXT_WINDOW
     if not settings.PROVIDERS:
         return {"CONTEXT_WINDOW": settings.CONTEXT_WINDOW or default}

@@ -1,4 +1,4 @@
-"""The user demo of a machine of one's own, whose password everybody knows."""
+"""The user demo of a developer's machine, whose password is public."""
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -11,13 +11,16 @@ OWN_ADDRESSES = ("127.0.0.1", "::1", "localhost")
 
 
 def prepare_demo_user(host: str) -> None:
-    """With DEBUG there is one. Only where the site listens to this machine alone may it
-    look at the admin; elsewhere one that was made here may not any more."""
+    """Create the demo user with DEBUG.
+
+    The user may review in the admin only where the site listens to this machine alone;
+    elsewhere a demo user loses that right.
+    """
     if settings.DEBUG:
         call_command("create_user", NAME, PASSWORD, "--if-missing", verbosity=0)
     may_review = settings.DEBUG and host in OWN_ADDRESSES
     user = get_user_model().objects.filter(username=NAME).first()
-    # A person may have the name, and a password of their own.
+    # Another user may have the name, with a password of their own.
     if user is None or user.is_staff == may_review or not user.check_password(PASSWORD):
         return
     if may_review:

@@ -1,6 +1,8 @@
-"""The entrances of the site and what limits each of them: with whom its requests wait
-for a slot, how large a body may be, and what keeps the pace, counts tokens and records
-who reads. A path without an entrance of its own is a page of a signed-in user.
+"""The entrances of the site and the limits of each of them.
+
+These are the queue in which its requests wait for a slot, the size of a body, and the
+code that keeps the pace, counts tokens and records who reads. A path without an
+entrance of its own is a page of a signed-in user.
 """
 
 from collections.abc import Awaitable, Callable
@@ -29,8 +31,10 @@ OWN_TEXT = "none: people read only what is their own"
 
 
 class Slot(Enum):
-    """With whom a request waits (load.py; those of keys are counted by the endpoint,
-    sockets by the watcher)."""
+    """The queue in which a request waits.
+
+    See load.py; the endpoint counts requests with keys, the watcher counts sockets.
+    """
 
     SESSION = "a quarter of the requests at once, for each session"
     LINK = "a quarter, for all links; for each link half of that"
@@ -47,7 +51,7 @@ def read_session_key(headers: Headers) -> str:
 
 
 def find_user_id(headers: Headers) -> int | None:
-    """Return the user whose session a request names; None: it is nobody's."""
+    """Return the user whose session a request names; None: it has no user."""
     key = read_session_key(headers)
     return user_of(key).pk if key else None
 
@@ -59,8 +63,11 @@ def form_bytes() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """Requests whose paths begin with one of `starts`. `pace`, `tokens` and
-    `access_log` name what does it in the code, or say why nothing has to."""
+    """The requests whose paths begin with one of `starts`.
+
+    `pace`, `tokens` and `access_log` name the code that does it, or say why none has
+    to.
+    """
 
     starts: tuple[str, ...]
     slot: Slot = Slot.SESSION

@@ -36,7 +36,7 @@ def hide_secrets(text: str) -> str:
 
 
 def list_secrets() -> set[str]:
-    """What the settings keep secret, by their names or as a part of an address."""
+    """Return the secrets of the settings, by their names or as a part of an address."""
     found: set[str] = set()
     for name in filter(str.isupper, dir(settings)):
         found.update(_secrets_in(name, getattr(settings, name)))

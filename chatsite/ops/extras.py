@@ -1,4 +1,4 @@
-"""What the database has of apps that EXTRAS does not name."""
+"""Rows of apps that EXTRAS does not name."""
 
 import logging
 import sys
@@ -42,7 +42,7 @@ SETTINGS = {
 
 
 def find_unused_settings() -> Iterator[str]:
-    """A sentence on each setting that is set for an app that EXTRAS does not name."""
+    """Yield a sentence on each setting of an app that EXTRAS does not name."""
     for extra, names in SETTINGS.items():
         for name in names:
             if extra not in settings.EXTRAS and getattr(settings, name):
@@ -50,8 +50,10 @@ def find_unused_settings() -> Iterator[str]:
 
 
 def find_unnamed_extras() -> list[str]:
-    """Return the names that EXTRAS lacks although the database has rows of their apps,
-    in two statements at most. Raises what the database raises."""
+    """Return the names that EXTRAS lacks although the database has rows of their apps.
+
+    It takes two statements at most. Errors of the database are raised.
+    """
     missing = [name for name in TABLES if name not in settings.EXTRAS]
     if not missing:
         return []
@@ -60,7 +62,7 @@ def find_unnamed_extras() -> list[str]:
 
 
 def describe_unnamed_extras() -> str:
-    """Return a sentence on them and what to do; "" where there are none."""
+    """Return a sentence on the apps and what to do; "" where there are none."""
     names = find_unnamed_extras()
     if not names:
         return ""
@@ -74,8 +76,10 @@ def describe_unnamed_extras() -> str:
 
 
 def find_lost_limits() -> str:
-    """Return a sentence on what staff have switched off, and on budgets, that would not
-    hold any more; "" where there is none."""
+    """Return a sentence on limits that would not hold any more.
+
+    These are budgets, and what staff have switched off. "" where there is none.
+    """
     if "operators" in settings.EXTRAS:
         return ""
     known = {*connection.introspection.table_names()}
@@ -89,9 +93,11 @@ def find_lost_limits() -> str:
 
 
 def check_unnamed_extras() -> None:
-    """End this process where limits would be lost, and write into the log what else is
-    left of apps that are off. A database that does not answer is waited for
-    elsewhere."""
+    """End this process where limits would be lost, else log the other leftovers.
+
+    These are rows of apps that are off. A database that does not answer is waited for
+    elsewhere.
+    """
     try:
         if lost := find_lost_limits():
             sys.exit(lost)
@@ -105,7 +111,10 @@ def check_unnamed_extras() -> None:
 
 
 def _has_rows(tables: Iterable[str], where: Mapping[str, str] | None = None) -> bool:
-    """Whether one of the tables has a row, of those that `where` says for it."""
+    """Return True if one of the tables has a row.
+
+    `where` has the condition for some of the tables.
+    """
     quote = connection.ops.quote_name
     checks = " OR ".join(
         f"EXISTS (SELECT 1 FROM {quote(name)} WHERE {(where or {}).get(name, '1 = 1')})"  # noqa: S608

@@ -1,4 +1,4 @@
-"""What machines ask the site: is it alive, is it ready, how is it doing."""
+"""The pages for monitors: liveness, readiness, metrics."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,14 +28,17 @@ READY_SECONDS = 3.0
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """The process answers; the database and the others are not asked."""
+    """Answer that the process is alive.
+
+    The database and the other services are not asked.
+    """
     return _answer_plain("ok")
 
 
 @never_cache
 @require_safe
 async def readyz(request: HttpRequest) -> HttpResponse:
-    """Whether requests may be led here: 200, or 503 and what is missing in a word.
+    """Answer 200 if requests may be led here, else 503 with the missing part.
 
     Without its channel layer the site is slower, but complete.
     """
@@ -51,7 +54,7 @@ async def readyz(request: HttpRequest) -> HttpResponse:
 
 
 async def _find_missing() -> str:
-    """What requests would lack, in a word."""
+    """Return the name of what requests would lack; "" where nothing is missing."""
     try:
         async with asyncio.timeout(READY_SECONDS):
             migrated = await sync_to_async(_is_migrated)()
@@ -68,8 +71,10 @@ _migrated = False
 
 
 def _is_migrated() -> bool:
-    """Asks for missing migrations until there are none, and from then on whether the
-    database can be written to."""
+    """Return True once no migrations are missing.
+
+    From then on each call checks that the database can be written to.
+    """
     global _migrated
     _migrated = _migrated or not find_missing_migrations()
     if _migrated:
@@ -80,7 +85,10 @@ def _is_migrated() -> bool:
 @never_cache
 @require_safe
 def show_metrics(request: HttpRequest) -> HttpResponse:
-    """Metrics for Prometheus, with METRICS_TOKEN as bearer token; else nothing."""
+    """Return metrics for Prometheus, with METRICS_TOKEN as bearer token.
+
+    Without that setting there is no such page.
+    """
     if not settings.METRICS_TOKEN:
         raise Http404
     sent = request.headers.get("Authorization", "")
@@ -93,7 +101,7 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
 
 
 class _Turns:
-    """The turns of all processes, read when they are asked for."""
+    """The turns of all processes, counted when Prometheus asks for them."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily("windowpane_database_up", "Whether it answers.")

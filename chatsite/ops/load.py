@@ -1,5 +1,7 @@
-"""A process with more work than it can do: it works on so many requests at once and no
-more, and it measures how late its event loop is.
+"""The limits of a process with more work than it can do.
+
+It works on a limited number of requests at once, and measures the delay of its event
+loop.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from .open_paths import find_secret
 
 # These must answer above all when everything else waits.
 FOR_MACHINES = list_starts(Slot.FREE)
-# After this a person has given up and would not see the answer.
+# After this the user has given up and would not see the answer.
 WAIT_SECONDS = 10.0
 SAMPLE_SECONDS = 0.5
 # In the scope of a request that has waited in vain (chatsite/ops/unavailable.py).
@@ -34,9 +36,10 @@ Application = Callable[[Scope, Any, Any], Awaitable[None]]
 def limit_requests(
     application: Application, limit: int, *, under: tuple[str, ...] = ("/",)
 ) -> Application:
-    """Let `limit` HTTP requests below these paths be worked on at once. Others wait in
-    their order; those that have waited for WAIT_SECONDS are answered with 503 and
-    Retry-After.
+    """Let `limit` HTTP requests below these paths be worked on at once.
+
+    Others wait in their order; those that have waited for WAIT_SECONDS are answered
+    with 503 and Retry-After.
 
     Each request has a thread and a database connection of its own. Without a limit,
     many at once would leave replies neither time nor a connection.
@@ -80,16 +83,21 @@ def limit_requests(
 
 
 def leave_place(scope: Scope) -> None:
-    """Let others have the place of this request, which waits in a queue of its own from
-    now on: those who wait there would otherwise keep all pages from everybody. What is
-    left to do for it afterwards has to be little."""
+    """Let others have the place of this request.
+
+    The request waits in a queue of its own from now on: requests in that queue would
+    otherwise keep all pages from all users. The work that is left for it afterwards has
+    to be short.
+    """
     if leave := scope.get(LEAVE):
         leave()
 
 
 def watch_loop() -> None:
-    """Observe every SAMPLE_SECONDS how much later than asked the event loop comes to
-    its work: that is what a word of any reply waits here."""
+    """Observe every SAMPLE_SECONDS the delay of the event loop.
+
+    Each word of a reply waits as long in this process.
+    """
     loop = asyncio.get_running_loop()
 
     def sample(due: float) -> None:
@@ -101,12 +109,14 @@ def watch_loop() -> None:
 
 
 def keep_room(application: Application, limit: int) -> Application:
-    """limit_requests(), of which strangers who read open pages get a quarter: they
-    wait for one another, and people who are signed in don't wait for them. Of that
-    quarter one address gets half at most, so that those who read others find a place.
-    Another quarter is for those who sign in or up: passwords are hashed one at a time.
-    One browser has a quarter at most, too: threads that compute for it take turns with
-    the one that sends words."""
+    """Limit requests by limit_requests(), with smaller limits for some kinds.
+
+    Strangers who read open pages get a quarter: they wait for one another, and people
+    who are signed in don't wait for them. Of that quarter one address gets half at
+    most, so that readers of other addresses find a place. Another quarter is for logins
+    and sign-ups: passwords are hashed one at a time. One browser has a quarter at most,
+    too: threads that compute for it take turns with the one that sends words.
+    """
     part = max(1, limit // 4)
     limited = limit_requests(application, limit)
     for under in (open_paths.list_open(), list_starts(Slot.PASSWORD)):
@@ -117,8 +127,11 @@ def keep_room(application: Application, limit: int) -> Application:
 
 
 def session_of(scope: Scope) -> str:
-    """The session that a request names; "" without one, and for open pages and static
-    files, which read none. Whether it exists is not looked up here."""
+    """Return the session that a request names; "" without one.
+
+    Open pages and static files read no session. Whether the session exists is not
+    looked up here.
+    """
     if scope["path"].startswith((*open_paths.list_open(), settings.STATIC_URL)):
         return ""
     return read_session_key(scope["headers"])
@@ -127,16 +140,19 @@ def session_of(scope: Scope) -> str:
 def limit_each(
     application: Application, limit: int, key_of: Callable[[Scope], Hashable]
 ) -> Application:
-    """limit_requests() for all of one key by themselves, before the places of all are
-    asked for: those that wait for their own keep no place from others."""
+    """Limit the requests of each key by limit_requests().
+
+    A request waits among those of its key before it asks for one of the places of all,
+    so it keeps no place from others.
+    """
     # Each is kept for as long as requests hold it.
-    doors: WeakValueDictionary[Hashable, Application] = WeakValueDictionary()
+    queues: WeakValueDictionary[Hashable, Application] = WeakValueDictionary()
 
     async def limited(scope: Scope, receive: Any, send: Any) -> None:
         key = key_of(scope)
         enter = application
-        if key and not (enter := doors.get(key)):
-            enter = doors[key] = limit_requests(application, limit)
+        if key and not (enter := queues.get(key)):
+            enter = queues[key] = limit_requests(application, limit)
         await enter(scope, receive, send)
 
     return limited

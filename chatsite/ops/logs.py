@@ -1,6 +1,6 @@
-"""How log records are written: one line each, as text or as JSON.
+"""The format of log records: one line each, as text or as JSON.
 
-No text of a person or a model is ever in one: of an exception only its class and place
+No text of a user or a model is ever in one: of an exception only its class and place
 are written, because its message can contain what was typed. With DEBUG all of it is.
 """
 
@@ -18,20 +18,23 @@ from daphne.access import AccessLogGenerator
 
 from .open_paths import hide_secrets
 
-# What the site's own messages say in the form name=value.
+# The fields of the site's own messages: name=value.
 FIELDS = re.compile(r"\b([a-z_]+)=([\w.:-]+)")
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 FRAMES = 12
 
 
 def one_line(text: str) -> str:
-    """The text without links that it would open to its readers, and with every
-    character escaped that could end or hide a line."""
+    """Return the text as one line without secrets.
+
+    Links that would open pages to the log's readers are hidden, and every character is
+    escaped that could end or hide a line.
+    """
     return CONTROL.sub(lambda found: ascii(found[0])[1:-1], hide_secrets(text))
 
 
 def place_of(trace: TracebackType | None) -> list[str]:
-    """The innermost calls, as file:line function."""
+    """Return the innermost calls, as file:line function."""
     frames = traceback.extract_tb(trace)[-FRAMES:]
     return [f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in frames]
 
@@ -61,8 +64,11 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """An object per line: time, level, logger, message, the ids named in the message,
-    and of an exception its class and place."""
+    """A formatter that writes an object per line.
+
+    It has time, level, logger, message, the ids named in the message, and of an
+    exception its class and place.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         message = hide_secrets(record.getMessage())
@@ -81,8 +87,10 @@ class JsonFormatter(logging.Formatter):
 
 
 class AccessLog(AccessLogGenerator):
-    """daphne's lines for requests and sockets, without query strings: they hold what
-    people search for."""
+    """Daphne's lines for requests and sockets, without query strings.
+
+    Those hold the words that people search for.
+    """
 
     def __call__(self, protocol: str, action: str, details: dict[str, Any]) -> None:
         if "path" in details:

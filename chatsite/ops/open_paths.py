@@ -1,5 +1,7 @@
-"""Addresses that open their page to anyone who knows them, of which no log may have the
-secret part. Those who read such pages share places and processor time by address.
+"""Addresses that open their page to every visitor who knows them.
+
+No log may have their secret part. Readers of such pages share places and processor time
+by address.
 """
 
 import re
@@ -16,7 +18,7 @@ def list_open() -> tuple[str, ...]:
 
 
 def find_secret(path: str) -> str:
-    """The secret part of an address; "" for one that has none."""
+    """Return the secret part of an address; "" for one that has none."""
     for start in list_open():
         if path.startswith(start):
             return path.removeprefix(start).partition("/")[0]

@@ -1,5 +1,7 @@
-"""How often one of many may ask. Counted in this process and without the database:
-refusing one request too many has to cost next to nothing.
+"""A limit on the number of requests in a time.
+
+It is counted in this process and without the database: refusing one request too many
+has to cost next to nothing.
 """
 
 import time
@@ -7,14 +9,16 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
 
-# Those who asked last; one that was forgotten begins again.
+# The last senders; one that was forgotten begins again.
 MAX_KEPT = 10_000
 ROUNDING = 0.001
 
 
 class Pace:
-    """For each of them the time at which their next request would be on time. After a
-    pause, what belongs to `seconds` may be used at once."""
+    """The times at which the next request of each sender would be on time.
+
+    After a pause, the requests of `seconds` may be made at once.
+    """
 
     def __init__(self, seconds: float = 60.0) -> None:
         self.seconds = seconds
@@ -24,9 +28,11 @@ class Pace:
     def count_request(
         self, who: Hashable, limit: int, times: int = 1, *, is_late: bool = False
     ) -> float:
-        """Count a request of someone who may make `limit` of them in `seconds`. Return
-        the seconds to wait, and then it is not counted; 0 = none. `is_late`: it was
-        answered already, and counts in any case."""
+        """Count a request of a sender who may make `limit` of them in `seconds`.
+
+        Return the seconds to wait, and then it is not counted; 0 = none. `is_late`: it
+        was answered already, and counts in any case.
+        """
         if limit <= 0:
             return 0.0
         now = time.monotonic()

@@ -1,9 +1,10 @@
-"""What each person, share link or address has had of this process's processor time, and
-how long they rest when that was more than their share.
+"""The processor time of each user, share link or address in this process.
 
-Python works at one thing at a time: what one person's pages and sockets cost, all
-others wait for. Counted is the time of the thread that does the work, without its waits
-for the database, so no one pays for what others hold up.
+Those that had more than their share have to rest until it makes up for that.
+
+Python works at one thing at a time: while it works on one user's pages and sockets, all
+others wait. It counts the time of the thread that does the work, without its waits for
+the database, so users do not pay for delays that others cause.
 """
 
 import math
@@ -37,7 +38,7 @@ Key = tuple[str, int | str | None]
 
 
 class Account:
-    """What one of them has had, as the time by which their share makes up for it."""
+    """The used time, kept as the moment at which the share has made up for it."""
 
     def __init__(self) -> None:
         self._spent_until = 0.0
@@ -52,8 +53,10 @@ class Account:
                 self._spent_until = begin + seconds * 100 / percent
 
     def rest(self, burst: float) -> float:
-        """Seconds until there is something left of the share, if `burst` seconds of
-        processor time may be had in advance."""
+        """Return the seconds until some of the share is left.
+
+        `burst` seconds of processor time may be used in advance.
+        """
         percent = settings.PROCESSOR_SHARE_PER_USER
         if percent <= 0:
             return 0.0
@@ -65,7 +68,7 @@ class Account:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Count what this thread works meanwhile."""
+        """Count the time that this thread works meanwhile."""
         started = thread_time()
         try:
             yield
@@ -82,8 +85,11 @@ def account_of_user(user_id: int | str) -> Account:
 
 
 def of_request(request: HttpRequest) -> Account | None:
-    """The account that pays for a request: of the person who is signed in, of the link
-    to an open page, else of the address. None: no one pays, as nothing is done."""
+    """Return the account that pays for a request.
+
+    It is the account of the signed-in user, of the link to an open page, else of the
+    address. None: nothing is done, so nothing is paid.
+    """
     if request.path in FOR_MACHINES or TOO_BUSY in getattr(request, "scope", ()):
         return None
     # Open pages read no session.
@@ -125,8 +131,11 @@ def forget_accounts() -> None:
 
 
 class ProcessorTimeMiddleware:
-    """Behind the one that reads the session. What async views leave to threads counts
-    too: it is done in the thread of the request."""
+    """The middleware that counts requests, behind the one that reads the session.
+
+    Work that async views leave to threads counts too: it is done in the thread of the
+    request.
+    """
 
     async_capable = False
     sync_capable = True
@@ -150,7 +159,7 @@ class ProcessorTimeMiddleware:
 
 
 def _charge_parts(account: Account, parts: Any) -> Iterator[bytes]:
-    """The same parts of a response, each paid for when it is made."""
+    """Yield the parts of a response, each paid for when it is made."""
     waiting = iter(parts)
     while True:
         with account.timed():

@@ -1,5 +1,7 @@
-"""Whether the database is as this release needs it. On an older one a process would
-fail at every request and every second, so it does not start.
+"""The check that the database has this release's tables.
+
+On an older database a process would fail at every request and every second, so it does
+not start.
 """
 
 import sys
@@ -15,8 +17,11 @@ from memory.database import TROUBLE
 
 
 def find_missing_migrations() -> list[str]:
-    """Migrations of this release that the database lacks, by the names of their files:
-    to read them all would take a start ten times as long."""
+    """Return migrations of this release that the database lacks.
+
+    They are known by the names of their files: to read them all would make a start ten
+    times as long.
+    """
     applied = MigrationRecorder(connection).applied_migrations()
     return [
         f"{app}.{name}" for app, name in _list_files() if (app, name) not in applied
@@ -31,8 +36,11 @@ def _list_files() -> Iterator[tuple[str, str]]:
 
 
 def refuse_older_schema() -> None:
-    """End this process where migrations are missing. A database that does not answer is
-    waited for as always, and a newer one serves older releases."""
+    """End this process where migrations are missing.
+
+    A database that does not answer is waited for as always, and a newer one serves
+    older releases.
+    """
     try:
         missing = find_missing_migrations()
     except TROUBLE:

@@ -1,5 +1,6 @@
-"""The page *Settings* of the admin: what the site runs with, and whether it works. It
-changes nothing and shows no secret; it is there for superusers.
+"""The page *Settings* of the admin: the site's settings, and whether they work.
+
+It changes nothing and shows no secret; it is there for superusers.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A model of PROVIDERS_FILE; of its key, whether there is one."""
+    """A model of PROVIDERS_FILE; `key` says only that there is one."""
 
     provider: str
     host: str
@@ -78,7 +79,7 @@ def list_setting_rows() -> Iterator[SettingRow]:
 
 
 def list_model_rows() -> Iterator[ModelRow]:
-    """The models of PROVIDERS_FILE, each with its provider."""
+    """Yield the models of PROVIDERS_FILE, each with its provider."""
     for provider in settings.PROVIDERS:
         host = providers.find_provider_host(provider)
         for model in provider.models:
@@ -105,7 +106,7 @@ def _write_setting(setting: Setting) -> str:
 
 
 def _write_value(value: Any) -> str:
-    """As it is written in the environment."""
+    """Return a value as it is written in the environment."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):

@@ -1,6 +1,7 @@
-"""What people see when the site cannot do its work: 503 and a page that says why while
-the database is away or the process has too much to do, 400 for what the database does
-not take, 413 for what was too large to be received.
+"""The error pages of a site that cannot do its work.
+
+They are 503 while the database is away or the process has too much to do, 400 for what
+the database does not take, 413 for a body that was too large to be received.
 """
 
 import logging
@@ -30,7 +31,10 @@ RETRY_SECONDS = 5
 
 
 class UnavailableMiddleware(MiddlewareMixin):
-    """For views; what other middleware runs into comes to server_error()."""
+    """The error pages for views.
+
+    Errors in other middleware come to server_error().
+    """
 
     # As the innermost it makes all of them run in the request's thread, where each
     # would otherwise go there and back twice.
@@ -46,7 +50,7 @@ class UnavailableMiddleware(MiddlewareMixin):
     def process_response(
         self, request: HttpRequest, response: HttpResponse
     ) -> HttpResponse:
-        # Who tries the site with DEBUG is not helped by a list of patterns.
+        # A list of patterns does not help people who try the site with DEBUG.
         is_unknown = response.status_code == 404 and request.resolver_match is None
         if settings.DEBUG and is_unknown:
             return page_not_found(request, Http404())

@@ -32,8 +32,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def is_cut(connection: Connection) -> bool:
-    """Whether an idle connection has something to read: its end, or the error that the
-    server sends before it. Looking costs no round trip."""
+    """Return True if an idle connection has something to read.
+
+    That is its end, or the error that the server sends before it. Looking costs no
+    round trip.
+    """
     poll = select.poll()
     try:
         poll.register(connection.fileno(), select.POLLIN)
@@ -43,9 +46,11 @@ def is_cut(connection: Connection) -> bool:
 
 
 def check_connection(connection: Connection) -> None:
-    """Raises an error when the connection is dead, and empties its pool: what cut one
-    has cut all that lay idle, and the pool would try them one by one, with pauses of
-    1, 2, 4 ... seconds, longer than a turn's lease."""
+    """Raise an error when the connection is dead, and empty its pool.
+
+    What cut one has cut all that lay idle, and the pool would try them one by one, with
+    pauses of 1, 2, 4 ... seconds, longer than a turn's lease.
+    """
     try:
         ConnectionPool.check_connection(connection)
     except Error:

@@ -1,3 +1,3 @@
-"""As it was called before chatsite.features.tools.context."""
+"""The former name of chatsite.features.tools.context."""
 
 from chatsite.features.tools.context import *  # noqa: F403

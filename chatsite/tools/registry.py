@@ -1,3 +1,3 @@
-"""As it was called before chatsite.features.tools.registry."""
+"""The former name of chatsite.features.tools.registry."""
 
 from chatsite.features.tools.context import *  # noqa: F403

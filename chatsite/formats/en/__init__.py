@@ -1,1 +1,1 @@
-"""English. The names are those that Django looks for."""
+"""English formats. The names are those that Django looks for."""

@@ -1,4 +1,4 @@
-"""As on the pages: 23 Nov 2026 14:05."""
+"""The dates of the pages: 23 Nov 2026 14:05."""
 
 DATE_FORMAT = "j M Y"
 DATETIME_FORMAT = "j M Y H:i"

@@ -1,4 +1,4 @@
-"""Tells an operator what works and what does not, without printing secrets."""
+"""The command that shows an operator the checks of the site, without secrets."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ MOST_NAMED = 5
 
 
 class DoctorError(Exception):
-    """What is wrong and what to do about it, as a sentence."""
+    """A problem and its remedy, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,16 @@ class Command(BaseCommand):
 
 
 def list_checks() -> dict[str, Check]:
-    """Those that cost nothing, and those of apps."""
+    """Return the checks that cost nothing, and those of apps."""
     added = plugins.sources[plugins.DoctorCheck]
     return {**CHECKS, **{name: each.check for name, each in added.items()}}
 
 
 def list_findings(selected: Mapping[str, Check]) -> list[CheckOutcome]:
-    """One of each check; without a database, what asks it would only wait for it."""
+    """Return the outcome of each check.
+
+    Checks of the database are skipped without one: they would only wait for it.
+    """
     found: dict[str, CheckOutcome] = {}
     for name, check in selected.items():
         is_away = name in OF_DATABASE and not found["database"].ok
@@ -140,7 +143,10 @@ def check_database() -> str:
 
 
 def _ask_without_pool() -> Exception | None:
-    """Why there is no connection, which a pool that tries again does not say."""
+    """Return the reason why there is no connection.
+
+    A pool that tries again does not say it.
+    """
     if connection.vendor == "postgresql":
         try:
             connection.Database.connect(**connection.get_connection_params()).close()

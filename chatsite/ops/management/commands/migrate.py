@@ -1,6 +1,7 @@
-"""Django's own command, for a site that serves meanwhile: a change of a large table
-takes its time, but a lock that is not free is waited for in short tries, and nothing is
-worked out while one is held.
+"""Django's own command, for a site that serves meanwhile.
+
+A change of a large table takes its time, but the command waits for a lock in short
+tries, and works out nothing while it holds one.
 """
 
 import random
@@ -38,9 +39,11 @@ Prepared = tuple[Operation, ProjectState, ProjectState]
 
 
 class ReadyExecutor(MigrationExecutor):
-    """Puts the models of a migration together before its transaction. Django does
-    it between the statements: a hundred milliseconds for each, in which the tables are
-    locked that the statements before have changed, and seconds on a busy machine.
+    """An executor that puts the models of a migration together before its transaction.
+
+    Django does it between the statements: a hundred milliseconds for each, in which the
+    tables are locked that the statements before have changed, and seconds on a busy
+    machine.
     """
 
     def apply_migration(
@@ -74,7 +77,7 @@ def _apply_prepared(
     state: ProjectState,
     editor: BaseDatabaseSchemaEditor,
 ) -> ProjectState:
-    """As Migration.apply() does."""
+    """Apply the operations in the way of Migration.apply()."""
     for operation, before, after in prepared:
         is_atomic = operation.atomic or (
             migration.atomic and operation.atomic is not False
@@ -111,8 +114,11 @@ class Command(migrate.Command):
 
 
 def _drop_connection(alias: str) -> None:
-    """Django's schema editor does not end its transaction when one of its last
-    statements fails, as when it adds a foreign key."""
+    """Close the connection, and its transaction with it.
+
+    Django's schema editor does not end its transaction when one of its last statements
+    fails, as when it adds a foreign key.
+    """
     connections[alias].connection.close()
     connections[alias].close()
     del connections[alias]

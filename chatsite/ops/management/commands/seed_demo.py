@@ -1,5 +1,7 @@
-"""Puts a finished conversation in two languages into the database, to look at and to
-test against. The demo model wrote its replies and summaries; nothing is made up.
+"""The command that puts a finished conversation in two languages into the database.
+
+It is there to look at and to test against. The demo model wrote its replies and
+summaries; nothing is made up.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Shows that a backup can be restored, and that it keeps the promises of the audit."""
+"""The command that restores a backup and audits it."""
 
 import os
 import shutil
@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def connected_to(name: str) -> Iterator[None]:
-    """This program's one connection, with another database."""
+    """Connect this program to another database meanwhile."""
     settings = connection.settings_dict
     own = settings["NAME"]
     _disconnect()
@@ -87,7 +87,7 @@ def _disconnect() -> None:
 
 @contextmanager
 def restore_copy(backup: str) -> Iterator[str]:
-    """A copy of an SQLite file, since migrating changes it; its name."""
+    """Copy an SQLite file, since migrating changes it; yield the copy's name."""
     with tempfile.TemporaryDirectory() as folder:
         name = str(Path(folder, "restored.sqlite3"))
         if backup == STDIN:
@@ -107,8 +107,10 @@ def restore_copy(backup: str) -> Iterator[str]:
 
 @contextmanager
 def restore_dump(backup: str) -> Iterator[str]:
-    """A database beside that of the site, made from a file of pg_dump; its name. The
-    next run drops what one left that was killed."""
+    """Restore a file of pg_dump into a database beside the site's; yield its name.
+
+    The next run drops the database of a run that was killed.
+    """
     name = f"{connection.settings_dict['NAME'][:40]}_verify_backup"
     quoted = connection.ops.quote_name(name)
     with connection._nodb_cursor() as cursor:
