@@ -62,7 +62,7 @@ class Server:
 
     @property
     def has_tasks(self) -> bool:
-        """Whether calls may become tasks.
+        """True if calls may become tasks.
 
         Any process has to find them again, and each has programs of its own.
         """

@@ -93,7 +93,7 @@ class ServerLink:
 
     @property
     def takes_tasks(self) -> bool:
-        """Whether a call can become a task here."""
+        """True if a call can become a task here."""
         from .mcp_tasks import TaskExtension
 
         known = self.client.server_capabilities

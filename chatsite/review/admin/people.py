@@ -107,7 +107,7 @@ class FiguresAdmin(ShortListAdmin):
     ) -> HttpResponse:
         row = kwargs.get("obj")
         if row and rights_of(request.user).metadata:
-            context["person"] = figures_of(getattr(row, "user", row))
+            context["account"] = figures_of(getattr(row, "user", row))
         context["may_erase"] = bool(row) and may_erase_person(request.user)
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -189,7 +189,7 @@ def show_erasure(request: HttpRequest, person: int) -> HttpResponse:
         **admin.site.each_context(request),
         "title": _("Erase this person"),
         "opts": User._meta,
-        "person": user,
+        "account": user,
         "refusal": people.refuse_erasure(user, request.user),
         "counts": erasing.count_rows(Conversation.objects.filter(owner=user)),
         "code": code,

@@ -1,3 +1,4 @@
-"""Replies tried again in another way: beside the one that was given, and never in its
-place.
+"""Trials: replies tried again in another way, beside the original one.
+
+They never replace it.
 """

@@ -1,4 +1,4 @@
-"""What the table of trials must always satisfy."""
+"""The rules that the table of trials must always satisfy."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,6 @@
-"""What is told of a trial over the socket: its next words and its end, to JSON clients
-and to pages that watch it.
+"""The events of a trial over the socket: its next words and its end.
+
+JSON clients get them, and pages that watch it.
 """
 
 from collections.abc import Iterator
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrialEvent(AppEvent):
-    """Trial `trial` of reply `seq`: its text is `known[:base] + tail`. A page gets it
-    that has asked for it."""
+    """The text of trial `trial` of reply `seq`: `known[:base] + tail`.
+
+    A page gets it that has asked for it.
+    """
 
     type: ClassVar = "trial"
     turn: ClassVar = 0
@@ -40,7 +43,7 @@ class TrialEvent(AppEvent):
 
     @classmethod
     def from_trial(cls, trial: Trial) -> Self:
-        """As it is stored, whole."""
+        """Return the event with the whole text that is stored."""
         place = (trial.pk, trial.message.seq, trial.state, trial.attempt)
         return cls(*place, 0, trial.text)
 
@@ -64,7 +67,7 @@ class TrialEvent(AppEvent):
         return shown.take(self) if self.is_words else None
 
     def draw_on(self, page: "LivePage", client: "SocketClient") -> Iterator[str]:
-        """Its card as it is in the database."""
+        """Yield the card of the trial as the database has it."""
         name = name_live(self.trial)
         trial = Trial.objects.select_related("message").filter(pk=self.trial).first()
         if trial is None or name not in page.watched:
@@ -77,7 +80,7 @@ class TrialEvent(AppEvent):
         yield card + page_parts.render_status(self.describe_status())
 
     def draw_answer(self, page: "LivePage") -> str:
-        """From here on the page has its words; what it has missed is drawn."""
+        """Return the card with the words that the page has missed; others follow."""
         name = name_live(self.trial)
         page.watched[name] = LiveReply(name, self.attempt - 1)
         return (page.watched[name].take(self) or "") if self.is_words else ""
@@ -91,7 +94,7 @@ class TrialEvent(AppEvent):
 
 @dataclass(frozen=True, slots=True)
 class WatchTrial(AppCommand):
-    """A page shows a trial that is being written."""
+    """The command of a page that shows a trial being written."""
 
     trial: int
 

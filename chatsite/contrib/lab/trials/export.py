@@ -21,7 +21,7 @@ Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class Changes(BaseModel):
-    """How the request differs from the one of the reply; what is not named does not."""
+    """The differences from the request of the reply; what is not named is the same."""
 
     model: Annotated[str, Field(max_length=100)] = ""
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -34,8 +34,11 @@ class Changes(BaseModel):
 
 
 class TrialRow(BaseModel):
-    """Another version of reply `seq`; `sha256` is that of its request, and `asked` are
-    the names of tools that the model asked for."""
+    """Another version of reply `seq`.
+
+    `sha256` is that of its request, and `asked` are the names of tools that the model
+    asked for.
+    """
 
     seq: Seq
     changes: Changes
@@ -63,8 +66,10 @@ def write_trials(
     rows: Sequence[TrialRow],
     batch: bundle.Batch = bundle.at_once,
 ) -> None:
-    """Load the trials of replies that are there, with their requests as far as these
-    are proved."""
+    """Store the trials of replies that are there.
+
+    Their requests come with them as far as these are proved.
+    """
     requests: dict[str, list[ModelCall]] = {}
     for call in conversation.model_calls.filter(purpose=ModelCall.Purpose.TRIAL):
         requests.setdefault(call.sha256, []).append(call)

@@ -1,4 +1,4 @@
-"""What of a request is to be different."""
+"""The form of a trial: the parts of a request that are to be different."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ ACTS = {
 
 
 class TrialForm(forms.Form):
-    """Every field that is left as it is leaves the request as it was."""
+    """The differences of a trial; a field that is not changed changes nothing."""
 
     model = forms.ChoiceField(label=_("Model"), required=False)
     temperature = TemperatureField()
@@ -68,6 +68,6 @@ class TrialForm(forms.Form):
 
     @property
     def complaint(self) -> str:
-        """What is wrong, in one line."""
+        """Return the errors of the form in one line."""
         wrong = [f"{self[name].label}: {why[0]}" for name, why in self.errors.items()]
         return " ".join(wrong)

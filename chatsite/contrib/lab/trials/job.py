@@ -1,5 +1,6 @@
-"""Writes trials in detached tasks of a server process, whichever takes them first, as
-runner.py does with turns.
+"""The writing of trials in detached tasks of a server process.
+
+Any process takes the next one, as runner.py does with turns.
 """
 
 import asyncio
@@ -36,14 +37,14 @@ State = Trial.State
 
 
 async def sweep_trials() -> None:
-    """Write whatever waits, as far as its people have places."""
+    """Write the trials that wait, as far as their users have free slots."""
     for trial in await database_sync_to_async(store.end_left_trials)():
         await tell_trial(trial)
     await start_waiting(store.claim_trial, run_trial)
 
 
 async def start_trials() -> None:
-    """Begin at once where tasks outlive the request; elsewhere a sweep begins."""
+    """Start waiting trials at once where tasks outlive the request, else in a sweep."""
     if runner.is_sweeping():
         runner.spawn_task(sweep_trials())
 
@@ -68,7 +69,7 @@ async def run_trial(claim: TurnClaim) -> None:
 
 
 async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None:
-    """How it ended, under the claim of its last request; None: lost."""
+    """Return the end of the trial under the claim of its last request; None: lost."""
     found = await retry(_read_trial, claim, until=claim.lease_end)
     if found is None or isinstance(found, TurnResult):
         return found and (claim, found)
@@ -107,7 +108,7 @@ async def _write_answer(claim: TurnClaim) -> tuple[TurnClaim, TurnResult] | None
 
 
 def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult | None:
-    """The trial, and the tools that its reply's request offered."""
+    """Return the trial, and the tools that its reply's request offered."""
     rows = TRIAL_LEASE.filter_held(claim).select_related("conversation", "message")
     trial = rows.first()
     if trial is None:
@@ -127,7 +128,7 @@ def _read_trial(claim: TurnClaim) -> tuple[Trial, list[str]] | TurnResult | None
 def _prepare_trial(
     claim: TurnClaim, trial: Trial, tools: Tools, dialect: dialects.Dialect | None
 ) -> Request | TurnResult:
-    """The reply's request, with what is different."""
+    """Return the reply's request with the changes of the trial."""
     conversation, variation = trial.conversation, trial.variation
     call = requests.reply_call(conversation, trial.message.seq)
     if call is None:
@@ -157,7 +158,7 @@ def _prepare_trial(
 
 @dataclass(slots=True)
 class TrialStreamer(ReplyStreamer):
-    """Passes a trial of reply `seq` on while it is written."""
+    """The streamer that passes on a trial of reply `seq` while it is written."""
 
     seq: int = 0
 
@@ -172,8 +173,11 @@ class TrialStreamer(ReplyStreamer):
 async def _stream_trial(
     claim: TurnClaim, trial: Trial, request: Request
 ) -> tuple[TurnResult | None, dialects.Dialect | None]:
-    """How the request ended, and the form in which it may succeed that was refused for
-    its own; no result: the trial was lost."""
+    """Return the end of the request, and the form in which a retry may succeed.
+
+    The form is that of a request that was refused for its own. No result: the trial
+    was lost.
+    """
     stream = streaming.ReplyStream(
         request.model,
         request.built.messages,

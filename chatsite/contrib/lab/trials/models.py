@@ -1,4 +1,4 @@
-"""What a reply would have been, had its request been another one."""
+"""The tables of trials: other answers to a changed request."""
 
 from django.db import models
 from django.db.models import Q

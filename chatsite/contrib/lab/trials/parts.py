@@ -1,5 +1,6 @@
-"""What is drawn of trials: the way to them in the menu of a reply, their cards, and in
-the right pane how a request differs that was sent like one.
+"""The HTML of trials: their link in the menu of a reply, and their cards.
+
+In the right pane it is how a request differs that was sent like one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,12 +28,12 @@ from .services import read_changes
 
 
 def name_live(trial_id: int) -> str:
-    """What stands for the number of a turn in the ids of its HTML."""
+    """Return the name that replaces the number of a turn in the ids of its HTML."""
     return f"trial-{trial_id}"
 
 
 def describe_changes(changes: Mapping[str, Any]) -> list[str]:
-    """What is different, in words."""
+    """Return the changes in words."""
     return list(_describe_each(changes)) or [_("unchanged, asked again")]
 
 
@@ -58,8 +59,10 @@ def _describe_each(changes: Mapping[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class ShownTrial:
-    """A trial as its card shows it. `live`: the values that the templates of a running
-    reply need; None: it has ended."""
+    """A trial as its card shows it.
+
+    `live`: the values that the templates of a running reply need; None: it has ended.
+    """
 
     trial: Trial
     changes: list[str]
@@ -114,7 +117,7 @@ def trial_to_json(trial: Trial) -> dict[str, Any]:
 
 
 def draw_try_again(conversation: Conversation, message: ShownMessage) -> str:
-    """A button in the menu of a reply whose request is known."""
+    """Return a button in the menu of a reply whose request is known."""
     if message.role != "assistant" or not message.has_request:
         return ""
     return format_html(
@@ -126,7 +129,7 @@ def draw_try_again(conversation: Conversation, message: ShownMessage) -> str:
 
 
 def draw_next(conversation: Conversation, built: RequestContext) -> str:
-    """How the next request differs, and the way back."""
+    """Return the changes of the next request, and a button that drops them."""
     if variations.find_next(conversation) is None:
         return ""
     changes = list(_describe_each(built.refs.get(VARIED, {})))
@@ -135,7 +138,7 @@ def draw_next(conversation: Conversation, built: RequestContext) -> str:
 
 
 def draw_varied(conversation: Conversation, seq: int) -> str:
-    """How a request differed that was sent for one message only: said for good."""
+    """Return the changes of a request that was sent for one message only."""
     changes = read_changes(conversation, seq)
     if not changes:
         return ""

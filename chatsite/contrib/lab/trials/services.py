@@ -1,5 +1,7 @@
-"""What a person does with trials: begins one, has the next message sent like it, makes
-its answer the reply of a branch.
+"""The actions of a user on trials.
+
+They start one, have the next message sent like it, and make its answer the reply of a
+branch.
 """
 
 from functools import partial
@@ -33,8 +35,10 @@ MOST_SHOWN = 20
 
 
 def find_request(conversation: Conversation, seq: int) -> ModelCall:
-    """The request that reply `seq` came from, as far as it can be sent again. Raises
-    ActionError."""
+    """Return the request of reply `seq`, as far as it can be sent again.
+
+    Raises ActionError.
+    """
     call = reply_call(conversation, seq)
     if call is None:
         unknown = _(
@@ -54,13 +58,16 @@ def find_request(conversation: Conversation, seq: int) -> ModelCall:
 def check_changes(
     conversation: Conversation, call: ModelCall, variation: Variation
 ) -> Variation:
-    """The variation as it will be sent. Raises ActionError and TextError."""
+    """Return the variation as it will be sent; raise ActionError or TextError."""
     _check_messages(conversation, call.refs, variation)
     return _check_offered(conversation, variation)
 
 
 def _check_offered(conversation: Conversation, variation: Variation) -> Variation:
-    """It with its words as they are stored. Raises ActionError and TextError."""
+    """Return the variation with its words as they are stored.
+
+    Raises ActionError and TextError.
+    """
     offered = model_access.list_models_for(conversation.owner_id)
     if variation.model and variation.model not in offered:
         unknown = _("The model %(model)s is not offered here. Choose another one.")
@@ -76,7 +83,7 @@ def _check_offered(conversation: Conversation, variation: Variation) -> Variatio
 def _check_messages(
     conversation: Conversation, refs: dict[str, Any], variation: Variation
 ) -> None:
-    """Raises ActionError where the request has no such message, or has it already."""
+    """Raise ActionError if the request has no such message, or has it already."""
     sent = list_sent(refs)
     for seq in filter(None, (variation.edited, variation.left_out)):
         if seq not in sent:
@@ -95,8 +102,10 @@ def _check_messages(
 
 
 def start_trial(conversation: Conversation, seq: int, variation: Variation) -> Trial:
-    """A trial of reply `seq`, waiting to be written. Raises ActionError, TextError and
-    CommandError."""
+    """Create a trial of reply `seq` that waits to be written.
+
+    Raises ActionError, TextError and CommandError.
+    """
     commands.check_writable(conversation)
     with transaction.atomic():
         # One that is being erased takes no more rows, and no message of it is deleted
@@ -129,15 +138,20 @@ def list_trials(conversation: Conversation, seq: int) -> QuerySet[Trial]:
 
 
 def forget_trials(conversation: Conversation, seq: int, **_: object) -> None:
-    """Message `seq` was deleted: what was answered with it in sight can quote it, and
-    so can other words for it."""
+    """Erase the texts of trials that can quote message `seq`, which was deleted.
+
+    An answer can quote it that was given with it in sight, and so can new words for it.
+    """
     conversation.trials.filter(message__seq__gte=seq).delete()
 
 
 @transaction.atomic
 def use_next(conversation: Conversation, trial: Trial) -> None:
-    """Send the next message as the trial was, and no other. Raises ActionError,
-    TextError and CommandError: models come and go, an import brings any."""
+    """Have only the next message sent as the trial was.
+
+    Raises ActionError, TextError and CommandError: models come and go, and an import
+    brings any.
+    """
     commands.check_writable(conversation)
     _lock_conversation(conversation)
     if not conversation.trials.filter(pk=trial.pk).exists():
@@ -148,14 +162,16 @@ def use_next(conversation: Conversation, trial: Trial) -> None:
 
 
 def forget_next(conversation: Conversation) -> None:
-    """Send the next message like all others again."""
+    """Have the next message sent like all others again."""
     variations.set_next(conversation, None)
     conversation.changes.create(action=FORGET_NEXT)
 
 
 def make_reply(conversation: Conversation, trial: Trial) -> Conversation:
-    """A branch in which the trial's answer is the reply. Raises ActionError and
-    CommandError."""
+    """Create a branch in which the trial's answer is the reply.
+
+    Raises ActionError and CommandError.
+    """
     if trial.state != Trial.State.DONE or not trial.text or trial.call is None:
         raise ActionError(_("Only an answer that is complete can be made the reply."))
     refs, add = trial.call.refs, partial(_add_reply, conversation, trial)
@@ -183,6 +199,6 @@ def _add_reply(conversation: Conversation, trial: Trial, made: Conversation) -> 
 
 
 def read_changes(conversation: Conversation, seq: int) -> dict[str, object]:
-    """How the request of reply `seq` differed, where it was for one message only."""
+    """Return the changes of reply `seq`'s request, if it was for one message only."""
     call = reply_call(conversation, seq)
     return call.refs.get(VARIED, {}) if call else {}

@@ -1,5 +1,6 @@
-"""The state of trials in the database: queued, taken by a process, saved, ended. Each
-function is one short transaction that names the owner it acts for.
+"""The state of trials in the database: queued, claimed, saved, ended.
+
+Each function is one short transaction that names the owner it acts for.
 """
 
 from dataclasses import replace
@@ -23,7 +24,7 @@ from memory.sql import round_robin_by_user
 from .models import TRIAL_LEASE, Trial
 
 State = Trial.State
-# Of one person: those that run at once, and those that wait besides.
+# Of one user: those that run at once, and those that wait besides.
 OWN_RUNNING, OWN_WAITING = 4, 20
 PERSON = "conversation__owner"
 TRIALS = Worker(
@@ -34,8 +35,10 @@ TRIALS = Worker(
 
 
 def admit_trial(user_id: int) -> None:
-    """Count a trial that was just stored as one of the person's messages, by the same
-    limits. Raises CommandError."""
+    """Count a trial that was just stored as one of the user's messages.
+
+    The limits are the same. Raises CommandError.
+    """
     limits.admit_turn(user_id, stored=False)
     own = Trial.objects.filter(**{PERSON: user_id, "state": State.QUEUED})
     if own.count() > OWN_WAITING:
@@ -48,7 +51,7 @@ def admit_trial(user_id: int) -> None:
 
 
 def find_due_trials() -> QuerySet[Trial]:
-    """Those that no process writes, of people who have a place for them."""
+    """Return the trials that no process writes, of users who have a free slot."""
     rows = Trial.objects.filter(
         TRIAL_LEASE.match_free(), **{f"{PERSON}__is_active": True}
     )
@@ -59,7 +62,7 @@ def find_due_trials() -> QuerySet[Trial]:
 
 
 def claim_trial() -> TurnClaim | None:
-    """The next trial for this process: the oldest of the person who has the fewest."""
+    """Claim the next trial: the oldest one of the user who has the fewest."""
     rows = round_robin_by_user(find_due_trials(), PERSON)
     trial = rows.select_related("conversation").first()
     return _take_trial(trial) if trial else None
@@ -68,7 +71,7 @@ def claim_trial() -> TurnClaim | None:
 @transaction.atomic
 def _take_trial(trial: Trial) -> TurnClaim | None:
     started = monotonic()
-    # Two processes must not give a person's last place away twice.
+    # Two processes must not give a user's last slot away twice.
     limits.lock_allowance(trial.conversation.owner_id)
     due = find_due_trials().filter(pk=trial.pk).values("pk")
     claim = TRIALS.claim_row(Trial.objects.filter(pk__in=due), trial.pk)
@@ -88,8 +91,10 @@ def end_left_trials() -> list[Trial]:
 def begin_trial(
     claim: TurnClaim, built: context.RequestContext, model: str
 ) -> TurnClaim | LeaseStatus:
-    """Record the request that is about to be sent, unless the trial was lost or is to
-    be stopped."""
+    """Record the request that is about to be sent.
+
+    Nothing is recorded if the trial was lost or is to be stopped.
+    """
     started = monotonic()
     rows = Conversation.objects.select_for_update().filter(pk=claim.conversation_id)
     conversation = rows.order_by().first()
@@ -112,8 +117,10 @@ def save_trial(claim: TurnClaim, text: str) -> LeaseStatus:
 
 @transaction.atomic
 def finish_trial(claim: TurnClaim, result: TurnResult) -> Trial | None:
-    """End it and bill its last request. None: lost. A second call, after an answer that
-    got lost, finds what the first one did."""
+    """End the trial and bill its last request; None: lost.
+
+    A second call, after an answer that got lost, finds what the first one did.
+    """
     asked = list(dict.fromkeys(each["name"] or "" for each in result.calls))
     values = {"text": result.text, "asked": asked}
     is_ours = TRIALS.finish_row(claim, result.state, result.error, values)
@@ -127,7 +134,7 @@ def finish_trial(claim: TurnClaim, result: TurnResult) -> Trial | None:
 
 @transaction.atomic
 def end_trial(trial: Trial) -> Trial:
-    """End it at once while it waits; ask the process that writes it to end."""
+    """End a waiting trial at once; a running one when its process notices."""
     rows = Trial.objects.filter(pk=trial.pk)
     TRIALS.cancel_rows(rows)
     return rows.select_related("message", "call").get()

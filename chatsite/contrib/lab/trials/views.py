@@ -66,7 +66,7 @@ def show_trials(
 def post_trial(
     request: HttpRequest, conversation: Conversation, seq: int
 ) -> HttpResponse:
-    """Tries reply `seq` again, as the fields of the form say."""
+    """Try reply `seq` again, as the fields of the form say."""
     form = TrialForm(conversation.owner_id, request.POST)
     error, refusal = "", None
     trial = None
@@ -102,7 +102,7 @@ def trials_json(
 
 @conversation_fragment("trials/_words.html")
 def show_words(request: HttpRequest, conversation: Conversation) -> Values:
-    """The field for other words, with those of a message."""
+    """Return the field for new words, with those of a message."""
     number = request.GET.get("message", "")
     seq = int(number[:10]) if number.isascii() and number.isdigit() else 0
     message = conversation.messages.filter(seq=min(seq, 2**31 - 1)).first()
@@ -140,7 +140,7 @@ def post_next(
 
 @conversation_view("POST")
 def forget_next(request: HttpRequest, conversation: Conversation) -> HttpResponse:
-    """The next message is sent like all others again."""
+    """Have the next message sent like all others again."""
     services.forget_next(conversation)
     text = _("The next message is sent like all others.")
     return say_changed(request, conversation, Notice(text))
@@ -150,7 +150,7 @@ def forget_next(request: HttpRequest, conversation: Conversation) -> HttpRespons
 def post_reply(
     request: HttpRequest, conversation: Conversation, trial: int
 ) -> HttpResponse:
-    """A branch in which the trial's answer is the reply."""
+    """Create a branch in which the trial's answer is the reply."""
     try:
         made = services.make_reply(conversation, _get_trial(conversation, trial))
     except Refused as error:
