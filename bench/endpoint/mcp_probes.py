@@ -1,7 +1,7 @@
 """python -m bench.endpoint.mcp_probes [--probes N]
 
 Does a key ever read what its owner doesn't keep? Probes of all tools of the MCP server
-for ids of another person's, deleted, temporary and made-up conversations, and searches
+for ids of another user's, deleted, temporary and made-up conversations, and searches
 for a word that only these have. None may find a row or a letter of them.
 """
 

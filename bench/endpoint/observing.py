@@ -1,6 +1,6 @@
 """python -m bench.endpoint.observing [--bodies N]
 
-Bodies that are written in every way that JSON allows, on all wires, streamed and whole,
+Bodies that are written in every way that JSON allows, on all APIs, streamed and whole,
 through the endpoint to a provider that notes what came: is each byte of the body and of
 the answer the same? Then 200 clients at once, and the audit.
 """

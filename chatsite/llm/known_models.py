@@ -47,7 +47,7 @@ MODELS: Mapping[str, KnownModel] = MappingProxyType(
 )
 
 # Announced in openai 3.57 and anthropic 2.14, read on 2026-11-29. What ended before
-# SINCE is left out. A name stands for its dated forms, unless those are named.
+# SINCE is left out. A name includes its dated forms, unless those are named.
 SINCE = date(2026, 8, 1)
 SHUTDOWNS: Mapping[str, str] = MappingProxyType(
     {

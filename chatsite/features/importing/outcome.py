@@ -21,7 +21,7 @@ class Outcome:
 
     imported: list[Conversation] = field(default_factory=list)
     known: list[Conversation] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     untold: int = 0
     # Images that were imported with their messages; other files of the archive.
     images: int = 0
@@ -38,14 +38,14 @@ class Outcome:
         return cls(
             imported=[found[uuid] for uuid in imported if uuid in found],
             known=[found[uuid] for uuid in known if uuid in found],
-            told=job.result.get("told", []),
+            notices=job.result.get("told", []),
             left=Remainder(Counter(job.result.get("left", {}))),
             **{name: job.result.get(name, 0) for name in COUNTS},
         )
 
     def add_reason(self, why: str) -> None:
-        if len(self.told) < MAX_TOLD:
-            self.told.append(why)
+        if len(self.notices) < MAX_TOLD:
+            self.notices.append(why)
         else:
             self.untold += 1
 
@@ -53,7 +53,7 @@ class Outcome:
         return {
             "imported": [str(row.uuid) for row in self.imported],
             "known": [str(row.uuid) for row in self.known],
-            "told": self.told,
+            "told": self.notices,
             "left": self.left.kinds,
             **{name: getattr(self, name) for name in COUNTS},
         }

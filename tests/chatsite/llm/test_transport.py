@@ -1,5 +1,5 @@
 """The site's connection to a model's server does what LangChain's own class does over
-httpx: through proxies, with certificates of one's own, after redirects, with a password
+httpx: through proxies, with own certificates, after redirects, with a password
 in the address.
 """
 
@@ -31,7 +31,7 @@ def basic(user, password):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    """Without the proxies and authorities of whoever runs the tests."""
+    """Without the proxies and authorities of the machine that runs the tests."""
     for name in os.environ:
         if name.lower().endswith("_proxy") or name.startswith("SSL_CERT"):
             monkeypatch.delenv(name)

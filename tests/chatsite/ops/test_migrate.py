@@ -140,7 +140,7 @@ def test_a_site_under_load_notices_nothing(older):
 
 
 def test_no_model_is_put_together_while_tables_are_locked(older, monkeypatch):
-    """It takes most of the time of a migration, in which no one could write."""
+    """It takes most of the time of a migration, in which no user could write."""
     rendered = []
     render = ModelState.render
 

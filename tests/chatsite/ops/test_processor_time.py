@@ -1,4 +1,4 @@
-"""Each person pays for the processor time of their own pages and sockets."""
+"""Each user pays for the processor time of their own pages and sockets."""
 
 import time
 from threading import Thread

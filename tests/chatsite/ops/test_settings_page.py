@@ -1,4 +1,4 @@
-"""The page Settings of the admin, and the release that pages and machines are told."""
+"""The page Settings of the admin, and the release that pages and machines read."""
 
 import pytest
 from django.urls import reverse

@@ -39,7 +39,7 @@ SITES = {"chatgpt": "ChatGPT", "claude": "Claude", "deepseek": "DeepSeek"}
 
 @dataclass(frozen=True, slots=True)
 class ArchiveReader:
-    """What reads a conversation of another site's archives as a Draft.
+    """A reader of conversations of another site's archives, which returns a Draft.
 
     An app registers one as a source, by the word of the site.
     """

@@ -18,7 +18,7 @@ TIMEOUT = 60 * PATIENCE
 
 
 class Browser:
-    """Goes where a person would go, and takes each redirect by hand."""
+    """Goes where a user would go, and takes each redirect by hand."""
 
     def __init__(self, site):
         self.site, self.session = site, requests.Session()

@@ -1,4 +1,4 @@
-"""What the groups of a person at a provider do to the account."""
+"""The groups of a user at a provider, and what they do to the account."""
 
 import pytest
 from django.contrib.auth.models import Group

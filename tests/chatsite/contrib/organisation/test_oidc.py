@@ -179,7 +179,7 @@ class TestHostileAnswers:
 
 
 class TestAccounts:
-    """No one gets an account that is not theirs, whatever is claimed."""
+    """No user gets an account that is not theirs, whatever is claimed."""
 
     @pytest.mark.parametrize("verified", [True, False, "true", None])
     def test_an_address_of_another_account_takes_nothing_over(
@@ -356,7 +356,7 @@ class TestGroups:
         ],
     )
     def test_unknown_groups_take_nothing(self, browse, idp, ask, claims):
-        """Entra leaves the groups of a person in more than 200 out of the token."""
+        """Entra leaves the groups of a user in more than 200 out of the token."""
         name = new_person(idp, groups=["chat", "reviewers"])
         before = browse()
         before.enter()

@@ -31,7 +31,7 @@ def enter(browse, idp):
 
 @pytest.fixture
 def recheck(ask):
-    """Let the time come at which the provider is asked about this person."""
+    """Let the time come at which the provider is asked about this user."""
     whose = "user_id = (SELECT id FROM auth_user WHERE username = ?)"
     statement = f"UPDATE signin_membership SET recheck_at = '2000-01-01' WHERE {whose}"  # noqa: S608
     return lambda name: ask(statement, name)
@@ -98,7 +98,7 @@ def test_whom_the_provider_knows_no_more_is_out(enter, recheck, ask, idp):
 
 
 def test_a_key_that_is_gone_ends_the_session(enter, recheck, ask):
-    """The account, that nobody can be asked about, takes part in nothing until the next
+    """The account, about which no provider can be asked, takes part in nothing until the next
     log-in."""
     _browser, name = enter()
     ask("UPDATE signin_membership SET refresh_token = 'of another key'")
@@ -154,7 +154,7 @@ def test_an_answer_about_another_person_changes_nothing(enter, recheck, ask, idp
     idp.claims |= {"sub": "another", "groups": []}
     recheck(name)
     wait_for(lambda: idp.asked_again)
-    # The fake has taken the token: the next time it knows no one by it.
+    # The fake has taken the token: the next time it knows no user by it.
     idp.refusal = (500, {})
     recheck(name)
     wait_for(lambda: idp.asked_again == 2)

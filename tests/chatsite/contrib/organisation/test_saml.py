@@ -549,7 +549,7 @@ class TestHostileAnswers:
 
 
 class TestAccounts:
-    """No one gets an account that is not theirs, whatever is claimed."""
+    """No user gets an account that is not theirs, whatever is claimed."""
 
     def test_an_address_of_another_account_takes_nothing_over(self, browse, idp, ask):
         ask("UPDATE auth_user SET email='bob@example.org' WHERE username='bob'")

@@ -1,4 +1,4 @@
-"""The header of a proxy that has logged a person in: believed from there alone."""
+"""The header of a proxy that has logged a user in: believed from there alone."""
 
 import pytest
 from django.contrib.auth import get_user_model

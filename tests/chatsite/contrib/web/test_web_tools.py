@@ -59,7 +59,7 @@ def keep(conversation, content):
 
 @pytest.fixture
 def named(web, conversation, call):
-    """The address of a page that the person has written."""
+    """The address of a page that the user has written."""
 
     @database_sync_to_async
     def name(path):
@@ -265,13 +265,13 @@ async def test_calls_of_an_hour_have_an_end(web, call, settings):
         await searched(call)
     with pytest.raises(ToolException, match="3 calls of the web"):
         await searched(call)
-    # Of each person.
+    # Of each user.
     await searched(replace(call, user_id=call.user_id + 1))
     assert len(web.seen) == 4
 
 
 async def test_user_has_few_slots(web, call, named, settings):
-    """Slow pages of one keep no one else waiting."""
+    """Slow pages of one user keep no other user waiting."""
     settings.WEB_SECONDS = 60.0
     drip = await named("drip")
     slow = [asyncio.create_task(read(call, drip)) for _ in range(20)]

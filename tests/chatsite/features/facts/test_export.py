@@ -54,7 +54,8 @@ def test_facts_of_a_file_take_no_room_of_others(bob, file, monkeypatch):
     outcome = take(bob, file)
     assert outcome.imported
     assert (
-        "Not imported, as 1 can wait for an answer: 1 of its facts." in outcome.told[0]
+        "Not imported, as 1 can wait for an answer: 1 of its facts."
+        in outcome.notices[0]
     )
     assert Fact.objects.get(owner=bob) == own
 

@@ -287,7 +287,7 @@ def test_value_comes_back(talk, bob, alice, name, field):
             continue
         place = plant_value(talk, name, field, model, value)
         outcome = take(alice, export(bob))
-        assert outcome.told == [], (value, outcome.told)
+        assert outcome.notices == [], (value, outcome.notices)
         [made] = outcome.imported
         [again] = export(alice)["conversations"]
         now = CHANGED.get((name, field), {}).get(value, value)

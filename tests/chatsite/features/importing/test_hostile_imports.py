@@ -149,7 +149,7 @@ def test_stored_values_have_bounds_of_their_own(alice):
             message(3, "assistant"),
         )
 
-    [why] = take(alice, calling(nested(51))).told
+    [why] = take(alice, calling(nested(51))).notices
     assert "entry 2 of its messages can't be read: it is nested too deeply" in why
     [made] = take(alice, calling(nested(50))).imported
     goes_around(alice, made)
@@ -163,7 +163,7 @@ class TestDates:
     @pytest.mark.parametrize("name", ["created_at", "pinned_at", "deleted_at"])
     def test_impossible_ones_are_refused(self, alice, at, name):
         item = own(message(1, "user", **{name: at}), message(2, "assistant"))
-        [why] = take(alice, item).told
+        [why] = take(alice, item).notices
         assert "entry 1 of its messages" in why
 
     @pytest.mark.parametrize("at", [EARLY, LATE, "soon", -1e20, 1e300, True, [1]])
@@ -312,7 +312,7 @@ class TestPrompts:
 
 
 def test_numbers_leave_room_for_what_comes(alice):
-    [why] = take(alice, own(message(2**31 - 2, "user"))).told
+    [why] = take(alice, own(message(2**31 - 2, "user"))).notices
     assert "entry 1 of its messages" in why
     [made] = take(alice, own(message(1_000_000, "user"))).imported
     talk_in_turns(made, "Next")

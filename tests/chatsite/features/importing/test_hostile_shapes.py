@@ -84,7 +84,7 @@ def import_changed(user, written, changes):
     for call, change in zip(calls, changes, strict=False):
         change(value, call)
     outcome = take(user, {"conversations": [value]})
-    assert outcome.told == []
+    assert outcome.notices == []
     assert violations() == []
     [made] = outcome.imported
     return made

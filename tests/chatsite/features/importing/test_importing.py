@@ -81,7 +81,7 @@ def refusal(user, value):
     outcome = take(user, value)
     assert not outcome.imported
     assert not Message.objects.filter(conversation__owner=user).exists()
-    return outcome.told[0]
+    return outcome.notices[0]
 
 
 @pytest.fixture(scope="module")
@@ -386,7 +386,7 @@ class TestForeign:
     def test_bad_conversation_does_not_stop_the_others(self, alice):
         outcome = take(alice, [CLAUDE, {"mapping": 5, "title": "Bad"}, 7, chatgpt()])
         assert len(outcome.imported) == 2
-        assert [line.split(":")[0] for line in outcome.told] == [
+        assert [line.split(":")[0] for line in outcome.notices] == [
             "Conversation 2 “Bad”",
             "Conversation 3",
         ]

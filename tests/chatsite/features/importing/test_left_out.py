@@ -54,19 +54,19 @@ def test_import_names_lists_of_an_app_that_is_off(bob, file, without_lab):
     assert (len(file["examples"]), len(file["trials"])) == (1, 1)
     outcome = take(bob, file)
     assert len(outcome.imported) == 1
-    [said] = outcome.told
+    [said] = outcome.notices
     assert "examples (1), trials (1)" in said
     assert "EXTRAS: lab" in said
 
 
 def test_import_names_lists_that_are_unknown(bob, source):
-    [said] = take(bob, export(source) | {"wonders": [{}, {}]}).told
+    [said] = take(bob, export(source) | {"wonders": [{}, {}]}).notices
     assert "wonders (2)" in said
     assert "EXTRAS" not in said
 
 
 def test_import_of_a_file_that_is_understood_names_nothing(bob, source):
-    assert take(bob, export(source)).told == []
+    assert take(bob, export(source)).notices == []
 
 
 def test_export_counts_the_rows_of_an_app_that_is_off(alice, bob, source, settings):

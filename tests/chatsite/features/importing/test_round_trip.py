@@ -256,7 +256,7 @@ class TestValues:
     def come_back(self, conversation, user):
         written = exported(Conversation.objects.get(pk=conversation.pk))
         outcome = take(user, {"conversations": [written]})
-        assert outcome.told == []
+        assert outcome.notices == []
         [made] = outcome.imported
         again = exported(Conversation.objects.get(pk=made.pk))
         assert without_turns(again)["messages"] == without_turns(written)["messages"]
@@ -389,7 +389,7 @@ def test_arguments_of_a_client_come_back(alice, bob):
     ]
     written = exported(send(alice, *said))
     outcome = take(bob, {"conversations": [written]})
-    assert outcome.told == []
+    assert outcome.notices == []
     asked = [row["tool_calls"] for row in exported(outcome.imported[0])["messages"]]
     assert asked == [row["tool_calls"] for row in written["messages"]]
 

@@ -437,7 +437,7 @@ class TestLost:
         if data is not None:
             files[f"{UPLOAD}-cat.png"] = data
         outcome = take(alice, pack(files))
-        [made], [told] = outcome.imported, outcome.told
+        [made], [told] = outcome.imported, outcome.notices
         assert told.endswith(why)
         question = made.messages.get(seq=1)
         left = "missing in the file" if data is None else "not imported"
@@ -456,7 +456,7 @@ class TestLost:
         files = {"conversations.json": [asked(UPLOAD)], f"{UPLOAD}.png": drawn.make()}
         data = pack(files, zipfile.ZIP_STORED)
         torn = data.replace(b"IDAT", b"idat")
-        assert "damaged or incomplete: 1." in take(alice, torn).told[0]
+        assert "damaged or incomplete: 1." in take(alice, torn).notices[0]
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
     def test_image_that_unpacks_without_a_bound_is_lost(self, alice, method):
@@ -466,12 +466,12 @@ class TestLost:
             made.writestr(f"{UPLOAD}.png", drawn.make())
         outcome = take(alice, buffer.getvalue())
         assert (len(outcome.imported), outcome.images) == (1, 0)
-        assert "damaged or incomplete: 1." in outcome.told[0]
+        assert "damaged or incomplete: 1." in outcome.notices[0]
 
     def test_large_image_is_lost(self, alice, settings):
         settings.ATTACHMENT_MAX_MB = 1
         files = {"conversations.json": [asked(UPLOAD)]}
-        [told] = take(alice, pack({**files, f"{UPLOAD}.png": bytes(1_100_000)})).told
+        [told] = take(alice, pack({**files, f"{UPLOAD}.png": bytes(1_100_000)})).notices
         assert "more than 1 MB: 1." in told
 
     def test_images_beyond_the_users_room_are_lost(self, alice, settings):
@@ -484,12 +484,12 @@ class TestLost:
         outcome = take(alice, pack({"conversations.json": [item], **files}))
         kept = [row.size for row in ImageFile.objects.all()]
         assert sum(kept) <= 1024 * 1024 < sum(kept) + size
-        assert f"may have 1 MB: {3 - len(kept)}." in outcome.told[0]
+        assert f"may have 1 MB: {3 - len(kept)}." in outcome.notices[0]
 
     def test_images_beyond_their_share_of_the_time_are_lost(self, alice, monkeypatch):
         monkeypatch.setattr(pictures, "SHARE_OF_TIME", -1)
         files = {"conversations.json": [asked(UPLOAD)], f"{UPLOAD}.png": drawn.make()}
-        [told] = take(alice, pack(files)).told
+        [told] = take(alice, pack(files)).notices
         assert "taken the import too long: 1." in told
 
     def test_images_beyond_the_limits_of_messages_are_lost(self, alice, monkeypatch):
@@ -498,11 +498,13 @@ class TestLost:
         files |= {f"{name}.png": drawn.make() for name in (UPLOAD, NEW, MADE)}
         outcome = take(alice, pack(files))
         assert outcome.images == 2
-        assert "beyond 2 of a message or 300 of a conversation: 1." in outcome.told[0]
+        assert (
+            "beyond 2 of a message or 300 of a conversation: 1." in outcome.notices[0]
+        )
 
     def test_images_are_lost_without_the_archive(self, alice):
         outcome = take(alice, [asked(UPLOAD), painted(MADE)])
-        assert outcome.told[0].endswith("missing in the file: 1.")
+        assert outcome.notices[0].endswith("missing in the file: 1.")
 
     def test_a_name_does_no_harm(self, client, alice):
         item = asked(UPLOAD, name="../<script>alert(1)</script>\u202egnp.exe")

@@ -39,7 +39,7 @@ def test_import_restores_labels_as_far_as_there_is_room(bob, exported, monkeypat
     [made] = outcome.imported
     assert list(made.labels.all()) == known[:1]
     assert list_labels(bob).count() == 2
-    [told] = outcome.told
+    [told] = outcome.notices
     assert "without the labels Travel: you have reached the limit of 2" in told
 
 

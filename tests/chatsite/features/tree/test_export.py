@@ -227,7 +227,7 @@ class TestForged:
     def test_other_names_are_refused(self, alice, bob, hostel, parent):
         value = export(alice)["conversations"][1]
         value["branches"][0]["parent"] = parent
-        [why] = take(bob, value).told
+        [why] = take(bob, value).notices
         assert "entry 1 of its branches" in why
 
     def test_branches_beyond_the_limit_stand_alone(

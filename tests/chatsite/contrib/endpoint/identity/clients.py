@@ -19,7 +19,7 @@ def system(text):
 
 
 class Client:
-    """Sends messages as one person, and gets replies that the test names."""
+    """Sends messages as one user, and gets replies that the test names."""
 
     def __init__(self, target=None, person=1, **headers):
         self.target = target or MemoryTarget()

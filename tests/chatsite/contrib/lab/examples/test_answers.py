@@ -127,7 +127,7 @@ def test_so_many_at_once_and_so_many_kept(client, alice, chat, provider, monkeyp
         services.mark_example(chat, seq, alice, "good")
     for _ in range(2):
         assert ask(client, model="ok").status_code == 302
-        # One job of a person at a time.
+        # One job of a user at a time.
         busy = ask(client, model="ok")
         assert (busy.status_code, "Other answers" in busy.content.decode()) == (
             409,

@@ -1,4 +1,4 @@
-"""A model that is switched off: no request goes to it, whoever asks, and each person
+"""A model that is switched off: no request goes to it from any user, and each user
 reads what to do.
 """
 

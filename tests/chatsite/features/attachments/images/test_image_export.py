@@ -29,7 +29,7 @@ def exported(conversation):
 
 def imported(user, value):
     outcome = take(user, value)
-    assert outcome.imported, outcome.told
+    assert outcome.imported, outcome.notices
     return Conversation.objects.get(owner=user)
 
 
@@ -63,7 +63,7 @@ class TestRoundTrip:
         settings.IMAGES_PER_PERSON_MB = 0
         outcome = take(bob, exported)
         [made] = outcome.imported
-        assert "as yours may have 0 MB: 2." in outcome.told[0]
+        assert "as yours may have 0 MB: 2." in outcome.notices[0]
         assert not made.image_files.exists()
         assert made.messages.filter(text__contains="[image: cat.png").exists()
 

@@ -517,7 +517,7 @@ class TestExport:
 
     def test_import_stops_at_the_users_room(self, bob, whole, settings):
         settings.LONG_FILES_PER_PERSON_MB = 0.1
-        [told] = take(bob, whole).told
+        [told] = take(bob, whole).notices
         assert "as yours may have 0.1 million characters: 1." in told
         assert not LongFile.objects.filter(owner=bob).exists()
 
