@@ -272,9 +272,9 @@ def register_field(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppSocket:
-    """What an app adds to the socket.
+    """The additions of an app to the socket.
 
-    These are its events, the readers of its commands by their types, and a function
+    They are its events, the readers of its commands by their types, and a function
     that returns the events a client gets when it syncs, given its open turns.
     """
 

@@ -234,7 +234,7 @@ def check_shown(page):
     page.page.context.unroute_all()
     ask = partial(page.page.request.get, max_redirects=0)
     rows = ask(f"{found[0]}transcript.json")
-    if not rows.ok:  # deleted, or of somebody else
+    if not rows.ok:  # deleted, or of another user
         return
     said = [row for row in rows.json()["messages"] if row["role"] == "assistant"]
     for seq in ["", *(row["seq"] for row in said[-LOOKED_AT:])]:

@@ -59,7 +59,7 @@ def test_bars_of_actions_lie_in_the_gaps(open_written, width):
         expect(message.locator(".actions > .seq")).to_be_in_viewport(ratio=1)
 
 
-def test_only_the_message_that_is_pointed_at_has_a_bar(open_written):
+def test_bar_is_shown_for_the_pointed_message_only(open_written):
     chat = open_written("One", "Two")
     chat.message(1).locator(".body").click()
     chat.message(3).locator(".body").hover()

@@ -89,7 +89,7 @@ def test_prices_of_the_page_are_those_of_the_table():
         )
 
 
-def test_no_page_and_no_code_names_a_model_that_ends():
+def test_pages_and_code_name_only_models_that_last():
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True
     )

@@ -23,7 +23,7 @@ def issues(settings):
     return run
 
 
-def test_it_accepts_sane_settings(issues):
+def test_checks_accept_sane_settings(issues):
     assert issues() == []
 
 
@@ -37,25 +37,25 @@ def test_it_accepts_sane_settings(issues):
         ({"CHAT_MODEL": "gpt-9", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, []),
     ],
 )
-def test_it_refuses_models_that_nothing_leads_to(issues, values, found):
+def test_models_without_a_provider_are_an_error(issues, values, found):
     assert issues(**values) == found
 
 
-def test_it_refuses_every_host(issues):
+def test_a_host_of_every_name_is_an_error(issues):
     assert issues(ALLOWED_HOSTS=["chat.example.com", "*"]) == ["chat.E002"]
 
 
-def test_it_warns_of_missing_origins(issues):
+def test_missing_origins_are_a_warning(issues):
     assert issues(SITE_ORIGINS=[]) == ["chat.W001"]
     assert issues(SITE_ORIGINS=[], DEBUG=True) == []
 
 
-def test_it_warns_of_redis_beside_sqlite_only(issues):
+def test_redis_beside_sqlite_is_a_warning(issues):
     expected = ["chat.W002"] if connection.vendor == "sqlite" else []
     assert issues(REDIS_URL="redis://127.0.0.1") == expected
 
 
-def test_it_warns_of_several_processes_without_redis(issues):
+def test_several_processes_without_redis_are_a_warning(issues):
     expected = [] if connection.vendor == "sqlite" else ["chat.W004"]
     assert issues(REDIS_URL="") == expected
 
@@ -64,14 +64,14 @@ def test_it_warns_of_several_processes_without_redis(issues):
     ("version", "expected"),
     [("4.2.1", ["chat.E003"]), ("4.2.2", []), ("4.10", []), ("5.0rc1", [])],
 )
-def test_it_refuses_versions_with_known_holes(issues, monkeypatch, version, expected):
+def test_versions_with_known_holes_are_an_error(issues, monkeypatch, version, expected):
     versions = {"daphne": version, "Django": "5.2.14"}
     monkeypatch.setattr("importlib.metadata.version", versions.__getitem__)
     assert issues() == expected
 
 
 @pytest.mark.parametrize("name", ["LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"])
-def test_it_warns_when_chats_leave_the_site(issues, monkeypatch, name):
+def test_chats_that_leave_the_site_are_a_warning(issues, monkeypatch, name):
     monkeypatch.setenv(name, "true")
     assert issues() == ["chat.W003"]
     monkeypatch.setenv(name, "false")
@@ -82,6 +82,6 @@ def test_it_warns_when_chats_leave_the_site(issues, monkeypatch, name):
     ("address", "expected"),
     [("socks5://127.0.0.1:1", ["chat.W006"]), ("http://127.0.0.1:1", [])],
 )
-def test_it_warns_of_a_proxy_that_is_of_no_use(issues, monkeypatch, address, expected):
+def test_a_proxy_that_is_of_no_use_is_a_warning(issues, monkeypatch, address, expected):
     monkeypatch.setenv("ALL_PROXY", address)
     assert issues() == expected

@@ -27,7 +27,7 @@ def call(*args, **options):
 
 
 class TestCreateUser:
-    def test_it_makes_a_user_who_can_log_in(self):
+    def test_create_user_makes_a_user_who_can_log_in(self):
         call("create_user", "carol", "pw")
         request = RequestFactory().post("/")
         user = authenticate(request, username="carol", password="pw")
@@ -35,39 +35,39 @@ class TestCreateUser:
         assert not user.is_staff
         assert not user.is_superuser
 
-    def test_it_makes_staff_who_may_read_and_nothing_else(self, django_user_model):
+    def test_create_user_makes_staff_who_may_only_read(self, django_user_model):
         call("create_user", "carol", "pw", "--staff")
         carol = django_user_model.objects.get(username="carol")
         assert carol.is_staff
         reading = {"memory.view_metadata", "memory.read_content"}
         assert carol.get_all_permissions() == reading
 
-    def test_it_refuses_a_name_that_is_taken(self, alice):
+    def test_create_user_refuses_a_name_that_is_taken(self, alice):
         with pytest.raises(CommandError, match="'alice'"):
             call("create_user", "alice", "other")
         alice.refresh_from_db()
         assert alice.check_password("alice-secret")
 
-    def test_it_leaves_a_user_alone_if_not_missing(self, alice):
+    def test_create_user_leaves_an_existing_user_alone_if_missing(self, alice):
         assert "already" in call("create_user", "alice", "other", "--if-missing")
         alice.refresh_from_db()
         assert alice.check_password("alice-secret")
 
     @pytest.mark.parametrize("name", ["", "with space", "a" * 151, "<b>"])
-    def test_it_refuses_a_bad_name(self, name):
+    def test_create_user_refuses_a_bad_name(self, name):
         with pytest.raises(CommandError):
             call("create_user", name, "pw")
 
-    def test_it_refuses_an_empty_password(self):
+    def test_create_user_refuses_an_empty_password(self):
         with pytest.raises(CommandError, match="password"):
             call("create_user", "carol", "")
 
 
 class TestAudit:
-    def test_it_says_clean(self):
+    def test_audit_prints_clean(self):
         assert call("audit").split() == ["clean"]
 
-    def test_it_prints_a_line_for_each_violation_and_exits_with_1(self, alice):
+    def test_audit_prints_each_violation_and_exits_with_1(self, alice):
         conversation = transcript.create_conversation(alice)
         for number in "12":
             transcript.append_user_message(
@@ -90,7 +90,7 @@ class TestSeedDemo:
         call("seed_demo")
         return Conversation.objects.get(owner__username="demo")
 
-    def test_it_makes_a_conversation_with_its_history_once(self, seeded):
+    def test_seed_demo_makes_a_conversation_with_its_history_once(self, seeded):
         assert seeded.messages.count() == 30
         assert seeded.compaction_failures == 0
         summaries = seeded.summaries.order_by("version")
@@ -106,7 +106,7 @@ class TestSeedDemo:
         assert Conversation.objects.get() == seeded
         assert Summary.objects.count() == 4
 
-    def test_it_starts_again_after_half_a_run(self, seeded):
+    def test_seed_demo_starts_again_after_half_a_run(self, seeded):
         unguarded(seeded.messages.filter(seq__gt=20)).delete()
         call("seed_demo")
         assert Conversation.objects.get().messages.count() == 30
@@ -130,44 +130,44 @@ class TestDoctor:
         assert report["ok"] is (code == 0)
         return {each["name"]: each for each in report["checks"]}, code
 
-    def test_it_finds_nothing_wrong(self):
+    def test_doctor_finds_nothing_wrong(self):
         findings, code = self.examine()
         assert code == 0
         assert "demo model" in findings["model"]["detail"]
         assert "one process" in findings["channel layer"]["detail"]
 
-    def test_it_prints_a_line_for_each_check(self):
+    def test_doctor_prints_a_line_for_each_check(self):
         lines = call("doctor").splitlines()
         assert len(lines) == len(doctor.list_checks())
         assert all("ok" in line for line in lines)
 
-    def test_it_asks_the_model(self):
+    def test_doctor_asks_the_model(self):
         findings, code = self.examine("--model")
         assert code == 0
         assert findings["chat model"]["detail"].startswith("demo answered")
 
-    def test_it_asks_a_real_model_without_showing_the_key(self, upstream):
+    def test_doctor_asks_a_real_model_without_showing_the_key(self, upstream):
         findings, code = self.examine("--model")
         assert code == 0
         assert "ok answered" in findings["chat model"]["detail"]
         assert "a key is set" in findings["model"]["detail"]
         assert "SECRET" not in json.dumps(findings)
 
-    def test_it_says_when_the_model_is_out_of_reach(self, upstream, settings):
+    def test_doctor_reports_a_model_that_is_out_of_reach(self, upstream, settings):
         settings.CHAT_MODEL = "401"
         findings, code = self.examine("--model")
         assert code == 1
         assert findings["chat model"]["detail"].startswith("401: ")
         assert "SECRET" not in json.dumps(findings)
 
-    def test_it_misses_a_key(self, settings):
+    def test_doctor_reports_a_missing_key(self, settings):
         settings.CHAT_MODEL = "gpt-5.4-mini"
         findings, code = self.examine()
         assert code == 1
         assert "OPENAI_API_KEY is not set" in findings["model"]["detail"]
 
     @pytest.mark.parametrize(("year", "code"), [("2099", 0), ("2020", 1)])
-    def test_it_says_when_a_model_ends(self, settings, monkeypatch, year, code):
+    def test_doctor_says_when_a_model_ends(self, settings, monkeypatch, year, code):
         ends = {"gpt-x": date.fromisoformat(f"{year}-01-14")}
         monkeypatch.setattr("chatsite.llm.known_models._DATES", ends)
         settings.OPENAI_API_KEY, settings.CHAT_MODELS = "sk-x", ["gpt-x"]
@@ -177,19 +177,19 @@ class TestDoctor:
         assert f"by OpenAI on {year}-01-14" in told
         assert "name another model in CHAT_MODELS, such as gpt-5.4-mini" in told
 
-    def test_it_refuses_settings_that_cannot_work(self, settings):
+    def test_doctor_refuses_settings_that_cannot_work(self, settings):
         settings.CONTEXT_WINDOW = 100
         findings, code = self.examine()
         assert code == 1
         assert "chat.E004" in findings["settings"]["detail"]
 
-    def test_it_only_names_what_may_be_on_purpose(self, monkeypatch):
+    def test_doctor_only_names_issues_that_may_be_on_purpose(self, monkeypatch):
         monkeypatch.setenv("LANGSMITH_TRACING", "true")
         findings, code = self.examine()
         assert code == 0
         assert "chat.W003" in findings["settings"]["detail"]
 
-    def test_it_misses_a_migration(self):
+    def test_doctor_reports_a_missing_migration(self):
         recorder = MigrationRecorder(connection)
         (latest,) = MigrationLoader(connection).graph.leaf_nodes("chat")
         recorder.record_unapplied(*latest)
@@ -200,18 +200,18 @@ class TestDoctor:
         assert code == 1
         assert "migrate" in findings["migrations"]["detail"]
 
-    def test_it_shows_the_limits(self, settings):
+    def test_doctor_shows_the_limits(self, settings):
         settings.TOKENS_PER_DAY = 5000
         findings, _ = self.examine()
         assert "TOKENS_PER_DAY 5000" in findings["limits"]["detail"]
 
-    def test_it_compares_the_clocks(self, monkeypatch):
+    def test_doctor_compares_the_clocks(self, monkeypatch):
         monkeypatch.setattr("time.time", lambda: 1_000_000.0)
         findings, code = self.examine()
         assert code == 1
         assert "same time server" in findings["lease clock"]["detail"]
 
-    def test_it_misses_collected_files(self, settings, tmp_path):
+    def test_doctor_reports_missing_collected_files(self, settings, tmp_path):
         settings.DEBUG = False
         settings.STATIC_ROOT = tmp_path
         backend = "whitenoise.storage.CompressedManifestStaticFilesStorage"
@@ -223,7 +223,7 @@ class TestDoctor:
         assert code == 1
         assert "collectstatic" in findings["static files"]["detail"]
 
-    def test_it_hides_secrets_in_the_text_of_errors(self, settings, monkeypatch):
+    def test_doctor_hides_secrets_in_the_text_of_errors(self, settings, monkeypatch):
         settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1"
 
         async def refuse(*args):

@@ -13,7 +13,7 @@ def demo():
     return get_user_model().objects.get(username="demo")
 
 
-def test_on_ones_own_machine_it_may_look_at_the_admin(settings):
+def test_demo_user_may_review_on_a_local_machine(settings):
     settings.DEBUG = True
     demo_user.prepare_demo_user("127.0.0.1")
     rights = rights_of(demo())
@@ -34,7 +34,7 @@ def test_elsewhere_one_that_was_made_here_may_not_any_more(settings, debug, host
     assert not rights_of(demo()).metadata
 
 
-def test_without_debug_there_is_none(settings):
+def test_demo_user_is_missing_without_debug(settings):
     settings.DEBUG = False
     demo_user.prepare_demo_user("127.0.0.1")
     assert not get_user_model().objects.exists()

@@ -43,7 +43,7 @@ def report_of(settings):
         return reporter.get_traceback_html(), reporter.get_traceback_text()
 
 
-def test_it_shows_settings_and_variables_without_their_secrets(configured):
+def test_page_shows_settings_and_variables_without_their_secrets(configured):
     html, text = report_of(configured)
     for page in (html, text):
         assert "zap-" not in page
@@ -71,7 +71,7 @@ def test_the_pages_of_errors_are_made_by_it(configured, client):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("address", ["/nowhere/", f"/c/{UUID(int=1)}/"])
-def test_what_is_not_there_has_the_sites_own_page(settings, client, alice, address):
+def test_unknown_addresses_have_the_sites_own_page(settings, client, alice, address):
     settings.DEBUG = True
     client.force_login(alice)
     answer = client.get(address)

@@ -25,11 +25,11 @@ def fail(execute, *args):
 
 
 class TestReady:
-    async def test_it_is_ready(self, async_client, db):
+    async def test_site_is_ready(self, async_client, db):
         answer = await async_client.get("/readyz")
         assert (answer.status_code, answer.content) == (200, b"ready")
 
-    def test_without_its_layer_it_is_ready_but_says_so(self, client, monkeypatch):
+    def test_site_is_ready_but_degraded_without_its_layer(self, client, monkeypatch):
         health = layer._Health()
         health.note(ok=False)
         monkeypatch.setattr(layer, "health", health)
@@ -37,13 +37,13 @@ class TestReady:
         answer = client.get("/readyz")
         assert (answer.status_code, answer.content) == (200, b"degraded: channel layer")
 
-    def test_without_its_database_it_is_not(self, client):
+    def test_site_is_not_ready_without_its_database(self, client):
         with connection.execute_wrapper(fail):
             answer = client.get("/readyz")
             assert client.get("/healthz").status_code == 200
         assert (answer.status_code, answer.content) == (503, b"database")
 
-    def test_with_a_database_that_takes_nothing_it_is_not(self, client):
+    def test_site_is_not_ready_with_a_read_only_database(self, client):
         is_sqlite = connection.vendor == "sqlite"
         with connection.cursor() as cursor:
             cursor.execute(
@@ -54,7 +54,7 @@ class TestReady:
             connection.cursor().execute("PRAGMA query_only = OFF")
         assert (answer.status_code, answer.content) == (503, b"database is read-only")
 
-    def test_without_its_tables_it_is_not(self, client, monkeypatch):
+    def test_site_is_not_ready_without_its_tables(self, client, monkeypatch):
         monkeypatch.setattr(health, "_migrated", False)
         (latest,) = MigrationLoader(connection).graph.leaf_nodes("chat")
         MigrationRecorder(connection).record_unapplied(*latest)
@@ -81,17 +81,17 @@ class TestMetrics:
 
         return scrape
 
-    def test_without_a_token_there_are_none(self, client):
+    def test_metrics_are_missing_without_a_token(self, client):
         assert client.get("/metrics").status_code == 404
 
     @pytest.mark.parametrize("header", ["", "Bearer wrong", "a token", "Bearer é"])
-    def test_they_are_for_the_bearer_only(self, client, settings, header):
+    def test_metrics_are_for_the_bearer_only(self, client, settings, header):
         settings.METRICS_TOKEN = "a token"
         answer = client.get("/metrics", headers={"authorization": header})
         assert answer.status_code == 401
         assert answer["WWW-Authenticate"] == "Bearer"
 
-    def test_they_count_what_waits_and_runs(self, scrape, conversation):
+    def test_metrics_count_waiting_and_running_turns(self, scrape, conversation):
         for number in range(3):
             commands.submit_message(conversation, text="Go", client_id=f"c{number}")
         lifecycle.claim(conversation.pk)
@@ -107,7 +107,7 @@ class TestMetrics:
         assert found["windowpane_database_up",] == 0
         assert ("windowpane_turns", "queued") not in found
 
-    def test_they_know_how_requests_ended(self, scrape):
+    def test_metrics_know_how_requests_ended(self, scrape):
         before = REGISTRY.get_sample_value("windowpane_reply_seconds_count")
         result = lifecycle.TurnResult(
             Turn.State.DONE, "Hi", first_token_ms=300, total_ms=900
@@ -119,7 +119,7 @@ class TestMetrics:
         assert found["windowpane_first_token_seconds_bucket", "0.5"] >= 1
         assert found["windowpane_model_requests_total", "summary", "timeout"] >= 1
 
-    def test_they_hold_no_names(self, scrape, conversation):
+    def test_metrics_hold_no_names(self, scrape, conversation):
         names = " ".join(map(str, scrape()))
         assert "alice" not in names
         assert str(conversation.uuid) not in names
@@ -144,14 +144,14 @@ class TestLogLines:
         assert r"a\r\nERROR forged\x1b[31m" in line
         line.encode()
 
-    def test_an_exception_is_told_without_its_words(self):
+    def test_an_exception_is_written_without_its_words(self):
         for formatter in (logs.LineFormatter(), logs.JsonFormatter()):
             line = formatter.format(record("task crashed", error=True))
             assert "ValueError" in line
             assert "test_health.py:" in line
             assert "typed" not in line
 
-    def test_with_debug_it_is_told_whole(self):
+    def test_an_exception_is_written_whole_with_debug(self):
         line = logs.LineFormatter(debug=True).format(record("crashed", error=True))
         assert "what somebody" in line
 

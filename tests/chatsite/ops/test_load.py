@@ -65,7 +65,7 @@ async def site(request):
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_so_many_are_worked_on_and_the_others_wait_in_their_order(site):
+async def test_requests_above_the_limit_wait_in_their_order(site):
     one, *_ = [await site.ask(path) for path in ("/1", "/2", "/3", "/4")]
     assert site.begun == ["/1", "/2"]
     site.gate("/1").set()
@@ -86,7 +86,7 @@ async def test_a_download_keeps_no_place_for_as_long_as_it_is_read(site):
     assert "/4" not in site.begun
 
 
-async def test_one_that_waits_elsewhere_leaves_its_place_once(site):
+async def test_a_request_that_waits_elsewhere_leaves_its_place_once(site):
     leaving, *_ = [await site.ask(path) for path in ("/leaves", "/1", "/2", "/3")]
     assert site.begun == ["/leaves", "/1", "/2"]
     site.gate("/leaves").set()
@@ -106,7 +106,7 @@ async def test_a_request_that_fails_gives_its_place_back(site):
     assert site.begun == ["/breaks", "/2", "/3"]
 
 
-async def test_one_that_waited_in_vain_is_told_so(site, monkeypatch):
+async def test_a_request_that_waited_in_vain_is_marked_as_too_busy(site, monkeypatch):
     monkeypatch.setattr(load, "WAIT_SECONDS", 0.01)
     before = REGISTRY.get_sample_value("windowpane_requests_refused_total")
     for path in ("/1", "/2"):
@@ -118,7 +118,7 @@ async def test_one_that_waited_in_vain_is_told_so(site, monkeypatch):
 
 
 @pytest.mark.parametrize("path", load.FOR_MACHINES)
-async def test_what_machines_ask_does_not_wait(site, path):
+async def test_requests_of_monitors_do_not_wait(site, path):
     for waiting in ("/1", "/2", "/3", path):
         await site.ask(waiting)
     assert site.begun == ["/1", "/2", path]
@@ -136,7 +136,7 @@ async def test_strangers_who_read_shared_pages_wait_for_one_another_alone(site):
 
 
 @pytest.mark.parametrize("site", [load.keep_room], indirect=True)
-async def test_those_who_sign_in_keep_no_page_from_others(site):
+async def test_logins_keep_no_page_from_others(site):
     for path in ("/admin/login/", "/accounts/login/", "/accounts/signup/", "/1"):
         await site.ask(path)
     assert site.begun == ["/admin/login/", "/1"]
@@ -147,7 +147,7 @@ def keep_much_room(application, limit):
 
 
 @pytest.mark.parametrize("site", [keep_much_room], indirect=True)
-async def test_one_link_does_not_take_the_places_of_others(site):
+async def test_a_link_does_not_take_the_places_of_others(site):
     # Of the sixteen places four are for shared pages, and two for each link.
     for path in ("/s/one/", "/s/one/files/", "/s/one/", "/s/one/", "/s/two/", "/s/3/"):
         await site.ask(path)
@@ -159,7 +159,7 @@ async def test_one_link_does_not_take_the_places_of_others(site):
 
 
 @pytest.mark.parametrize("site", [keep_much_room], indirect=True)
-async def test_one_that_waited_for_its_link_in_vain_does_not_wait_again(
+async def test_a_request_that_waited_for_its_link_does_not_wait_again(
     site, monkeypatch
 ):
     monkeypatch.setattr(load, "WAIT_SECONDS", 0.01)
@@ -206,7 +206,7 @@ async def test_a_loop_that_is_late_is_seen(monkeypatch):
 
 
 @pytest.mark.parametrize("site", [keep_much_room], indirect=True)
-async def test_one_browser_does_not_take_the_places_of_others(site):
+async def test_a_browser_does_not_take_the_places_of_others(site):
     # Of the sixteen places it has four.
     for number in range(1, 7):
         await site.ask(f"/{number}", "one")
@@ -221,7 +221,7 @@ async def test_one_browser_does_not_take_the_places_of_others(site):
 
 
 @pytest.mark.parametrize("site", [load.keep_room], indirect=True)
-async def test_one_that_waits_elsewhere_leaves_the_places_of_its_browser(site):
+async def test_a_request_that_waits_elsewhere_leaves_its_browsers_place(site):
     for path in ("/leaves", "/1", "/2", "/3"):
         await site.ask(path, "one")
         await asyncio.sleep(0)

@@ -139,7 +139,7 @@ def test_a_site_under_load_notices_nothing(older):
     assert ("chat", NAME) in MigrationExecutor(connection).loader.applied_migrations
 
 
-def test_no_model_is_put_together_while_tables_are_locked(older, monkeypatch):
+def test_models_are_not_put_together_while_tables_are_locked(older, monkeypatch):
     """It takes most of the time of a migration, in which no user could write."""
     rendered = []
     render = ModelState.render
@@ -154,7 +154,7 @@ def test_no_model_is_put_together_while_tables_are_locked(older, monkeypatch):
     assert [name for is_locked, name in rendered if is_locked] == []
 
 
-def test_it_says_what_to_do_when_a_lock_is_never_free(older, serving, monkeypatch):
+def test_migrate_says_what_to_do_when_a_lock_is_never_free(older, serving, monkeypatch):
     monkeypatch.setattr(migrate, "TRIES", 2)
     # Two tries can take a busy machine longer than a request may be idle.
     serving.execute("SET idle_in_transaction_session_timeout = 0")

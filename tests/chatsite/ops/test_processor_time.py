@@ -38,7 +38,7 @@ def ask(rf, monkeypatch, settings):
     return ask
 
 
-def test_who_had_more_than_their_share_gets_429_until_it_is_made_up_for(ask):
+def test_an_account_above_its_share_gets_429_until_it_is_made_up_for(ask):
     assert ask(seconds=0.14).status_code == 200
     refused = ask()
     assert refused.status_code == 429
@@ -57,7 +57,7 @@ def test_each_address_and_each_link_pays_for_itself(ask):
     assert ask("/s/two/").status_code == 200
 
 
-def test_what_machines_ask_is_never_refused(ask):
+def test_requests_of_monitors_are_never_refused(ask):
     for _ in range(2):
         assert ask("/healthz", 0.15).status_code == 200
 
@@ -69,7 +69,7 @@ def test_time_that_a_thread_waits_costs_nothing():
     assert account.rest(burst=0.05) == 0
 
 
-def test_what_is_streamed_is_paid_for_as_it_is_made(ask, rf):
+def test_a_streamed_body_is_paid_for_as_it_is_made(ask, rf):
     def parts():
         for _ in range(4):
             work(0.05)
@@ -88,7 +88,7 @@ def test_zero_is_no_limit(ask, settings):
         assert ask(seconds=0.2).status_code == 200
 
 
-def test_nothing_is_lost_when_many_threads_spend_at_once(settings):
+def test_accounts_lose_nothing_when_many_threads_spend_at_once(settings):
     settings.PROCESSOR_SHARE_PER_USER = 100
     account = Account()
     threads = [
@@ -127,7 +127,7 @@ class TestPeople:
         assert int(answer["Retry-After"]) > 1900
         assert "秒后再试" in answer.content.decode()
 
-    def test_one_person_does_not_pay_for_another(self, client, alice, bob):
+    def test_a_user_does_not_pay_for_another(self, client, alice, bob):
         processor_time.account_of_user(bob.pk).spend(1000)
         client.force_login(alice)
         assert client.get("/").status_code == 200

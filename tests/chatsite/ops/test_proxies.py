@@ -33,17 +33,17 @@ def address(rf, settings):
         (None, "127.0.0.1"),
     ],
 )
-def test_it_believes_the_entry_of_the_proxy(address, forwarded, expected):
+def test_address_is_the_entry_of_the_proxy(address, forwarded, expected):
     assert address(forwarded) == expected
 
 
-def test_it_believes_no_header_without_a_proxy(address, settings):
+def test_headers_are_ignored_without_a_proxy(address, settings):
     settings.BEHIND_PROXY = False
     assert address("203.0.113.7") == "127.0.0.1"
     assert address("203.0.113.7", remote="2001:db8:1:2:3::9") == "2001:db8:1:2::"
 
 
-def test_it_knows_no_address_on_a_unix_socket(address):
+def test_address_is_unknown_on_a_unix_socket(address):
     assert address(remote="") is None
 
 

@@ -10,12 +10,12 @@ from chatsite.ops import schema
 pytestmark = pytest.mark.django_db
 
 
-def test_it_starts_where_nothing_is_missing():
+def test_process_starts_where_nothing_is_missing():
     assert schema.find_missing_migrations() == []
     schema.refuse_older_schema()
 
 
-def test_it_names_what_is_missing():
+def test_process_names_a_missing_migration():
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied("chat", "0021_feedback")
     recorder.record_unapplied("memory", "0001_initial")

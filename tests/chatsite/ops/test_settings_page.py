@@ -20,7 +20,7 @@ def admin_of(client):
     return log_in
 
 
-def test_it_has_every_setting_and_no_secret(admin_of, staff, monkeypatch):
+def test_page_has_every_setting_and_no_secret(admin_of, staff, monkeypatch):
     secret = env.settings["SECRET_KEY"].value
     page = admin_of(staff).get(URL).text
     assert all(f">{name}</th>" in page for name in env.settings)
@@ -39,13 +39,13 @@ def test_a_row_says_the_value_the_source_and_the_default():
     assert rows["STREAM_USAGE"].value == "true"
 
 
-def test_it_checks_on_demand(admin_of, staff):
+def test_page_checks_on_demand(admin_of, staff):
     page = admin_of(staff).get(URL, {"checks": "1"}).text
     assert "lease clock" in page
     assert "works" in page
 
 
-def test_others_do_not_see_it(admin_of, staff, client):
+def test_page_is_hidden_from_other_users(admin_of, staff, client):
     assert client.get(URL).status_code == 302
     staff.is_superuser = False
     staff.save()
@@ -60,7 +60,7 @@ def test_the_release_is_at_the_foot_of_the_admin_only(admin_of, staff, client):
     assert f'href="{URL}"' in page
 
 
-def test_it_speaks_chinese(admin_of, staff):
+def test_page_speaks_chinese(admin_of, staff):
     page = admin_of(staff).get(URL, headers={"accept-language": "zh-hans"}).text
     assert "<h1>设置</h1>" in page
     assert "检查一切是否正常" in page

@@ -39,7 +39,7 @@ def test_addresses_are_hashed_after_collectstatic(collected):
     assert "sans-serif" in (collected / "css/variables.css").read_text()
 
 
-def test_what_looks_like_a_comment_stays_in_quotation_marks(tmp_path):
+def test_quoted_text_that_looks_like_a_comment_stays(tmp_path):
     storage = CollectedFilesStorage(location=tmp_path)
     css = b"""/* it's */ a::before { content: "/* x */"; } /* "b" */ i { top: 0; }"""
     storage.save("some.css", ContentFile(css))
@@ -54,7 +54,7 @@ def served(folder: Path, name: str) -> Path:
     return folder / address.removeprefix("/static/")
 
 
-def test_what_a_stylesheet_imports_is_served_in_its_place(collected):
+def test_imports_of_a_stylesheet_are_served_in_their_place(collected):
     one = served(collected, "css/split-page.css")
     assert b"@import" not in one.read_bytes()
     for name in ("transcript", "context"):
@@ -64,7 +64,7 @@ def test_what_a_stylesheet_imports_is_served_in_its_place(collected):
     assert gzip.decompress(packed) == one.read_bytes()
 
 
-def test_what_is_imported_is_collected_anew_where_it_has_changed(tmp_path):
+def test_a_changed_import_is_collected_again(tmp_path):
     sources, target = tmp_path / "sources", tmp_path / "target"
     sources.mkdir()
     (sources / "all.css").write_text('@import url("more.css");')
@@ -92,7 +92,7 @@ def test_scripts_that_pages_have_together_are_served_as_one(collected, name):
     assert gzip.decompress(packed) == one.read_bytes()
 
 
-def test_before_collectstatic_they_are_served_apart(tmp_path, collected):
+def test_scripts_are_served_apart_before_collectstatic(tmp_path, collected):
     apart = ["/static/js/outbox.js", "/static/js/composer.js"]
     uncollected = CollectedFilesStorage(location=tmp_path)
     assert uncollected.list_addresses("js/sending.js") == apart
@@ -150,7 +150,7 @@ class TestScripts:
         assert modules.isdisjoint(scripts_of(page, "src"))
         assert bytes_of(modules) <= 29_500
 
-    def test_what_is_done_with_the_list_comes_with_the_first_look_at_it(
+    def test_scripts_of_the_list_come_with_the_first_look_at_it(
         self, client, conversation
     ):
         page = page_of(client, conversation)
@@ -184,7 +184,7 @@ class TestStyles:
         assert styles == {"css/page", "css/home"} | leaves
         assert b"@import" not in served(collected, "css/home.css").read_bytes()
 
-    def test_those_of_cards_come_with_the_tools(self, client, conversation):
+    def test_styles_of_cards_come_with_the_tools(self, client, conversation):
         assert "tools/tools" not in styles_of(page_of(client, conversation))
         transcript.change_tools(conversation, ["calculate"])
         assert "tools/tools" in styles_of(page_of(client, conversation))

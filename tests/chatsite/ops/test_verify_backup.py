@@ -59,7 +59,9 @@ class TestSqlite:
             site.backup(copy)
         return path
 
-    def test_it_says_what_is_in_it_and_leaves_it_as_it_is(self, url, backup, tmp_path):
+    def test_verify_backup_describes_a_backup_and_leaves_it_as_it_is(
+        self, url, backup, tmp_path
+    ):
         before = backup.read_bytes()
         with closing(sqlite3.connect(tmp_path / "site.sqlite3")) as site:
             site.execute(BREAK)
@@ -77,7 +79,7 @@ class TestSqlite:
         assert code == 1
         assert "R6.number conversation=" in said
 
-    def test_what_is_no_backup_is_a_sentence(self, url, tmp_path):
+    def test_a_file_that_is_no_backup_is_a_sentence(self, url, tmp_path):
         (tmp_path / "text").write_text("hello" * 1000)
         assert verify(url, tmp_path / "text") == (
             1,
@@ -120,7 +122,7 @@ class TestPostgresql:
         subprocess.run(command, check=True)
         return path
 
-    def test_it_says_what_is_in_it(self, url, dump):
+    def test_verify_backup_describes_a_dump(self, url, dump):
         self.ask(BREAK, url)
         code, said = verify(url, dump)
         assert (code, said.splitlines()[1:]) == (0, ["clean"])
@@ -140,7 +142,7 @@ class TestPostgresql:
             "CommandError: The backup can't be restored.\npg_restore:"
         )
 
-    def test_another_database_is_a_sentence(self, url, tmp_path):
+    def test_a_dump_of_another_database_is_a_sentence(self, url, tmp_path):
         other = self.take(plugin.cluster.url("postgres"), tmp_path / "other.dump")
         assert verify(url, other) == (
             1,

@@ -98,8 +98,8 @@ def test_whom_the_provider_knows_no_more_is_out(enter, recheck, ask, idp):
 
 
 def test_a_key_that_is_gone_ends_the_session(enter, recheck, ask):
-    """The account, about which no provider can be asked, takes part in nothing until the next
-    log-in."""
+    """The account, about which no provider can be asked, takes part in nothing until
+    the next log-in."""
     _browser, name = enter()
     ask("UPDATE signin_membership SET refresh_token = 'of another key'")
     recheck(name)

@@ -1,4 +1,4 @@
-"""Experiments within the limits of the operator's money, and in the figures of the site."""
+"""Experiments within the operator's budgets, and in the figures of the site."""
 
 import html
 from datetime import timedelta
