@@ -3,6 +3,8 @@
   const scroller = document.getElementById("transcript");
   const jump = document.getElementById("jump");
 
+  const NOTICE_PX = 72;
+
   // Scrolling: follow the end only while the reader is there.
   let follows = true;
 
@@ -29,6 +31,12 @@
   });
   new MutationObserver(settle).observe(document.getElementById("turns"), {
     childList: true, subtree: true, characterData: true,
+  });
+  // A notice floats where nothing is; where the transcript leaves no room, it has a row.
+  document.addEventListener("notice", () => {
+    const end = document.getElementById("turns").getBoundingClientRect().bottom;
+    const isFull = scroller.scrollHeight > scroller.clientHeight || end > scroller.getBoundingClientRect().bottom - NOTICE_PX;
+    document.getElementById("conversation").toggleAttribute("data-full", isFull);
   });
   // A notice above it moves no text.
   let top = scroller.getBoundingClientRect().top;

@@ -180,19 +180,21 @@ def test_the_message_box_of_the_home_page_stands_above_the_middle(open_page, sit
     assert panel["y"] > box["y"] + box["height"]
 
 
-def test_notice_stands_above_the_transcript(open_written):
+def test_notice_floats_where_there_is_room_and_moves_nothing(open_written):
     chat = open_written("One")
-    before = chat.page.locator("#composer .box").bounding_box()
-    chat.act(1, "⋯")
-    chat.page.get_by_role("button", name="Pin").click()
+    places = [chat.message(2).locator(".body"), chat.page.locator("#composer .box")]
+    before = [place.bounding_box() for place in places]
+    chat.act(2, "⋯")
+    chat.message(2).get_by_text("Hide from the model").click()
     notice = chat.page.locator("#notice")
     expect(notice.locator("p")).to_be_visible()
-    assert chat.page.locator("#composer .box").bounding_box() == before
-    pill = notice.bounding_box()
-    transcript = chat.page.locator("#transcript").bounding_box()
-    assert pill["y"] + pill["height"] <= transcript["y"]
-    middle = before["x"] + before["width"] / 2
+    pill, (reply, box) = notice.bounding_box(), before
+    assert places[1].bounding_box() == box
+    assert reply["y"] + reply["height"] <= pill["y"] <= box["y"] - pill["height"]
+    middle = box["x"] + box["width"] / 2
     assert abs(pill["x"] + pill["width"] / 2 - middle) <= 1
+    # Only its own mark above it is new.
+    assert abs(places[0].bounding_box()["y"] - reply["y"]) < 24
     # Its words stay as light as it is dark, also under the mouse.
     undo = notice.get_by_role("button", name="Undo")
     undo.hover()

@@ -290,9 +290,9 @@ def test_summary_of_the_user_is_marked_and_keeps_its_height(talked):
     dialog.locator("textarea").fill("They met in Nara.")
     dialog.get_by_text("Save as a new version").click()
     expect(dialog).to_be_hidden()
-    expect(sheet.locator(".summary-block .mark")).to_have_text("edited by hand")
+    expect(sheet.locator(".summary-block .mark")).to_have_text("by hand")
     sheet.locator("> summary").click()
-    expect(sheet.locator(".glances")).to_contain_text("edited by hand")
+    expect(sheet.locator(".glances")).to_contain_text("by hand")
     # Beside a draft that is a hundred times as long.
     talked.box.fill("A farewell dinner. " * 1_000)
     expect(talked.right.locator(".part-newest")).to_be_visible()

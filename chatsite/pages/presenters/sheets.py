@@ -122,7 +122,7 @@ def _glances_of(section: "ContextSection") -> Iterator[Glance]:
     for summary in section.summaries:
         label = f"v{summary.version}"
         if summary.is_by_hand:
-            label += f" · {_('edited by hand')}"
+            label += f" · {_('by hand')}"
         words = MARKUP.sub("", summary.text[:chars])
         text = "\n".join(filter(None, words.splitlines()))
         yield Glance(text, label, summary.first_seq, summary.last_seq)
