@@ -23,7 +23,10 @@ from .catalogs import (
 )
 
 # In a template these stand as they are, in every language.
-NAMES = {"Windowpane", "transcript.json", "summaries.json", "sha256", "SHA-256"}
+NAMES = {
+    *("Windowpane", "transcript.json", "summaries.json"),
+    *("sha256", "body_sha256", "SHA-256"),
+}
 TELLING = {
     *("ActionError", "CommandError", "ReplacedError", "TextError", "ValidationError"),
     *("EmptySummary", "OverlongSummary", "RefusedSummary", "TruncatedSummary"),
