@@ -9,7 +9,7 @@ from __future__ import annotations
 import email.utils
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_noop as _
 from langchain_core.exceptions import ContextOverflowError
@@ -17,8 +17,6 @@ from langchain_core.exceptions import ContextOverflowError
 from memory.engine.exceptions import says_too_long
 
 if TYPE_CHECKING:
-    import openai
-
     from .dialects import Dialect
 
 DETAILS = {
@@ -89,6 +87,9 @@ STREAM_CODES = {
     "insufficient_quota": "quota",
     "429": "rate_limited",
     "402": "quota",
+    "rate_limit_error": "rate_limited",
+    "authentication_error": "auth",
+    "billing_error": "quota",
     "401": "auth",
 }
 
@@ -135,17 +136,32 @@ def _find_code(exc: BaseException) -> str:
     if isinstance(exc, ContextOverflowError):
         return "context_length"
     if isinstance(exc, openai.APIStatusError):
-        return _code_of_status(exc)
+        return _code_of_status(exc, exc.status_code)
     if isinstance(exc, (TimeoutError, openai.APITimeoutError)):
         return "unavailable" if _is_lost(exc) else "timeout"
     if isinstance(exc, openai.APIConnectionError):
         return "unavailable"
     if isinstance(exc, openai.APIError):
         return _code_of_stream_error(exc)
-    # By name: the openai package decides which httpx it uses.
+    return _code_of_other(exc)
+
+
+def _code_of_other(exc: BaseException) -> str:
+    """Return the code of another library's error, by names: none is imported."""
+    told = (getattr(exc, name, None) for name in ("status_code", "code"))
+    status = next((value for value in told if isinstance(value, int)), 0)
+    if status >= 400:
+        return _code_of_status(exc, status)
+    kinds = {base.__name__ for base in type(exc).__mro__}
+    if kinds & {"APITimeoutError", "ModelTimeoutError"}:
+        return "timeout"
     roots = {base.__module__.partition(".")[0] for base in type(exc).__mro__}
-    if isinstance(exc, OSError) or roots & {"httpx", "httpx2", "aiohttp"}:
+    is_lost = kinds & {"APIConnectionError", "ModelConnectionError"}
+    if is_lost or isinstance(exc, OSError) or roots & {"httpx", "httpx2", "aiohttp"}:
         return "unavailable"
+    # An error event, after a status of 200.
+    if status:
+        return _code_of_stream_error(exc)
     # JSON, Unicode, a shape that LangChain did not expect, no chunk at all.
     return "bad_response"
 
@@ -161,36 +177,37 @@ def _is_lost(exc: BaseException) -> bool:
     return False
 
 
-def _code_of_status(exc: openai.APIStatusError) -> str:
-    status = exc.status_code
+def _code_of_status(exc: Any, status: int) -> str:
+    code = getattr(exc, "code", None)
     if status in (401, 403):
         return "auth"
     if status == 402:
         return "quota"
     if status == 429:
-        return "quota" if exc.code == "insufficient_quota" else "rate_limited"
+        return "quota" if code == "insufficient_quota" else "rate_limited"
     if status in (408, 504):
         return "timeout"
     if status >= 500 or status == 409:
         return "unavailable"
     if status == 413 or _says_context_length(exc):
         return "context_length"
-    return "content_filter" if str(exc.code) in FILTER_CODES else "bad_request"
+    return "content_filter" if str(code) in FILTER_CODES else "bad_request"
 
 
-def _code_of_stream_error(exc: openai.APIError) -> str:
+def _code_of_stream_error(exc: Any) -> str:
     """Return the code of an error event in a stream that began with status 200."""
     if _says_context_length(exc):
         return "context_length"
     # Whatever the provider put there: a number, a text, an object.
-    code, kind = str(exc.code), str(exc.type)
+    code, kind = str(getattr(exc, "code", "")), str(getattr(exc, "type", ""))
     if code in FILTER_CODES:
         return "content_filter"
     return STREAM_CODES.get(code) or STREAM_CODES.get(kind) or "unavailable"
 
 
-def _says_context_length(exc: openai.APIError) -> bool:
-    return says_too_long(f"{exc.code} {exc.type} {exc.message}")
+def _says_context_length(exc: Any) -> bool:
+    told = (getattr(exc, name, "") for name in ("code", "type", "message"))
+    return says_too_long(" ".join(map(str, told)))
 
 
 def parse_retry_after(value: str) -> float | None:

@@ -66,6 +66,10 @@ HEADERS_ALLOWED = (
     "is sent have no place there"
 )
 VERSION_ALLOWED = 'a version of Azure\'s API like "2024-10-21", beside base_url'
+LANGCHAIN_ALLOWED = (
+    'a provider of LangChain and its model like "anthropic:claude-opus-4-7", or a '
+    'function that makes one like "package.module:function"'
+)
 GROUPS_ALLOWED = "a list of names of groups, or leave it out: then all people may"
 PRICES_ALLOWED = "a table like { input = 0.75, cached = 0.075, output = 4.5 }"
 MODELS_ALLOWED = "one [[providers.models]] or more"
@@ -144,6 +148,13 @@ class Model(ProviderTable):
     )
     # None: as LangChain knows it of OpenAI's own.
     window: int | None = Field(default=None, ge=1, le=MOST, description=WINDOW_ALLOWED)
+    # What LangChain makes, in place of the client of OpenAI-compatible servers.
+    model: str = Field(
+        default="",
+        max_length=200,
+        pattern=r"^(\w+:\S+|\w+(\.\w+)+:\w+)?$",
+        description=LANGCHAIN_ALLOWED,
+    )
     images: bool | None = Field(default=None, description=FLAG_ALLOWED)
     prices: Prices = Field(default=Prices(), description=PRICES_ALLOWED)
     # Before those of its provider.
@@ -184,7 +195,12 @@ class ModelProvider(ProviderTable):
 
     @property
     def is_openai(self) -> bool:
-        return not self.base_url
+        return not self.base_url and not self.langchain_name
+
+    @property
+    def langchain_name(self) -> str:
+        """LangChain's name of the provider, or the module of a factory; "": none."""
+        return self.models[0].model.partition(":")[0] if self.models else ""
 
     @property
     def can_hold_schemas(self) -> bool:
@@ -300,6 +316,8 @@ def _take(value: Any, step: Any) -> Any:
 def _find_key_problems(read: ModelProviderFile) -> Iterator[str]:
     for each in read.providers:
         where = f"[[providers]] {each.name!r}: "
+        if len({bool(model.model) for model in each.models}) > 1:
+            yield f"{where}some of its models have model, others not; make it two."
         if each.key and each.key_env:
             yield f"{where}it has both key and key_env; keep one of them."
         elif each.key_env and not each.secret:

@@ -5,13 +5,13 @@ settings, but no conversation.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,11 @@ from pydantic import BaseModel
 from . import known_models
 from .demo.chat_model import DEMO, DemoChatModel
 from .provider_file import Model, ModelProvider, Prices
+
+if TYPE_CHECKING:
+    from .langchain.chat_model import LangChainChat
+
+    ChatModel = BaseChatModel | LangChainChat
 
 OPENAI_HOST = "api.openai.com"
 DEFAULT_CONTEXT_WINDOW = 32_000
@@ -104,6 +109,7 @@ def read_short_form() -> ModelProvider:
         system_role=settings.SYSTEM_ROLE,
         stream_usage=settings.STREAM_USAGE,
         structured_output=settings.STRUCTURED_OUTPUT,
+        models=(),
     )
 
 
@@ -133,6 +139,8 @@ def find_provider_host(provider: ModelProvider | None) -> str:
     """
     if provider is None or provider.is_openai:
         return OPENAI_HOST if provider else ""
+    if not provider.base_url:
+        return provider.langchain_name
     try:
         parts = urlsplit(provider.base_url)
         # A port that is none raises as it is read.
@@ -195,10 +203,20 @@ def context_window(name: str) -> int:
     """
     if window := find_model(name).window:
         return window
-    if not _is_openai(name):
-        return DEFAULT_CONTEXT_WINDOW
-    profile = build(name).profile or {}
-    return profile.get("max_input_tokens") or DEFAULT_CONTEXT_WINDOW
+    return read_profile(name).get("max_input_tokens") or DEFAULT_CONTEXT_WINDOW
+
+
+def read_profile(name: str) -> Mapping[str, Any]:
+    """Return what LangChain knows of a model.
+
+    Empty for a server that is only compatible with OpenAI's, and for a model that can't
+    be made.
+    """
+    if not (_is_openai(name) or find_model(name).model):
+        return {}
+    with suppress(LookupError):
+        return build(name).profile or {}
+    return {}
 
 
 def _is_openai(name: str) -> bool:
@@ -255,11 +273,11 @@ class _Builder:
     """
 
     def __init__(self) -> None:
-        self._by_loop: WeakKeyDictionary[Any, dict[str, BaseChatModel]]
+        self._by_loop: WeakKeyDictionary[Any, dict[str, ChatModel]]
         self._keepers: set[AsyncGenerator[None, None]] = set()
         self.cache_clear()
 
-    def __call__(self, name: str) -> BaseChatModel:
+    def __call__(self, name: str) -> "ChatModel":
         loop = _running_loop()
         models = self._by_loop.get(loop)
         if models is None:
@@ -277,7 +295,7 @@ class _Builder:
         """Close what the models of this event loop have open."""
         await _close_models(self._by_loop.pop(_running_loop(), {}))
 
-    def _close_at_end(self, models: dict[str, BaseChatModel]) -> None:
+    def _close_at_end(self, models: dict[str, "ChatModel"]) -> None:
         """Close the models when their event loop ends.
 
         A loop that ends closes the generators that it has begun.
@@ -296,7 +314,7 @@ class _Builder:
             anext(keeper).send(None)
 
 
-async def _close_models(models: dict[str, BaseChatModel]) -> None:
+async def _close_models(models: dict[str, "ChatModel"]) -> None:
     for model in models.values():
         if client := getattr(model, "root_async_client", None):
             await client.close()
@@ -317,14 +335,18 @@ def _running_loop() -> Any:
         return _NO_LOOP
 
 
-def _make_model(name: str) -> BaseChatModel:
+def _make_model(name: str) -> "ChatModel":
     if is_demo(name):
         return DemoChatModel(tokens_per_second=settings.DEMO_TOKENS_PER_SECOND)
-    from . import openai_chat
-
     provider = find_provider(name)
     if provider is None:
         raise LookupError(name)
+    if asked := find_model(name).model:
+        from .langchain import chat_model
+
+        return chat_model.make_langchain_chat(name, provider, asked)
+    from . import openai_chat
+
     return openai_chat.make_openai_chat(
         name,
         key=provider.secret or PLACEHOLDER_KEY,

@@ -223,7 +223,12 @@ class ReplyStream:
 
     async def _attempt(self) -> AsyncIterator[str]:
         self._check_provider()
-        model, options = providers.build(self.name), self.dialect.to_options(self._bind)
+        options = self.dialect.to_options(self._bind)
+        try:
+            model = providers.build(self.name)
+        except LookupError as error:
+            logger.error("%s", error)
+            raise LLMError("bad_request") from None
         self._life_at, self._is_understood = time.monotonic(), False
         reading = deltas.read_deltas(
             model, self._messages, on_body=self._note_body, **options

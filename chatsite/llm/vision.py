@@ -40,10 +40,7 @@ def takes_images(name: str) -> bool:
         return images
     if providers.is_demo(name):
         return True
-    provider = providers.find_provider(name)
-    if provider is None or not provider.is_openai:
-        return False
-    return bool((providers.build(name).profile or {}).get("image_inputs"))
+    return bool(providers.read_profile(name).get("image_inputs"))
 
 
 def count_image(name: str, width: int, height: int) -> int:

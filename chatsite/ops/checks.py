@@ -207,6 +207,20 @@ def check_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
 
 
 @register()
+def check_langchain_models(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
+    for model in (model for each in settings.PROVIDERS for model in each.models):
+        try:
+            if model.model:
+                providers.build(model.name)
+        except LookupError as error:
+            yield Error(
+                str(error),
+                hint="Install its package, or mend model in PROVIDERS_FILE.",
+                id="chat.E012",
+            )
+
+
+@register()
 def check_proxies(app_configs: Apps, **kwargs: Any) -> Iterator[CheckMessage]:
     for scheme, address in getproxies().items():
         if scheme in ("http", "https", "all") and address.startswith("socks"):

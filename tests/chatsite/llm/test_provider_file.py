@@ -38,6 +38,8 @@ OWN = "[[providers]] 'Our own': "
 SMALL = "[[providers.models]] 'small' of 'Our own': "
 WRONG = [
     ("name = ", "nme = ", "[[providers]] number 1: name is missing; use a text of 1"),
+    ('name = "small"', 'name = "s"\nmodel = "x"', "model is 'x'; use a provider of L"),
+    ("window", 'model="a:b"\n[[providers.models]]\nname="x"\nwindow', "of its models"),
     ("system_role =", "system_rol =", "system_rol is no key of this table; did you"),
     ("images", "vision", "vision is no key of this table; the keys are name, window,"),
     ('"user"', '"root"', f"{OWN}system_role is 'root'; use system, developer or user."),

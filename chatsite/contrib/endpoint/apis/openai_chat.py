@@ -55,7 +55,8 @@ def find_openai(model: str) -> tuple[str, dict[str, str]] | None:
     provider = providers.read_short_form()
     if settings.PROVIDERS:
         provider = providers.find_provider(model)
-    if provider is None:
+    # A model that LangChain makes has another API.
+    if provider is None or provider.langchain_name:
         raise refuse_model(model)
     key, url = provider.secret, provider.base_url
     if not key and not url:

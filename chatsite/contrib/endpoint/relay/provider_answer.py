@@ -268,6 +268,7 @@ def list_own_models(user_id: int) -> list[dict[str, Any]]:
             "context_length": providers.context_window(name),
         }
         for name in model_access.list_models_for(user_id)
+        if not providers.find_model(name).model
     ]
 
 

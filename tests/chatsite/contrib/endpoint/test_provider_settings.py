@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from channels.db import database_sync_to_async
 
 from chatsite.contrib.endpoint import keys
+from chatsite.contrib.endpoint.relay.provider_answer import list_own_models
 from chatsite.llm.provider_file import ModelProvider
 
 from .asgi_client import Call
@@ -48,3 +50,10 @@ async def test_an_error_with_the_key_is_not_passed_on(send, upstream):
     upstream.script(lambda x: x.error(400, "no sk-hunter2"))
     answer = await send(headers={"X-Team": "a"})
     assert b"hunter2" not in answer.answer
+
+
+async def test_models_that_langchain_makes_are_refused_and_not_listed(send, upstream):
+    answer = await send(models=[{"name": "ok", "model": "anthropic:claude-opus-4-7"}])
+    assert answer.status == 403
+    assert not upstream.requests
+    assert not await database_sync_to_async(list_own_models)(0)

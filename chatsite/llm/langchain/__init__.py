@@ -1,0 +1,1 @@
+"""Chat models that LangChain makes, beside the client of OpenAI-compatible servers."""
