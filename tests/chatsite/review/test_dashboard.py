@@ -217,7 +217,7 @@ class TestDashboard:
         assert "Ask one of its superusers" in text
         answer = client.get(reverse("admin:memory_conversation_changelist"))
         assert answer.status_code == 403
-        assert "given by the superusers" in answer.content.decode()
+        assert "give rights to staff" in answer.content.decode()
 
     def test_index_names_no_superuser_to_staff_with_rights(self, client, staff_with):
         client.force_login(staff_with("metadata"))
