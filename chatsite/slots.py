@@ -66,10 +66,6 @@ def make_link(name: str, text: object) -> Callable[[], SafeString]:
     return lambda: format_html('<a href="{}">{}</a>', reverse(name), text)
 
 
-def is_filled(place: str) -> bool:
-    return bool(_parts.get(place))
-
-
 def draw_each(place: str, **values: Any) -> list[str]:
     """Return all that apps show in this slot.
 

@@ -48,7 +48,7 @@ def test_a_template_gets_the_values_of_the_page():
 
 
 def test_an_empty_place_shows_nothing():
-    assert not slots.is_filled("here")
+    assert slots.draw_each("here") == []
     assert draw_in_template("a{% slot 'here' seq=1 as shown %}{{ shown }}b") == "ab"
 
 

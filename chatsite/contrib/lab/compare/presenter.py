@@ -8,7 +8,6 @@ from django.utils.translation import gettext as _
 
 from chatsite.pages.diff import DiffPiece, diff_words
 from chatsite.pages.presenters.context_pane import TITLES
-from memory.models import Summary
 
 from .causes import Cause, find_causes
 from .comparison import (
@@ -99,8 +98,8 @@ class ShownBlock:
     left_out: int = 0
     # True if the provider's cache ends in this block or before it.
     ends_cache: bool = False
-    # The summaries that now have messages of the first request.
-    summaries: tuple[Summary, ...] = ()
+    # The versions of the summaries that now cover messages of the first request.
+    versions: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,26 +154,19 @@ def _show_blocks(figures: Figures) -> Iterator[ShownBlock]:
         yield _show_alike(kind, alike, compared.b, is_end)
 
 
-def _list_covering(block: Block, request: SentRequest) -> tuple[Summary, ...]:
-    """Return the summaries of the request that cover messages of the block."""
+def _list_covering(block: Block, request: SentRequest) -> list[int]:
+    """Return the versions of the request's summaries that cover a message."""
     rows = request.built.summaries if block.kind == "window" else ()
-    return tuple(
-        row
-        for row in rows
-        if any(row.first_seq <= seq <= row.last_seq for seq in block.seqs)
-    )
+    return [r.version for r in rows if r.first_seq <= block.seqs[0] <= r.last_seq]
 
 
 def _show_alike(
     change: str, blocks: Sequence[Block], request: SentRequest, is_end: bool
 ) -> ShownBlock:
     """Return several blocks in a row as one."""
-    names = list(dict.fromkeys(map(name_block, (blocks[0], blocks[-1]))))
-    rows = {row: None for each in blocks for row in _list_covering(each, request)}
-    title, count = " – ".join(names), len(blocks)
-    return ShownBlock(
-        change, title, count=count, ends_cache=is_end, summaries=tuple(rows)
-    )
+    title = " – ".join(dict.fromkeys(map(name_block, (blocks[0], blocks[-1]))))
+    found = sorted({n for each in blocks for n in _list_covering(each, request)})
+    return ShownBlock(change, title, [], len(blocks), 0, is_end, found)
 
 
 def name_block(block: Block) -> str:
