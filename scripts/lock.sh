@@ -16,9 +16,9 @@ write() { # NAME [ARGUMENTS]
         --output-file "$name.lock" "$name.txt" "$@"
 }
 
-# The tests have all that the others have, so those take over its versions.
+# The tests have all that the others have but models, so those take over its versions.
 write requirements/tests "$@"
-for name in oldest site signin saml mcp tracing; do
+for name in oldest site signin saml mcp tracing models; do
     cp requirements/tests.lock "requirements/$name.lock"
     write "requirements/$name"
 done
