@@ -10,7 +10,7 @@ from datetime import datetime
 from html import unescape
 
 from django.db.models import QuerySet
-from django.db.models.functions import Left
+from django.db.models.functions import Left, Length
 
 from chatsite.features.tools.registry import label_of
 from chatsite.turns import requests
@@ -49,6 +49,8 @@ class SearchHit:
     parts: tuple[str, ...]
     location: Location
     pinned: bool
+    # Whether less is sent of it than it has.
+    is_in_part: bool
     # Whether the summary in its place says the same; None: there is no summary.
     in_summary: bool | None
     # Numbers, names and the like of the message that its summary lacks.
@@ -112,6 +114,7 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
                 parts=tuple(_split_excerpt(_words_of(row), pattern)),
                 location=location,
                 pinned=row.pinned_at is not None,
+                is_in_part=bool(row.sent_chars),
                 in_summary=None
                 if summary is None
                 else not missing and _says_same(text, summary),
@@ -125,7 +128,8 @@ def search_conversation(conversation: Conversation, query: str) -> list[SearchHi
 
 
 def _without_long_texts(rows: QuerySet[Message]) -> QuerySet[Message]:
-    return rows.defer("text", "sent_text").annotate(head=Left("text", LOOKED_THROUGH))
+    rows = rows.defer("text", "sent_text").annotate(sent_chars=Length("sent_text"))
+    return rows.annotate(head=Left("text", LOOKED_THROUGH))
 
 
 def _recall_messages(conversation: Conversation, query: str) -> list[Message]:

@@ -5,15 +5,17 @@ import re
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import strip_tags
 
 from chatsite.pages.presenters import savings, search, snapshot
 from chatsite.turns import requests
 from memory import actions, transcript
-from memory.models import Message, ModelCall
+from memory.models import Conversation, Message, ModelCall
 from tests.memory.scenes import plant, summarise
 from tests.remembered import remembered
 
@@ -58,6 +60,18 @@ def long(alice):
 def test_a_stranger_sees_nothing(client, long, bob, name):
     assert ask(client, long, name).status_code == 200
     assert ask(signed_in(bob), long, name).status_code == 404
+
+
+def is_sent(conversation, text):
+    built = requests.next_turn(Conversation.objects.get(pk=conversation.pk))
+    return any(text == each["content"] for each in built.wire)
+
+
+def read_seen(client, conversation, seq, query):
+    """What a search says of how the model sees a message."""
+    shown = page(client, conversation, "find", q=query)
+    item = shown.partition(f"#message-{seq}")[2].partition("</li>")[0]
+    return item.partition('class="found-seen"')[2]
 
 
 class TestFinding:
@@ -126,6 +140,24 @@ class TestFinding:
         assert "Summary v1 covers this message but says nothing of it." in text
         actions.exclude_messages(made, [1], edited=actions.EditChoice.KEEP)
         assert "still says it" not in page(client, made, "find", q="👍")
+
+    @pytest.mark.parametrize("name", ["excluded_at", "superseded_at"])
+    def test_hidden_message_is_not_sent_because_it_is_pinned(self, client, long, name):
+        actions.pin_message(long, 15)
+        text = long.messages.get(seq=15).text
+        assert is_sent(long, text)
+        assert "In full: it is pinned." in read_seen(client, long, 15, "77 pears")
+        long.messages.filter(seq=15).update(**{name: timezone.now()})
+        assert "In full" not in read_seen(client, long, 15, "77 pears")
+        assert not is_sent(long, text)
+
+    def test_message_of_which_a_part_is_sent_is_not_sent_in_full(self, client, long):
+        rows = QuerySet(Message).filter(conversation=long, seq=15)
+        rows.update(sent_text="Box 7 […]")
+        seen = read_seen(client, long, 15, "77 pears")
+        assert "Only a part of it is sent." in seen
+        assert "In full" not in seen
+        assert is_sent(long, "Box 7 […]")
 
     def test_hidden_signs_that_another_message_has_are_named(self, client, alice):
         made = transcript.create_conversation(alice)
