@@ -20,6 +20,8 @@ MOST_TWINS = 4
 SERVED_WEIGHT = 1_000_000
 # Messages that a client may drop between two others, such as its own reminders.
 MOST_DROPPED = 2
+# Bytes that a reply needs to be no mere "OK.".
+SHORT = 24
 # How far ahead a message is searched between two matches.
 MOST_SKIPPED = 4
 
@@ -204,15 +206,20 @@ class Aligner:
     def leave_out_own(self, pairs: list[Pair]) -> list[Pair]:
         """Return the pairs after a client's own reply to a summary ("Understood.").
 
-        A client may give the same reply to an earlier summary. It is recognized by
-        served replies between that reply and the first served pair.
+        A client may give the same reply to an earlier summary, or had it ("OK.") from
+        this site. It is recognized by served replies that the client has dropped
+        between it and the next served pair.
         """
-        served = (n for n, pair in enumerate(pairs) if self.kept[pair.place].is_served)
-        first = next(served, 0)
-        for n in reversed(range(first)):
-            is_reply = self.kept[pairs[n].place].role == "assistant"
-            between = self.kept[pairs[n].place : pairs[first].place]
-            if is_reply and any(each.is_served for each in between):
+        served = [n for n, pair in enumerate(pairs) if self.kept[pair.place].is_served]
+        for n in reversed(range(next(iter(served), -1) + 1)):
+            place = pairs[n].place
+            later = next((pairs[m].place for m in served if m > n), 0)
+            is_reply = self.kept[place].role == "assistant"
+            if n in served:
+                is_reply = n == 0 < pairs[0].at and self.kept[place].size < SHORT
+            if is_reply and any(
+                each.is_served for each in self.kept[place + 1 : later]
+            ):
                 return pairs[n + 1 :]
         return pairs
 
@@ -289,18 +296,20 @@ class Aligner:
         If one side has many more messages, those that are left are directly before the
         match, and the client's own texts, such as a summary, are before them.
         """
-        if abs(len(indexes) - len(places)) <= MOST_DROPPED:
+        is_near = abs(len(indexes) - len(places)) <= MOST_DROPPED
+        if is_near and self._have_equal_roles(indexes, places):
             return self.pair_gap(indexes, places)
         pairs: list[Pair] = []
-        place = places.stop
-        for index in reversed(indexes):
+        index, place = indexes.stop, places.stop
+        while index > indexes.start:
             near = range(place - 1, max(places.start, place - 1 - MOST_DROPPED) - 1, -1)
-            pair = next(filter(None, (self._find_within(index, n) for n in near)), None)
-            if pair is None:
+            found = (self._find_within(index - 1, n) for n in near)
+            if not (pair := next(filter(None, found), None)):
                 break
             pairs.append(pair)
-            place = pair.place
-        return reversed(pairs)
+            index, place = pair[:2]
+        begin = range(indexes.start, index), range(places.start, place)
+        return [*(self.pair_gap(*begin) if is_near else ()), *reversed(pairs)]
 
     def _find_within(self, index: int, place: int) -> Pair | None:
         if self.messages[index].role != self.kept[place].role:

@@ -57,7 +57,7 @@ class Deciding:
         if reach.length == len(self.messages):
             return self.decide_whole(reach.places)
         if tip := next((each for each in reach.places if each.is_tip), None):
-            return self.go_on(tip, reach.length)
+            return self.find_own(reach) or self.go_on(tip, reach.length)
         return self.decide_changed(reach)
 
     def decide_after(self, previous: Place) -> Decision:
@@ -83,15 +83,16 @@ class Deciding:
         return self.branch_off(reach, "whole")
 
     def find_own(self, reach: Reach) -> Decision | None:
-        """Return a decision for the client's conversation that differs in questions.
+        """Return a decision for the client's conversation if the chain leads elsewhere.
 
-        Only if the client's id is trusted, and the chain leads elsewhere.
+        It may differ in questions. If the chain ends at a tip, they are only wrapped.
         """
-        name = self.client.name
-        if not self.client.is_trusted or any(p.client == name for p in reach.places):
+        name, is_tip = self.client.name, reach.places[0].is_tip
+        if not self.client.places or any(p.client == name for p in reach.places):
             return None
         fits = find_fits(self.messages, reach, self.client, self.known)
         own = [fit for fit in fits if fit.is_whole and fit.place.client == name]
+        own = [fit for fit in own if not (is_tip and fit.evidence.strange)]
         return self.choose_fit(own) if own else None
 
     def find_waiting(self) -> Decision | None:
@@ -168,7 +169,7 @@ class Deciding:
 
     def choose_fit(self, fits: Sequence[Fit]) -> Decision:
         own = [fit for fit in fits if fit.place.client == self.client.name]
-        if self.client.name and own and not self.client.is_shared:
+        if self.client.name and own:
             fits = own
         if len({fit.place.family for fit in fits}) > 1:
             fits = self.find_newest_own(fits)

@@ -131,6 +131,7 @@ def weigh_alignment(
     replaced = [pair.at for pair in alignment.pairs if pair.is_replaced]
     is_at_line = last.likeness is not None and last.likeness.is_at_line
     strange += len(replaced) - _is_acknowledged(alignment, messages, kept)
+    is_wrapped_only = is_at_line and is_exact_before and not strange
     return Evidence(
         replies,
         known,
@@ -138,8 +139,8 @@ def weigh_alignment(
         alignment.leading,
         ends_in_reply=kept[last.place].is_served,
         alike=sum(is_alike_only(pair) for pair in alignment.pairs),
-        is_wrapped_only=is_at_line and is_exact_before and not strange,
-        last_own=last_own,
+        is_wrapped_only=is_wrapped_only,
+        last_own=len(alignment.pairs) - 1 if is_wrapped_only else last_own,
         reworded=sum(is_question(messages[at]) for at in replaced),
         wrapped=frozenset(wrapped),
     )
@@ -194,7 +195,8 @@ def _is_own(
     if is_call(message):
         return is_served and size >= LONG and is_rare(digest)
     if not pair.is_same:
-        return is_served or is_question(message)
+        # A short reply inside a longer message may be any conversation's.
+        return _size_of(pair, kept) >= MIDDLE if is_served else is_question(message)
     return (is_served and size >= MIDDLE) or is_rare(digest)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from .alignment import Alignment, Pair, align_history
+from .alignment import Alignment, Pair, align_history, leave_out_input
 from .clients import ClientId
 from .evidence import (
     LEAST_CONTAINED,
@@ -142,10 +142,13 @@ def find_fits(
     """Return the proved fits, except those with only a part of another one's proof."""
     found: list[Fit] = []
     hits = _find_hits(messages, known)
+    # New messages can be known, too, if another conversation has them.
+    reach = reach._replace(length=min(reach.length, len(leave_out_input(messages))))
     for find in (list_candidates, list_newest):
         for candidate in find(messages, reach, client, known, hits):
             comparison = Comparison(messages, candidate, known, hits)
-            if fit := prove_candidate(comparison, client):
+            fit = prove_candidate(comparison, client)
+            if fit and fit.last[0] + 1 >= reach.length:
                 found.append(_add_reach(fit, reach))
         proved = [fit for fit in found if fit.proof]
         # With many branches, the one that the client wrote in last may be missing.
@@ -250,7 +253,7 @@ def _add_reach(fit: Fit, reach: Reach) -> Fit:
     A chain that is known in a branch of the conversation counts for this one, too.
     """
     families = {each.family for each in reach.places}
-    is_within = fit.place.family in families and fit.last[0] + 1 >= reach.length
+    is_within = fit.place.family in families
     return fit._replace(leading=0, is_cut=False) if is_within else fit
 
 

@@ -1,0 +1,146 @@
+"""Conversations that fit equally well, but for the client's own id or one message."""
+
+from itertools import count
+
+import pytest
+
+from bench.endpoint.in_memory import MemoryTarget
+from bench.endpoint.wires import Call, Request, Said, write_body
+
+from .clients import LONG
+
+WIRES = ("chat", "messages", "responses")
+HEADER = "x-windowpane-client-conversation"
+LIST, READ, TEST = (
+    Said("assistant", calls=(Call(name, name, "{}"),))
+    for name in ("list_files", "read_file", "run_tests")
+)
+FILES, README, TESTS = (
+    Said("tool", results=((each.calls[0].id, text),))
+    for each, text in (
+        (LIST, "FILES README.md src tests"),
+        (READ, "README This package says what the weather is."),
+        (TEST, "TESTS 12 passed"),
+    )
+)
+REMIND = Said("user", "<system-reminder>Keep your answers short.</system-reminder>")
+hours = count()
+
+
+def user(text):
+    return Said("user", text)
+
+
+def reply(text):
+    return Said("assistant", text)
+
+
+def stamp(text):
+    return user(f"[It is {next(hours)} o'clock] {text}")
+
+
+def look(text):
+    return user(f"Look into the repository: {text}?")
+
+
+@pytest.fixture(params=WIRES)
+def ask(request):
+    target = MemoryTarget()
+
+    def ask(name, answer, *history):
+        body = write_body(request.param, "You are an agent.", history, "m")
+        headers = {HEADER: name} if name else {}
+        return target.send(1, Request(request.param, body, headers), answer)
+
+    return ask
+
+
+def test_an_edit_goes_on_no_copy_that_lacks_the_last_messages(ask):
+    """The copy waits for the results of the same calls, for a question of its own."""
+    begun = [user("Hello"), reply(LONG)]
+    ask("one", begun[1], begun[0])
+    ask("two", LIST, *begun, look("who wrote all of the parser"))
+    copied = look("who wrote all of the parser"), LIST, FILES
+    assert ask("two", READ, *begun, *copied).conversation == "c1"
+    told = [*begun, look("which tests are slow")]
+    for said, found in ((LIST, FILES), (READ, README)):
+        ask("one", said, *told)
+        told += [said, found]
+    ask("one", reply("OK."), *told)
+    told.append(reply("OK."))
+    assert ask("one", LIST, *told, look("when it began")).conversation == "c0"
+    answer = ask("one", LIST, *told, look("where it ends"))
+    assert (answer.lineage, answer.parent) == ("branch", "c0")
+
+
+def test_a_short_reply_within_another_proves_nothing(ask):
+    """Nor do results that are parts of others."""
+    told = [user("In short: a day."), reply("Got it."), look("the tests"), LIST, FILES]
+    told += [READ, README]
+    ask("one", reply("Yes."), *told)
+    ask("one", None, *told, reply("<details>4</details>\nYes."), user("Thanks"))
+    more = [
+        Said("tool", results=((each.results[0][0], each.results[0][1] + " And more."),))
+        for each in (FILES, README)
+    ]
+    asked = user("Who has written the parser, and when?")
+    other = [asked, TEST, TESTS, LIST, more[0], READ, more[1]]
+    answer = ask("two", LIST, *other, reply("Yes."), look("what is left"))
+    assert answer.lineage == "new"
+
+
+@pytest.mark.parametrize("name", ["", "one"])
+def test_a_summary_before_the_last_question_without_what_was_found_for_it(ask, name):
+    question = "Note sleep one ground when that every out point bridge may need?"
+    found = user(f"### Context\n{'page ' * 40}\n### Question\n{question}")
+    examples = [user("Classify: late"), reply("complaint")]
+    examples += [user("Classify: quick"), reply("praise")]
+    ask(name, reply("Done."), *examples, found)
+    told = user("In short: two examples."), reply("Understood.")
+    answer = ask(name, LIST, *told, user(question), reply("Done."), user("And now?"))
+    assert (answer.conversation, answer.lineage) == ("c0", "client-compacted")
+
+
+@pytest.mark.parametrize("is_begun_twice", [False, True])
+def test_results_that_a_copy_got_too_belong_to_the_id(ask, is_begun_twice):
+    """A reminder that came last is gone, so the chain is known in the copy only."""
+    if is_begun_twice:
+        ask("one", reply("Hm."), user("Good day"), REMIND)
+    begun = [user("Hello"), reply("Well.")]
+    own = ask("one", begun[1], begun[0], REMIND).conversation
+    told = [look("which tests are slow"), reply(LONG)]
+    ask("one", told[1], *begun, told[0], REMIND)
+    told += [look("who wrote the parser"), LIST, FILES]
+    ask("one", LIST, *told[:3], REMIND)
+    copy = ask("two", READ, *told, REMIND)
+    assert (copy.lineage, copy.parent) == ("branch", own)
+    assert ask("one", READ, *told, REMIND).conversation == own
+
+
+def test_the_same_first_words_of_other_ids_take_nothing(ask):
+    asked, done = "Say yes when you are ready to begin.", reply("Done.")
+    for name in ("two", "three"):
+        ask(name, done, user(asked))
+    assert ask("one", done, stamp(asked)).conversation == "c2"
+    assert ask("one", done, user(asked), done, user("Go on")).conversation == "c2"
+
+
+def test_a_reply_to_a_summary_that_was_also_served_before(ask):
+    told = [look("which tests are slow")]
+    for said, found in ((LIST, FILES), (READ, README)):
+        ask("one", said, *told)
+        told += [said, found]
+    ask("one", reply("OK."), *told)
+    told += [reply("OK."), look("who wrote the parser")]
+    for said, found in ((TEST, TESTS), (LIST, FILES), (READ, README)):
+        ask("one", said, *told)
+        told += [said, found]
+    ask("one", reply("Nobody knows."), *told)
+    told.append(reply("Nobody knows."))
+    ask("one", LIST, *told, stamp("Look into what is left, and how long it takes."))
+    asked = stamp("Look into what is left, and how long it takes.")
+    ask("one", READ, *told, asked, LIST, FILES)
+    asked = stamp("Look into what is left, and how long it takes.")
+    later = user("In short: two questions."), reply("OK."), asked, LIST, FILES, READ
+    answer = ask("one", TEST, *later, README)
+    assert (answer.conversation, answer.lineage) == ("c0", "client-compacted")
